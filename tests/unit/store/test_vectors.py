@@ -21,7 +21,7 @@ from bethink.errors import ModelError
 from bethink.ports import Embedder, Embedding, SearchResult
 from bethink.store.sqlite.search import vector_index as bits
 from bethink.store.sqlite.search import vector_index as chunks
-from bethink.store.sqlite.search.scope import Condition, Predicate
+from bethink.store.sqlite.search.scope import Condition, Predicate, ScopeRows
 from bethink.store.sqlite.search.vector_scan import ChunkCache, Float16Cache
 from bethink.store.sqlite.search.vectors import VectorIndex
 
@@ -294,8 +294,10 @@ def test_an_index_narrows_a_search_and_changes_nothing_else(
 ) -> None:
     """However many it names, and whatever else is asked of them."""
     db, index, made = large
-    among = Condition("i.rid <= ?", (last,))
-    narrowed = within(f"i.rid <= ? AND {further}", last)._replace(index_condition=among)
+    among = Condition("SELECT i.rid FROM item AS i WHERE i.rid <= ?", (last,))
+    scope = within(f"i.rid <= ? AND {further}", last)._replace(indexed=(among,))
+    narrowed = ScopeRows().find(db, scope)
+    assert narrowed.rows is not None
     inside = all_within(db, narrowed)
     right = wanted = 0
     for query in made[5_000:]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import apsw
 
 from bethink.core.text import fold
 from bethink.model import LEVELS, Filters
 from bethink.model.item import SHARED_CLASSIFICATION
 from bethink.ports import Scope
+from bethink.store.sqlite.db.connection import generation, select
 from bethink.store.sqlite.db.history import END_OF_TIME, IDS_WITH_STATUS_AT
 from bethink.store.sqlite.db.sql_functions import (
     DAY_MS,
@@ -41,6 +44,14 @@ _VALUE_FILTERS = (
     ("sessions", "session"),
     ("speakers", "speaker"),
 )
+# Those for which there is an index.
+_INDEXED_FILTERS = tuple(
+    (name, column)
+    for name, column in _VALUE_FILTERS
+    if name in {"ids", "topics", "sources", "sessions", "speakers"}
+)
+MAX_INDEXED_ROWS = 20_000  # more are looked at one by one, the likeliest first
+_MAX_CACHED_CONDITIONS = 16
 _OF_USER = (
     "CASE WHEN json_valid(i.metadata) AND json_type(i.metadata, '$.user_id') = 'text'"
     " THEN json_extract(i.metadata, '$.user_id') IN (SELECT value FROM json_each(?)) ELSE 0 END"
@@ -51,15 +62,22 @@ _HAS_ALL_TAGS = (
     "NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted"
     " WHERE wanted.value NOT IN (SELECT value FROM json_each(i.tags)))"
 )
+# By id, by key and by alias: each look-up has an index.
 _NAMED_ENTITIES = (
-    "SELECT e.id FROM entity AS e JOIN json_each(?) AS n"
-    " ON n.value = e.id OR n.value = substr(e.id, instr(e.id, ':') + 1)"
-    " UNION SELECT a.entity FROM alias AS a JOIN json_each(?) AS n ON n.value = a.alias"
+    "SELECT e.id FROM json_each(?) AS n CROSS JOIN entity AS e ON e.id = n.value"
+    " UNION SELECT e.id FROM json_each(?) AS n"
+    " CROSS JOIN entity AS e ON substr(e.id, instr(e.id, ':') + 1) = n.value"
+    " UNION SELECT a.entity FROM json_each(?) AS n CROSS JOIN alias AS a ON a.alias = n.value"
 )
 # The links are those of the live revision; earlier ones know their entities themselves.
 _MENTIONS_NOW = (
     "i.id IN (SELECT l.src FROM link AS l WHERE l.type = 'mentions'"
     f" AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.dst IN ({_NAMED_ENTITIES}))"
+)
+_ROWS_MENTIONING = (
+    "SELECT i.rid FROM link AS l CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL"
+    " WHERE l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'"
+    f" AND l.dst IN ({_NAMED_ENTITIES})"
 )
 _MENTIONS_AS_OF = (
     f"EXISTS (SELECT 1 FROM json_each(i.entities) AS m WHERE m.value IN ({_NAMED_ENTITIES}))"
@@ -72,19 +90,22 @@ class Condition(NamedTuple):
     sql: str
     values: tuple[SqlValue, ...] = ()
 
+    def flat(self) -> tuple[Any, ...]:
+        return (self.sql, *self.values)
+
 
 class Predicate(NamedTuple):
     """The SQL condition of a scope.
 
-    ``plain`` says that the filters are the default ones, so nearly all live rows pass.
-    ``among`` is a weaker condition by which an index finds the rows where they are few.
-    ``as_of_ms`` is the moment in the past in milliseconds, if there is one.
+    ``plain`` says that the filters are the default ones, so nearly all live rows pass. Each of
+    ``indexed`` selects by an index row ids that hold all that pass; ``rows`` are those of one of
+    them, where they are few. ``as_of_ms`` is the moment in the past in milliseconds, if any.
     """
 
     sql: str
     values: tuple[SqlValue, ...]
     plain: bool
-    index_condition: Condition | None = None
+    indexed: tuple[Condition, ...] = ()
     as_of_ms: int | None = None
     rows: IntArray | None = None
 
@@ -117,48 +138,106 @@ def compile_scope(scope: Scope) -> Predicate:
     for name, column in _VALUE_FILTERS:
         allowed: tuple[str, ...] = getattr(filters, name)
         if allowed:
-            condition = f"i.{column} IN (SELECT value FROM json_each(?))"
+            condition = _allow(column, allowed)
             if name == "topics" and filters.include_untopiced:
-                condition = f"(i.topic IS NULL OR {condition})"
-            where.add(condition, _json(allowed))
+                condition = condition._replace(sql=f"(i.topic IS NULL OR {condition.sql})")
+            where.add(*condition.flat())
     if filters.users:
         condition = _OF_USER_OR_SHARED if filters.include_shared else _OF_USER
         where.add(condition, _json(filters.users))
     if filters.tags:
         where.add(_HAS_ALL_TAGS, _json(filters.tags))
     if filters.entities:
-        names = _json({*filters.entities, *map(fold, filters.entities)})
-        where.add(_MENTIONS_NOW if scope.as_of is None else _MENTIONS_AS_OF, names, names)
+        mentions = _MENTIONS_NOW if scope.as_of is None else _MENTIONS_AS_OF
+        where.add(mentions, *_entity_names(filters))
     if filters.bands:
         moment = to_ms(scope.moment)
         where.add(
             heat_band_condition(filters.bands), moment, moment // DAY_MS, _json(filters.bands)
         )
     plain = scope.as_of is None and filters == _DEFAULT_FILTERS
-    index_condition = _index_condition(filters) if scope.as_of is None else None
     return Predicate(
         " AND ".join(where.parts),
         tuple(where.values),
         plain,
-        index_condition,
+        _indexed(filters) if scope.as_of is None else (),
         to_ms_or_none(scope.as_of),
     )
 
 
-def _index_condition(filters: Filters) -> Condition | None:
-    """Return the time or level filter in the form its index has.
+def _allow(column: str, allowed: tuple[str, ...]) -> Condition:
+    """Return the condition that a column has one of these values."""
+    if len(allowed) == 1 and "\0" not in allowed[0]:
+        return Condition(f"i.{column} = ?", allowed)
+    return Condition(f"i.{column} IN (SELECT value FROM json_each(?))", (_json(allowed),))
 
-    Few memories may match or nearly all, which SQLite cannot know: the caller counts first.
-    """
+
+def _indexed(filters: Filters) -> tuple[Condition, ...]:
+    """Return the filters that an index answers, each as a selection of row ids."""
+    found = []
+    if filters.entities:
+        found.append(Condition(_ROWS_MENTIONING, _entity_names(filters)))
+    for name, column in _INDEXED_FILTERS:
+        allowed: tuple[str, ...] = getattr(filters, name)
+        if allowed and not (name == "topics" and filters.include_untopiced):
+            found.append(_allow(column, allowed))
     times = _Conditions()
     _add_times(times, filters)
-    if times.parts:
-        return Condition(" AND ".join(times.parts), tuple(times.values))
+    if filters.since is not None or filters.until is not None:
+        found.append(Condition(" AND ".join(times.parts), tuple(times.values)))
     levels = set(filters.levels)
-    if not levels or not levels < set(LEVELS):
+    if levels and levels < set(LEVELS):
+        names = ", ".join(f"'{level}'" for level in sorted(levels))
+        found.append(Condition(f"i.level || '' IN ({names}) AND i.live_to IS NULL"))
+    start = "SELECT i.rid FROM item AS i WHERE "
+    return tuple(
+        one if one.sql is _ROWS_MENTIONING else one._replace(sql=start + one.sql) for one in found
+    )
+
+
+def _entity_names(filters: Filters) -> tuple[str, ...]:
+    return (_json({*filters.entities, *map(fold, filters.entities)}),) * 3
+
+
+class ScopeRows:
+    """Finds the rows of filters that few rows pass, and caches them until the next write."""
+
+    def __init__(self) -> None:
+        self._cached: tuple[int, dict[Condition, IntArray | None]] = (-1, {})
+
+    def find(self, db: apsw.Connection, predicate: Predicate) -> Predicate:
+        """Return the predicate with its rows, if an index says that they are few."""
+        if not predicate.indexed:
+            return predicate
+        cached = self._known(db)
+        found = []
+        for condition in predicate.indexed:
+            if condition not in cached:
+                cached[condition] = _select_few(db, condition)
+            rows = cached[condition]
+            if rows is not None:
+                found.append(rows)
+        return predicate._replace(rows=min(found, key=len)) if found else predicate
+
+    def _known(self, db: apsw.Connection) -> dict[Condition, IntArray | None]:
+        if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            return {}  # what is not committed may be rolled back
+        state, (known_state, known) = generation(db), self._cached
+        if known_state != state or len(known) >= _MAX_CACHED_CONDITIONS:
+            known = {}
+            self._cached = (state, known)
+        return known
+
+
+def _select_few(db: apsw.Connection, condition: Condition) -> IntArray | None:
+    """Return the rows of a condition in order; None if they are many."""
+    import numpy as np  # start-up time: only a search needs it
+
+    limited = f"{condition.sql} LIMIT {MAX_INDEXED_ROWS + 1}"
+    if db.execute(f"SELECT count(*) FROM ({limited})", condition.values).get > MAX_INDEXED_ROWS:
         return None
-    names = ", ".join(f"'{level}'" for level in sorted(levels))
-    return Condition(f"i.level || '' IN ({names}) AND i.live_to IS NULL")
+    rows = select(db, condition.sql, condition.values)
+    return np.unique(np.fromiter((rid for (rid,) in rows), np.int64, len(rows)))
 
 
 def _add_liveness(where: _Conditions, scope: Scope) -> None:

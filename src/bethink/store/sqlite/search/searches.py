@@ -27,8 +27,8 @@ from bethink.store.sqlite.db.sql_functions import ceil_ms, from_ms, to_ms_or_non
 from bethink.store.sqlite.entities import latest_mentions
 from bethink.store.sqlite.search import word_index
 from bethink.store.sqlite.search.abmind_queries import SignatureIndex, SignatureQuery, search_pieces
-from bethink.store.sqlite.search.lexical import ItemLoader, query_words_of
-from bethink.store.sqlite.search.scope import Predicate, compile_scope
+from bethink.store.sqlite.search.lexical import ItemLoader, as_table, query_words_of
+from bethink.store.sqlite.search.scope import Predicate, ScopeRows, compile_scope
 from bethink.store.sqlite.search.vectors import VectorIndex
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _MAX_CACHED_ITEMS = 4096
+FEW_ROWS = 1_000  # rows of a scope that are looked at one by one
 
 
 class HydrateRows:
@@ -81,11 +82,16 @@ _LONGEST_DURATION = """
 
 
 class TimeWindow(NamedTuple):
-    """A time range, and whether events that began before it and reach into it count."""
+    """A time range, and whether events that began before it and reach into it count.
+
+    ``since`` and ``until`` are those of the filters.
+    """
 
     start: datetime
     end: datetime
     overlapping: bool = False
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 def search_time(
@@ -95,14 +101,16 @@ def search_time(
 
     The middle scores 1, the edges one half; an item counts where it began.
     """
-    start, end, overlapping = window
+    start, end, overlapping, since, until = window
     first, last = ceil_ms(start), ceil_ms(end)
     if first >= last or depth < 1:
         return SearchResult((), "the window is empty")
     middle, half = (first + last) / 2, (last - first) / 2
+    low = first if since is None else max(first, ceil_ms(since))
+    high = last if until is None else min(last, ceil_ms(until))
     rows = [
-        *_rows_in_window(db, (first, middle), "DESC", depth, predicate),
-        *_rows_in_window(db, (middle, last), "ASC", depth, predicate),
+        *_rows_in_window(db, (low, min(middle, high)), "DESC", depth, predicate),
+        *_rows_in_window(db, (max(middle, low), high), "ASC", depth, predicate),
     ]
     if overlapping:
         rows += _rows_reaching(db, first, depth, predicate)
@@ -125,13 +133,24 @@ def _rows_in_window(
     depth: int,
     predicate: Predicate,
 ) -> list[tuple[Any, ...]]:
-    """Return the first ``depth`` rows in scope from one end of a window, by the time index."""
+    """Return the first ``depth`` rows in scope from one end of a window.
+
+    By the time index, whatever else the scope has an index for; of few rows, by themselves.
+    """
+    if predicate.rows is not None and len(predicate.rows) <= FEW_ROWS:
+        if not len(predicate.rows):
+            return []
+        table, values = "carray(?)", (as_table(predicate.rows),)
+        row_id = "t.value"
+    else:
+        table, values, row_id = "item", (), "t.rid"
+    at = _EVENT_TIME if values else _EVENT_TIME.replace("i.", "t.")
     return select(
         db,
-        f"SELECT i.rid, i.id, {_EVENT_TIME} AS at FROM item AS i"
-        f" WHERE {_EVENT_TIME} >= ? AND {_EVENT_TIME} < ? AND ({predicate.sql})"
-        f" ORDER BY {_EVENT_TIME} {direction}, i.id LIMIT ?",
-        (*window, *predicate.values, depth),
+        f"SELECT i.rid, i.id, {at} AS at FROM {table} AS t CROSS JOIN item AS i ON i.rid = {row_id}"
+        f" WHERE {at} >= ? AND {at} < ? AND ({predicate.sql})"
+        f" ORDER BY {at} {direction}, i.id LIMIT ?",
+        (*values, *window, *predicate.values, depth),
     )
 
 
@@ -162,6 +181,7 @@ class SqliteSearch:
         self._vectors = vectors
         self._hydrate = hydrate
         self._signatures = SignatureIndex()
+        self._rows = ScopeRows()
 
     @cached_property
     def _lists(self) -> PostingLists:
@@ -169,9 +189,9 @@ class SqliteSearch:
 
         return PostingLists()
 
-    def _predicate(self, scope: Scope) -> Predicate:
+    def _predicate(self, db: apsw.Connection, scope: Scope) -> Predicate:
         """Compile a scope; below a ceiling it is no plain one, though its filters may be."""
-        predicate = compile_scope(scope)
+        predicate = self._rows.find(db, compile_scope(scope))
         is_below = isinstance(self._connections, CeilingConnections)
         return predicate._replace(plain=False) if is_below else predicate
 
@@ -180,7 +200,7 @@ class SqliteSearch:
             return word_index.search_text(
                 db,
                 search,
-                self._predicate(scope),
+                self._predicate(db, scope),
                 self._hydrate.reader_as_of(scope.as_of),
                 self._lists,
             )
@@ -191,7 +211,7 @@ class SqliteSearch:
                 db,
                 text,
                 depth,
-                self._predicate(scope),
+                self._predicate(db, scope),
                 self._hydrate.reader_as_of(scope.as_of),
                 self._lists,
             )
@@ -203,21 +223,21 @@ class SqliteSearch:
                 vector,
                 model,
                 depth,
-                self._predicate(scope),
+                self._predicate(db, scope),
                 self._hydrate.reader_as_of(scope.as_of),
             )
 
     def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return search_pieces(
-                db, search, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
+                db, search, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
         query = SignatureQuery(text, depth, min_likeness)
         with self._connections.read_transaction() as db:
             return self._signatures.search(
-                db, query, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
+                db, query, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of)
             )
 
     def time(
@@ -229,16 +249,25 @@ class SqliteSearch:
         *,
         overlapping: bool = False,
     ) -> SearchResult:
-        window = TimeWindow(start, end, overlapping)
+        filters = scope.filters
+        window = TimeWindow(start, end, overlapping, filters.since, filters.until)
         with self._connections.read_transaction() as db:
             return search_time(
-                db, window, depth, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
+                db,
+                window,
+                depth,
+                self._predicate(db, scope),
+                self._hydrate.reader_as_of(scope.as_of),
             )
 
     def entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
             return links.search_entities(
-                db, entities, depth, self._predicate(scope), self._hydrate.reader_as_of(scope.as_of)
+                db,
+                entities,
+                depth,
+                self._predicate(db, scope),
+                self._hydrate.reader_as_of(scope.as_of),
             )
 
     def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:

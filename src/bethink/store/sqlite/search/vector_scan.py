@@ -18,7 +18,7 @@ from bethink.ports import Background, Match, SearchResult
 from bethink.store.sqlite.db.connection import generation, select
 from bethink.store.sqlite.search import vector_index
 from bethink.store.sqlite.search.lexical import ItemLoader, rows_in_scope
-from bethink.store.sqlite.search.scope import Predicate, SqlValue
+from bethink.store.sqlite.search.scope import Predicate
 from bethink.store.sqlite.search.vector_index import Chunk, StoredModel, read_chunk, read_vectors
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ MAX_FULL_SCAN = 20_000  # vectors; in larger sets the signs preselect
 SIGN_FILTER_RATIO = 5  # one in this many is preselected
 # Factor of the first fetch: enough if a quarter is in scope.
 OVERFETCH, OVERFETCH_DEFAULT_SCOPE = 4, 2
+MIN_IN_SCOPE = 0.7  # of those found by an index; with fewer the others are left out first
 BACKGROUND_SAMPLE = 256  # vectors, evenly spaced
-FEW_ROWS = 2_000  # memories; scopes up to this size are always read by an index
 
 
 class StoredVectors(NamedTuple):
@@ -302,6 +302,14 @@ class VectorScan:
             )
         return DistanceEstimates(positions, estimates)
 
+    def positions_of(self, rids: IntArray) -> IntArray:
+        """Return the positions of all vectors of some rows."""
+        if not len(rids) or not len(self):
+            return np.empty(0, np.int64)
+        wanted = np.zeros(max(int(self.rids.max()), int(rids.max())) + 1, np.bool_)
+        wanted[rids] = True
+        return np.flatnonzero(wanted[self.rids])
+
     def nearest(self, db: apsw.Connection, depth: int) -> Ranking:
         """Return the nearest of all; cached, because a query is run in several scopes."""
         first = initial_rescore_count(len(self), depth * self.per_row)
@@ -362,9 +370,11 @@ def search_vectors(
 def _background(db: apsw.Connection, scan: VectorScan, predicate: Predicate) -> Background | None:
     """Return the usual cosine of the query to the vectors in scope, by a sample of them."""
     places = np.linspace(0, len(scan) - 1, min(len(scan), BACKGROUND_SAMPLE)).astype(np.int64)
-    sampled = np.unique(scan.rids[places])
+    rids = scan.rids[places].tolist()
+    sampled = np.array(sorted(set(rids)), np.int64)
     visible = rows_in_scope(db, sampled, predicate)
-    places = places[np.isin(scan.rids[places], list(visible))]
+    # Not np.unique and np.isin, which load numpy.ma.
+    places = places[np.fromiter((rid in visible for rid in rids), bool, len(rids))]
     if len(visible) < 2:
         return None
     cosines = scan.cosines(db, places)
@@ -376,17 +386,54 @@ def _find_nearest(
     db: apsw.Connection, scan: VectorScan, depth: int, predicate: Predicate
 ) -> ScanResult:
     """Take the head of the overall ranking; rank inside the scope if few of it match."""
+    if predicate.rows is not None and _are_rare(scan, len(predicate.rows), depth):
+        return _find_among(db, scan, depth, predicate, predicate.rows)
     ranking, scope_note = scan.nearest(db, depth), ""
     head = ranking.first((OVERFETCH_DEFAULT_SCOPE if predicate.plain else OVERFETCH) * depth)
     in_scope = _filter_in_scope(db, head, predicate)
     if len(in_scope) < depth and ranking.rescored < len(scan):
+        if predicate.rows is not None:
+            return _find_among(db, scan, depth, predicate, predicate.rows)
         ranking, scope_note = _rank_in_scope(db, scan, ranking, depth, predicate), "in scope "
         head = ranking.first(OVERFETCH * depth)
         in_scope = _filter_in_scope(db, head, predicate)
     if len(head.rids) < len(ranking.rids) and not _is_settled(in_scope, head, depth):
         in_scope = _filter_in_scope(db, ranking, predicate)
+    return _to_result(scan, ranking, in_scope[:depth], scope_note)
+
+
+def _are_rare(scan: VectorScan, rows: int, depth: int) -> bool:
+    """Whether the overall ranking will hold too few of so many rows."""
+    first = initial_rescore_count(len(scan), depth * scan.per_row)
+    return first < len(scan) and first * rows * scan.per_row < 2 * depth * len(scan)
+
+
+def _find_among(
+    db: apsw.Connection, scan: VectorScan, depth: int, predicate: Predicate, rows: IntArray
+) -> ScanResult:
+    """Rank rows that hold all of the scope; of these only, if many others are among them."""
+    positions = scan.positions_of(rows)
+    ranking = _rank_positions(db, scan, positions, depth)
+    head = ranking.first(OVERFETCH * depth)
+    in_scope = _filter_in_scope(db, head, predicate)
+    if len(in_scope) < MIN_IN_SCOPE * len(head.rids) and ranking.rescored < len(positions):
+        visible = np.fromiter(rows_in_scope(db, rows, predicate), np.int64)
+        ranking = _rank_positions(db, scan, scan.positions_of(visible), depth)
+        head = ranking.first(OVERFETCH * depth)
+        in_scope = _filter_in_scope(db, head, predicate)
+    if len(head.rids) < len(ranking.rids) and not _is_settled(in_scope, head, depth):
+        in_scope = _filter_in_scope(db, ranking, predicate)
+    return _to_result(scan, ranking, in_scope[:depth], "in scope ")
+
+
+def _to_result(
+    scan: VectorScan,
+    ranking: Ranking,
+    in_scope: Sequence[tuple[float, str, int]],
+    scope_note: str,
+) -> ScanResult:
     return ScanResult(
-        [(rid, cosine) for cosine, _, rid in in_scope[:depth]],
+        [(rid, cosine) for cosine, _, rid in in_scope],
         f"bits scan, {ranking.rescored:,} {scope_note}of {len(scan):,} rescored",
     )
 
@@ -412,46 +459,29 @@ def _filter_in_scope(
 def _rank_in_scope(
     db: apsw.Connection, scan: VectorScan, ranking: Ranking, depth: int, predicate: Predicate
 ) -> Ranking:
-    """Rank the few rows in scope: by an index, else further down the estimates, else all."""
-    positions_in_scope = _positions_by_index(db, scan, predicate)
-    if positions_in_scope is None:
-        share = len(rows_in_scope(db, ranking.rids, predicate)) / len(ranking.rids)
-        first = initial_rescore_count(share * len(scan), depth * scan.per_row)
-        likely = int(2 * first / share) if share else len(scan)
-        if likely <= len(scan) // 4:
-            positions = scan.estimates.nearest(likely)
-            visible = rows_in_scope(db, scan.rids[positions], predicate)
-            positions = positions[np.isin(scan.rids[positions], list(visible))]
-            if len(positions) >= first // 2 and len(visible) >= depth:
-                return scan.rescore(db, positions, len(positions))
-        positions_in_scope = _positions(db, scan, predicate.sql, predicate.values)
+    """Rank the few rows in scope: further down the estimates, else all."""
+    share = len(rows_in_scope(db, ranking.rids, predicate)) / len(ranking.rids)
+    first = initial_rescore_count(share * len(scan), depth * scan.per_row)
+    likely = int(2 * first / share) if share else len(scan)
+    if likely <= len(scan) // 4:
+        positions = scan.estimates.nearest(likely)
+        visible = rows_in_scope(db, scan.rids[positions], predicate)
+        positions = positions[np.isin(scan.rids[positions], list(visible))]
+        if len(positions) >= first // 2 and len(visible) >= depth:
+            return scan.rescore(db, positions, len(positions))
+    rows = db.execute(f"SELECT i.rid FROM item AS i WHERE {predicate.sql}", predicate.values)
+    in_scope = np.fromiter((rid for (rid,) in rows), dtype=np.int64)
+    return _rank_positions(db, scan, scan.positions_of(in_scope), depth)
+
+
+def _rank_positions(
+    db: apsw.Connection, scan: VectorScan, positions: IntArray, depth: int
+) -> Ranking:
+    """Rank the vectors at some positions."""
     first = initial_rescore_count(len(scan), depth * scan.per_row)
-    most = max(first, int(MAX_RESCORED_FACTOR * len(positions_in_scope) ** 0.5))
-    found = scan.rescore(db, scan.estimate_distances(positions_in_scope).nearest(most), first)
-    if len(found.rids) < depth and found.rescored < len(positions_in_scope):
+    most = max(first, int(MAX_RESCORED_FACTOR * len(positions) ** 0.5))
+    found = scan.rescore(db, scan.estimate_distances(positions).nearest(most), first)
+    if len(found.rids) < depth and found.rescored < len(positions):
         # A few memories have most of the nearest passages.
-        return scan.rescore(db, positions_in_scope, len(positions_in_scope))
+        return scan.rescore(db, positions, len(positions))
     return found
-
-
-def _positions_by_index(
-    db: apsw.Connection, scan: VectorScan, predicate: Predicate
-) -> IntArray | None:
-    """Return positions of the rows in scope, if an index says that they are few."""
-    condition = predicate.index_condition
-    if condition is None:
-        return None
-    most = max(FEW_ROWS, len(scan) // 10)
-    rows = f"SELECT 1 FROM item AS i WHERE {condition.sql} LIMIT {most + 1}"
-    if db.execute(f"SELECT count(*) FROM ({rows})", condition.values).get > most:
-        return None
-    where = f"{condition.sql} AND {predicate.sql}"
-    return _positions(db, scan, where, (*condition.values, *predicate.values))
-
-
-def _positions(
-    db: apsw.Connection, scan: VectorScan, where: str, values: Sequence[SqlValue]
-) -> IntArray:
-    rows = db.execute(f"SELECT i.rid FROM item AS i WHERE {where}", values)
-    scope = np.fromiter((rid for (rid,) in rows), dtype=np.int64)
-    return np.flatnonzero(np.isin(scan.rids, scope))
