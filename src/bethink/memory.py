@@ -44,7 +44,6 @@ from bethink.ports import (
 from bethink.retrieval.context import Boost
 from bethink.retrieval.explain import WhyNot
 from bethink.retrieval.profile import Profile
-from bethink.store import DEFAULT_STORE
 
 if TYPE_CHECKING:
     from bethink.api.file_reader import SmartRead
@@ -101,14 +100,15 @@ class Memory:
         llm: str | LanguageModel | None = None,
         settings: Settings | None = None,
         clock: Clock = utc_now,
-        store: str = DEFAULT_STORE,
+        store: str | None = None,
         create: bool = True,
     ) -> Self:
         """Open the memory of a space, creating it if it does not exist.
 
         Without a name it is the project's own, found from the working directory.
         ``":memory:"`` lives only as long as the object; ``path`` names a file. ``store`` is
-        "sqlite" or an installed store. With ``create=False`` a missing space stays empty.
+        "sqlite", an installed store or ``postgresql://...``; else the setting decides. With
+        ``create=False`` a missing space stays empty.
         """
         session = Session.open(
             space, path=path, embedder=embedder, reranker=reranker, llm=llm, settings=settings,

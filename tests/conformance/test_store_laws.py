@@ -19,6 +19,7 @@ from bethink.model import Item, Link, Node
 from bethink.ports import Embedding, Record, Scope, SearchResult, Store, TextSearch, TrigramSearch
 from bethink.ports.values import erased_mark
 from bethink.store.sqlite import SqliteStore
+from postgres_server import open_space
 from records import (
     MODEL,
     NOW,
@@ -44,6 +45,7 @@ class Kind(NamedTuple):
 STORES = [
     Kind("sqlite", lambda folder: SqliteStore.open(folder / "space.db", space="laws"), True),
     Kind("sqlite-memory", lambda _: SqliteStore.open(None, space="laws"), False),
+    Kind("postgres", open_space, True),
 ]
 
 pytestmark = pytest.mark.parametrize("kind", STORES, ids=lambda kind: kind.name)

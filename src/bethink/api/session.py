@@ -27,7 +27,7 @@ from bethink.ports import Clock, Embedder, LanguageModel, NoteStore, Reranker, S
 from bethink.retrieval.context import Context
 from bethink.retrieval.profile import Profile, load_profile, profile_names
 from bethink.retrieval.query_builder import int_in_range, make_filters
-from bethink.store import DEFAULT_STORE, find_store
+from bethink.store import DEFAULT_STORE, find_store, is_server, open_on_server
 
 if TYPE_CHECKING:
     from bethink.ingest.admission import WriteContext
@@ -205,6 +205,28 @@ def _open_llm(name: str) -> LanguageModel | None:
     return open_llm(name)
 
 
+def _open_store(
+    store: str, space: str | None, path: Path | str | None, settings: Settings, *, create: bool
+) -> Store:
+    """Open the store of a space: in memory, in a file, on a server."""
+    if is_server(store):
+        if path is not None:
+            raise BadSetting(
+                f"{path} is a file, but the store is a server", remedy="name a space instead"
+            )
+        if space == ":memory:":
+            return find_store(DEFAULT_STORE).open(None, space="memory")
+        return open_on_server(store, resolve_space(space, settings).name, create=create)
+    store_class = find_store(store)
+    if space == ":memory:":
+        return store_class.open(None, space="memory")
+    if path is not None:
+        return store_class.open(Path(path), space=space or Path(path).stem)
+    ref = resolve_space(space, settings)
+    exists = create or ref.path.exists()
+    return store_class.open(ref.path if exists else None, space=ref.name)
+
+
 def resolve_reranker(
     reranker: str | Reranker | None, llm: LanguageModel | None, store: Store
 ) -> Reranker | None:
@@ -261,28 +283,22 @@ class Session:
         llm: str | LanguageModel | None = None,
         settings: Settings | None = None,
         clock: Clock = utc_now,
-        store: str = DEFAULT_STORE,
+        store: str | None = None,
         create: bool = True,
     ) -> Self:
         """Open the memory of a space, creating it if it does not exist.
 
         Without a name it is the project's own, found from the working directory.
         ``":memory:"`` lives only as long as the object; ``path`` names a file. ``store`` is
-        "sqlite" or the name of an installed store. With ``create=False`` a space that does
-        not exist is empty and stays so: nothing is written to disk.
+        "sqlite", the name of an installed store or ``postgresql://...``; without it the
+        setting decides. With ``create=False`` a space that does not exist is empty and stays
+        so: nothing is written.
         """
         settings = settings or load_settings()
         notes_dir = settings.notes_dir
-        store_class = find_store(store)
-        if space == ":memory:":
-            opened = store_class.open(None, space="memory")
-        elif path is not None:
-            opened = store_class.open(Path(path), space=space or Path(path).stem)
-        else:
-            ref = resolve_space(space, settings)
-            exists = create or ref.path.exists()
-            opened = store_class.open(ref.path if exists else None, space=ref.name)
-            notes_dir = notes_dir or data_dir(settings) / ref.name / "notes"
+        opened = _open_store(store or settings.store, space, path, settings, create=create)
+        if path is None and space != ":memory:":
+            notes_dir = notes_dir or data_dir(settings) / opened.space / "notes"
         chosen = embedder if embedder is not None else settings.embedder
         model = open_embedder(chosen) if isinstance(chosen, str) else chosen
         chosen_llm = settings.llm if llm is None else llm

@@ -71,6 +71,7 @@ class Settings:
 
     space: str | None = None
     data_dir: Path | None = None
+    store: str = "sqlite"
     embedder: str = "encoder"
     reranker: str = "none"
     llm: str = "none"
@@ -164,6 +165,11 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "data_dir", Path, "the folder of the memory files; default: the platform's data folder",
+    ),
+    Setting(
+        "store", str, "where memories are stored: sqlite, one file for each space, or the URL of "
+        "a PostgreSQL database, postgresql://...",
+        allowed=("sqlite",), providers=("postgresql", "postgres"), plugins="bethink.stores",
     ),
     Setting(
         "embedder", str, "the model that embeds texts; none: search by words only",

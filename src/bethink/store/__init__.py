@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bethink.core.registry import Registry
-from bethink.errors import NotFound
+from bethink.errors import MissingExtra, NotFound
 
 if TYPE_CHECKING:
     from bethink.ports import Store
@@ -25,6 +27,49 @@ class StoreClass(Protocol):
 STORES: Registry[StoreClass] = Registry(
     "store", {DEFAULT_STORE: "bethink.store.sqlite:SqliteStore"}, group="bethink.stores"
 )
+
+
+_SERVER_SCHEMES = ("postgresql://", "postgres://")
+
+
+def is_server(store: str) -> bool:
+    """Whether a store is a database server, named by its URL, and not a file."""
+    return store.startswith(_SERVER_SCHEMES)
+
+
+def open_on_server(url: str, space: str, *, create: bool = True) -> Store:
+    """Open a space on a server; one that does not exist is created, or else empty."""
+    with _driver():
+        from bethink.store.postgres import PostgresStore
+    try:
+        return PostgresStore.open(url, space=space, create=create)
+    except NotFound:
+        if create:
+            raise
+        return find_store(DEFAULT_STORE).open(None, space=space)
+
+
+def spaces_on_server(url: str) -> list[str]:
+    """Return the names of all spaces on a server."""
+    with _driver():
+        from bethink.store.postgres.db.opening import list_spaces
+    return list_spaces(url)
+
+
+def space_exists(store: str, name: str, path: Path) -> bool:
+    """Whether a space exists: on the server or, for stores in files, at the path."""
+    return name in spaces_on_server(store) if is_server(store) else path.exists()
+
+
+@contextmanager
+def _driver() -> Iterator[None]:
+    """Say how to install the driver of a server, where it is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in {"psycopg", "psycopg_pool"}:
+            raise
+        raise MissingExtra("the driver for PostgreSQL", extra="postgres") from error
 
 
 def find_store(name: str) -> StoreClass:

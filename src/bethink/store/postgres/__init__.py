@@ -1,0 +1,84 @@
+"""The PostgreSQL store: many spaces in one database, each isolated by the server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+from bethink.store.postgres.admin import PgAdmin, PgItems
+from bethink.store.postgres.db.connections import PgCeiling, PgConnections
+from bethink.store.postgres.db.opening import open_space
+from bethink.store.sqlite.activity import SqliteActivity
+from bethink.store.sqlite.db.ceiling import ceiling_of, has_untrusted, without_ceiling
+from bethink.store.sqlite.graph import SqliteGraph
+from bethink.store.sqlite.search.searches import HydrateRows, SqliteSearch
+from bethink.store.sqlite.search.vectors import SqliteVectors, VectorIndex
+
+__all__ = ["PostgresStore"]
+
+
+class PostgresStore:
+    """A `Store` on a PostgreSQL server.
+
+    What it does is said once, in the modules of the SQLite store; their statements are
+    translated for the server (`db.translate`). Safe to use from several threads and
+    processes at once: a search sees one state of the space, a write is one transaction
+    under the lock of the space's row.
+    """
+
+    def __init__(self, connections: PgConnections, space: str) -> None:
+        """Wrap connections to a space that is ready; `open` is the usual way."""
+        self._connections = connections
+        vectors = VectorIndex()
+        self.space = space
+        self._bounded: dict[tuple[int, bool], PostgresStore] = {}
+        self._guard = threading.Lock()
+        self.search = SqliteSearch(connections, vectors, HydrateRows())
+        self.items = PgItems(connections, vectors)
+        self.graph = SqliteGraph(connections)
+        self.vectors = SqliteVectors(connections, vectors)
+        self.activity = SqliteActivity(connections)
+        self.admin = PgAdmin(connections, vectors, space)
+
+    @classmethod
+    def open(cls, url: str, *, space: str, create: bool = True) -> PostgresStore:
+        """Open a space of the database at a URL, creating it if ``create``."""
+        return cls(open_space(url, space, create=create), space)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """While held, all reads of this thread see one moment; writes are not allowed."""
+        with self._connections.read_transaction():
+            yield
+
+    def below(self, ceiling: int) -> PostgresStore:
+        """Return the same space as seen by those who may see up to a classification."""
+        if ceiling >= ceiling_of(self._connections):
+            return self
+        seen = self._connections
+        return self._view(ceiling, trusted=isinstance(seen, PgCeiling) and seen.trusted)
+
+    def trusted(self) -> PostgresStore:
+        """Return the same space without memories of trust 0; itself where there are none."""
+        if not has_untrusted(self._connections):
+            return self
+        return self._view(ceiling_of(self._connections), trusted=True)
+
+    def _view(self, ceiling: int, *, trusted: bool) -> PostgresStore:
+        with self._guard:
+            view = self._bounded.get((ceiling, trusted))
+            if view is None:
+                base = cast("PgConnections", without_ceiling(self._connections))
+                bounded = PgCeiling(base, ceiling, trusted=trusted)
+                view = self._bounded[ceiling, trusted] = PostgresStore(bounded, self.space)
+            return view
+
+    def close(self) -> None:
+        """Release the connections. Acknowledged writes are safe."""
+        for bounded in self._bounded.values():
+            bounded.close()
+        self._connections.close()
+        if isinstance(self._connections, PgCeiling):
+            self._connections.base.close()

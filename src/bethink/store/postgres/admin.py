@@ -1,0 +1,158 @@
+"""Administration of a space on a server: statistics, checks, and what erasing can promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+import psycopg
+
+from bethink.errors import StoreBusy, StoreError
+from bethink.ports import CheckResult, EraseReceipt
+from bethink.store.postgres.db.connections import SERVING_ROLE, PgCeiling, PgConnections
+from bethink.store.postgres.db.schema import SCHEMA, migrations, tables
+from bethink.store.sqlite import admin as shared
+from bethink.store.sqlite.admin import SqliteAdmin
+from bethink.store.sqlite.db import history
+from bethink.store.sqlite.db.ceiling import is_below_ceiling
+from bethink.store.sqlite.db.connection import generation
+from bethink.store.sqlite.db.sql_functions import from_ms_or_none
+from bethink.store.sqlite.items import SqliteItems
+from bethink.store.sqlite.search.vectors import VectorIndex
+
+__all__ = ["PgAdmin", "PgItems"]
+
+# What the file of SQLite has and a server takes care of itself.
+_NOT_HERE = frozenset({"file", "values"})
+_BACKUPS = "the server's write-ahead log and backups keep what was erased until they expire"
+_NOT_VACUUMED = "deleted rows stay in the server's files until it vacuums them"
+_SIZE = """
+    SELECT coalesce(sum(pg_column_size(i.text) + pg_column_size(i.about)
+        + pg_column_size(i.metadata)), 0) FROM item AS i
+"""
+_VECTOR_SIZE = "SELECT coalesce(sum(length(v.data) + length(v.tokens)), 0) FROM vector AS v"
+
+
+class PgItems(SqliteItems):
+    """The items of a space: `ItemStore` on a server."""
+
+    def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
+        """Remove items, all their revisions and all derived data; vacuum their rows away.
+
+        The write-ahead log and the backups of the server are out of reach.
+        """
+        receipt = super().erase(ids, actor=actor, now=now)
+        if not receipt.ids:
+            return receipt
+        remaining = (*vacuum(self._connections), _BACKUPS)
+        return receipt._replace(out_of_reach=(*receipt.out_of_reach, *remaining))
+
+
+def vacuum(connections: Any) -> tuple[str, ...]:
+    """Remove deleted rows and their index entries from the tables; say what remains."""
+    base: Any = connections.base if isinstance(connections, PgCeiling) else connections
+    names = ", ".join(f"{SCHEMA}.{name}" for name in tables() if name != "space")
+    notices: list[str] = []
+    try:
+        with base.server.connection() as connection:
+            connection.add_notice_handler(lambda told: notices.append(str(told.message_primary)))
+            try:
+                connection.execute(f"SET ROLE {SERVING_ROLE}")
+                connection.execute(f"VACUUM (INDEX_CLEANUP ON, SKIP_LOCKED) {names}")
+            finally:
+                connection.execute("RESET ROLE")
+    except psycopg.Error:
+        return (_NOT_VACUUMED,)
+    return (_NOT_VACUUMED,) if notices else ()
+
+
+class PgAdmin(SqliteAdmin):
+    """Journal, statistics, export and checks of a space: `StoreAdmin` on a server."""
+
+    _connections: PgConnections
+
+    def dump(self) -> Iterator[dict[str, Any]]:
+        """All persistent data as JSON-ready records, in an order that `load` accepts."""
+        from bethink.store.sqlite.transfer import dump_records  # a recall needs none of it
+
+        return dump_records(self._connections, self._space, self._connections.open_snapshot)
+
+    def stats(self) -> dict[str, Any]:
+        """Return all counts, sizes and versions of the space, by name."""
+        with self._connections.read_transaction() as db:
+            first, last = db.execute(shared._TIME_SPAN).get
+            counts = {name: db.execute(sql).get for name, sql in shared._COUNTS.items()}
+            groups = {f"by_{one}": shared._count_by(db, one) for one in shared._GROUPED_COLUMNS}
+            models = dict(db.execute(shared._MODELS))
+            stats = {
+                "space": self._space,
+                "path": None,
+                "server": self._connections.server.name,
+                "schema": migrations()[-1].version,
+                "generation": generation(db),
+                "bytes": db.execute(_SIZE).get + db.execute(_VECTOR_SIZE).get,
+                "oldest": from_ms_or_none(first),
+                "newest": from_ms_or_none(last),
+                **counts,
+                **groups,
+                "models": models,
+            }
+            if not is_below_ceiling(db):
+                return stats
+        shown = {name: stats[name] for name in stats if name not in shared._OF_THE_FILE}
+        return shown | {"models": {name: count for name, count in models.items() if count}}
+
+    def check(self, *, repair: bool = False) -> list[CheckResult]:
+        """Run all checks; return one finding each, also for those that passed."""
+        findings = []
+        for check in _checks(self._vectors):
+            try:
+                # The write transaction of a check that does not repair is rolled back.
+                opened = (
+                    self._connections.write_transaction(commit=repair)
+                    if repair or check.writes
+                    else self._connections.read_transaction()
+                )
+                with opened as db:
+                    findings.append(shared._run_check(db, check, repair=repair))
+            except StoreBusy:
+                raise
+            except StoreError as error:
+                findings.append(CheckResult(check.name, False, error.message))
+        return findings
+
+
+def _checks(vectors: VectorIndex) -> Iterator[shared._Check]:
+    for check in shared._checks(vectors):
+        if check.name == "words":
+            yield check._replace(find_problem=_check_words)
+        elif check.name == "references":
+            yield check._replace(find_problem=_check_references)
+        elif check.name == "state":
+            yield check._replace(repair=_repair_states)
+        elif check.name not in _NOT_HERE:
+            yield check
+
+
+def _check_words(db: apsw.Connection) -> str:
+    from bethink.store.sqlite.search import word_index  # as the shared check does
+
+    return shared._summarise(word_index.verify_word_index(db))
+
+
+def _check_references(db: apsw.Connection) -> str:
+    # The server itself keeps what its foreign keys say.
+    broken = [f"thread {row[0]} -> memory {row[1]}" for row in db.execute(shared._ORPHANED_MEMBERS)]
+    broken += [f"thread {row[0]} has no member" for row in db.execute(shared._EMPTY_THREADS)]
+    broken += [f"mention {row[0]} -> {row[1]}" for row in db.execute(shared._ORPHANED_MENTIONS)]
+    return shared._summarise(broken)
+
+
+def _repair_states(db: apsw.Connection) -> None:
+    """Restore what the hash or the journal confirms, and quarantine the rest."""
+    history.restore_states(db)
+    left = history.wrong_states(db)
+    rows = (shared._DamagedRow(row.rid, row.id, row.rev, shared._text(row.status)) for row in left)
+    shared._quarantine(db, rows)

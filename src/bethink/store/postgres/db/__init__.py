@@ -1,0 +1,1 @@
+"""Connections to a PostgreSQL server, and the statements that go to it."""

@@ -1,0 +1,251 @@
+"""Transactions of one space on a PostgreSQL server, one at a time for each thread."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, cast
+
+import apsw
+import psycopg
+
+from bethink.errors import NotFound, StoreError
+from bethink.store.postgres.db.schema import SCHEMA, SPACE_SETTING
+from bethink.store.postgres.db.server import LOCK_TIMEOUT_S, Server, is_broken, translate_errors
+from bethink.store.postgres.db.session import WITHOUT_VIEW, Lists, Session, ViewKey
+from bethink.store.sqlite.db.ceiling import CeilingConnections
+from bethink.store.sqlite.db.connection import _BUMP_GENERATION, Connections, list_binding
+from bethink.store.sqlite.db.lock import JournalKey, Secret
+
+SERVING_ROLE = "bethink_serve"
+_BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+
+
+def space_id_of(name: str) -> int:
+    """Return the id of a space: made from its name, so that no server has to give it."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1
+
+
+class NoKey(JournalKey):
+    """The journal of a space on a server is chained without a secret of one client."""
+
+    def __init__(self) -> None:
+        self.path = None
+        self._in_memory = Secret()
+
+
+class PgConnections(Connections):
+    """The transactions of one space; each thread has one at a time."""
+
+    def __init__(self, server: Server, space: str) -> None:
+        self.server = server
+        self.space = space
+        self.space_id = space_id_of(space)
+        self.path = None
+        self.journal_key = NoKey()
+        self._local = threading.local()
+        self._closed = False
+
+    @property
+    def name(self) -> str:
+        """The store's name for messages."""
+        return f"the space {self.space} of {self.server.name}"
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the store can only be read: the server says so when something is written."""
+        return False
+
+    @contextmanager
+    def read_transaction(self) -> Iterator[apsw.Connection]:
+        """Open a transaction in which all statements see the same state of the store."""
+        session: Session | None = getattr(self._local, "session", None)
+        if session is not None:
+            yield cast("apsw.Connection", session)
+            return
+        with translate_errors(self.name), self._transaction(writes=False) as session:
+            self._prepare(session)
+            yield cast("apsw.Connection", session)
+
+    @contextmanager
+    def write_transaction(self, *, commit: bool = True) -> Iterator[apsw.Connection]:
+        """Open a write transaction: all of it is committed or nothing.
+
+        When the block ends without an error, what was written survives a crash of the server.
+        """
+        if getattr(self._local, "session", None) is not None:
+            raise StoreError(
+                "nothing can be written while a snapshot or another write is open",
+                remedy="write after it is closed",
+            )
+        with (
+            translate_errors(self.name),
+            self._transaction(writes=True, commit=commit) as session,
+        ):
+            yield cast("apsw.Connection", session)
+            if session.total_changes():
+                session.execute(_BUMP_GENERATION)
+
+    @contextmanager
+    def _transaction(
+        self, *, writes: bool, commit: bool = True, binds: bool = True
+    ) -> Iterator[Session]:
+        with ExitStack() as stack:
+            connection = self._begin(stack, writes=writes)
+            session = Session(connection, self.space_id, writes=writes)
+            self._local.session = session
+            if binds:
+                stack.enter_context(list_binding(Lists))
+            try:
+                yield session
+            except BaseException:
+                self._local.session = None
+                _roll_back(connection)
+                raise
+            self._local.session = None
+            if not commit:
+                connection.execute("ROLLBACK")
+                return
+            _commit(connection, self.name, writes=writes)
+
+    def _begin(self, stack: ExitStack, *, writes: bool) -> psycopg.Connection[tuple[Any, ...]]:
+        """Begin a transaction; a connection that died while it was idle is replaced.
+
+        Nothing has happened yet, so that another may do the same.
+        """
+        if self._closed:
+            raise StoreError(f"{self.name} was closed", remedy="open it again")
+        for is_last in (False, False, True):
+            connection = stack.enter_context(self.server.connection())
+            try:
+                found = connection.execute(self._beginning(writes=writes))
+            except psycopg.OperationalError:
+                if is_last or not is_broken(connection):
+                    raise
+                stack.close()
+                continue
+            if writes and not _last_result(found):
+                raise NotFound(f"{self.name} does not exist", remedy="bethink spaces lists them")
+            return connection
+        raise AssertionError
+
+    def _beginning(self, *, writes: bool) -> str:
+        """Return the statements that begin a transaction; all settings end with it."""
+        parts = [
+            _BEGIN_WRITE if writes else _BEGIN_READ,
+            f"SET LOCAL ROLE {SERVING_ROLE}",
+            f"SELECT set_config('{SPACE_SETTING}', '{self.space_id:d}', true)",
+        ]
+        if writes:
+            # The row of the space is the lock of its writers.
+            parts += (
+                f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S}s'",
+                f"SELECT 1 FROM {SCHEMA}.space WHERE space_id = {self.space_id:d} FOR UPDATE",
+            )
+        return "; ".join(parts)
+
+    def _prepare(self, session: Session) -> None:
+        """Make a session ready to be read."""
+
+    @contextmanager
+    def open_snapshot(self) -> Iterator[apsw.Connection]:
+        """Open a separate transaction, so that the caller may write while reading.
+
+        Its statements bind no lists: between two of them the caller may use another store.
+        """
+        before = getattr(self._local, "session", None)
+        self._local.session = None
+        try:
+            with (
+                translate_errors(self.name),
+                self._transaction(writes=False, binds=False) as session,
+            ):
+                self._local.session = before
+                self._prepare(session)
+                yield cast("apsw.Connection", session)
+        finally:
+            self._local.session = before
+
+    def for_thread(self) -> apsw.Connection:
+        """A connection outside of a transaction, which there is none of here."""
+        raise StoreError("a PostgreSQL store has no connection outside of a transaction")
+
+    def close(self) -> None:
+        """Release the server; may be called again."""
+        if not self._closed:
+            self._closed = True
+            self.server.release()
+
+
+def _last_result(cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return the rows of the last of several statements."""
+    while cursor.nextset():
+        pass
+    return cursor.fetchall()
+
+
+def _roll_back(connection: psycopg.Connection[Any]) -> None:
+    """Roll back what failed; a connection that cannot is closed, and the server does it."""
+    try:
+        connection.execute("ROLLBACK")
+    except psycopg.Error:
+        connection.close()
+
+
+def _commit(connection: psycopg.Connection[Any], name: str, *, writes: bool) -> None:
+    try:
+        done = connection.execute("COMMIT")
+    except psycopg.OperationalError as error:
+        if writes and is_broken(connection):
+            raise StoreError(
+                f"{name} was lost while it saved; whether it was saved is not known",
+                remedy="repeat the write with the same key: it is stored once",
+            ) from error
+        raise
+    if done.statusmessage == "ROLLBACK":
+        raise StoreError(f"{name} did not save: an error before was passed over")
+
+
+class PgCeiling(CeilingConnections, PgConnections):
+    """Transactions of a space that read nothing above a classification, or nothing untrusted."""
+
+    def __init__(self, base: PgConnections, ceiling: int, *, trusted: bool = False) -> None:
+        PgConnections.__init__(self, base.server, base.space)
+        self.base, self.ceiling, self.trusted = base, ceiling, trusted
+        self._view: ViewKey = WITHOUT_VIEW
+        self._state: tuple[str, Mapping[str, Sequence[Any]]] = ("", {})
+
+    read_transaction = PgConnections.read_transaction
+    _transaction = PgConnections._transaction
+
+    @contextmanager
+    def write_transaction(self, *, commit: bool = True) -> Iterator[apsw.Connection]:
+        """Open a write transaction, which sees everything."""
+        if getattr(self._local, "session", None) is not None:
+            raise StoreError(
+                "nothing can be written while a snapshot or another write is open",
+                remedy="write after it is closed",
+            )
+        with self.base.write_transaction(commit=commit) as writing:
+            yield writing
+
+    def _prepare(self, session: Session) -> None:
+        from bethink.store.postgres.db.hidden import ceiling_view, find_hidden  # it imports this
+
+        generation = str(session.execute("SELECT value FROM meta WHERE name = 'generation'").get)
+        if self._view is WITHOUT_VIEW:
+            self._view = ceiling_view(self.ceiling, trusted=self.trusted)
+        if self._state[0] != generation:
+            found = find_hidden(session, self.ceiling, trusted=self.trusted)
+            self._state = (generation, found)
+        session.view, session.hidden = self._view, self._state[1]
+
+    def close(self) -> None:
+        """Nothing: the base releases the server."""
+        self._closed = True
+
+
+__all__ = ["SERVING_ROLE", "PgCeiling", "PgConnections", "space_id_of"]

@@ -1,0 +1,286 @@
+"""Prepare a database: schema, migrations, the serving role and row-level security."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import psycopg
+
+from bethink.errors import NotFound, SchemaTooNew, StoreError, install_command
+from bethink.store.postgres.db.connections import SERVING_ROLE, PgConnections, space_id_of
+from bethink.store.postgres.db.schema import SCHEMA, SPACE_SETTING, migrations
+from bethink.store.postgres.db.server import (
+    INIT_REMEDY,
+    Server,
+    connect,
+    shown_url,
+    translate_errors,
+)
+
+MIN_SERVER = 15
+_LISTING_SETTING = "bethink.listing"
+_MIGRATION_LOCK = 0x6265_7468_696E_6B00  # "bethink"
+_OF_SPACE = f"space_id = nullif(current_setting('{SPACE_SETTING}', true), '')::bigint"
+_LISTED = f"current_setting('{_LISTING_SETTING}', true) = 'on'"
+_VERSION_TABLE = f"""
+    CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
+        version bigint PRIMARY KEY,
+        applied_at timestamptz NOT NULL DEFAULT now()
+    )
+"""
+_FIRST_META = (("generation", "0"), ("journal", "0:"), ("entities", "0"), ("packed", "0:0"))
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class StoreStatus(NamedTuple):
+    """What a database has of Bethink: schema versions, the server's, and spaces."""
+
+    url: str
+    server: str
+    schema: int
+    known: int
+    serving: bool
+    secured: bool
+    spaces: int
+
+
+def init_store(url: str) -> StoreStatus:
+    """Create the schema, the serving role and all tables; known ones are migrated."""
+    with translate_errors(shown_url(url)), connect(url) as connection:
+        _require_version(connection)
+        with connection.transaction():
+            connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+            _create_schema(connection, url)
+            _create_role(connection, url)
+            _migrate(connection, url)
+    return store_status(url)
+
+
+def migrate_store(url: str) -> StoreStatus:
+    """Run the missing migrations, under a lock, in one transaction."""
+    with translate_errors(shown_url(url)), connect(url) as connection:
+        if schema_version(connection) == 0:
+            raise StoreError(f"{shown_url(url)} has no tables of Bethink", remedy=INIT_REMEDY)
+        with connection.transaction():
+            connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+            _migrate(connection, url)
+    return store_status(url)
+
+
+def store_status(url: str) -> StoreStatus:
+    """Return what a database has of Bethink."""
+    with translate_errors(shown_url(url)), connect(url) as connection:
+        version = connection.execute("SHOW server_version").fetchone()
+        schema = schema_version(connection)
+        member = connection.execute(
+            "SELECT count(*) FROM pg_roles WHERE rolname = %s"
+            " AND pg_has_role(current_user, oid, 'MEMBER')",
+            (SERVING_ROLE,),
+        ).fetchone()
+        secured = connection.execute(
+            "SELECT bool_and(c.relrowsecurity AND c.relforcerowsecurity)"
+            " FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = %s AND c.relkind IN ('r', 'p')",
+            (SCHEMA,),
+        ).fetchone()
+        spaces = len(_list_spaces(connection)) if schema and member and member[0] else 0
+    return StoreStatus(
+        url=shown_url(url),
+        server=str(version[0]) if version else "",
+        schema=schema,
+        known=migrations()[-1].version,
+        serving=bool(member and member[0]),
+        secured=bool(secured and secured[0]),
+        spaces=spaces,
+    )
+
+
+def schema_version(connection: Connection) -> int:
+    """Return the schema version of a database; 0 without one."""
+    known = connection.execute(f"SELECT to_regclass('{SCHEMA}.migration')").fetchone()
+    if known is None or known[0] is None:
+        return 0
+    found = connection.execute(f"SELECT max(version) FROM {SCHEMA}.migration").fetchone()
+    return int(found[0] or 0) if found else 0
+
+
+def _require_version(connection: Connection) -> None:
+    number = connection.info.server_version
+    if number < MIN_SERVER * 10_000:
+        raise StoreError(
+            f"the server is PostgreSQL {number // 10_000}, but {MIN_SERVER} or later is needed",
+            remedy="upgrade the server",
+        )
+
+
+def _create_schema(connection: Connection, url: str) -> None:
+    try:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        connection.execute(_VERSION_TABLE)
+    except psycopg.errors.InsufficientPrivilege as error:
+        user, database = connection.info.user, connection.info.dbname
+        raise StoreError(
+            f"the role {user} may not create the schema {SCHEMA} in {shown_url(url)}",
+            remedy=f'as a superuser: GRANT CREATE ON DATABASE "{database}" TO "{user}";',
+        ) from error
+
+
+def _create_role(connection: Connection, url: str) -> None:
+    """Create the role that serves, where it is missing, and join it."""
+    known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (SERVING_ROLE,))
+    user = connection.info.user
+    try:
+        with connection.transaction():
+            if known.fetchone() is None:
+                connection.execute(f"CREATE ROLE {SERVING_ROLE} NOLOGIN")
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise StoreError(
+            f"the role {user} may not create the role {SERVING_ROLE} in {shown_url(url)}",
+            remedy=f"as a superuser: CREATE ROLE {SERVING_ROLE} NOLOGIN;"
+            f' GRANT {SERVING_ROLE} TO "{user}";',
+        ) from error
+    member = connection.execute(
+        "SELECT pg_has_role(current_user, %s, 'MEMBER')", (SERVING_ROLE,)
+    ).fetchone()
+    if not (member and member[0]):
+        try:
+            with connection.transaction():
+                connection.execute(f'GRANT {SERVING_ROLE} TO "{user}"')
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise StoreError(
+                f"the role {user} is not a member of {SERVING_ROLE}",
+                remedy=f'as a superuser: GRANT {SERVING_ROLE} TO "{user}";',
+            ) from error
+
+
+def _migrate(connection: Connection, url: str) -> None:
+    """Run the missing migrations in the caller's transaction, and secure every table."""
+    found = schema_version(connection)
+    require_supported(found, shown_url(url))
+    for step in migrations():
+        if step.version > found:
+            connection.execute(step.sql.encode())
+            connection.execute(f"INSERT INTO {SCHEMA}.migration VALUES ({step.version:d})")
+    _secure(connection)
+
+
+def require_supported(found: int, name: str) -> None:
+    """Raise an error for a schema that is missing, too old or too new."""
+    known = migrations()[-1].version
+    if found > known:
+        raise SchemaTooNew(
+            f"{name} was changed by a newer Bethink (schema {found}, this one knows {known})",
+            remedy=f"Update the checkout, then: {install_command()}",
+        )
+
+
+def _secure(connection: Connection) -> None:
+    """Force row-level security on every table, and let the serving role use them."""
+    connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {SERVING_ROLE}")
+    names = connection.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY 1", (SCHEMA,)
+    ).fetchall()
+    for (name,) in names:
+        table = f"{SCHEMA}.{name}"
+        connection.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+        connection.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+        connection.execute(f"DROP POLICY IF EXISTS of_space ON {table}")
+        if name == "migration":
+            connection.execute(f"CREATE POLICY of_space ON {table} USING (true)")
+            connection.execute(f"GRANT SELECT ON {table} TO {SERVING_ROLE}")
+            continue
+        connection.execute(
+            f"CREATE POLICY of_space ON {table} USING ({_OF_SPACE}) WITH CHECK ({_OF_SPACE})"
+        )
+        connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {SERVING_ROLE}")
+        if connection.info.server_version >= 170_000:
+            # So that what is erased can be vacuumed away at once.
+            connection.execute(f"GRANT MAINTAIN ON {table} TO {SERVING_ROLE}")
+    connection.execute(f"DROP POLICY IF EXISTS listing ON {SCHEMA}.space")
+    connection.execute(f"CREATE POLICY listing ON {SCHEMA}.space FOR SELECT USING ({_LISTED})")
+
+
+def list_spaces(url: str) -> list[str]:
+    """Return the names of all spaces of a database."""
+    with translate_errors(shown_url(url)), connect(url) as connection:
+        if schema_version(connection) == 0:
+            return []
+        return _list_spaces(connection)
+
+
+def _list_spaces(connection: Connection) -> list[str]:
+    with connection.transaction():
+        connection.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
+        connection.execute(f"SELECT set_config('{_LISTING_SETTING}', 'on', true)")
+        rows = connection.execute(f"SELECT name FROM {SCHEMA}.space ORDER BY name").fetchall()
+    return [name for (name,) in rows]
+
+
+def open_space(url: str, space: str, *, create: bool) -> PgConnections:
+    """Open a space of a database, creating it if ``create``."""
+    server = Server.use(url)
+    connections = PgConnections(server, space)
+    try:
+        with translate_errors(connections.name):
+            _require_space(connections, create=create)
+    except BaseException:
+        connections.close()
+        raise
+    return connections
+
+
+def _require_space(connections: PgConnections, *, create: bool) -> None:
+    server, space_id = connections.server, connections.space_id
+    with server.connection() as connection:
+        found = schema_version(connection)
+        if found == 0:
+            raise StoreError(f"{server.name} has no tables of Bethink", remedy=INIT_REMEDY)
+        require_supported(found, server.name)
+        if found < migrations()[-1].version:
+            raise StoreError(
+                f"{server.name} has schema {found}, this version needs {migrations()[-1].version}",
+                remedy="bethink store migrate URL, as the owner",
+            )
+        with connection.transaction():
+            connection.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
+            connection.execute(f"SELECT set_config('{SPACE_SETTING}', '{space_id:d}', true)")
+            known = connection.execute(
+                f"SELECT name FROM {SCHEMA}.space WHERE space_id = {space_id:d}"
+            ).fetchone()
+            if known is None and create:
+                _create_space(connection, connections.space, space_id)
+                known = (connections.space,)
+    if known is None:
+        raise NotFound(f"{connections.name} does not exist", remedy="bethink spaces lists them")
+    if known[0] != connections.space:
+        raise StoreError(
+            f"the name {connections.space} has the id of the space {known[0]}",
+            remedy="choose another name",
+        )
+
+
+def _create_space(connection: Connection, name: str, space_id: int) -> None:
+    now = int(time.time() * 1000)
+    connection.execute(
+        f"INSERT INTO {SCHEMA}.space (space_id, name, created_at) VALUES (%s, %s, %s)"
+        " ON CONFLICT DO NOTHING",
+        (space_id, name, now),
+    )
+    for key, value in _FIRST_META:
+        connection.execute(
+            f"INSERT INTO {SCHEMA}.meta (space_id, name, value) VALUES (%s, %s, %s)"
+            " ON CONFLICT DO NOTHING",
+            (space_id, key, value),
+        )
+
+
+__all__ = [
+    "StoreStatus",
+    "init_store",
+    "list_spaces",
+    "migrate_store",
+    "open_space",
+    "space_id_of",
+    "store_status",
+]

@@ -1,0 +1,50 @@
+"""The tables of the PostgreSQL schema: their columns and keys, read from the migrations."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+SCHEMA = "bethink"
+SPACE_ID = "space_id"
+SPACE_SETTING = "bethink.space"
+_MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"
+_TABLE = re.compile(r"CREATE TABLE bethink\.(\w+) \(\n(.*?)\n\);", re.DOTALL)
+_COLUMN = re.compile(r"^    ([a-z]\w*) (bigint|integer|double precision|bytea|text)", re.MULTILINE)
+_KEY = re.compile(r"PRIMARY KEY \(([^)]*)\)")
+
+
+class Migration(NamedTuple):
+    """The SQL that leads from schema ``version - 1`` to ``version``."""
+
+    version: int
+    sql: str
+
+
+class Table(NamedTuple):
+    """A table: its columns with their types, and its primary key, without the space's id."""
+
+    columns: dict[str, str]
+    key: tuple[str, ...]
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """Return all migrations, in order, from the numbered files."""
+    files = sorted(_MIGRATIONS_FOLDER.glob("[0-9]*.sql"))
+    return tuple(Migration(int(file.stem), file.read_text(encoding="utf-8")) for file in files)
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """Return every table that holds rows of spaces."""
+    found = {}
+    for migration in migrations():
+        for name, body in _TABLE.findall(migration.sql):
+            columns = {name: kind for name, kind in _COLUMN.findall(body) if name != SPACE_ID}
+            match = _KEY.search(body)
+            names = match[1].split(", ") if match else []
+            found[name] = Table(columns, tuple(part for part in names if part != SPACE_ID))
+    return found

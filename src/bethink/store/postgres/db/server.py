@@ -1,0 +1,232 @@
+"""A PostgreSQL server: its pool of connections, shared in a process, and its errors as ours."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg import errors, pq
+from psycopg.types.numeric import FloatLoader, Int8Dumper
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreError
+
+LOCK_TIMEOUT_S = 30
+POOL_SIZE = 16
+_CONNECT_TIMEOUT_S = 10
+_OPTIONS = {
+    "autocommit": True,
+    # No prepared statements: a pooler in between may give each transaction another session.
+    "prepare_threshold": None,
+    "connect_timeout": _CONNECT_TIMEOUT_S,
+    "application_name": "bethink",
+}
+INIT_REMEDY = "bethink store init URL"
+
+
+class _NumericLoader(FloatLoader):
+    """Sums of whole numbers come as numeric; SQLite has them as whole numbers."""
+
+    def load(self, data: Any) -> Any:
+        text = bytes(data).decode()
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def configure(connection: psycopg.Connection[Any]) -> None:
+    """Set up a new connection: whole numbers are eight bytes, sums are numbers of Python."""
+    connection.adapters.register_dumper(int, Int8Dumper)
+    connection.adapters.register_loader("numeric", _NumericLoader)
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without its password."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{parts.username}@{host}"))
+
+
+class _Rule(NamedTuple):
+    """Which of our errors some errors of the server become."""
+
+    errors: tuple[type[psycopg.Error], ...]
+    error_type: type[BethinkError]
+    message: str
+    remedy: str
+
+
+_RULES = (
+    _Rule(
+        (errors.LockNotAvailable,),
+        StoreBusy,
+        f"{{name}} was locked by another writer for {LOCK_TIMEOUT_S} seconds",
+        "try again, or stop the other program",
+    ),
+    _Rule(
+        (errors.QueryCanceled,),
+        StoreBusy,
+        "{name} did not answer within the time it allows a statement; nothing was saved",
+        "try again, or raise statement_timeout of the role",
+    ),
+    _Rule(
+        (errors.SerializationFailure, errors.DeadlockDetected),
+        StoreBusy,
+        "{name} was changed by another program at the same time; nothing was saved",
+        "try again",
+    ),
+    _Rule(
+        (PoolTimeout, errors.TooManyConnections),
+        StoreBusy,
+        "{name} has no connection left",
+        "try again, or allow more connections",
+    ),
+    _Rule(
+        (
+            errors.CheckViolation,
+            errors.NotNullViolation,
+            errors.NumericValueOutOfRange,
+            errors.DatetimeFieldOverflow,
+        ),
+        Refused,
+        "a value is out of range: {error}",
+        "",
+    ),
+    _Rule(
+        (errors.ProgramLimitExceeded,),
+        Refused,
+        "a value is too large for the store: {error}",
+        "split it into smaller parts",
+    ),
+    _Rule(
+        (errors.UndefinedTable, errors.InvalidSchemaName, errors.UndefinedColumn),
+        StoreError,
+        "{name} has no tables of Bethink, or not all of them: {error}",
+        INIT_REMEDY,
+    ),
+    _Rule(
+        (errors.InsufficientPrivilege, errors.InvalidParameterValue),
+        StoreError,
+        "{name} does not allow it: {error}",
+        "as the owner: GRANT bethink_serve TO the role that connects",
+    ),
+    _Rule(
+        (errors.ReadOnlySqlTransaction,),
+        StoreError,
+        "{name} can only be read, it is a standby or read-only; nothing was saved",
+        "connect to the primary server",
+    ),
+    _Rule(
+        (errors.DiskFull, errors.OutOfMemory),
+        StoreError,
+        "{name} has no room left: {error}; nothing was saved",
+        "free some space on the server",
+    ),
+    _Rule(
+        (psycopg.OperationalError, psycopg.InterfaceError),
+        StoreError,
+        "{name} cannot be reached: {error}",
+        "check that the server runs, and the URL",
+    ),
+    _Rule((psycopg.DataError,), Refused, "a value cannot be stored: {error}", ""),
+)
+
+
+@contextmanager
+def translate_errors(name: str) -> Iterator[None]:
+    """Translate errors of the driver to our own; ``name`` is the store's for messages."""
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout) as error:
+        raise to_own_error(name, error) from error
+    except UnicodeEncodeError as error:
+        bad = error.object[error.start : error.end]
+        raise BadText(f"{bad!a} is a lone surrogate and cannot be stored") from error
+    except OverflowError as error:
+        raise Refused(f"a number does not fit into the store: {error}") from error
+
+
+def to_own_error(name: str, error: Exception) -> BethinkError:
+    """Return our error for one of the driver."""
+    text = " ".join(str(error).split())
+    for rule in _RULES:
+        if isinstance(error, rule.errors):
+            return rule.error_type(rule.message.format(name=name, error=text), remedy=rule.remedy)
+    return StoreError(f"{name} failed: {text}")
+
+
+class Server:
+    """The connections of this process to one database; `close` counts its users down."""
+
+    _known: dict[tuple[str, int], Server] = {}  # noqa: RUF012 - shared on purpose
+    _guard = threading.Lock()
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.name = shown_url(url)
+        self.process = os.getpid()
+        self._users = 0
+        self.pool: ConnectionPool[psycopg.Connection[tuple[Any, ...]]] = ConnectionPool(
+            url,
+            kwargs=dict(_OPTIONS),
+            min_size=0,
+            max_size=POOL_SIZE,
+            timeout=LOCK_TIMEOUT_S,
+            configure=configure,
+            open=False,
+            name="bethink",
+        )
+
+    @classmethod
+    def use(cls, url: str) -> Server:
+        """Return the server of a URL, connecting for its first user."""
+        with cls._guard:
+            key = (url, os.getpid())
+            server = cls._known.get(key)
+            if server is None:
+                with translate_errors(shown_url(url)):
+                    # The pool only says that it timed out; this says why.
+                    with connect(url):
+                        pass
+                    server = cls(url)
+                    server.pool.open()
+                cls._known[key] = server
+            server._users += 1
+            return server
+
+    def release(self) -> None:
+        """Give the server back; the last user closes the connections."""
+        with self._guard:
+            self._users -= 1
+            if self._users == 0:
+                self._known.pop((self.url, self.process), None)
+                if self.process == os.getpid():
+                    self.pool.close()
+
+    @contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        """Lend a connection; one that broke is not used again."""
+        if self.process != os.getpid():
+            raise StoreError(
+                f"{self.name} was opened before the process was forked",
+                remedy="open it again in the new process",
+            )
+        with self.pool.connection() as connection:
+            yield connection
+
+
+def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
+    """Open a connection of its own."""
+    connection = psycopg.connect(url, **_OPTIONS)  # type: ignore[arg-type]  # the driver's kwargs
+    configure(connection)
+    return connection
+
+
+def is_broken(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a connection can no longer be used."""
+    return connection.closed or connection.pgconn.status != pq.ConnStatus.OK

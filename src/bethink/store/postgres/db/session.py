@@ -1,0 +1,571 @@
+"""One transaction on a PostgreSQL server, used like a connection to SQLite.
+
+The shared modules of the store call `execute`, `executemany` and a few methods of the SQLite
+driver. Here they reach a server: each statement is translated once and then known.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
+
+import apsw
+import psycopg
+from psycopg.rows import tuple_row
+
+from bethink.errors import BadText
+from bethink.store.postgres.db import words
+from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables
+from bethink.store.postgres.db.sql_tree import (
+    Group,
+    at,
+    find_word,
+    group_at,
+    parse,
+    split_at_commas,
+)
+from bethink.store.postgres.db.statements import PARTS, preceded, rewritten
+from bethink.store.postgres.db.translate import (
+    NO_VIEW,
+    WORD_TABLES,
+    Shape,
+    Source,
+    Statement,
+    View,
+    special_marks,
+    translate,
+)
+from bethink.store.sqlite.db import history
+from bethink.store.sqlite.db.sql_functions import state_hash
+from bethink.store.sqlite.search.lexical import tokenizer
+
+Row = tuple[Any, ...]
+_BELOW_CEILING = "SELECT 1 FROM sqlite_temp_schema WHERE name = 'hidden_row'"
+_CHUNK_WRITE = "INSERT INTO chunk (mid, number, version, bits, rids)"
+_TOUCH_CHUNK = f"""
+    INSERT INTO {SCHEMA}.chunk (space_id, cid, mid, number, version)
+    VALUES (:space, (?1::bigint << 32) + ?2::bigint, ?1, ?2,
+        (random() * 4611686018427387904)::bigint)
+    ON CONFLICT (space_id, mid, number) DO UPDATE SET version = chunk.version + 1 RETURNING cid
+"""
+_WRITE_SLOTS = f"""
+    INSERT INTO {SCHEMA}.chunk_slot (space_id, cid, place, key, bits)
+    SELECT :space, ?1::bigint, s.place, s.key, s.bits
+    FROM unnest(?2::int[], ?3::bigint[], ?4::bytea[]) AS s (place, key, bits)
+    ON CONFLICT (space_id, cid, place) DO UPDATE SET key = excluded.key, bits = excluded.bits
+"""
+_STATE = "rid, content_hash, live_to, status, ended_by, state_hash"
+_ADD_TERMS = f"""
+    WITH n AS (
+        SELECT * FROM unnest(?1::text[], ?2::bigint[]) WITH ORDINALITY AS given (t, df, number)
+    ), known AS (
+        UPDATE {SCHEMA}.term SET df = term.df + n.df FROM n
+        WHERE term.space_id = :space AND term.t = n.t RETURNING tid, term.t, term.df
+    ), fresh AS (
+        INSERT INTO {SCHEMA}.term (space_id, tid, t, df)
+        SELECT :space, (SELECT coalesce(max(tid), 0) FROM {SCHEMA}.term WHERE space_id = :space)
+            + row_number() OVER (ORDER BY n.number), n.t, n.df
+        FROM n WHERE n.t NOT IN (SELECT known.t FROM known) RETURNING tid, t, df
+    ) SELECT tid, t, df FROM known UNION ALL SELECT tid, t, df FROM fresh
+"""
+_REMOVE_TERMS = f"""
+    UPDATE {SCHEMA}.term SET df = term.df - n.df
+    FROM unnest(?1::bigint[], ?2::text[]) AS n (df, t)
+    WHERE term.space_id = :space AND term.t = n.t RETURNING tid, term.t, term.df
+"""
+_BATCHED = {
+    "INSERT INTO term (t, df)": _ADD_TERMS,
+    "UPDATE term SET df = df - ? WHERE t = ?": _REMOVE_TERMS,
+}
+
+
+class Rows:
+    """The rows of a statement, with what our modules use of SQLite's cursor."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, rows: Sequence[Row] = ()) -> None:
+        self._left = iter(rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._left
+
+    def fetchall(self) -> list[Row]:
+        """Return all rows that were not taken yet."""
+        return list(self._left)
+
+    @property
+    def get(self) -> Any:
+        """The rows, a row of one value as that value, and one row not as a list."""
+        values = [row[0] if len(row) == 1 else row for row in self._left]
+        return None if not values else values[0] if len(values) == 1 else values
+
+
+class _Parsed(NamedTuple):
+    """A statement's tree, its marks of lists and word queries, and its state hash, if any."""
+
+    tree: Group
+    special: Mapping[int, str]
+    hashes_state: bool
+
+
+@lru_cache(maxsize=2048)
+def _parsed(sql: str) -> _Parsed:
+    text = sql
+    for old, new in PARTS:
+        text = text.replace(old, new)
+    tree = parse(text)
+    hashes_state = "hash_state" in text and at(tree, 0).is_word("UPDATE")
+    return _Parsed(
+        _without_state_hash(tree) if hashes_state else tree, special_marks(tree), hashes_state
+    )
+
+
+def _without_state_hash(tree: Group) -> Group:
+    """Leave out the assignment of the state's hash, which no server can compute."""
+    start, end = find_word(tree, "SET") + 1, find_word(tree, "WHERE")
+    kept: list[Any] = []
+    for part in split_at_commas(tree[start:end]):
+        if at(part, 0).text != "state_hash":
+            kept += [parse(",")[0], *part] if kept else part
+    return Group((*tree[:start], *kept, *tree[end:]))
+
+
+@lru_cache(maxsize=4096)
+def _translated(sql: str, shapes: tuple[tuple[int, Shape], ...], view: ViewKey) -> Statement:
+    return translate(_parsed(sql).tree, dict(shapes), view.view)
+
+
+@lru_cache(maxsize=512)
+def _written(sql: str) -> Statement:
+    """Return a statement of ours: ``?1`` is a value, ``:space`` the space."""
+    import re  # only here
+
+    sources: list[Source] = []
+
+    def sign(match: re.Match[str]) -> str:
+        source = Source("value", int(match[1])) if match[1] else Source("space")
+        if source not in sources:
+            sources.append(source)
+        number = f"${sources.index(source) + 1}"
+        return number if match[1] else f"{number}::bigint"
+
+    text = re.sub(r"\?(\d+)|:space\b", sign, sql)
+    return Statement(text, tuple(sources))
+
+
+class ViewKey:
+    """A view that statements are translated for, known by its identity."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+
+
+WITHOUT_VIEW = ViewKey(NO_VIEW)
+
+
+class Lists(NamedTuple):
+    """A list bound to ``carray(?)``."""
+
+    values: Any
+
+
+class Session:
+    """A transaction for one space. Not to be shared between threads."""
+
+    def __init__(self, connection: psycopg.Connection[Row], space_id: int, *, writes: bool) -> None:
+        self.connection = connection
+        self.space_id = space_id
+        self.writes = writes
+        self.view = WITHOUT_VIEW
+        self.hidden: Mapping[str, Sequence[Any]] = {}
+        self._cursor = psycopg.RawCursor(connection, row_factory=tuple_row)
+        self._changes = self._total = 0
+        self._slots: dict[int, dict[str, list[tuple[int, bytes]]]] = {}
+
+    # The methods of SQLite's driver that the shared modules use
+
+    def execute(self, sql: str, bindings: Sequence[Any] = ()) -> Rows:
+        """Run a statement."""
+        if sql in preceded():
+            first, sql = preceded()[sql]
+            self._run(first, bindings)
+        found = self._run_special(sql, bindings)
+        return self._run(sql, bindings) if found is None else found
+
+    def _run_special(self, sql: str, bindings: Sequence[Any]) -> Rows | None:
+        """Run a statement that no rule translates; None for any other."""
+        found: Rows | None = None
+        if sql == _BELOW_CEILING:
+            found = Rows([(1,)] if self.view is not WITHOUT_VIEW else [])
+        elif "_config WHERE k = 'secure-delete'" in sql:
+            found = Rows([(1,)])  # rows that are deleted leave no index entries to merge
+        elif sql.lstrip().startswith(_CHUNK_WRITE):
+            found = self.run(_TOUCH_CHUNK, bindings)
+        elif sql in rewritten():
+            found = self.run(rewritten()[sql], bindings)
+            found = _with_native_keys(found) if " FROM chunk WHERE " in sql else found
+        elif _word_table(sql) or "temp.counted_term" in sql:
+            found = self._maintain_words(_word_table(sql), sql)
+        elif sql == history._WRONG_STATES:
+            rows = self._run(sql.split("WHERE", maxsplit=1)[0], ())
+            found = Rows([row for row in rows if state_hash(row[3], row[0], *row[4:7]) != row[7]])
+        elif "FROM posting" in sql and sql.lstrip().startswith("SELECT count(DISTINCT"):
+            found = self._count_holding(sql, bindings)
+        elif _parsed(sql).hashes_state:
+            found = self._change_state(sql, bindings)
+        return found
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> Rows:
+        """Run a statement for each of the rows, at once where that is the same."""
+        every = [tuple(row) for row in rows]
+        if not every:
+            return Rows()
+        table = _word_table(sql)
+        if table:
+            self._write_words(table, sql, every)
+            return Rows()
+        batched = next((new for old, new in _BATCHED.items() if sql.startswith(old)), None)
+        if batched is not None:
+            columns = [list(column) for column in zip(*every, strict=True)]
+            return self.run(batched, columns)
+        insert = _batch_insert(sql)
+        if insert is not None:
+            return self._insert_many(insert, every)
+        for row in every:
+            self.execute(sql, row)
+        return Rows()
+
+    def changes(self) -> int:
+        """Return how many rows the last statement changed."""
+        return self._changes
+
+    def total_changes(self) -> int:
+        """Return how many rows all statements of this transaction changed."""
+        return self._total
+
+    def txn_state(self, _: str = "main") -> int:
+        """Return whether the transaction writes, as SQLite says it."""
+        return apsw.SQLITE_TXN_WRITE if self.writes else apsw.SQLITE_TXN_READ
+
+    def last_insert_rowid(self) -> int:
+        """Return the number of the last model, the only row whose number is asked for."""
+        return int(self.execute("SELECT max(mid) FROM model").get)
+
+    def fts5_tokenizer(self, name: str, arguments: Sequence[str]) -> Callable[..., Any]:
+        """Return one of SQLite's tokenizers, which run in the client."""
+        return words.fts5_tokenizer(name, arguments)
+
+    @contextmanager
+    def blob_open(
+        self, _database: str, _table: str, column: str, cid: int, _writes: bool
+    ) -> Iterator[_SlotWriter]:
+        """Write slots of a chunk: of bits and keys those that come first wait for the others."""
+        written: list[tuple[int, bytes]] = []
+        yield _SlotWriter(written)
+        waiting = self._slots.setdefault(cid, {})
+        waiting[column] = written
+        if len(waiting) == 2:
+            self._write_slots(cid, waiting["bits"], waiting["rids"])
+            del self._slots[cid]
+
+    # What they do here
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+        """Run a statement of PostgreSQL's own, with ``?1`` for values and ``:space``."""
+        return self._send(_written(sql), values)
+
+    def _run(self, sql: str, bindings: Sequence[Any]) -> Rows:
+        special = _parsed(sql).special
+        values, shapes = bindings, []
+        lists: dict[int, Any] = {}
+        for mark, kind in special.items():
+            value = bindings[mark - 1]
+            lists[mark], shape = _as_list(value) if kind == "list" else _as_query(value, kind)
+            if kind == "list" and not lists[mark]:
+                shape = Shape(_type_of_empty(sql))
+            shapes.append((mark, shape))
+        return self._send(_translated(sql, tuple(shapes), self.view), values, lists)
+
+    def _send(
+        self, statement: Statement, values: Sequence[Any], lists: Mapping[int, Any] | None = None
+    ) -> Rows:
+        cursor = self._cursor
+        bound = [self._value(source, values, lists or {}) for source in statement.sources]
+        cursor.execute(statement.sql.encode(), bound)
+        found = cursor.fetchall() if cursor.description is not None else []
+        self._changes = max(cursor.rowcount, 0) if not _reads(statement.sql) else 0
+        self._total += self._changes
+        return Rows(found)
+
+    def _value(self, source: Source, values: Sequence[Any], lists: Mapping[int, Any]) -> Any:
+        if source.kind == "value":
+            return _storable(values[source.mark - 1], writes=self.writes)
+        if source.kind == "space":
+            return self.space_id
+        if source.kind == "array":
+            return lists[source.mark]
+        if source.kind == "rows":
+            return self._matching_rows(lists[source.mark])
+        if source.kind == "grams":
+            query: words.WordQuery = lists[source.mark]
+            group = query.groups[source.part]
+            is_pattern = query.column != "vocabulary"
+            return words.trigram_patterns(group) if is_pattern else words.vocabulary_trigrams(group)
+        return self.hidden[source.kind][source.part]
+
+    def _change_state(self, sql: str, bindings: Sequence[Any]) -> Rows:
+        """Run an update of revisions, and hash their new state.
+
+        A row whose state is not what was stored keeps its hash: no write makes it sound.
+        """
+        where = sql[sql.index("WHERE") :]
+        select = f"SELECT {_STATE} FROM item {where}"
+        before = self._numbered(sql, select, bindings)
+        sound = [row[0] for row in before if state_hash(row[1], row[0], *row[2:5]) == row[5]]
+        self._run(sql, bindings)
+        changed = self._changes
+        rids = "SELECT rid, content_hash, live_to, status, ended_by FROM item AS i"
+        rows = self._run(f"{rids} WHERE i.rid IN (SELECT value FROM json_each(?))", (sound,))
+        hashes = [(rid, state_hash(text, rid, *state)) for rid, text, *state in rows]
+        self.run(
+            f"""UPDATE {SCHEMA}.item SET state_hash = n.hash
+            FROM unnest(?1::bigint[], ?2::bigint[]) AS n (rid, hash)
+            WHERE item.space_id = :space AND item.rid = n.rid""",
+            ([rid for rid, _ in hashes], [hashed for _, hashed in hashes]),
+        )
+        self._changes = changed
+        return Rows()
+
+    def _numbered(self, sql: str, select: str, bindings: Sequence[Any]) -> Rows:
+        """Run a part of a statement with its values; its marks keep their numbers."""
+        if "?1" in sql:
+            return self._run(select, bindings)
+        skipped = sql[: sql.index("WHERE")].count("?")
+        return self._run(select, bindings[skipped:])
+
+    def _insert_many(self, insert: _Insert, rows: Sequence[Sequence[Any]]) -> Rows:
+        columns = ", ".join((SPACE_ID, *insert.columns))
+        kinds = tables()[insert.table].columns
+        arrays = ", ".join(f"?{n}::{kinds[name]}[]" for n, name in enumerate(insert.columns, 1))
+        values = [
+            [_storable(value, writes=True) for value in column]
+            for column in zip(*rows, strict=True)
+        ]
+        return self.run(
+            f"INSERT INTO {SCHEMA}.{insert.table} ({columns})"
+            f" SELECT :space, n.* FROM unnest({arrays}) AS n {insert.conflict}",
+            values,
+        )
+
+    def _write_slots(
+        self, cid: int, bits: Sequence[tuple[int, bytes]], keys: Sequence[tuple[int, bytes]]
+    ) -> None:
+        """Write the slots of a chunk, one row each."""
+        numbers: list[tuple[int, int]] = []
+        for at_byte, data in keys:
+            stored = array("q", data)
+            numbers += [(at_byte // 8 + place, key) for place, key in enumerate(stored)]
+        whole = b"".join(data for _, data in bits)
+        width = len(whole) // len(numbers)
+        pieces = [whole[place * width : (place + 1) * width] for place in range(len(numbers))]
+        self.run(
+            _WRITE_SLOTS,
+            (cid, [place for place, _ in numbers], [key for _, key in numbers], pieces),
+        )
+
+    # The word index
+
+    def _write_words(self, table: str, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        removes = "'delete'" in sql
+        if table == "grams":
+            self.write_grams(rows, removes=removes)
+        elif table == "vocabulary":
+            self.write_vocabulary(rows, removes=removes)
+
+    def _maintain_words(self, table: str, sql: str) -> Rows:
+        """Do what SQLite's word tables are told by statements of their own."""
+        from bethink.store.postgres.db import word_check  # rarely needed
+
+        if "'rebuild'" in sql:
+            word_check.rebuild(self, table)
+        elif "'integrity-check'" in sql:
+            word_check.require_consistent(self, table)
+        elif sql.startswith("INSERT INTO term"):
+            word_check.add_counted(self)
+        elif sql.lstrip().startswith("SELECT"):
+            return Rows([(word_check.count_differences(self),)])
+        return Rows()
+
+    def _matching_rows(self, query: words.WordQuery) -> list[int]:
+        """Return the rows that hold any of a query's words, in the column it names."""
+        rids = self._holding(query.terms())
+        if query.column != "about" or not rids:
+            return rids
+        wanted = set(query.terms())
+        stored = self._run("SELECT i.rid, i.about FROM json_each(?) AS w"
+                           " CROSS JOIN item AS i ON i.rid = w.value", (rids,))  # fmt: skip
+        tokens = tokenizer(cast("apsw.Connection", self))
+        return [rid for rid, about in stored if not wanted.isdisjoint(tokens(about))]
+
+    def _holding(self, terms: Sequence[str]) -> list[int]:
+        """Return the rows that hold any of the index terms, in order."""
+        from bethink.store.sqlite.search.postings import PostingLists  # NumPy
+
+        sql = "SELECT tid FROM term WHERE t IN (SELECT value FROM json_each(?))"
+        tids = [tid for (tid,) in self._run(sql, (list(terms),))]
+        found: set[int] = set()
+        for part, lists in PostingLists().read(cast("apsw.Connection", self), tids) if tids else ():
+            for one in lists:
+                found.update(part.rows(one.positions).tolist())
+        return sorted(found)
+
+    def _count_holding(self, sql: str, bindings: Sequence[Any]) -> Rows:
+        """Count the rows that hold a term: up to a row, or of a moment."""
+        rids = self._holding([bindings[0]])
+        column = "i.live_from" if "live_from" in sql else "i.rid"
+        found = "SELECT count(*) FROM item AS i WHERE i.rid IN (SELECT value FROM json_each(?))"
+        return self._run(f"{found} AND {column} <= ?", (rids, bindings[1]))
+
+    def write_grams(self, rows: Sequence[Sequence[Any]], *, removes: bool = False) -> None:
+        """Add or remove the folded texts of revisions: row id, text and original."""
+        if removes:
+            self.run(
+                f"DELETE FROM {SCHEMA}.gram WHERE space_id = :space AND rid = ANY (?1::bigint[])",
+                ([rid for rid, _, _ in rows],),
+            )
+            return
+        folded = [(rid, words.folded_text(text, original)) for rid, text, original in rows]
+        if folded:
+            self._insert_many(_Insert("gram", ("rid", "folded")), folded)
+
+    def write_vocabulary(self, rows: Sequence[Sequence[Any]], *, removes: bool = False) -> None:
+        """Add or remove the trigrams of terms: tid and term."""
+        if removes:
+            grams = [
+                (piece, tid) for tid, term in rows for piece in words.vocabulary_trigrams([term])
+            ]
+            self.run(
+                f"""DELETE FROM {SCHEMA}.term_gram
+                USING unnest(?1::text[], ?2::bigint[]) AS n (gram, tid)
+                WHERE term_gram.space_id = :space AND term_gram.gram = n.gram
+                AND term_gram.tid = n.tid""",
+                ([gram for gram, _ in grams], [tid for _, tid in grams]),
+            )
+            return
+        new = [(gram, tid) for tid, term in rows for gram in words.vocabulary_trigrams([term])]
+        if new:
+            self._insert_many(_Insert("term_gram", ("gram", "tid")), new)
+
+
+class _SlotWriter:
+    """A blob of a chunk that is written in pieces."""
+
+    def __init__(self, written: list[tuple[int, bytes]]) -> None:
+        self._written = written
+        self._at = 0
+
+    def seek(self, offset: int) -> None:
+        """Go to a byte."""
+        self._at = offset
+
+    def write(self, data: bytes) -> None:
+        """Write bytes there."""
+        self._written.append((self._at, data))
+
+
+class _Insert(NamedTuple):
+    table: str
+    columns: tuple[str, ...]
+    conflict: str = ""
+
+
+@lru_cache(maxsize=256)
+def _batch_insert(sql: str) -> _Insert | None:
+    """Return an insert of plain values that can be done for many rows at once."""
+    tree = _parsed(sql).tree
+    place = find_word(tree, "INTO") + 1
+    columns, given = group_at(tree, place + 1), group_at(tree, place + 3)
+    if not at(tree, 0).is_word("INSERT") or columns is None or given is None:
+        return None
+    names = tuple(at(part, 0).text for part in split_at_commas(columns))
+    marks = [at(part, 0) if len(part) == 1 else None for part in split_at_commas(given)]
+    plain = [mark.text if mark and mark.kind == "mark" else "" for mark in marks]
+    in_order = plain == [str(number) for number in range(1, len(names) + 1)]
+    rest = tree[place + 4 :]
+    ignores = at(tree, 1).is_word("OR") and at(tree, 2).is_word("IGNORE")
+    table = at(tree, place).text
+    if not in_order or rest or table == "file_edit" or (at(tree, 1).is_word("OR") and not ignores):
+        return None
+    return _Insert(table, names, "ON CONFLICT DO NOTHING" if ignores else "")
+
+
+def _word_table(sql: str) -> str:
+    """Return the word index that a statement writes; "" for any other."""
+    words_ = sql.split("(", 1)[0].split()
+    is_insert = len(words_) == 3 and words_[:2] == ["INSERT", "INTO"]
+    return words_[2] if is_insert and words_[2] in WORD_TABLES else ""
+
+
+def _as_list(value: Any) -> tuple[list[Any], Shape]:
+    """Return a list bound to carray or json_each, and the type of its values."""
+    if isinstance(value, Lists):
+        values = value.values
+        found = values if isinstance(values, list | tuple) else values.tolist()
+    else:
+        found = json.loads(value) if isinstance(value, str) else value
+    if found and isinstance(found[0], list):
+        return [json.dumps(one, ensure_ascii=False) for one in found], Shape("jsonb[]")
+    if found and all(isinstance(one, int) for one in found):
+        return list(found), Shape("bigint[]")
+    return [_storable(str(one), writes=False) for one in found], Shape("text[]")
+
+
+def _type_of_empty(sql: str) -> str:
+    """Return the type of an empty list: that of the column it is compared with."""
+    of_rows = (
+        "i.rid IN (SELECT value",
+        ".rid = w.value",
+        ".rid = wanted.value",
+        "rid IN (SELECT value",
+        "key = w.value",
+    )
+    return "bigint[]" if any(part in sql for part in of_rows) else "text[]"
+
+
+def _as_query(value: str, table: str) -> tuple[words.WordQuery, Shape]:
+    query = words.parse_query(value)
+    if table == "vocabulary":
+        query = query._replace(column=table)
+    return query, Shape(parts=len(query.groups) if table != "words" else 1)
+
+
+def _storable(value: Any, *, writes: bool) -> Any:
+    """Return a value that the server takes: its texts have no NUL."""
+    if isinstance(value, str) and "\0" in value:
+        if writes:
+            raise BadText("a text with a NUL cannot be stored")
+        return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return value
+
+
+def _reads(sql: str) -> bool:
+    start = sql.lstrip()
+    return start.startswith("SELECT") or (start.startswith("WITH") and "UPDATE " not in start)
+
+
+def _with_native_keys(rows: Rows) -> Rows:
+    """Return chunks with their keys as SQLite's file has them, the lowest byte first."""
+    found = []
+    for first, bits, keys in rows:
+        numbers = array("q", bytes(keys))
+        numbers.byteswap()
+        found.append((first, bytes(bits), numbers.tobytes()))
+    return Rows(found)
+
+
+__all__ = ["WITHOUT_VIEW", "Lists", "Rows", "Session", "ViewKey"]
