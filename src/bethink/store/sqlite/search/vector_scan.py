@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bethink.store.sqlite.search.vector_index import BitColumns, Float16Matrix, IntArray
 
 
-MAX_CACHED_VECTORS = 131_072  # vectors, 67 MB of 256 dimensions; then the cache is emptied
+MAX_CACHED_VECTORS = 131_072  # vectors, 67 MB of 256 dimensions
 
 ChunkVersions = tuple[tuple[int, int, int], ...]  # of each its id, version and number of rows
 
@@ -48,19 +48,30 @@ class Float16Arena:
 _HIDDEN_ROWS = "SELECT rid FROM temp.hidden_row"
 
 
-class CachedChunks(NamedTuple):
-    """The cache of one state of the chunks: each vector's arena offset, -1 if not read."""
+class CachedHalf(NamedTuple):
+    """Half of the cache: each vector's offset in the arena, -1 if it is not there."""
 
-    chunks: ChunkVersions
     offsets: NDArray[np.int32]
     arena: Float16Arena
 
 
+class CachedChunks(NamedTuple):
+    """The cache of one state of the chunks: what was read lately, and before that."""
+
+    chunks: ChunkVersions
+    young: CachedHalf
+    old: CachedHalf
+
+
 class Float16Cache:
-    """Cache of vectors by their position among all of a model's; changed ones are reread."""
+    """Cache of vectors by their position among all of a model's; changed ones are reread.
+
+    When the younger half is full it becomes the older one, and that is dropped: what is read
+    again and again stays, whatever else is read in between.
+    """
 
     def __init__(self, max_vectors: int = MAX_CACHED_VECTORS) -> None:
-        self._max_vectors = max_vectors
+        self._max_in_half = max(1, max_vectors // 2)
         self._lock = threading.Lock()
         self._cached: CachedChunks | None = None
 
@@ -77,55 +88,67 @@ class Float16Cache:
         if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
             return read_vectors(db, keys[positions], dim)
         cached = self._entry_for(chunks, dim)
-        offsets = cached.offsets[positions]
+        offsets = cached.young.offsets[positions]
         missing = np.flatnonzero(offsets < 0)
-        found: Float16Matrix = np.take(cached.arena.rows, offsets, axis=0, mode="clip")
+        found: Float16Matrix = np.take(cached.young.arena.rows, offsets, axis=0, mode="clip")
         if len(missing):
-            found[missing] = read_vectors(db, keys[positions[missing]], dim)
-            self._store(cached, positions[missing], found[missing])
+            places = positions[missing]
+            offsets = cached.old.offsets[places]
+            more: Float16Matrix = np.take(cached.old.arena.rows, offsets, axis=0, mode="clip")
+            unknown = np.flatnonzero(offsets < 0)
+            if len(unknown):
+                more[unknown] = read_vectors(db, keys[places[unknown]], dim)
+            found[missing] = more
+            self._store(cached, places, more)
         return found
 
     def _entry_for(self, chunks: ChunkVersions, dim: int) -> CachedChunks:
         """Return the cache entry of this state, with all that earlier entries know of it."""
         with self._lock:
             cached = self._cached
-            if cached is None or cached.chunks != chunks:
-                offsets = np.full(sum(rows for _, _, rows in chunks), -1, np.int32)
-                if cached is None or cached.arena.rows.shape[1] != dim:
-                    arena = Float16Arena(min(self._max_vectors, 2 * len(offsets)), dim)
-                else:
-                    arena = cached.arena
-                    _copy_unchanged(cached, chunks, offsets)
-                cached = self._cached = CachedChunks(chunks, offsets, arena)
+            if cached is None or cached.young.arena.rows.shape[1] != dim:
+                halves = [self._empty_half(chunks, dim) for _ in range(2)]
+                cached = self._cached = CachedChunks(chunks, *halves)
+            elif cached.chunks != chunks:
+                halves = [_copy_unchanged(cached.chunks, half, chunks) for half in cached[1:]]
+                cached = self._cached = CachedChunks(chunks, *halves)
             return cached
+
+    def _empty_half(self, chunks: ChunkVersions, dim: int) -> CachedHalf:
+        return CachedHalf(_no_offsets(chunks), Float16Arena(self._max_in_half, dim))
 
     def _store(self, cached: CachedChunks, positions: IntArray, vectors: Float16Matrix) -> None:
         with self._lock:
-            arena = cached.arena
-            end = arena.used + len(positions)
-            if end > len(arena.rows):
-                if self._cached is not None and self._cached.arena is arena:
-                    self._cached = None
-                return
+            end = cached.young.arena.used + len(positions)
+            if end > self._max_in_half:
+                if self._cached is not cached or len(positions) > self._max_in_half:
+                    return
+                empty = self._empty_half(cached.chunks, vectors.shape[1])
+                cached = self._cached = CachedChunks(cached.chunks, empty, cached.young)
+                end = len(positions)
+            offsets, arena = cached.young
             arena.rows[arena.used : end] = vectors
-            cached.offsets[positions] = np.arange(arena.used, end)
+            offsets[positions] = np.arange(arena.used, end)
             arena.used = end
 
 
-def _copy_unchanged(
-    before: CachedChunks, chunks: ChunkVersions, offsets: NDArray[np.int32]
-) -> None:
-    """Copy the offsets of vectors in chunks that have not changed."""
+def _no_offsets(chunks: ChunkVersions) -> NDArray[np.int32]:
+    return np.full(sum(rows for _, _, rows in chunks), -1, np.int32)
+
+
+def _copy_unchanged(before: ChunkVersions, half: CachedHalf, chunks: ChunkVersions) -> CachedHalf:
+    """Return a half for another state, with the vectors in chunks that have not changed."""
     starts, at = {}, 0
-    for chunk in before.chunks:
+    for chunk in before:
         starts[chunk] = at
         at += chunk[2]
-    at = 0
+    offsets, at = _no_offsets(chunks), 0
     for chunk in chunks:
         if chunk in starts:
             span = slice(starts[chunk], starts[chunk] + chunk[2])
-            offsets[at : at + chunk[2]] = before.offsets[span]
+            offsets[at : at + chunk[2]] = half.offsets[span]
         at += chunk[2]
+    return half._replace(offsets=offsets)
 
 
 MIN_RESCORED = 120
@@ -133,7 +156,8 @@ MIN_RESCORED = 120
 FIRST_RESCORED_FACTOR, MAX_RESCORED_FACTOR = 3, 16
 STABLE_TOP, EARLY_SHARE = 12, 0.4  # stop when the best ones were all found this early
 MAX_FULL_SCAN = 20_000  # vectors; in larger sets the signs preselect
-SIGN_FILTER_RATIO = 5  # one in this many is preselected
+# Of so many one is preselected, or so many times as many as are rescored at most.
+SIGN_FILTER_RATIO, SIGN_FILTER_FACTOR = 5, 4
 # Factor of the first fetch: enough if a quarter is in scope.
 OVERFETCH, OVERFETCH_DEFAULT_SCOPE = 4, 2
 MIN_IN_SCOPE = 0.7  # of those found by an index; with fewer the others are left out first
@@ -282,11 +306,11 @@ class VectorScan:
     @cached_property
     def estimates(self) -> DistanceEstimates:
         """All positions with their estimates; of many vectors those that the signs select."""
-        few = len(self) <= MAX_FULL_SCAN
-        chosen = vector_index.smallest_distances(
-            self._signs, len(self) if few else len(self) // SIGN_FILTER_RATIO
-        )
-        return self.estimate_distances(chosen)
+        count = len(self)
+        if count > MAX_FULL_SCAN:
+            most = int(SIGN_FILTER_FACTOR * MAX_RESCORED_FACTOR * count**0.5)
+            count = max(MAX_FULL_SCAN, min(count // SIGN_FILTER_RATIO, most))
+        return self.estimate_distances(vector_index.smallest_distances(self._signs, count))
 
     def estimate_distances(self, positions: IntArray) -> DistanceEstimates:
         """Estimate the distance of these positions from the query, by all its bit planes."""
