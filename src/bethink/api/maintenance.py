@@ -67,7 +67,16 @@ class Maintenance:
             return Report(None, plan, left=plan.left)
         if token is not None and token != plan.token:
             raise Refused("the plan is out of date", remedy="preview it again")
-        return self.carry_out(plan, share=share, where=where, progress=progress)
+        report = self.carry_out(plan, share=share, where=where, progress=progress)
+        self._log_own("ran", report.run)
+        return report
+
+    def _log_own(self, kind: str, run: str | None) -> None:
+        """Note who asked for a run: an undo of the last change is one of the run then."""
+        if run is not None:
+            session = self._session
+            actor, now = session.settings.actor, session.clock()
+            session.store.admin.log(kind, item=f"{run}:asked", actor=actor, detail=run, now=now)
 
     def carry_out(
         self,
@@ -120,7 +129,10 @@ class Maintenance:
         """Undo a maintenance run: restore what it ended, remove what it made."""
         from bethink.maintain.runner import undo_run  # start-up time: recall does without
 
-        return undo_run(run, self._session.job_context(), preview=preview)
+        undone = undo_run(run, self._session.job_context(), preview=preview)
+        if not preview:
+            self._log_own("run_undone", undone.run)
+        return undone
 
     def revoke(self, source: str, *, erase: bool = False, preview: bool = False) -> RevokeResult:
         """Take everything from a source, and everything derived from it, out of recall."""
@@ -165,7 +177,7 @@ class Maintenance:
         if ahead is None:
             return ()
         reason = f"the clock is {ahead:,.0f} days ahead of the last write; it may have jumped"
-        reason += " (use --clock-is-right if it has not)"
+        reason += " (if it has not: bethink maintain --clock-is-right)"
         return tuple(SkippedProposal(job.name, "", reason) for job in by_age)
 
 

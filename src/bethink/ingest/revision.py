@@ -367,9 +367,15 @@ def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
     """Find the last undoable change of a memory or, without one, of this actor."""
     by_actor = None if item is not None else actor
     changes = ctx.store.admin.changes(item=item, actor=by_actor, limit=MAX_CHANGES_READ)
+    undone_runs = {change.detail for change in changes if change.kind == _RUN_UNDONE}
     for change, before in zip_longest(changes, changes[1:]):
         if change.kind == "erased":
             raise Refused(f"{change.item} was erased; that cannot be undone")
+        if change.kind == _RAN and change.detail not in undone_runs:
+            raise Refused(
+                f"the last change by {actor} is a run over many memories",
+                remedy=f"undo it as a whole: bethink undo {change.detail}",
+            )
         doing = _UNDO_DESCRIPTIONS.get(change.kind)
         if doing is None or change.item is None or _is_effect_of_link(change, before):
             continue
@@ -379,6 +385,8 @@ def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
     raise Refused(f"no change {which} can be undone")
 
 
+# Lines of the journal about a run that somebody asked for, or undid.
+_RAN, _RUN_UNDONE = "ran", "run_undone"
 _UNDO_DESCRIPTIONS = {
     "stored": "forget it",
     "imported": "forget it",

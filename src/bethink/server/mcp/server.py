@@ -39,7 +39,7 @@ from bethink.server.mcp.view import (
     client_supports_views,
     render_page,
 )
-from bethink.server.tools.answers import one_line
+from bethink.server.tools.answers import in_tool_words, one_line
 from bethink.server.tools.calls import ToolExecutor, ToolRequest, log_bug
 from bethink.server.tools.catalog import LIST_ENTITIES
 from bethink.server.tools.tool import Reply, Tool
@@ -196,8 +196,9 @@ class McpHandlers:
         try:
             return await _run_in_thread(work, self._timeout_s)
         except BethinkError as error:
-            message = one_line(error.message) + (
-                f". Try: {one_line(error.remedy)}" if error.remedy else ""
+            message = in_tool_words(
+                one_line(error.message)
+                + (f". Try: {one_line(error.remedy)}" if error.remedy else "")
             )
             raise MCPError(types.INVALID_PARAMS, message, {"kind": type(error).__name__}) from error
         except TimeoutError as error:
@@ -251,7 +252,7 @@ def _capabilities(ctx: _Ctx) -> Mapping[str, object]:
 def _error_result(message: str, remedy: str, kind: str) -> types.CallToolResult:
     """Return a failed result: a message for the model and the error's kind for programs."""
     full_message = one_line(message, 500) + (f". Try: {one_line(remedy, 1000)}" if remedy else "")
-    text = types.TextContent(type="text", text=full_message)
+    text = types.TextContent(type="text", text=in_tool_words(full_message))
     return types.CallToolResult(content=[text], is_error=True, _meta={ERROR_KIND_KEY: kind})
 
 

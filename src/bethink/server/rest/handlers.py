@@ -34,6 +34,7 @@ from bethink.server.tools.answers import (
     NOTICE,
     count_fitting,
     get_visible,
+    in_tool_words,
     memory_json,
     text_cost,
     truncate,
@@ -107,7 +108,8 @@ def _related(
 
 def _result_json(found: Remembered | Refused) -> Json:
     if isinstance(found, Refused):
-        error = {"kind": found.rule, "message": found.message, "remedy": found.remedy}
+        remedy = in_tool_words(found.remedy)
+        error = {"kind": found.rule, "message": found.message, "remedy": remedy}
         return {"status": "refused", "error": error}
     return remembered_json(found)
 

@@ -25,6 +25,7 @@ from bethink.errors import (
 )
 from bethink.render.wire import dumps, error_json
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES, ToolRoute
+from bethink.server.tools.answers import in_tool_words
 from bethink.server.tools.calls import log_bug
 from bethink.version import __version__
 
@@ -209,8 +210,8 @@ def error_response(error: BethinkError) -> Response:
         headers["WWW-Authenticate"] = (
             f'Bearer realm="bethink", error="insufficient_scope", scope="{error.scope}"'
         )
-    content = error_json(_one_line(error.message), _one_line(error.remedy), error_kind(error))
-    return json_response(content, status, headers)
+    message, remedy = map(in_tool_words, (_one_line(error.message), _one_line(error.remedy)))
+    return json_response(error_json(message, remedy, error_kind(error)), status, headers)
 
 
 def error_kind(error: BethinkError) -> str:

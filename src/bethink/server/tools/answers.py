@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -123,6 +124,25 @@ def older_hint(call: Call, shown: int, left_out: int) -> str:
         return ""
     offset = call.arguments.get("offset", 0) + shown
     return f"\n{left_out} older entries not shown; get them with offset {offset}."
+
+
+_UNDO_COMMAND = re.compile(r"\bbethink (?:undo|restore) ([\w-]+)")
+_COMMAND = re.compile(r"(?:ask the user to run:? |run:? )?(\bbethink [a-z][^,;)]*)")
+_OPTION = re.compile(r"(?<![\w-])--?([a-z][a-z-]*)\b")
+
+
+def in_tool_words(text: str) -> str:
+    """Return a message in the words of tools: arguments instead of options.
+
+    What only the command line does is for the user to run.
+    """
+    text = _UNDO_COMMAND.sub(r"call undo with id \1", text)
+    parts = _COMMAND.split(text)
+    for place in range(0, len(parts), 2):
+        parts[place] = _OPTION.sub(lambda found: found[1].replace("-", "_"), parts[place])
+    for place in range(1, len(parts), 2):
+        parts[place] = f"ask the user to run: {parts[place]}"
+    return "".join(parts)
 
 
 _REMEDY = "use recall to find memories and their ids"

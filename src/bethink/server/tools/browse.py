@@ -17,6 +17,7 @@ from bethink.server.tools.answers import (
     count_fitting,
     fence_quotes,
     get_visible,
+    in_tool_words,
     memory_json,
     newest_page,
     older_hint,
@@ -26,7 +27,7 @@ from bethink.server.tools.answers import (
     truncate,
 )
 from bethink.server.tools.tool import Call, Reply
-from bethink.server.tools.write import tidy_limits
+from bethink.server.tools.write import nothing_in_reach, tidy_limits
 
 if TYPE_CHECKING:
     from bethink.maintain.runner import Report
@@ -272,6 +273,10 @@ def _branch_quotes(tree: Sequence[InsightNode], depth: int = 0) -> Iterator[Quot
 
 _JOBS = ("duplicates", "consolidate")
 _RUN_PREFIX = "run-"
+_NOTHING_TO_MERGE = (
+    "Nothing to consolidate: no memory repeats another, and no group of them is old and large "
+    "enough."
+)
 _UNDO_VERBS = {
     "stored": "Forgot",
     "imported": "Forgot",
@@ -296,7 +301,8 @@ def consolidate(call: Call) -> Reply:
         steps = [(done.job, done.proposal) for done in report.done]
         summary = f"Done. To revert it, call undo with id {report.run}."
     if not steps:
-        summary = "Nothing was done." if report.reasons() else "Nothing to do."
+        summary = "Nothing was done." if report.reasons() else _NOTHING_TO_MERGE
+        summary = nothing_in_reach(call, "consolidate") or summary
     proposals: list[Json] = [
         {
             "job": job,
@@ -312,7 +318,7 @@ def consolidate(call: Call) -> Reply:
     lines = [summary]
     if count < len(proposals):
         lines.append(f"{len(proposals) - count} of {len(proposals)} proposals not shown.")
-    lines += [one_line(reason) for reason in report.reasons()]
+    lines += [in_tool_words(one_line(reason)) for reason in report.reasons()]
     shown = proposals[:count]
     quotes = [
         Quote(f"{entry['job']} | {' '.join(entry['leaves'])}", entry["why"]) for entry in shown
@@ -329,7 +335,7 @@ def _consolidate_content(report: Report, proposals: list[Json], *, preview: bool
         "run": report.run,
         "notice": NOTICE,
         "proposals": proposals,
-        "left": [one_line(reason) for reason in report.reasons()],
+        "left": [in_tool_words(one_line(reason)) for reason in report.reasons()],
     }
 
 

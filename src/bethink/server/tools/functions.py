@@ -9,6 +9,7 @@ from bethink.core.json_values import Json, parse_strict_json
 from bethink.errors import BethinkError, Refused
 from bethink.render.quoting import one_line
 from bethink.server.tools import select_tools
+from bethink.server.tools.answers import in_tool_words
 from bethink.server.tools.tool import Call, validate_arguments
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Functions:
             return tool(Call(self.memory, validated, self._client, VIA)).text
         except BethinkError as error:
             remedy = f". Try: {one_line(error.remedy, 1000)}" if error.remedy else ""
-            return f"error: {one_line(error.message, 500)}{remedy}"
+            return in_tool_words(f"error: {one_line(error.message, 500)}{remedy}")
 
 
 def _parse_arguments(arguments: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from bethink.server.tools.answers import (
     Quote,
     fence_quotes,
     get_visible,
+    in_tool_words,
     memory_json,
     one_line,
     quote_hit,
@@ -283,7 +284,9 @@ def _explain_item(memory: Memory, query: str, item_id: str, options: dict[str, A
         outcome = "not found" if look.score is None else f"score {look.score:.3f}"
         text += f"\n{look.channel}: {outcome}{look.why and ', ' + look.why}"
     details = why_not_json(missing)
-    return _explanation_reply("why_not", text, details, stage=missing.stage, remedy=missing.remedy)
+    remedy = in_tool_words(missing.remedy)
+    details["remedy"] = remedy
+    return _explanation_reply("why_not", text, details, stage=missing.stage, remedy=remedy)
 
 
 def _explain_steps(answer: Recall) -> Reply:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bethink.core.json_values import Json
@@ -19,6 +20,7 @@ from bethink.server.tools.answers import (
     count_fitting,
     fence_quotes,
     get_visible,
+    in_tool_words,
     memory_json,
     one_line,
     quote_item,
@@ -295,7 +297,7 @@ def _sweep(call: Call, token: str | None) -> Reply:
             done=bool(gone),
             run=report.run,
             memories=[{"id": gone_id, "text": None} for gone_id in gone],
-            left=[one_line(reason) for reason in report.reasons()],
+            left=[in_tool_words(one_line(reason)) for reason in report.reasons()],
         ),
     )
 
@@ -312,7 +314,7 @@ def _sweep_preview(call: Call, report: Report) -> Reply:
     items = items[
         : count_fitting(call, (text_cost(call, item.text[:SNIPPET_CHARS]) for item in items))
     ]
-    summary = [_sweep_summary(report, ids)]
+    summary = [_sweep_summary(call, report, ids)]
     if len(items) < len(ids):
         summary.append(f"{len(ids) - len(items)} of them not shown.")
     quotes = fence_quotes([quote_item(item) for item in items], max_chars=SNIPPET_CHARS)
@@ -323,12 +325,12 @@ def _sweep_preview(call: Call, report: Report) -> Reply:
             token=report.plan.token if ids else None,
             memories=[{"id": item.id, "text": item.text} for item in items],
             left_out=len(ids) - len(items),
-            left=[one_line(reason) for reason in report.reasons()],
+            left=[in_tool_words(one_line(reason)) for reason in report.reasons()],
         ),
     )
 
 
-def _sweep_summary(report: Report, ids: list[str]) -> str:
+def _sweep_summary(call: Call, report: Report, ids: list[str]) -> str:
     if ids:
         return (
             f"Nothing changed yet. Would be forgotten: {len(ids)}. "
@@ -336,14 +338,34 @@ def _sweep_summary(report: Report, ids: list[str]) -> str:
         )
     if report.left:
         return "Nothing would be forgotten."
-    return "Nothing to forget: no memory is long unused and unimportant."
+    return nothing_in_reach(call, "forget") or (
+        "Nothing to forget: no memory is long unused and unimportant."
+    )
+
+
+def nothing_in_reach(call: Call, doing: str) -> str:
+    """Say that the limits of a call leave no memory; empty where they leave one."""
+    where, age = call.arguments.get("scope") or {}, call.arguments.get("min_age_days")
+    if not call.memory.browse(limit=1, **where):
+        what = "no memory is in that scope" if where else "nothing is stored"
+        return f"Nothing to {doing}: {what}."
+    if age is None:
+        return ""
+    then = call.memory.now - timedelta(days=age)
+    if call.memory.browse(limit=1, **where, stored_by=then):
+        return ""
+    return f"Nothing to {doing}: no memory is {age:g} days old."
 
 
 def _sweep_reasons(report: Report) -> list[str]:
     """Say which memories could be forgotten but are not, and what to do about it."""
     waiting = [skipped for skipped in report.left if skipped.why]
-    lines = [one_line(skipped.hindrance) for skipped in report.left if not skipped.why]
+    lines = [
+        in_tool_words(one_line(skipped.hindrance)) for skipped in report.left if not skipped.why
+    ]
     for hindrance, count in Counter(skipped.hindrance for skipped in waiting).items():
         remedy = " Give a larger share, or repeat it." if hindrance.startswith("limit") else ""
-        lines.append(one_line(f"{count} more could be forgotten; {hindrance}.") + remedy)
+        lines.append(
+            in_tool_words(one_line(f"{count} more could be forgotten; {hindrance}.")) + remedy
+        )
     return lines

@@ -21,6 +21,7 @@ from bethink.render.wire import dumps
 from bethink.server.mcp.manifest import PROMPTS, RESOURCES, read_resource, render_prompt
 from bethink.server.mcp.memory_loader import LoadingEmbedder, MemoryLoader, settings_for
 from bethink.server.tools import TOOLS
+from bethink.server.tools.answers import in_tool_words
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from bethink.testing import FixedClock
 from corpus import NOTES, NOW
@@ -539,3 +540,61 @@ def test_a_model_that_loads_long_delays_nothing(embedder: Embedder, ready: threa
         assert early["returned"] == 1
         assert "still loading" in early["degraded"][0]["reason"]
         assert asker(opening.memory())("recall", query="deploy key").content["degraded"] == []
+
+
+def test_nothing_to_tidy_says_why() -> None:
+    """An empty scope, an age that nothing has: the reason told is the one there is."""
+    clock = FixedClock(NOW)
+    with open_memory(clock) as memory:
+        ask = asker(memory)
+        stored_nothing = ask("consolidate").text
+        add_cold(memory, clock, importance=0.0)
+        add_others(memory, 5)
+        for tool, more in (("forget", {"sweep": True}), ("consolidate", {})):
+            old = ask(tool, min_age_days=5000, **more).text
+            elsewhere = ask(tool, scope={"topic": "nowhere"}, **more).text
+            assert old.startswith(f"Nothing to {tool}: no memory is 5000 days old.")
+            assert elsewhere.startswith(f"Nothing to {tool}: no memory is in that scope.")
+
+    assert stored_nothing.startswith("Nothing to consolidate: nothing is stored.")
+
+
+def test_the_last_change_after_a_sweep_is_the_sweep() -> None:
+    """An undo without an id takes nothing else back: it says which run to undo."""
+    clock = FixedClock(NOW)
+    with open_memory(clock) as memory:
+        add_cold(memory, clock, importance=0.0)
+        add_others(memory, 300)
+        ask = asker(memory)
+        kept = ask("remember", text="The heron in the pond is grey and tall").content["id"]
+        token = ask("forget", sweep=True).content["token"]
+        run = ask("forget", sweep=True, token=token).content["run"]
+        with pytest.raises(Refused, match="a run over many memories") as told:
+            ask("undo")
+        ask("undo", id=run)
+        after = ask("undo", preview=True)
+
+    assert told.value.remedy.endswith(run)
+    assert after.content["id"] == kept
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("ask again with --offset 0, without --band", "ask again with offset 0, without band"),
+        ("with -k 12", "with k 12"),
+        ("store it as raw, or use --force", "store it as raw, or use force"),
+        ("undo it as a whole: bethink undo run-1a", "undo it as a whole: call undo with id run-1a"),
+        ("bethink restore 1abc", "call undo with id 1abc"),
+        ("run: bethink doctor --repair", "ask the user to run: bethink doctor --repair"),
+        (
+            "(if it has not: bethink maintain --clock-is-right)",
+            "(if it has not: ask the user to run: bethink maintain --clock-is-right)",
+        ),
+        ("a well-known, left-over one - or two", "a well-known, left-over one - or two"),
+    ],
+)
+def test_a_message_names_arguments_and_no_options(told: str, said: str) -> None:
+    """What an agent is told is what an agent can do; the rest is for the user to run."""
+    assert in_tool_words(told) == said
+    assert in_tool_words(said) == said
