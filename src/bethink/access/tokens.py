@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import json
 import os
-import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,15 +17,16 @@ from bethink.access.policy import GRANTABLE, Principal, Right
 from bethink.config.paths import make_private_folder
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.json_values import Json, iso
+from bethink.core.lazy import lazy_pattern
 from bethink.errors import BadSetting, NotFound, Refused
 
 FILE = "tokens.json"
 PREFIX = "bt_"
 ANY_SPACE = "*"
 _VERSION = 1
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_NAME = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 _MAX_LENGTH = 200  # maximum length of a token
-_DURATION = re.compile(r"([1-9][0-9]{0,4})([mhdwy])")
+_DURATION = lazy_pattern(r"([1-9][0-9]{0,4})([mhdwy])")
 _UNITS = {
     "m": timedelta(minutes=1),
     "h": timedelta(hours=1),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bethink.api.browse import redact_thread
 from bethink.core import plural
 from bethink.core.json_values import format_moment
+from bethink.core.lazy import lazy_pattern
 from bethink.core.text import strip_hidden
 from bethink.errors import ModelError, Refused
 from bethink.importers.turn_text import find_statement, is_assent, is_courtesy, summarise_code
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 # Count runs with a digit (codes, ids, numbers) by character, words by pieces of three
 # letters, punctuation by sign, other scripts by byte.
-_ALPHANUMERIC_RUN = re.compile(r"[A-Za-z]{0,64}\d[A-Za-z0-9]*")
-_WORD_PIECE = re.compile(r"[A-Za-z][a-z]{0,2}|[^\w\s]|_|\n", re.ASCII)
+_ALPHANUMERIC_RUN = lazy_pattern(r"[A-Za-z]{0,64}\d[A-Za-z0-9]*")
+_WORD_PIECE = lazy_pattern(r"[A-Za-z][a-z]{0,2}|[^\w\s]|_|\n", re.ASCII)
 
 
 def estimate_max_tokens(text: str) -> int:

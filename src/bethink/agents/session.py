@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from bethink.config.paths import make_private_folder
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir
+from bethink.core.lazy import lazy_pattern
 from bethink.importers.turn_text import is_assent
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # Commands and shell lines of the host.
-_COMMAND = re.compile(r"/[\w:-]+(?:\s|$)|!")
+_COMMAND = lazy_pattern(r"/[\w:-]+(?:\s|$)|!")
 
 
 def needs_no_memory(prompt: str) -> bool:
@@ -153,7 +154,7 @@ def sessions_folder(settings: Settings, space: str) -> Path:
     return data_dir(settings) / space / "sessions"
 
 
-_QUOTE_MARKER = re.compile(r"^<<[a-z]+ ([0-9a-f]{16})>>$", re.MULTILINE)
+_QUOTE_MARKER = lazy_pattern(r"^<<[a-z]+ ([0-9a-f]{16})>>$", re.MULTILINE)
 
 
 def quoted_ids(context: str) -> tuple[str, ...]:

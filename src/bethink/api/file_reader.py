@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
-import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from datetime import datetime
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.errors import NotFound, Refused, TooLarge
 from bethink.model import ChunkDigest, FileSnapshot
 
@@ -30,8 +30,8 @@ LONG_CLASS_LINES = 100  # lines; longer ones are cut by their methods
 
 _MARKDOWN_SUFFIXES = frozenset((".md", ".markdown", ".mdx"))
 _PYTHON_SUFFIXES = frozenset((".py", ".pyi"))
-_HEADING = re.compile(r"(#{2,3}) +(.+?) *#* *")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = lazy_pattern(r"(#{2,3}) +(.+?) *#* *")
+_FENCE = lazy_pattern(r" {0,3}(`{3,}|~{3,})")
 # A declaration starts in the first column; indented lines belong to the one above.
 _MODIFIERS = (
     r"(?:(?:export|default|declare|abstract|async|public|private|protected|internal|static|final"
@@ -45,7 +45,7 @@ _NAME = (
     r"(?:\s+|(?=<))(?:\([^()\n]{0,200}\)\s*)?(?:<[^<>\n]{0,200}>\s*)?"
     r"(?P<name>[A-Za-z_$][\w$.:-]{0,120})"
 )
-_DECLARATION = re.compile(_MODIFIERS + _KINDS + _NAME)
+_DECLARATION = lazy_pattern(_MODIFIERS + _KINDS + _NAME)
 _DECLARATION_SUFFIXES = frozenset(
     (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".go", ".rs", ".java", ".kt", ".kts",
      ".scala", ".swift", ".cs", ".php", ".rb", ".lua", ".zig", ".dart", ".sol", ".pl", ".vue")

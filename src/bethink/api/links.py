@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from bethink.api.session import Session
+from bethink.core.lazy import lazy_pattern
 from bethink.errors import NotFound, Refused
 from bethink.model import RELATIONS, Entity, Item, Link, Node
 from bethink.ports import Store
 from bethink.retrieval.query_builder import validated_text
 
-_RELATION = re.compile(r"[^\W_]\w{0,63}")
+_RELATION = lazy_pattern(r"[^\W_]\w{0,63}")
 # Reserved for the store, which records mentions with them.
 _RESERVED_RELATIONS = frozenset({"mentions", "mentioned", "same_as"})
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bethink.api.session import Session
+from bethink.core.lazy import dataclass
 from bethink.errors import Conflict, Refused, SomeRefused
-from bethink.ingest.admission import make_draft
 from bethink.model import Draft, Item, Remembered
 from bethink.ports import EraseReceipt, Progress
 
@@ -41,6 +40,8 @@ class Forgotten:
 
 
 def _draft_or_refusal(given: Draft | Mapping[str, Any] | str) -> Draft | Refused:
+    from bethink.ingest.admission import make_draft  # start-up time: recall does without
+
     try:
         return make_draft(given)
     except Refused as refused:
@@ -55,7 +56,7 @@ class Writer:
 
     def remember(self, text: str, **about: Any) -> Remembered:
         """Store one memory. ``about`` are the fields of ``Draft``."""
-        return self.remember_many([make_draft({"text": text, **about})])[0]
+        return self.remember_many([{"text": text, **about}])[0]
 
     def remember_many(
         self,
@@ -66,6 +67,7 @@ class Writer:
     ) -> list[Remembered]:
         """Store many memories, 500 to a transaction; raise SomeRefused after all others."""
         # start-up time: recall does without
+        from bethink.ingest.admission import make_draft
         from bethink.ingest.pipeline import remember, remember_each
 
         given = list(drafts)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from bethink.config.paths import is_file
+from bethink.core.lazy import dataclass
 from bethink.errors import BadSetting
 
 Source = Literal["user file", "project file", "environment"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -69,30 +70,42 @@ def config_folder(env: Mapping[str, str]) -> Path:
     """
     if value := env.get(CONFIG_VARIABLE):
         return Path(value).expanduser()
-    from platformdirs import user_config_dir  # start-up time
-
-    return Path(user_config_dir(APP_NAME, appauthor=False))
+    return _user_folder("config")
 
 
 def data_folder() -> Path:
     """The platform's folder for user data."""
-    from platformdirs import user_data_dir  # start-up time
-
-    return Path(user_data_dir(APP_NAME, appauthor=False))
+    return _user_folder("data")
 
 
 def state_folder() -> Path:
     """The platform's folder for state that is not memory: logs, pending work."""
-    from platformdirs import user_state_dir  # start-up time
-
-    return Path(user_state_dir(APP_NAME, appauthor=False))
+    return _user_folder("state")
 
 
 def cache_folder() -> Path:
     """The platform's folder for data that can be recreated."""
-    from platformdirs import user_cache_dir  # start-up time
+    return _user_folder("cache")
 
-    return Path(user_cache_dir(APP_NAME, appauthor=False))
+
+_LINUX_FOLDERS = {
+    "config": ".config", "data": ".local/share", "state": ".local/state", "cache": ".cache"
+}  # fmt: skip
+
+
+def _user_folder(kind: str) -> Path:
+    """The user's folder of a kind: on Linux as the XDG directories are specified."""
+    home = os.environ.get("HOME", "")
+    if sys.platform == "linux" and home.startswith("/") and "ANDROID_DATA" not in os.environ:
+        # What platformdirs would say, without the time that loading it takes.
+        given = os.environ.get(f"XDG_{kind.upper()}_HOME", "")
+        if given.startswith("/"):  # the specification ignores relative ones
+            return Path(given, APP_NAME)
+        return Path(home, _LINUX_FOLDERS[kind], APP_NAME)
+    import platformdirs  # start-up time
+
+    folder: str = getattr(platformdirs, f"user_{kind}_dir")(APP_NAME, appauthor=False)
+    return Path(folder)
 
 
 def hooks_log() -> Path:

@@ -27,6 +27,7 @@ from bethink.config.paths import (
     working_folder,
 )
 from bethink.core.atomic_write import atomic_replace
+from bethink.core.lazy import lazy_pattern
 from bethink.core.registry import plugins
 from bethink.errors import BadSetting
 
@@ -44,7 +45,7 @@ __all__ = [
 
 
 ENV_PREFIX = "BETHINK_"
-SPACE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+SPACE_NAME = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 class Origin(NamedTuple):
@@ -310,7 +311,7 @@ USER_ONLY_SETTINGS = frozenset(
     {"data_dir", "max_classification", "actor", "allowed_roots", "notes_trust"}
 )
 # The personal space, that of the desktop app, and those of other projects.
-_PRIVATE_SPACE = re.compile(r"personal|desktop|.*-[0-9a-f]{8}")
+_PRIVATE_SPACE = lazy_pattern(r"personal|desktop|.*-[0-9a-f]{8}")
 
 
 def load_settings(

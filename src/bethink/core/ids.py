@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import threading
 from datetime import datetime
+
+from bethink.core.lazy import lazy_pattern
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: no i, l, o, u
 _RANDOM_BITS = 37
@@ -13,7 +14,7 @@ _MAX_MILLISECONDS = (1 << 43) - (
     1 << 20
 )  # milliseconds since 1970: the year 2248, with room for increments
 _INCREMENT_BITS = 20
-_VALID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_VALID = lazy_pattern(r"[A-Za-z0-9_.:-]{1,64}")
 
 
 class IdGenerator:
@@ -55,7 +56,7 @@ def _encode(number: int) -> str:
 
 make_id = IdGenerator()
 
-_OWN = re.compile(f"[{_ALPHABET}]{{16}}")
+_OWN = lazy_pattern(f"[{_ALPHABET}]{{16}}")
 _SHORT_LENGTH = 8
 
 

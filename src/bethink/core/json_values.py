@@ -9,6 +9,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
+from bethink.core.lazy import lazy_pattern
 from bethink.errors import BadText, TooLarge
 
 Json = dict[str, Any]
@@ -37,8 +38,8 @@ MAX_JSON_DEPTH = 64
 _MAX_INTEGER_DIGITS = 20  # digits; 64 bits need no more
 # An unterminated string extends to the end of the text: retrying from every quote inside
 # it would be quadratic.
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
-_BRACKET = re.compile(r"[\[\]{}]")
+_STRING = lazy_pattern(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
+_BRACKET = lazy_pattern(r"[\[\]{}]")
 
 
 def parse_strict_json(text: str) -> Any:

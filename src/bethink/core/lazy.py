@@ -1,11 +1,20 @@
-"""Deferred and parallel work: lazy values, background calls, the threads of products."""
+"""Deferred work: lazy values and patterns, background calls, the threads of products."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, FrozenInstanceError, field
 from importlib import import_module
+from operator import attrgetter
 from threading import Lock, Thread
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, cast
+
+__all__ = [
+    "ONE_BLAS_THREAD", "BackgroundCall", "Lazy", "OneBlasThread", "dataclass", "lazy_pattern",
+    "openblas_functions",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -58,6 +67,153 @@ class Lazy(Generic[T]):
         return self._value[0]
 
 
+class _LazyPattern:
+    """Looks like a compiled regular expression, and becomes one when it is first used."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._compiled = Lazy(lambda: re.compile(pattern, flags))
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._compiled(), name)
+        setattr(self, name, found)  # from now on as quick as the pattern's own
+        return found
+
+
+def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern that is compiled when it is first used: start-up time."""
+    return cast("re.Pattern[str]", _LazyPattern(pattern, flags))
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+
+    _FIELD: Any
+else:
+    from dataclasses import _FIELD
+
+    def dataclass(**_: Literal[True]) -> Callable[[type], type]:
+        """Do what `dataclasses.dataclass` does, for ``frozen=True, slots=True``, at little cost.
+
+        That compiles six functions for every class, which is a tenth of the time that a
+        command takes to start. Here the constructor is compiled with the first object, and
+        nothing else is.
+        """
+        return _make_dataclass
+
+
+def _make_dataclass(plain: type) -> type:
+    """Return the class anew, with a slot for each field and the methods of a data class."""
+    own = _own_fields(plain)
+    fields: dict[str, Field[Any]] = {}
+    for base in plain.__mro__[-1:0:-1]:
+        fields |= getattr(base, "__dataclass_fields__", {})
+    taken = {name for base in plain.__mro__[1:] for name in getattr(base, "__slots__", ())}
+    fields |= own
+    names = tuple(fields)
+    left_out = {*own, "__dict__", "__weakref__"}
+    content = {name: value for name, value in vars(plain).items() if name not in left_out}
+    methods = _data_methods(fields)
+    # As for a data class: what the class defines itself stays.
+    content = {name: made for name, made in methods.items() if name not in content} | content
+    content |= {
+        "__slots__": tuple(name for name in own if name not in taken),
+        "__match_args__": names,
+        "__dataclass_fields__": fields,
+    }
+    made = type(plain)(plain.__name__, plain.__bases__, content)
+    made.__qualname__ = plain.__qualname__
+    return made
+
+
+def _own_fields(plain: type) -> dict[str, Field[Any]]:
+    found: dict[str, Any] = {}
+    for name, kind in plain.__annotations__.items():
+        default = vars(plain).get(name, MISSING)
+        one: Any = default if isinstance(default, Field) else field(default=default)
+        one.name, one.type, one._field_type = name, kind, _FIELD  # noqa: SLF001
+        one.kw_only = False
+        found[name] = one
+    return found
+
+
+def _data_methods(fields: Mapping[str, Field[Any]]) -> dict[str, Any]:
+    """Return what constructs, compares, shows, protects and copies objects."""
+    compared = _getter([name for name, one in fields.items() if one.compare])
+    everything = _getter(list(fields))
+    shown = [name for name, one in fields.items() if one.repr]
+
+    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
+        # Of the class that has this method: the object may be of one below.
+        owner = next(
+            kind for kind in type(self).__mro__ if vars(kind).get("__init__") is initialise
+        )
+        owner.__init__ = _compile_constructor(fields, hasattr(owner, "__post_init__"))
+        owner.__init__(self, *args, **kwargs)
+
+    def equals(self: Any, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return bool(compared(self) == compared(other))
+
+    def show(self: Any) -> str:
+        pairs = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
+        return f"{self.__class__.__qualname__}({pairs})"
+
+    def set_state(self: Any, state: Sequence[Any]) -> None:
+        for name, value in zip(fields, state, strict=True):
+            object.__setattr__(self, name, value)
+
+    return {
+        "__init__": initialise,
+        "__eq__": equals,
+        "__hash__": lambda self: hash(compared(self)),
+        "__repr__": show,
+        "__getstate__": lambda self: list(everything(self)),
+        "__setstate__": set_state,
+        "__setattr__": _refuse_change,
+        "__delattr__": _refuse_change,
+    }
+
+
+def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what reads these attributes of an object, as a tuple."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
+
+
+def _refuse_change(_self: object, name: str, *_: object) -> NoReturn:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _compile_constructor(
+    fields: Mapping[str, Field[Any]], has_post_init: bool
+) -> Callable[..., None]:
+    parameters, lines = ["self"], []
+    known: dict[str, Any] = {"_set": object.__setattr__, "_unset": MISSING}
+    for name, one in fields.items():
+        value = name
+        if one.default_factory is not MISSING:
+            known[f"_make_{name}"] = one.default_factory
+            made = f"_make_{name}()"
+            value = f"{made} if {name} is _unset else {name}" if one.init else made
+        elif one.default is not MISSING:
+            known[f"_default_{name}"] = one.default
+            value = name if one.init else f"_default_{name}"
+        if one.init:
+            has_default = one.default is not MISSING
+            default = f"=_default_{name}" if has_default else "=_unset"
+            is_optional = has_default or one.default_factory is not MISSING
+            parameters.append(name + default * is_optional)
+        lines.append(f" _set(self, {name!r}, {value})")
+    if has_post_init:
+        lines.append(" self.__post_init__()")
+    source = f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines or [" pass"])
+    exec(source, known)  # noqa: S102 - of names that are in our own source
+    constructor: Callable[..., None] = known["__init__"]
+    return constructor
+
+
 class OneBlasThread:
     """While entered, NumPy's OpenBLAS uses one thread per product; elsewhere it does nothing.
 
@@ -90,6 +246,8 @@ class OneBlasThread:
 
 def openblas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
     """Return how to read and set the number of threads of NumPy's OpenBLAS."""
+    if os.environ.get("OPENBLAS_NUM_THREADS") == "1":
+        return (lambda: 1), bool  # as the command line does: start-up time
     import ctypes  # only this needs it
 
     try:

@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple, Protocol
 
+from bethink.core.lazy import lazy_pattern
+
 # --- Characters -------------------------------------------------------------------------
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_UNSTORABLE = lazy_pattern("[\x00\ud800-\udfff]")
 _CONTROLS = "\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 _NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
     f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)
@@ -22,23 +24,23 @@ _ZERO_WIDTH = "\u180e\u200b\u2060-\u2065\ufeff\ufff9-\ufffb"
 _TAGS = "\U000e0000-\U000e007f"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 
-_ASCII_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_CONTROL = re.compile(f"[{_CONTROLS}{_NONCHARACTERS}]")
-_BIDI_CONTROL = re.compile(f"[{_BIDI}]")
-_HIDDEN = re.compile(f"[{_ZERO_WIDTH}{_TAGS}]|[{_SELECTORS}]{{2,}}")
+_ASCII_CONTROL = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = lazy_pattern(f"[{_CONTROLS}{_NONCHARACTERS}]")
+_BIDI_CONTROL = lazy_pattern(f"[{_BIDI}]")
+_HIDDEN = lazy_pattern(f"[{_ZERO_WIDTH}{_TAGS}]|[{_SELECTORS}]{{2,}}")
 # A joiner belongs between two letters or emoji of its own scripts, one at a time.
-_STRAY_JOINER = re.compile(
+_STRAY_JOINER = lazy_pattern(
     "[\u200c\u200d]{2,}|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
 )
-_ANSI = re.compile(
+_ANSI = lazy_pattern(
     "\x1b\\[[0-?]*[ -/]*[@-~]"
     "|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)"
     "|\x9b[0-?]*[ -/]*[@-~]"
     "|\x1b[@-Z\\\\-_]"
 )
-_LINE_END = re.compile("\r\n?|\x85")
-_INVISIBLE = re.compile(f"[{_CONTROLS}{_NONCHARACTERS}{_BIDI}{_ZERO_WIDTH}{_TAGS}]")
-_SELECTOR_RUN = re.compile(f"[{_SELECTORS}]{{2,}}")
+_LINE_END = lazy_pattern("\r\n?|\x85")
+_INVISIBLE = lazy_pattern(f"[{_CONTROLS}{_NONCHARACTERS}{_BIDI}{_ZERO_WIDTH}{_TAGS}]")
+_SELECTOR_RUN = lazy_pattern(f"[{_SELECTORS}]{{2,}}")
 
 
 def find_unstorable(text: str) -> tuple[int, str] | None:
@@ -88,7 +90,7 @@ _SUPERSCRIPTS = str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("�
 _OPENING = "\"'`(“‘«„‹「『（"
 _CLOSING = "\"'`).,;:!…”’»›」』）。，、；：！"
 # Scripts written without spaces between words, and Hangul, whose words carry endings.
-_UNSEGMENTED = re.compile(
+_UNSEGMENTED = lazy_pattern(
     "["
     "\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"  # Myanmar, Khmer
@@ -98,7 +100,7 @@ _UNSEGMENTED = re.compile(
     "]+"
 )
 # Marks that split words in the word index (it keeps only U+0300-0331 inside a word).
-_BREAKING_MARK = re.compile(
+_BREAKING_MARK = lazy_pattern(
     "[\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0900-\u0903"
     "\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09cd\u0a01-\u0a4d\u0a81-\u0acd"
     "\u0b01-\u0b4d\u0b82-\u0bcd\u0c00-\u0c4d\u0c81-\u0ccd\u0d00-\u0d4d\u0d81-\u0df3\u0e31"
@@ -175,7 +177,7 @@ def word_overlap(
     )
 
 
-_VALUE = re.compile(r"[^\W_]+(?:[-./:'_][^\W_]+)*")
+_VALUE = lazy_pattern(r"[^\W_]+(?:[-./:'_][^\W_]+)*")
 _MAX_VALUE_WORDS = 2
 _SMALL_WORD = 3  # letters
 
@@ -207,7 +209,7 @@ def differs_only_in_values(one: str, other: str) -> bool:
 # --- Sentences and captions -------------------------------------------------------------
 
 # Each alternative begins with few characters: the search skips all others.
-_BREAK = re.compile(r"[.!?…][\"')\]’”]*\s+|(?<!\s)\s*\n\s*|[。！？]\s*")
+_BREAK = lazy_pattern(r"[.!?…][\"')\]’”]*\s+|(?<!\s)\s*\n\s*|[。！？]\s*")
 _ABBREVIATION_LIST = (
     "dr mr mrs ms prof st vs e.g i.e etc no fig approx inc ltd jr sr cf al dept est"
 )
@@ -287,16 +289,16 @@ _MAX_OVERLAP_WORDS = 20  # a last sentence up to this long also begins the next 
 _PARAGRAPH_SHARE = 0.7  # of the aim, from which the end of a paragraph ends a passage
 _CHARS_PER_WORD = 12  # characters that count as a word where there are no spaces
 _SHORT_CHARS = 2 * LONG_TEXT_WORDS  # a text this short cannot have more words
-_WORD_END = re.compile(r"\s+")
-_PARAGRAPH_END = re.compile(r"\n\s*\n")
+_WORD_END = lazy_pattern(r"\s+")
+_PARAGRAPH_END = lazy_pattern(r"\n\s*\n")
 _PART_WORDS = _PASSAGE_WORDS // 2  # of a sentence that is cut
 _PART_CHARS = _PART_WORDS * _CHARS_PER_WORD
 # Characters that belong to the one before, and to the one after, besides marks.
-_CONTINUING = re.compile(
+_CONTINUING = lazy_pattern(
     "[\u0e33\u0eb3\u1160-\u11ff\u200c\u200d\ud7b0-\ud7fb\uff9e\uff9f"
     "\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
 )
-_CONTINUED = re.compile(
+_CONTINUED = lazy_pattern(
     "[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\u1100-\u115f\u200d\ua960-\ua97c"
     "\U000110bd\U000110cd\U000111c2\U000111c3\U0001193f\U00011941\U00011a3a\U00011a84-\U00011a89"
     "\U00011d46\U00011f02]"

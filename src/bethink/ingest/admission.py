@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from bethink.core.ids import is_valid_id
+from bethink.core.lazy import dataclass
 from bethink.core.text import find_unstorable, fingerprint, fold, has_substance, hidden_text_flags
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.content_checks import is_injection, refuse_pasted

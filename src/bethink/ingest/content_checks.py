@@ -19,6 +19,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from bethink.core.lazy import lazy_pattern
 from bethink.core.text import strip_hidden
 from bethink.errors import LooksPasted
 from bethink.lang.words import word_set_of
@@ -93,7 +94,7 @@ _INJECTION_PATTERNS = r"""
 \b(?:assistant|ai|agent|model)s? (?:reading|processing|seeing|that reads?) this
 (?: [a-z]+){0,4}? (?:must|should|shall|will|are to|has to|have to)\b
 """
-_BLANK_LINE = re.compile(r"\n\n")
+_BLANK_LINE = lazy_pattern(r"\n\n")
 # Letters of other alphabets that pass for Latin ones.
 _HOMOGLYPHS = str.maketrans("аеорсухіјѕԁһɡӏοανερικτυχ", "aeopcyxijsdhgloavepiktux")
 
@@ -124,7 +125,7 @@ _TIMESTAMP = (
     r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d)"
 )
 _LOG_LEVELS = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|FATAL|CRITICAL|SEVERE)\b"
-_LOG_LINE = re.compile(
+_LOG_LINE = lazy_pattern(
     rf"{_TIMESTAMP}\S{{0,12}} ?.{{0,60}}?\b{_LOG_LEVELS}"  # a stamp, then soon a level
     rf"|{_TIMESTAMP} \[(?:emerg|alert|crit|error|warn|notice|info|debug)\] "  # nginx
     rf"|\[?{_LOG_LEVELS}\]?:? {{0,8}}.{{0,40}}?{_TIMESTAMP}"  # a level, then soon a stamp
@@ -133,9 +134,9 @@ _LOG_LINE = re.compile(
     rf"|level={_LOG_LEVELS.lower()}.{{0,200}}msg=|ts=\S+ level=|\{{\"(?:level|severity)\":"
     r"|[EWIF]\d{4} \d\d:\d\d:\d\d\.\d+ "  # glog
 )
-_STAMPED_LINE = re.compile(rf"{_TIMESTAMP}(?:[.,]\d+)?Z?\]?\s")
-_LEVEL_LINE = re.compile(r"\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\]? ?[:\]|-] ?\S")
-_STACK_FRAME = re.compile(
+_STAMPED_LINE = lazy_pattern(rf"{_TIMESTAMP}(?:[.,]\d+)?Z?\]?\s")
+_LEVEL_LINE = lazy_pattern(r"\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\]? ?[:\]|-] ?\S")
+_STACK_FRAME = lazy_pattern(
     r'\s*File "[^"\n]{1,300}", line \d+'  # Python
     r"|\s+at \S.{0,300}[:(]\d+(?::\d+)?\)?$"  # JavaScript
     r"|\s+at [\w.$<>/]{3,300}\((?:[\w$ .]{1,100}\.\w{2,6}:\d+|Native Method)\)"  # Java
@@ -144,11 +145,11 @@ _STACK_FRAME = re.compile(
     r"|\s*\d+: +0x[0-9a-f]+ - |\t?\S{1,300}\.go:\d+ \+0x[0-9a-f]+"  # Rust, Go
     r"|#\d+ +(?:0x[0-9a-f]+ in |\S{1,300}\.php\(\d+\))"  # gdb, PHP
 )
-_TRACE_HEAD = re.compile(
+_TRACE_HEAD = lazy_pattern(
     r"Traceback \(most recent call last\):|goroutine \d+ \[\w+\]:|thread '[^'\n]{1,80}' panicked at"
     r"|Exception in thread \"|Caused by: [\w.]{3,200}(?:Exception|Error)"
 )
-_CI_LINE = re.compile(
+_CI_LINE = lazy_pattern(
     r"##\[(?:group|endgroup|error|warning|section)\]|::(?:error|warning|group|set-output) ?\S*::"
     r"|npm (?:ERR!|WARN|error|warn) |yarn error |> Task :|FAILED tests?/|PASSED? tests?/|ok \d+ - "
     r"|=+ .{0,80}\b(?:passed|failed|errors?)\b.{0,80}in [\d.:]+ ?s.{0,20}=+$|collected \d+ items"
@@ -160,7 +161,7 @@ _CI_LINE = re.compile(
     r"|Run actions/|remote: (?:Enumerating|Counting|Compressing)|Attempt #?\d+ (?:failed|succeeded)"
 )
 # What compilers, linkers, make and terraform print; two such lines are no sentence of a person.
-_TOOL_LINE = re.compile(
+_TOOL_LINE = lazy_pattern(
     r"\S{1,300}\(\d+,\d+\): (?:error|warning) TS\d+:|\S{1,300}:\d+:\d+ - (?:error|warning) TS\d+:"
     r"|\S{1,300}:\d+(?::\d+)?: (?:fatal error|error|warning|note): "
     r"|(?:error|warning)\[[A-Z]+\d+\]: "
@@ -176,11 +177,13 @@ _TOOL_LINE = re.compile(
     r"|\S{1,200}: (?:(?:Refreshing state|Creating|Still creating|Destroying)\.\.\."
     r"|(?:Creation|Destruction) complete after)"
 )
-_GUTTER = re.compile(r"\d* *\| ")  # the margin of a compiler's excerpt; tables have it, too
-_DIFF_LINE = re.compile(r"diff --git a/|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|index [0-9a-f]{7,}\.\.")
-_COLUMN_GAP = re.compile(r" {2,}|\t+")
-_COLUMN_TITLE = re.compile(r"[A-Z%][A-Z0-9%()/_. -]*")
-_ASSISTANT_BOILERPLATE = re.compile(
+_GUTTER = lazy_pattern(r"\d* *\| ")  # the margin of a compiler's excerpt; tables have it, too
+_DIFF_LINE = lazy_pattern(
+    r"diff --git a/|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|index [0-9a-f]{7,}\.\."
+)
+_COLUMN_GAP = lazy_pattern(r" {2,}|\t+")
+_COLUMN_TITLE = lazy_pattern(r"[A-Z%][A-Z0-9%()/_. -]*")
+_ASSISTANT_BOILERPLATE = lazy_pattern(
     r"as an? (?:ai|large) (?:language )?(?:model|assistant)\b"
     r"|i(?:'m| am) sorry,? but (?:i (?:can'?t|cannot|am unable)|as an ai)"
     r"|(?:certainly|absolutely|sure(?: thing)?|of course|great question|you're absolutely right)"
@@ -194,14 +197,14 @@ _ASSISTANT_BOILERPLATE = re.compile(
     r"|you are an? (?:[\w-]+ ){0,4}(?:assistant|chatbot|language model|ai agent|coding agent)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_ASSISTANT_CLOSING = re.compile(
+_ASSISTANT_CLOSING = lazy_pattern(
     r"(?:let me know if you(?:'d like| need| have any| want)|is there anything else (?:i|you)"
     r"|i hope this helps|feel free to (?:ask|reach out))[^\n]{0,120}$",
     re.IGNORECASE,
 )
-_TRANSCRIPT = re.compile(r"⏺|⎿|● \w+\(")
-_BOX_DRAWING = re.compile(r"[\u2500-\u259f]")
-_ANSI = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
+_TRANSCRIPT = lazy_pattern(r"⏺|⎿|● \w+\(")
+_BOX_DRAWING = lazy_pattern(r"[\u2500-\u259f]")
+_ANSI = lazy_pattern("\x1b\\[[0-9;]*[A-Za-z]")
 
 
 def refuse_pasted(draft: Draft) -> None:
@@ -276,7 +279,7 @@ def _is_column_table(lines: list[str]) -> bool:
 
 
 # Whether a value that stands where a secret would is one.
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = lazy_pattern(
     r"your|example|change[_-]?me|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
     r"|\$\{|\{\{|\$\(|%\(|process\.env|environ|getenv|env\[|secrets?\.|vault[:/]|\*\*\*|\.\.\.|…"
     r"|^\{[A-Za-z_][\w.]*\}|^<.*>$|^![a-z]+$|(?-i:^\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*)$)|^%\w+%$"
@@ -284,17 +287,19 @@ _PLACEHOLDER = re.compile(
     r"|test(?:ing)?|admin|root|guest|user(?:name)?|foo|bar|required|optional|secretstr|hidden)$",
     re.IGNORECASE,
 )
-_EXAMPLE_MARKER = re.compile(r"example|xxxxx|your|placeholder|\.\.\.|00000000", re.IGNORECASE)
-_CODE_EXPRESSION = re.compile(
+_EXAMPLE_MARKER = lazy_pattern(r"example|xxxxx|your|placeholder|\.\.\.|00000000", re.IGNORECASE)
+_CODE_EXPRESSION = lazy_pattern(
     r"\$?[A-Za-z_][\w.]*(?:->\w+)*[\[(]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$"
 )
-_SIGNS = re.compile(r"[\W_]+")
-_PATH_PREFIX = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:\\|\w+://")
-_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_NUMBER = re.compile(r"[\d.,:%/-]+")
-_NUMBERED_NAME = re.compile(r"(?:[A-Za-z]+|v?\d+)(?:[-_.](?:[A-Za-z]+|v?\d+))+|[A-Z]?[a-z]+\d{1,2}")
-_SPLIT = re.compile(r"[-_/.+]+")
+_SIGNS = lazy_pattern(r"[\W_]+")
+_PATH_PREFIX = lazy_pattern(r"(?:~|\.{1,2})?/|[A-Za-z]:\\|\w+://")
+_HEX = lazy_pattern(r"(?:0x)?[0-9a-fA-F]+")
+_UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_NUMBER = lazy_pattern(r"[\d.,:%/-]+")
+_NUMBERED_NAME = lazy_pattern(
+    r"(?:[A-Za-z]+|v?\d+)(?:[-_.](?:[A-Za-z]+|v?\d+))+|[A-Z]?[a-z]+\d{1,2}"
+)
+_SPLIT = lazy_pattern(r"[-_/.+]+")
 _ALGORITHMS = frozenset(
     {"sha1", "sha256", "sha384", "sha512", "sha", "md5", "hmac", "aes", "aes128", "aes256", "rsa"}
     | {"rs256", "hs256", "hs512", "es256", "ed25519", "base64", "oauth2", "jwt", "uuid", "uuid4"}
@@ -422,7 +427,7 @@ def is_card_number(value: str) -> bool:
 
 
 # Visa, Mastercard, American Express, Discover, Diners, JCB.
-_CARD_ISSUER = re.compile(
+_CARD_ISSUER = lazy_pattern(
     r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)\d{12,14}|3[47]\d{13}"
     r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
 )

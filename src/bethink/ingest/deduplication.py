@@ -6,15 +6,15 @@ texts that share eight of ten shingles meet in a band with a probability of 0.99
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
+from bethink.core.lazy import dataclass, lazy_pattern
 from bethink.core.text import fold, word_set
 from bethink.errors import Conflict, Refused
 from bethink.ingest.admission import (
@@ -41,7 +41,7 @@ _SEED = 0x5EED_0F_5EED
 _MAX_WORDS = 2_000  # words; later ones change little
 # Ignored as single words; they count in pairs and in the comparison.
 _STOP_WORDS = word_set_of("en", "stop_words", "sketch")
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_NUMBER = lazy_pattern(r"\d+(?:[.,:]\d+)*")
 
 
 def minhash_sketch(folded: str) -> tuple[int, ...]:

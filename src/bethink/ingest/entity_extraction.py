@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.core.text import ROLES, fold
 from bethink.lang.words import (
     CALENDAR_NAMES,
@@ -51,19 +52,19 @@ _MAX_NAME_WORDS = 4  # words
 _CODE_KINDS = frozenset({"identifier", "class", "function", "tool", "module", "project", "file"})
 _SEARCHED_CHARACTERS = 20_000  # characters: twelve entities are found long before
 
-_TICKET = re.compile(r"#\d{1,7}|[A-Z][A-Z0-9]{1,9}-\d{1,7}")
-_HANDLE = re.compile(r"@[A-Za-z][\w.-]{1,60}")
-_HASHTAG = re.compile(r"#[^\W\d_][\w-]{1,60}")
-_MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
-_CALL = re.compile(r"([A-Za-z_][\w.:]{2,})\(")
-_SNAKE = re.compile(r"_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}|__[a-z]+__")
-_DOTTED = re.compile(r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+")
-_CAMEL_CASE = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
-_CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_VERSION = re.compile(r"v?\d+(\.\d+)+[\w.+-]{0,20}")
-_LOWERCASE_WORD = re.compile(r"[a-z]+(?:['’-][a-z]+)*[.,;:!?)]*")
-_NAME = re.compile(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*")
-_KEYED = re.compile(r"(.*\S)\s+<([^<>\s]{1,200})>", re.DOTALL)  # name <key>
+_TICKET = lazy_pattern(r"#\d{1,7}|[A-Z][A-Z0-9]{1,9}-\d{1,7}")
+_HANDLE = lazy_pattern(r"@[A-Za-z][\w.-]{1,60}")
+_HASHTAG = lazy_pattern(r"#[^\W\d_][\w-]{1,60}")
+_MAIL = lazy_pattern(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
+_CALL = lazy_pattern(r"([A-Za-z_][\w.:]{2,})\(")
+_SNAKE = lazy_pattern(r"_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}|__[a-z]+__")
+_DOTTED = lazy_pattern(r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+")
+_CAMEL_CASE = lazy_pattern(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
+_VERSION = lazy_pattern(r"v?\d+(\.\d+)+[\w.+-]{0,20}")
+_LOWERCASE_WORD = lazy_pattern(r"[a-z]+(?:['’-][a-z]+)*[.,;:!?)]*")
+_NAME = lazy_pattern(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*")
+_KEYED = lazy_pattern(r"(.*\S)\s+<([^<>\s]{1,200})>", re.DOTALL)  # name <key>
 _OPENING_PUNCTUATION = "\"'`([{<*“‘«_"
 _CLOSING_PUNCTUATION = "\"'`.,;:!?)]}>*”’»…"
 

@@ -15,6 +15,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.core.text import (
     differs_only_in_values,
     fold,
@@ -84,7 +85,7 @@ def _attach_vectors(record: Record, fresh: dict[str, Embedding]) -> Record:
 MAX_CAUSES = 2
 _MIN_SHARED = 0.7  # share of the clause's words that the referenced memory must contain
 _MIN_WORDS = 3
-_CAUSAL_CUE = re.compile(
+_CAUSAL_CUE = lazy_pattern(
     r"\b(?:because|caused|causes|cause|led to|leads to|due to|resulted in|triggered|therefore"
     r"|as a result|that is why|that's why|consequently|so that's)\b"
 )
@@ -92,9 +93,9 @@ _CAUSAL_HINTS = (
     *("caus", "led to", "leads to", "due to", "result", "trigger"),
     *("that's why", "that is why", "therefore", "consequently"),
 )
-_ID_PATTERN = re.compile(r"\b(?:[0-9a-hjkmnp-tv-z]{16})\b")
-_EFFECT_CUE = re.compile(r"\b(?:caused|causes|led to|leads to|resulted in|triggered)\s+(?!by\b)")
-_CAUSE_CUE = re.compile(r"\b(?:because(?: of)?|due to|caused by|triggered by)\s+")
+_ID_PATTERN = lazy_pattern(r"\b(?:[0-9a-hjkmnp-tv-z]{16})\b")
+_EFFECT_CUE = lazy_pattern(r"\b(?:caused|causes|led to|leads to|resulted in|triggered)\s+(?!by\b)")
+_CAUSE_CUE = lazy_pattern(r"\b(?:because(?: of)?|due to|caused by|triggered by)\s+")
 _CAUSAL_OPENINGS = (
     *("because of that", "because of this", "therefore", "as a result", "that is why"),
     *("that's why", "consequently", "this caused", "that caused", "this led to", "so that's why"),
@@ -364,7 +365,7 @@ def _repeats(item: Item, other: Collision) -> bool:
     return not all(has_value) or (is_fact and differs_only_in_values(item.text, other.text))
 
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = lazy_pattern(r"[^\W_]+")
 
 
 def find_corrected(

@@ -19,6 +19,7 @@ from stat import S_ISREG
 from typing import NamedTuple
 from urllib.parse import quote
 
+from bethink.core.lazy import lazy_pattern
 from bethink.core.text import find_unstorable, hidden_text_flags
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.content_checks import is_injection
@@ -26,7 +27,7 @@ from bethink.ingest.redaction import redact
 from bethink.model import Item
 from bethink.ports import NoteFile
 
-_STAMP_PATTERN = re.compile(r"\n<!-- bethink ([0-9a-f]{64}) in ([^\s<>]+) of ([^<>]*) -->\n?\Z")
+_STAMP_PATTERN = lazy_pattern(r"\n<!-- bethink ([0-9a-f]{64}) in ([^\s<>]+) of ([^<>]*) -->\n?\Z")
 
 
 class StampedNote(NamedTuple):
@@ -65,14 +66,14 @@ NOTE_ID_PREFIX = "note:"
 MAX_NOTE_BYTES = 256 * 1024
 MAX_NOTE_FILES = 20_000  # per folder
 NOTE_FOLDERS = ("daily", "weekly", "quarterly")
-_NOTE_NAME = re.compile(r"(daily|weekly|quarterly)_(\d{4})-(?:(\d{2})-(\d{2})|W(\d{2})|Q([1-4]))")
-_NOTE_ID = re.compile(rf"{NOTE_ID_PREFIX}([a-z]+_[\dA-Z-]+)#(\d{{1,6}})")
-_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
-_COMMENT = re.compile(r"<!--(?:(?!-->).)*-->", re.DOTALL)
-_DATED_LINE = re.compile(
+_NOTE_NAME = lazy_pattern(r"(daily|weekly|quarterly)_(\d{4})-(?:(\d{2})-(\d{2})|W(\d{2})|Q([1-4]))")
+_NOTE_ID = lazy_pattern(rf"{NOTE_ID_PREFIX}([a-z]+_[\dA-Z-]+)#(\d{{1,6}})")
+_BLANK_LINE = lazy_pattern(r"\n[^\S\n]*\n")
+_COMMENT = lazy_pattern(r"<!--(?:(?!-->).)*-->", re.DOTALL)
+_DATED_LINE = lazy_pattern(
     r"^[^\S\n]*(?:[-*+][^\S\n]+)?(\d{4}-\d{2}-\d{2})\b", re.MULTILINE | re.ASCII
 )
-_HEADING = re.compile(r"#{1,6}[^\S\n]\S.*")
+_HEADING = lazy_pattern(r"#{1,6}[^\S\n]\S.*")
 # Follow no link, which may lead out of the folder, and wait for no pipe.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 

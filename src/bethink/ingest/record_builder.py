@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from itertools import islice
 from math import ceil
 from typing import Any
 
+from bethink.core.lazy import dataclass
 from bethink.core.text import Captioned, caption, own_caption, searched_text, split_passages
 from bethink.ingest.admission import (
     DERIVED_SOURCE,

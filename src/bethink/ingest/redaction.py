@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.ingest.content_checks import (
     is_basic_credentials,
     is_card_number,
@@ -444,12 +445,12 @@ _CASED_KEYWORDS = tuple(
 )
 # Kinds without a keyword, and what at least one of them needs.
 _SHAPED_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words)
-_SHAPES = re.compile(r"[MNO][\w-]{22,27}\.[\w-]{6}\.|[3-6]\d{3}[ -]?\d{4,6}[ -]?\d{4}")
-_NEXT_FIELD = re.compile(r"[,;&](?=[\w .\-]{1,40}=)|[,;]$")
+_SHAPES = lazy_pattern(r"[MNO][\w-]{22,27}\.[\w-]{6}\.|[3-6]\d{3}[ -]?\d{4,6}[ -]?\d{4}")
+_NEXT_FIELD = lazy_pattern(r"[,;&](?=[\w .\-]{1,40}=)|[,;]$")
 _QUOTES = (b'"', b"'", b"`")
 _TRAILING_PUNCTUATION = ".,;:!?)]}>\\"
-_PASSWORD_NAME = re.compile(r"pass(?:w(?:or)?d|phrase|code|wort)$|pwd$", re.IGNORECASE)
-_SECRET_NAME = re.compile(
+_PASSWORD_NAME = lazy_pattern(r"pass(?:w(?:or)?d|phrase|code|wort)$|pwd$", re.IGNORECASE)
+_SECRET_NAME = lazy_pattern(
     r"(?:secret|token|api[_\-. ]?key|(?:access|private|auth|account)[_\-]?key|credentials?)$",
     re.IGNORECASE,
 )

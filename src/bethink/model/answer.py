@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
+from bethink.core.lazy import dataclass
 from bethink.model.evidence import Candidate, Pool
 from bethink.model.item import NO_METADATA, Level
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
+
+from bethink.core.lazy import dataclass
 
 LAYERS = ("goal", "context", "emotion", "implementation", "caveat", "learning")
 LAYER_ALIASES = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -34,8 +33,6 @@ _MAX_BATCH_TOKENS = 1024
 # From this many runs on, several threads share them; results are bit-identical.
 _MIN_PARALLEL_BATCHES = 8
 _MAX_THREADS = 4
-
-_log = logging.getLogger(__name__)
 
 
 class OnnxSession(NamedTuple):
@@ -153,6 +150,12 @@ def _run_batches(
         yield from pool.map(run, batches)
 
 
+def _log_debug(message: str, *values: object) -> None:
+    import logging  # start-up time: the default encoder needs none
+
+    logging.getLogger(__name__).debug(message, *values)
+
+
 def _write_cache_file(path: Path, content: bytes) -> None:
     """Write the cache file atomically, readable by its owner only.
 
@@ -170,7 +173,7 @@ def _write_cache_file(path: Path, content: bytes) -> None:
                 raise
         Path(file.name).replace(path)
     except OSError as error:
-        _log.debug("the graph was not cached: %s", error)
+        _log_debug("the graph was not cached: %s", error)
 
 
 TRANSFORMER_EXTRA = "transformer"
@@ -202,5 +205,5 @@ class OnnxEncoder:
             build_encoder_graph,  # start-up time: needed only once
         )
 
-        _log.debug("writing the graph of %s", self._folder)
+        _log_debug("writing the graph of %s", self._folder)
         return build_encoder_graph(self._sizes, read_weights(self._folder))

@@ -16,13 +16,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bethink.core.json_schema import SchemaViolation, check_schema
+from bethink.core.lazy import dataclass, lazy_pattern
 from bethink.errors import BethinkError, NotFound
 from bethink.ports import Store
 
@@ -102,7 +102,7 @@ def cited_ids(passages: Sequence[Passage], numbers: Iterable[int]) -> tuple[str,
 
 
 _FOLDER = Path(__file__).parent
-_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+_PLACEHOLDER = lazy_pattern(r"\{\{(\w+)\}\}")
 _NUMBER_KEYS = ("version", "output_tokens", "passage_chars")
 _PLACEHOLDER_KEYS = ("passages", "texts", "values")
 _HEAD_KEYS = ("name", *_NUMBER_KEYS, *_PLACEHOLDER_KEYS)

@@ -7,11 +7,11 @@ or for another memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
 from bethink.core.json_values import format_moment
+from bethink.core.lazy import dataclass
 from bethink.core.text import strip_hidden
 from bethink.model import OLDER, Candidate, Item, Pool, Recall, Relation
 

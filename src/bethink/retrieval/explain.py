@@ -7,10 +7,11 @@ the evidence and the item, whichever profile answered.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from bethink.core.lazy import dataclass
 from bethink.core.text import fold, strip_hidden
 from bethink.model import Candidate, Evidence, Filters, Item, Query, Recall, Step, replay
 from bethink.ports import Scope

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.lang.words import word_set_of
 
-_TOKEN = re.compile(r"[a-z0-9_-]{2,}")
+_TOKEN = lazy_pattern(r"[a-z0-9_-]{2,}")
 _STOP_WORDS = word_set_of("en", "stop_words", "overlap")
 # A shorter question occurs in nearly any text.
 _MIN_PHRASE_CHARS = 4

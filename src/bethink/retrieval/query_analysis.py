@@ -15,6 +15,7 @@ from datetime import MAXYEAR, datetime, timedelta
 from functools import cache
 from typing import Literal, NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.core.text import bm25_idf, shorten
 from bethink.lang.dates import DAY_S, EventPhrase, apply_bound, find_events, find_times
 from bethink.lang.dates.languages import detect_language, fold
@@ -23,7 +24,7 @@ from bethink.model import Filters, Item
 from bethink.ports import TextSearch, Word
 from bethink.retrieval.context import Context, PerRecall
 
-_SEVERAL_ANSWERS = re.compile(
+_SEVERAL_ANSWERS = lazy_pattern(
     r"\b(?:both|all|each|every|list|together|in common|(?:types?|kinds?|sorts?) of"
     r"|how many|how often|who (?:all|else)|what else)\b"
     # "What activities does ...", "which of her books ...", "what are ...": expects a list.
@@ -32,17 +33,17 @@ _SEVERAL_ANSWERS = re.compile(
     r"|\b(?:what|which|where|who)\b.*\b(?:has|have)\b",
     re.IGNORECASE,
 )
-_MULTI_HOP = re.compile(
+_MULTI_HOP = lazy_pattern(
     r"\b(?:who|whom|whose|which|that) \w+.*\b(?:who|whom|whose|which|that) \w+"
     r"|\w(?:'s|’s) \w+(?:'s|’s) \w|\b\w+(?:'s|’s) (?:\w+ )?(?:suggestion|recommendation|advice)\b",
     re.IGNORECASE,
 )
-_TIME_ORDER = re.compile(
+_TIME_ORDER = lazy_pattern(
     r"\b(?:before|after|since|until|by the time|first|last|then)\b", re.IGNORECASE
 )
 _WHEN = r"when|what (?:date|day|month|year|time)|how long"
-_TIME_QUESTION = re.compile(rf"\b(?:{_WHEN})\b", re.IGNORECASE)
-_QUESTION_SPLIT = re.compile(
+_TIME_QUESTION = lazy_pattern(rf"\b(?:{_WHEN})\b", re.IGNORECASE)
+_QUESTION_SPLIT = lazy_pattern(
     r"\s*(?:[,;]?\s+and\s+(?=(?:what|who|when|where|which|why|how)\b)|[?;]\s+)", re.IGNORECASE
 )
 
@@ -70,7 +71,7 @@ def split_question(text: str) -> tuple[str, ...]:
 
 CHINESE = "zh"
 ENGLISH = "en"
-_LETTERS = re.compile(r"[^\W_]+")
+_LETTERS = lazy_pattern(r"[^\W_]+")
 PLAN_KINDS = ("task", "goal")
 
 
@@ -111,21 +112,21 @@ _TIME_SCAN_CHARS = 1_000  # characters of a memory in which a time is looked for
 
 AnswerType = Literal["a time", "a number", "a name"]
 
-_WHEN_QUESTION = re.compile(rf"\s*(?:since when|{_WHEN})\b", re.IGNORECASE)
-_NUMBER_QUESTION = re.compile(
+_WHEN_QUESTION = lazy_pattern(rf"\s*(?:since when|{_WHEN})\b", re.IGNORECASE)
+_NUMBER_QUESTION = lazy_pattern(
     r"\bhow (?:many|much|old|long|often|far|big|tall)\b"
     r"|\bwhat (?:percentage|share|amount|number|total|time|price|size|version|port)\b",
     re.IGNORECASE,
 )
-_NAME_QUESTION = re.compile(r"\b(?:who|whom|whose|where|which|name)\b", re.IGNORECASE)
-_TIME_ANSWER = re.compile(
+_NAME_QUESTION = lazy_pattern(r"\b(?:who|whom|whose|where|which|name)\b", re.IGNORECASE)
+_TIME_ANSWER = lazy_pattern(
     r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekend|months?|years?|days?"
     r"|morning|evening|night|recently|since|spring|summer|autumn|fall|winter"
     rf"|{'|'.join((*WEEKDAYS, *MONTHS))}|\d{{4}}|\d{{1,2}}(?:st|nd|rd|th))\b",
     re.IGNORECASE,
 )
-_NUMBER_ANSWER = re.compile(r"\d")
-_NAME_ANSWER = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+")
+_NUMBER_ANSWER = lazy_pattern(r"\d")
+_NAME_ANSWER = lazy_pattern(r"(?<=[a-z,] )[A-Z][a-z]+")
 _ANSWER_PATTERNS = {"a time": _TIME_ANSWER, "a number": _NUMBER_ANSWER, "a name": _NAME_ANSWER}
 
 
@@ -262,7 +263,7 @@ def narrow_to_period(filters: Filters, start: datetime, end: datetime) -> Filter
     return replace(filters, since=since, until=until)
 
 
-_HAN = re.compile("[\u4e00-\u9fff]")
+_HAN = lazy_pattern("[\u4e00-\u9fff]")
 
 
 def asks_only_for_time(ctx: Context) -> bool:
@@ -285,7 +286,7 @@ def asks_only_for_time(ctx: Context) -> bool:
 
 
 # The object of the verb is what is asked for: "what did we chat about", "what have they done".
-_OBJECT_QUESTION = re.compile(
+_OBJECT_QUESTION = lazy_pattern(
     r"\bwhat(?: all| else)? (?:did|do|have|had|has|was|were|are|am|is)"
     r" (?:we|i|you|they|he|she|everyone|everybody)(?: all| both| ever| just| been| also)*"
     r" ([a-z]+)\b"

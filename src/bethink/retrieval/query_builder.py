@@ -6,11 +6,12 @@ import base64
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from bethink.core.json_values import format_moment
+from bethink.core.lazy import dataclass
 from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.lang.dates import parse_moment

@@ -23,6 +23,7 @@ from functools import cache, lru_cache
 from string import ascii_lowercase
 from typing import NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.lang.dates.languages import detect_language
 from bethink.lang.words import word_set_of
 
@@ -41,15 +42,15 @@ _BIGRAM_SCRIPTS = (
     "\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
     "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-_BIGRAM_RUN = re.compile(f"([{_BIGRAM_SCRIPTS}]+)")
+_BIGRAM_RUN = lazy_pattern(f"([{_BIGRAM_SCRIPTS}]+)")
 # Latin, Greek, Cyrillic, Hebrew, Arabic and their punctuation, where the tokenizer knows
 # the letters. Other scripts are separate words, so that ``API設計`` is also ``api``.
-_TOKENIZER_SAFE = re.compile(
+_TOKENIZER_SAFE = lazy_pattern(
     "[\x00-\xa9\xab-\xb1\xb4-\xb8\xbb\xbf-\u024f\u0300-\u0481\u048a-\u0527\u0591-\u05f4\u0620-\u06d3\u1e00-\u1fff\u2010-\u2027]*"
 )
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_INVISIBLE = lazy_pattern("[\u00ad\u200b-\u200f\u2060\ufeff]")
 # Accents, Hebrew points, Arabic vowel signs; й is a letter of its own.
-_COMBINING_MARKS = re.compile(
+_COMBINING_MARKS = lazy_pattern(
     "(?<![\u0438\u0418])\u0306|[\u0300-\u0305\u0307-\u036f"
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]"
@@ -67,16 +68,16 @@ _HYPHENS = "-_‐‑–−"
 _APOSTROPHES = "'’ʼ"
 _WORD = r"[^\W_]+"
 _SEPARATORS = "./\\\\:@+#~" + _APOSTROPHES + _HYPHENS.replace("-", "\\-")
-_CHUNK = re.compile(
+_CHUNK = lazy_pattern(
     rf"(?:(?<![^\s(\[{{<\"'`])\.)?{_WORD}(?:[{_SEPARATORS}]+{_WORD})*(?:\+\+|(?<![^\W_]{{2}})#)?"
 )
-_PARTS = re.compile(_WORD)
-_CONTRACTION = re.compile(rf"[{_APOSTROPHES}](?:s|t|d|m|ll|re|ve)$", re.IGNORECASE)
-_VERSION = re.compile(r"(?<![^\W_])v?(\d+(?:\.\d+){1,4})(?![^\W_])", re.IGNORECASE)
-_CASE_CHANGE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_DIGIT_CHANGE = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
-_PLURAL_CAPITALS = re.compile(r"[A-Z]+s")
-_NAME_ENDS = re.compile(r"[/\\:@+#~.]+")
+_PARTS = lazy_pattern(_WORD)
+_CONTRACTION = lazy_pattern(rf"[{_APOSTROPHES}](?:s|t|d|m|ll|re|ve)$", re.IGNORECASE)
+_VERSION = lazy_pattern(r"(?<![^\W_])v?(\d+(?:\.\d+){1,4})(?![^\W_])", re.IGNORECASE)
+_CASE_CHANGE = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_DIGIT_CHANGE = lazy_pattern(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
+_PLURAL_CAPITALS = lazy_pattern(r"[A-Z]+s")
+_NAME_ENDS = lazy_pattern(r"[/\\:@+#~.]+")
 _OPENING_PUNCTUATION = "([{<\"'`“‘«„"
 _CLOSING_PUNCTUATION = ".,;:!?)]}>\"'`”’»…"
 

@@ -5,11 +5,11 @@ A value is a number, a time, a name or a place, in a normalised form for compari
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.ingest.facts.vocabulary import (
     ADJECTIVES,
     ADVERBS,
@@ -46,16 +46,16 @@ MAX_CLAUSE_WORDS = 40
 VERB_WINDOW = 16  # words: leaves room for an opening phrase
 _QUOTE_CHARACTERS = "\"'`“”‘’«»*()[]"
 _END_PUNCTUATION = ".,;:!?…"
-_SENTENCE_END = re.compile(r"[.!…]['\"”’)]?(?=\s+[^a-z\s])|\n|;(?=\s)|\s[—–-]{1,2}(?=\s)|\s\(")
+_SENTENCE_END = lazy_pattern(r"[.!…]['\"”’)]?(?=\s+[^a-z\s])|\n|;(?=\s)|\s[—–-]{1,2}(?=\s)|\s\(")
 _SENTENCE_MARKS = (". ", "! ", "; ", "\n", " (", " - ", " – ", " — ", '." ', ".\n", "… ", ".\t")
 _NON_SENTENCE_STARTS = "-*>|#\"“'`{[<"
 _ABBREVIATIONS = frozenset({"dr", "mr", "mrs", "ms", "prof", "st", "no", "vs", "approx", "ca"})
 # With "=", a line of a program rather than a setting.
-_CODE = re.compile(r"[(){}\[\];$&|]|->|::")
-_DIGIT = re.compile(r"v?\d")
+_CODE = lazy_pattern(r"[(){}\[\];$&|]|->|::")
+_DIGIT = lazy_pattern(r"v?\d")
 _IMPERATIVE_VERBS = frozenset({"set", "cut", "reset"})
 _INTRANSITIVE_CHANGES = SWITCH_VERBS | {"upgraded", "downgraded"}
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_YEAR = lazy_pattern(r"(?:19|20)\d\d")
 
 
 class ClauseWord(NamedTuple):
@@ -202,10 +202,10 @@ def _statement_start(words: Sequence[ClauseWord]) -> int | None:
 
 
 MAX_VALUE_WORDS = 8
-_CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm|st|nd|rd|th)|\d{4}-\d{2}-\d{2}")
-_DOTTED = re.compile(r"\d{1,2}\.\d{2}")
-_NUMBER = re.compile(r"[-+~<>≈€$£#]?\d")
-_NAMELIKE = re.compile(r"\d+[a-z]{4,}")
+_CLOCK = lazy_pattern(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm|st|nd|rd|th)|\d{4}-\d{2}-\d{2}")
+_DOTTED = lazy_pattern(r"\d{1,2}\.\d{2}")
+_NUMBER = lazy_pattern(r"[-+~<>≈€$£#]?\d")
+_NAMELIKE = lazy_pattern(r"\d+[a-z]{4,}")
 _SIGNS = frozenset("_/\\@:.0123456789")
 _TIME_OPENERS = NUMBER_WORDS | {
     "every",

@@ -7,10 +7,10 @@ a sentence that itself says that something changed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.ingest.entity_extraction import SENTENCE_OPENERS
 from bethink.ingest.facts import vocabulary
 from bethink.ingest.facts.clause import ClauseWord, Value
@@ -185,23 +185,23 @@ def make_fact(
     return Fact(*slot, value.key, how, holds, before, clause.whole and not value.more)
 
 
-_TOKEN = re.compile(r"[^\W_]+(?:[@./:_'-]+[^\W_]+)*|[€$£%]")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_NUMBER_WITH_UNIT = re.compile(r"(\d+(?:[.,]\d+)?)([a-z]{1,4}|[%€$£])")
+_TOKEN = lazy_pattern(r"[^\W_]+(?:[@./:_'-]+[^\W_]+)*|[€$£%]")
+_THOUSANDS = lazy_pattern(r"(?<=\d),(?=\d{3}(?!\d))")
+_NUMBER_WITH_UNIT = lazy_pattern(r"(\d+(?:[.,]\d+)?)([a-z]{1,4}|[%€$£])")
 _IGNORED_WORDS = frozenset({"the", "a", "an"}) | NEWNESS_ADJECTIVES | ADVERBS
-_CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)")
-_DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?")
-_DIGIT = re.compile(r"\d")
-_NAMELIKE = re.compile(r"\d+[a-z]{4,}")  # 1password
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_CLOCK = lazy_pattern(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)")
+_DATE = lazy_pattern(r"\d{4}-\d{2}(?:-\d{2})?")
+_DIGIT = lazy_pattern(r"\d")
+_NAMELIKE = lazy_pattern(r"\d+[a-z]{4,}")  # 1password
+_NUMBER = lazy_pattern(r"\d+(?:[.,]\d+)*")
 _WORD_SHAPES = (
-    ("time", re.compile(r"\d{1,2}:\d{2}|\d{1,2}(?:am|pm)")),
+    ("time", lazy_pattern(r"\d{1,2}:\d{2}|\d{1,2}(?:am|pm)")),
     ("date", _DATE),
     ("number", _NUMBER),
-    ("label", re.compile(r"[a-z]")),
-    ("address", re.compile(r".*@.*")),
-    ("path", re.compile(r".*[/\\\\].*")),
-    ("code", re.compile(r".*[\d.].*")),
+    ("label", lazy_pattern(r"[a-z]")),
+    ("address", lazy_pattern(r".*@.*")),
+    ("path", lazy_pattern(r".*[/\\\\].*")),
+    ("code", lazy_pattern(r".*[\d.].*")),
 )
 _DIMENSIONS = {
     **dict.fromkeys(("ms", "s", "min", "h", "days", "weeks", "months", "years"), "duration"),

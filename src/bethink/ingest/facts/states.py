@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 from functools import partial
 
+from bethink.core.lazy import lazy_pattern
 from bethink.ingest.facts import vocabulary
 from bethink.ingest.facts.clause import (
     ClauseWord,
@@ -30,13 +30,13 @@ from bethink.ingest.facts.comparison import (
     words_until_pause,
 )
 
-_VERSION_PATTERN = re.compile(r"v?\d+(?:\.\w+)*")
+_VERSION_PATTERN = lazy_pattern(r"v?\d+(?:\.\w+)*")
 # These run several versions of one thing in turn.
 _MULTI_VERSION_SUBJECTS = frozenset(
     ("ci", "matrix", "test", "tests", "suite", "pipeline", "workflow", "tox", "nox", "we")
 )
 _MAX_NAME_WORDS = 3  # words of a name
-_DIGIT = re.compile(r"\d")
+_DIGIT = lazy_pattern(r"\d")
 
 
 def read_role(clause: VerbClause) -> Fact | None:
@@ -130,11 +130,11 @@ def _may_be_tool(value: Value) -> bool:
 _TIME_PREPOSITIONS = frozenset({"on", "at"})
 _DURATION_PREPOSITIONS = frozenset({"for", "after", "within"})
 _ROUTINE_CUES = _TIME_PREPOSITIONS | _DURATION_PREPOSITIONS | {"every", "each"}
-_DURATION_PATTERN = re.compile(
+_DURATION_PATTERN = lazy_pattern(
     r"(?:[\d.]+|[a-z]+(?=\s)) ?(?:ms|s|min|h|days?|nights?|weeks?|months?|quarters?|years?)"
 )
-_COUNT_PATTERN = re.compile(r"(\d[\d.,]*)([a-z%]{1,4})?")
-_CLOCK = re.compile(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)")
+_COUNT_PATTERN = lazy_pattern(r"(\d[\d.,]*)([a-z%]{1,4})?")
+_CLOCK = lazy_pattern(r"\d{1,2}[:.]\d{2}|\d{1,2}(?:am|pm)")
 _MULTI_TIME_VERBS = frozenset({"hold", "meet", "sync"})
 _MAX_COUNTED = 6  # words
 _COUNT_BREAKERS = (

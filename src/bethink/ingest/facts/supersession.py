@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from bethink.core.json_values import iso
+from bethink.core.lazy import lazy_pattern
 from bethink.core.text import ROLES, fold
 from bethink.ingest.admission import DERIVED_SOURCE, TRUSTED_SOURCES, WriteContext
 from bethink.ingest.facts import Fact, extract_fact
@@ -48,7 +49,7 @@ from bethink.ports import Record, Scope
 SUPERSEDE_CONFIDENCE = 0.9
 DOUBTFUL_CONFIDENCE = 0.4
 _MIN_CONFIDENCE = 0.5
-_DIGIT = re.compile(r"\d")
+_DIGIT = lazy_pattern(r"\d")
 Verdict = Literal["replaces", "denies", "doubtful"]
 
 
@@ -161,8 +162,8 @@ def _begins_after(item: Item, moment: datetime) -> bool:
     return any(span.start > moment for span in spans)
 
 
-_SINCE_PHRASE = re.compile(r"\b(?:as of|as from|starting|effective|beginning)\b", re.IGNORECASE)
-_OPENING_DATE_PHRASE = re.compile(
+_SINCE_PHRASE = lazy_pattern(r"\b(?:as of|as from|starting|effective|beginning)\b", re.IGNORECASE)
+_OPENING_DATE_PHRASE = lazy_pattern(
     r"\s*(?:as of|as from|from|starting|effective|beginning|until|till|in|on|next|by)\b",
     re.IGNORECASE,
 )

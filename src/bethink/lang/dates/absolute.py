@@ -7,6 +7,7 @@ from calendar import isleap
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.lang.dates.tokens import (
     BEFORE_A_MONTH,
     BEFORE_A_SEASON,
@@ -26,18 +27,18 @@ from bethink.lang.dates.tokens import (
 from bethink.lang.words import load_words, parse_rules
 
 _NUMBER_END = r"(?![\w/-]|[.,:]\d)"
-_ISO = re.compile(
+_ISO = lazy_pattern(
     r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})"
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?" + _NUMBER_END
 )
-_YEAR_WEEK = re.compile(r"(\d{4})-W(\d\d)" + _NUMBER_END)
-_YEAR_MONTH = re.compile(r"(\d{4})-(\d\d)" + _NUMBER_END)
-_YEAR_QUARTER = re.compile(r"(\d{4})[ -]?[Qq]([1-4])" + _NUMBER_END)
-_YEARS = re.compile(r"(\d{4}) ?[-–—] ?(\d{4})" + _NUMBER_END)
-_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})" + _NUMBER_END)
-_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})" + _NUMBER_END)
-_SHORT_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(?![\w/-]|[.,:]\d)")
-_SHORT_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})(?![\w/%-]|[.,:]\d)")
+_YEAR_WEEK = lazy_pattern(r"(\d{4})-W(\d\d)" + _NUMBER_END)
+_YEAR_MONTH = lazy_pattern(r"(\d{4})-(\d\d)" + _NUMBER_END)
+_YEAR_QUARTER = lazy_pattern(r"(\d{4})[ -]?[Qq]([1-4])" + _NUMBER_END)
+_YEARS = lazy_pattern(r"(\d{4}) ?[-–—] ?(\d{4})" + _NUMBER_END)
+_DOTTED = lazy_pattern(r"(\d{1,2})\.(\d{1,2})\.(\d{4})" + _NUMBER_END)
+_SLASHED = lazy_pattern(r"(\d{1,2})/(\d{1,2})/(\d{4})" + _NUMBER_END)
+_SHORT_DOTTED = lazy_pattern(r"(\d{1,2})\.(\d{1,2})\.(?![\w/-]|[.,:]\d)")
+_SHORT_SLASHED = lazy_pattern(r"(\d{1,2})/(\d{1,2})(?![\w/%-]|[.,:]\d)")
 _RANGE_WORDS = ("from", "to", "and")
 # "Am 3. April": the name alone does not say in which language it is.
 _BEFORE_A_DOTTED_DAY = frozenset({"", "am", "den", "dem", "der", "vom", "zum", "on", "d"})
@@ -447,7 +448,7 @@ def parse_week_number(reader: TokenReader, i: int) -> ParsedTime | None:
 
 # The holidays of the English calendar; other languages translate theirs to such a rule.
 HOLIDAYS = parse_rules(load_words("en")["holidays"]["days"])
-_RULE = re.compile(r"(?:(\d\d)-(?:(\d\d)|([a-z]{3})(-?\d))|easter)([+-]\d+)?(?:/(\d+))?(!?)")
+_RULE = lazy_pattern(r"(?:(\d\d)-(?:(\d\d)|([a-z]{3})(-?\d))|easter)([+-]\d+)?(?:/(\d+))?(!?)")
 HOLIDAY_STARTS = frozenset(name.removeprefix("the ").split()[0] for name in HOLIDAYS)
 _MAX_NAME_WORDS = max(len(name.split()) for name in HOLIDAYS)
 _BEFORE_A_HOLIDAY = BEFORE_A_SEASON | {

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.lang.dates.finder import find_times
 from bethink.lang.dates.languages import fold, language_of, possible_languages
 from bethink.lang.dates.tokens import NUMBER, TOKEN, UNIT, VAGUE, WEEKDAY, Bound, TimeSpan
 from bethink.lang.words import load_section, word_set_of
 
-_WORD = re.compile(r"\w+")
+_WORD = lazy_pattern(r"\w+")
 
 
 def parse_moment(value: object, now: datetime) -> datetime:
@@ -74,7 +74,7 @@ _PAST = word_set_of("en", "events", "past")
 _QUESTION_VERBS = word_set_of("en", "events", "verbs")
 _PHRASE_STOPS = frozenset('.,;:?!()"')
 # "v2.7.0", "utils.py", "feature/a-b": nothing inside a name ends a phrase.
-_IN_NAME = re.compile(r"(?<=\w)[./:@#-]+\w+(?:[./:@#-]+\w+)*")
+_IN_NAME = lazy_pattern(r"(?<=\w)[./:@#-]+\w+(?:[./:@#-]+\w+)*")
 _FUTURE_PAIRS = frozenset(
     {("have", "to"), ("has", "to"), ("do", "i"), ("do", "we"), ("do", "you"), ("hay", "que")}
 )

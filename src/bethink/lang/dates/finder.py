@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
+from bethink.core.lazy import lazy_pattern
 from bethink.lang.dates import absolute, relative, time_of_day
 from bethink.lang.dates.absolute import is_holiday_rule, quarter_or_half
 from bethink.lang.dates.languages import (
@@ -230,9 +230,9 @@ _TELLTALE -= {
 } - {"christmas", "easter"}
 _TELLTALE |= relative.COUNTABLE_UNITS.keys() - {"second"}
 _TELLTALE |= {"last", "clock", "lunch", "dinner", "breakfast"}
-_FIGURES = re.compile(r"\d{4}|\d:\d\d|\d/\d|\d\.\d{1,2}\.(?!\d)|\d ?[apAP]\.?[mM]|[qQhH][1-4]|\d[hdw]\b|[1-9]0s\b|\d(?:st|nd|rd|th)\b")  # fmt: skip  # noqa: E501
-_LETTERS = re.compile(r"[^\W\d_]+")
-_PLAIN_LETTERS = re.compile(r"[a-z]+")  # the same for ASCII, in half the time
+_FIGURES = lazy_pattern(r"\d{4}|\d:\d\d|\d/\d|\d\.\d{1,2}\.(?!\d)|\d ?[apAP]\.?[mM]|[qQhH][1-4]|\d[hdw]\b|[1-9]0s\b|\d(?:st|nd|rd|th)\b")  # fmt: skip  # noqa: E501
+_LETTERS = lazy_pattern(r"[^\W\d_]+")
+_PLAIN_LETTERS = lazy_pattern(r"[a-z]+")  # the same for ASCII, in half the time
 # English words that are other words in other languages.
 _AMBIGUOUS_WORDS = frozenset(
     {"mar", "fall", "sun", "sat", "mon", "an", "a", "sept", "dec", "past"}

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, cached_property, partial
 
+from bethink.core.lazy import lazy_pattern
 from bethink.lang.dates.tokens import (
     DAY_PART,
     MONTH,
@@ -364,10 +365,10 @@ def has_chinese(text: str) -> bool:
 
 # Japanese and Korean are read by the patterns of their files.
 _SCRIPTS = {
-    "ja": re.compile("[\u3040-\u30ff曜]|[0-9] ?(?:分|時間|日|週間|年)前"),
-    "ko": re.compile("[\uac00-\ud7af]"),
+    "ja": lazy_pattern("[\u3040-\u30ff曜]|[0-9] ?(?:分|時間|日|週間|年)前"),
+    "ko": lazy_pattern("[\uac00-\ud7af]"),
 }
-_SLOT = re.compile(r"\{(\d)([nmw]?)\}")
+_SLOT = lazy_pattern(r"\{(\d)([nmw]?)\}")
 
 
 class PatternLanguage:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.lang.words import MONTHS, WEEKDAYS
 
 DAY_S = 86_400.0
@@ -217,7 +217,7 @@ Lean = Literal["nearest", "past"]
 Cycle = Literal["", "day", "week", "year"]
 CharSpan = tuple[int, int]
 
-TOKEN = re.compile(r"[^\W\d_]+|\d+|[^\w\s]")
+TOKEN = lazy_pattern(r"[^\W\d_]+|\d+|[^\w\s]")
 
 
 class ParsedTime(NamedTuple):

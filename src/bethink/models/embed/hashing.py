@@ -7,13 +7,13 @@ machines where no model may be installed.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Sequence
 
+from bethink.core.lazy import lazy_pattern
 from bethink.ports import Embedding
 
-_WORD = re.compile(r"[a-z0-9_]+")
+_WORD = lazy_pattern(r"[a-z0-9_]+")
 
 
 class HashEmbedder:

@@ -7,7 +7,6 @@ brings a tokenizer file: the usual kind is read here too, any other by the libra
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from unicodedata import category, normalize
 
+from bethink.core.lazy import lazy_pattern
 from bethink.errors import BadText, MissingExtra, ModelError
 
 
@@ -197,9 +197,9 @@ class WordPieceTokenizer:
         return TextPieces(text, found.ids, found.offsets)
 
 
-_CHUNKS = re.compile(r"[^ \t\n\r]+")
+_CHUNKS = lazy_pattern(r"[^ \t\n\r]+")
 # An ASCII chunk is split by this alone; any other needs its characters' categories.
-_ASCII_WORDS = re.compile(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")
+_ASCII_WORDS = lazy_pattern(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")
 _CONTROL_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs"})
 _MAX_CACHED_WORDS, _MAX_CACHED_WORD_LENGTH = 20_000, 40
 # Language models spell what is in no vocabulary, about three bytes a token.

@@ -6,10 +6,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
+from bethink.core.lazy import dataclass
 from bethink.core.text import has_substance, shorten
 from bethink.model import Candidate, Filters, Pool
 from bethink.retrieval.context import Context, Retriever

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from bethink.core.lazy import dataclass
 from bethink.model import Pool
 from bethink.ports import TextSearch
 from bethink.retrieval.context import Context, Retriever

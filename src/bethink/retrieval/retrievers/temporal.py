@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from bethink.core.lazy import dataclass
 from bethink.errors import ModelError
 from bethink.model import Filters, Item, Pool
 from bethink.ports import Match, Scope, SearchResult

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
+from bethink.core.lazy import dataclass, lazy_pattern
 from bethink.core.text import ROLES
 from bethink.lang.dates import DAY_S
 from bethink.model import Candidate, Item, Pool, sort_by_score
@@ -181,8 +181,8 @@ def _chat_role(question: str) -> str | None:
     return "user" if _FIRST_PERSON.search(question) else None
 
 
-_SECOND_PERSON = re.compile(r"(?<!can )(?<!could )(?<!would )(?<!will )\byou\b", re.IGNORECASE)
-_FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|we|our|us)\b")
+_SECOND_PERSON = lazy_pattern(r"(?<!can )(?<!could )(?<!would )(?<!will )\byou\b", re.IGNORECASE)
+_FIRST_PERSON = lazy_pattern(r"\b(?:I|me|my|mine|we|our|us)\b")
 
 
 @dataclass(frozen=True, slots=True)

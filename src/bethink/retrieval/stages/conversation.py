@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from bethink.core.lazy import dataclass
 from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
 from bethink.retrieval.context import Context
 from bethink.retrieval.stages.late_interaction import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from bethink.core.lazy import dataclass
 from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
 from bethink.retrieval.context import Context, Retriever
 

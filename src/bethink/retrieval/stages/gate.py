@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
+from bethink.core.lazy import dataclass
 from bethink.core.text import own_caption
 from bethink.model import Assessment, Candidate, ConfidenceReason, Pool
 from bethink.ports import unrelated_similarity

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from bethink.core.lazy import dataclass, lazy_pattern
 from bethink.core.text import split_passages
 from bethink.errors import ModelError
 from bethink.model import Candidate, Evidence, Item, Passage, Pool, sort_by_score
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 FOLLOWS = ("follows",)
-_WORD = re.compile(r"\w+")
+_WORD = lazy_pattern(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
+from bethink.core.lazy import dataclass
 from bethink.errors import ModelError
 from bethink.model import Candidate, Item, Pool, sort_by_score
 from bethink.retrieval.context import Context

@@ -5,24 +5,28 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bethink.errors import StoreBusy
-from bethink.store.sqlite import erase
-from bethink.store.sqlite.activity import SqliteActivity
-from bethink.store.sqlite.admin import SqliteAdmin
 from bethink.store.sqlite.db.ceiling import (
     CeilingConnections,
     ceiling_of,
     has_untrusted,
     without_ceiling,
 )
-from bethink.store.sqlite.db.connection import Connections
+from bethink.store.sqlite.db.checkpoint import SELECT_PENDING
+from bethink.store.sqlite.db.connection import Connections, select
 from bethink.store.sqlite.db.opening import open_space
 from bethink.store.sqlite.graph import SqliteGraph
 from bethink.store.sqlite.items import SqliteItems
 from bethink.store.sqlite.search.searches import HydrateRows, SqliteSearch
 from bethink.store.sqlite.search.vectors import SqliteVectors, VectorIndex
+
+if TYPE_CHECKING:
+    from bethink.store.sqlite.activity import SqliteActivity
+    from bethink.store.sqlite.admin import SqliteAdmin
 
 __all__ = ["SqliteStore"]
 
@@ -37,7 +41,7 @@ class SqliteStore:
     def __init__(self, connections: Connections, space: str) -> None:
         """Wrap connections to a space that is ready; `open` is the usual way."""
         self._connections = connections
-        vectors = VectorIndex()
+        vectors = self._index = VectorIndex()
         self.space = space
         self._bounded: dict[tuple[int, bool], SqliteStore] = {}
         self._guard = threading.Lock()
@@ -45,8 +49,6 @@ class SqliteStore:
         self.items = SqliteItems(connections, vectors)
         self.graph = SqliteGraph(connections)
         self.vectors = SqliteVectors(connections, vectors)
-        self.activity = SqliteActivity(connections)
-        self.admin = SqliteAdmin(connections, vectors, space)
 
     @classmethod
     def open(cls, path: Path | None, *, space: str, create: bool = True) -> SqliteStore:
@@ -59,6 +61,20 @@ class SqliteStore:
             connections.close()
             raise
         return store
+
+    @cached_property
+    def activity(self) -> SqliteActivity:
+        """What is done with memories: uses, files, threads."""
+        from bethink.store.sqlite.activity import SqliteActivity  # start-up time of a recall
+
+        return SqliteActivity(self._connections)
+
+    @cached_property
+    def admin(self) -> SqliteAdmin:
+        """Journal, statistics, exports, backups and checks."""
+        from bethink.store.sqlite.admin import SqliteAdmin  # start-up time of a recall
+
+        return SqliteAdmin(self._connections, self._index, self.space)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -100,7 +116,9 @@ class SqliteStore:
     def _finish_erasing(self) -> None:
         """Complete an erase that was interrupted, unless the store is busy."""
         with self._connections.read_transaction() as db:
-            pending = erase.is_scrub_pending(db)
+            pending = select(db, SELECT_PENDING)  # after a crash, or because of a reader
         if pending:
+            from bethink.store.sqlite import erase  # start-up time: seldom needed
+
             with suppress(StoreBusy):
                 erase.scrub(self._connections, timeout_s=0, attempts=1)

@@ -26,8 +26,13 @@ from bethink.store.sqlite import erase
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import ceiling_of
 from bethink.store.sqlite.db.connection import Connections, select
-from bethink.store.sqlite.db.sql_functions import DAY_MS, from_ms, from_ms_or_none, to_ms
-from bethink.store.sqlite.revisions import to_json_ids
+from bethink.store.sqlite.db.sql_functions import (
+    DAY_MS,
+    from_ms,
+    from_ms_or_none,
+    to_json_ids,
+    to_ms,
+)
 from bethink.store.sqlite.search.lexical import as_table
 from bethink.store.sqlite.usage import apply_decay, read_momenta, read_usage, write_momenta
 

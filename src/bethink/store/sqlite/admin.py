@@ -15,12 +15,14 @@ from bethink.ports import CheckResult, Event
 from bethink.store.sqlite import erase, revisions
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import is_below_ceiling
+from bethink.store.sqlite.db.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.db.connection import (
     Connections,
     LenientCursor,
     add_functions,
     generation,
     name_damage,
+    select,
 )
 from bethink.store.sqlite.db.lock import FILE_MODE, is_private
 from bethink.store.sqlite.db.opening import schema_version
@@ -389,7 +391,7 @@ def _check_journal(db: apsw.Connection) -> Problem:
 def _check_erasures(connections: Connections, *, repair: bool) -> CheckResult:
     try:
         with connections.read_transaction() as db:
-            pending = erase.is_scrub_pending(db)
+            pending = bool(select(db, SELECT_PENDING))
     except StoreDamaged as error:
         return _unreadable("erasures", error)
     if not pending:
@@ -402,7 +404,7 @@ def _check_erasures(connections: Connections, *, repair: bool) -> CheckResult:
     except StoreError as error:
         return CheckResult("erasures", False, f"{problem}; not repaired: {error.message}")
     with connections.read_transaction() as db:
-        if erase.is_scrub_pending(db):
+        if select(db, SELECT_PENDING):
             return CheckResult("erasures", False, f"{problem}: {_summarise(left)}")
     return CheckResult("erasures", True, f"{problem}; cleaned", repaired=True)
 

@@ -12,15 +12,15 @@ import apsw
 from bethink.core.text import fold, word_set
 from bethink.ports import EraseReceipt
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.checkpoint import can_sweep, empty_log
+from bethink.store.sqlite.db.checkpoint import SELECT_PENDING, can_sweep, empty_log
 from bethink.store.sqlite.db.connection import Connections, select, translate_errors
 from bethink.store.sqlite.db.lock import TIMEOUT_S, hold_lock
 from bethink.store.sqlite.db.opening import backups
 from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
-from bethink.store.sqlite.db.sql_functions import new_state_hash
+from bethink.store.sqlite.db.sql_functions import new_state_hash, to_json_ids
 from bethink.store.sqlite.entities import bump_entities_version, remove_merged_names
 from bethink.store.sqlite.links import normalise_alias
-from bethink.store.sqlite.revisions import adjust_mention_counts, to_json_ids
+from bethink.store.sqlite.revisions import adjust_mention_counts
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
@@ -103,7 +103,6 @@ _DELETE_ENTITY = (
 _INSERT_TOMBSTONE = "INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, ?, ?)"
 # Set with the erase and cleared when the bytes are gone, so that a crash in between is
 # repaired later: 'file' while it must be rebuilt, then 'log'.
-_SELECT_PENDING = "SELECT value FROM meta WHERE name = 'unscrubbed'"
 _SET_PENDING = "INSERT OR REPLACE INTO meta (name, value) VALUES ('unscrubbed', 'file')"
 _SET_PENDING_LOG = "UPDATE meta SET value = 'log' WHERE name = 'unscrubbed'"
 _CLEAR_PENDING = "DELETE FROM meta WHERE name = 'unscrubbed'"
@@ -259,11 +258,6 @@ def mark_scrub_pending(db: apsw.Connection) -> None:
     db.execute(_SET_PENDING)
 
 
-def is_scrub_pending(db: apsw.Connection) -> bool:
-    """Whether an erase has yet to scrub the file, after a crash or because of a reader."""
-    return bool(select(db, _SELECT_PENDING))
-
-
 def scrub(
     connections: Connections, *, timeout_s: float = TIMEOUT_S, attempts: int = _SCRUB_ATTEMPTS
 ) -> tuple[str, ...]:
@@ -283,7 +277,7 @@ def _rebuild_unusual(connections: Connections, timeout_s: float) -> tuple[str, .
     """Rebuild a file whose pages cannot be cleared one by one; say what remains if it fails."""
     db = connections.for_thread()
     with hold_lock(connections.lock, connections.name, timeout_s):
-        if can_sweep(db) or select(db, _SELECT_PENDING) != [("file",)]:
+        if can_sweep(db) or select(db, SELECT_PENDING) != [("file",)]:
             return ()
         try:
             # In a file, not in memory, where a large space may not fit.

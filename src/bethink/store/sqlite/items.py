@@ -14,7 +14,6 @@ import apsw
 from bethink.errors import NotFound
 from bethink.model import Item, Status
 from bethink.ports import EraseReceipt, PutResult, Record, Scope
-from bethink.store.sqlite import erase, revisions
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import HIGHEST, ceiling_of, without_ceiling
 from bethink.store.sqlite.db.connection import Connections, Row, select
@@ -25,8 +24,7 @@ from bethink.store.sqlite.db.rows import (
     readable_item,
     to_item,
 )
-from bethink.store.sqlite.db.sql_functions import to_ms, to_ms_or_none
-from bethink.store.sqlite.revisions import put_records, to_json_ids
+from bethink.store.sqlite.db.sql_functions import to_json_ids, to_ms, to_ms_or_none
 from bethink.store.sqlite.search.scope import Predicate, compile_scope
 from bethink.store.sqlite.search.vectors import VectorIndex
 
@@ -283,8 +281,10 @@ class SqliteItems:
         self._vectors = vectors
 
     def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
+        from bethink.store.sqlite import revisions  # start-up time: reading does without
+
         with self._connections.write_transaction() as db:
-            results = put_records(
+            results = revisions.put_records(
                 db,
                 self._vectors,
                 records,
@@ -358,12 +358,16 @@ class SqliteItems:
         now: datetime,
         only: Mapping[str, int] | None = None,
     ) -> list[str]:
+        from bethink.store.sqlite import revisions  # start-up time: reading does without
+
         ids = self._visible(ids)
         with self._connections.write_transaction() as db:
             unchanged = ids if only is None else revisions.filter_unchanged(db, ids, only)
             return revisions.end_items(db, unchanged, how=how, actor=actor, now=to_ms(now))
 
     def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]:
+        from bethink.store.sqlite import revisions  # start-up time: reading does without
+
         ids = self._visible(ids)
         with self._connections.write_transaction() as db:
             return revisions.restore_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
@@ -377,12 +381,16 @@ class SqliteItems:
         now: datetime,
         only: Mapping[str, int] | None = None,
     ) -> None:
+        from bethink.store.sqlite import revisions  # start-up time: reading does without
+
         ids = self._visible(ids)
         with self._connections.write_transaction() as db:
             unchanged = ids if only is None else revisions.filter_unchanged(db, ids, only)
             revisions.set_status(db, unchanged, status, actor=actor, now=to_ms(now))
 
     def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
+        from bethink.store.sqlite import erase  # start-up time: reading does without
+
         ids = self._visible(ids)
         with self._connections.write_transaction() as db:
             receipt = erase.erase_items(db, self._vectors, ids, actor=actor, now=to_ms(now))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 import apsw
 
+from bethink.core.lazy import lazy_pattern
 from bethink.core.text import fold
 from bethink.model import Entity, Link, Node
 from bethink.ports import Match, Mention, SearchResult
@@ -72,8 +72,8 @@ LINK_COLUMNS = """
     l.src_kind, l.src, l.dst_kind, l.dst, l.type, l.weight, l.confidence, l.context,
     l.source, l.created_at
 """
-_WORD_PIECE = re.compile(r"\w+(?:[-.'’]\w+)*")
-_POSSESSIVE = re.compile(r"['’]s?$")
+_WORD_PIECE = lazy_pattern(r"\w+(?:[-.'’]\w+)*")
+_POSSESSIVE = lazy_pattern(r"['’]s?$")
 
 
 _BY_NAME = """

@@ -9,7 +9,6 @@ higher, so that a turn's number tells nothing of secret ones.
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 import apsw
 
+from bethink.core.lazy import lazy_pattern
 from bethink.errors import Conflict, Refused, StoreDamaged
 from bethink.model import Item, Status
 from bethink.ports import Embedding, PutResult, Record
@@ -32,7 +32,12 @@ from bethink.store.sqlite.db.rows import (
     matches_hash,
     to_content,
 )
-from bethink.store.sqlite.db.sql_functions import from_ms, new_state_hash, state_hash
+from bethink.store.sqlite.db.sql_functions import (
+    from_ms,
+    new_state_hash,
+    state_hash,
+    to_json_ids,
+)
 from bethink.store.sqlite.entities import (
     all_exist,
     bump_entities_version,
@@ -485,7 +490,7 @@ _ADJUST_MENTIONS = """
 
 # The reason given by a rule. Any other reason may quote the memory: it is kept in the row,
 # which an erase removes, and never in the journal.
-_RULE_NAME = re.compile(r"[a-z][a-z0-9_:-]{0,63}")
+_RULE_NAME = lazy_pattern(r"[a-z][a-z0-9_:-]{0,63}")
 
 
 def end_items(
@@ -567,11 +572,6 @@ def set_status(
 def adjust_mention_counts(db: apsw.Connection, ids: Iterable[str], step: int) -> None:
     """Adjust the mention counts of the entities of items that are added or ended."""
     db.executemany(_ADJUST_MENTIONS, [(step, item) for item in ids])
-
-
-def to_json_ids(ids: Sequence[str]) -> str:
-    """Encode ids, each once, for ``json_each``."""
-    return json.dumps(list(dict.fromkeys(ids)), ensure_ascii=False)
 
 
 RULES_ACTOR = "rules"  # the actor in the journal for supersessions found by rules

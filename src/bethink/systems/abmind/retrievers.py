@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Literal, NamedTuple
 
+from bethink.core.lazy import dataclass
 from bethink.core.text import fold
 from bethink.errors import Refused
 from bethink.model import Entity, Filters, Item, Link, Node, Pool

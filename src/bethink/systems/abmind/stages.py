@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations, pairwise
 from typing import Literal
 
+from bethink.core.lazy import dataclass
 from bethink.core.text import word_set
 from bethink.lang.dates import DAY_S
 from bethink.model import Candidate, Evidence, Item, Pool, Timeline, sort_by_score

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from bethink.core.lazy import dataclass
 from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
 from bethink.retrieval.context import Context
 from bethink.retrieval.heat import pace_of

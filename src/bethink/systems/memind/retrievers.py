@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import MAXYEAR, datetime, timedelta
 from typing import NamedTuple
 
+from bethink.core.lazy import dataclass
 from bethink.errors import ModelError
 from bethink.lang.dates import DAY_S
 from bethink.model import Item, Pool

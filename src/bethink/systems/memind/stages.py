@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from bethink.core.lazy import dataclass
 from bethink.core.text import caption
 from bethink.errors import ModelError
 from bethink.model import (

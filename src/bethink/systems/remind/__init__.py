@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
+from bethink.core.lazy import dataclass
 from bethink.errors import ModelError
 from bethink.model import Candidate, Evidence, Item, Link, Pool, replay, sort_by_score
 from bethink.ports import Scope, ScoredEntity

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from bethink.core.lazy import dataclass
 from bethink.core.text import bm25_idf
 from bethink.model import Candidate, Pool, sort_by_score
 from bethink.retrieval.context import Context

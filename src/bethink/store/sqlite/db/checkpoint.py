@@ -27,6 +27,8 @@ from bethink.errors import StoreBusy
 from bethink.store.sqlite.db.lock import TIMEOUT_S, wal_path
 
 MAX_LOG_BYTES = 64 * 2**20
+# Whether an erase has yet to clear the file, after a crash or because of a reader.
+SELECT_PENDING = "SELECT value FROM meta WHERE name = 'unscrubbed'"
 _LOG_WAIT_MS = 5000
 CHECKPOINT_PAGES = 1000  # pages in the log from which it is transferred to the file
 _MAX_LISTED = 2000  # pages that a closing process lists instead of clearing them

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -32,6 +33,11 @@ def to_ms(moment: datetime) -> int:
 def ceil_ms(moment: datetime) -> int:
     """Return the first whole millisecond at or after a moment, for `>=` and `<`."""
     return -((EPOCH - moment) // _MILLISECOND) if moment.tzinfo is not None else to_ms(moment)
+
+
+def to_json_ids(ids: Sequence[str]) -> str:
+    """Encode ids, each once, for ``json_each``."""
+    return json.dumps(list(dict.fromkeys(ids)), ensure_ascii=False)
 
 
 def to_ms_or_none(moment: datetime | None) -> int | None:

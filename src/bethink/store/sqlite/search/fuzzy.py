@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import apsw
 
+from bethink.core.lazy import dataclass
 from bethink.core.text import bm25_idf
 from bethink.ports import Match, SearchResult, TextSearch, WordStatistics
 from bethink.store.analysis import (

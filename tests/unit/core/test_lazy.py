@@ -1,0 +1,131 @@
+"""What is made late behaves like what would have been made at once."""
+
+import copy
+import dataclasses
+import pickle
+import re
+from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replace
+
+import pytest
+
+from bethink.core.lazy import dataclass, lazy_pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """A class of ours."""
+
+    a: int
+    b: str = "x"
+    c: list[int] = field(default_factory=list)
+    hidden: int = field(default=3, repr=False, compare=False)
+    made: int = field(default=4, init=False)
+
+    def twice(self) -> int:
+        return 2 * self.a
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Theirs:
+    """The same, by the standard library."""
+
+    a: int
+    b: str = "x"
+    c: list[int] = field(default_factory=list)
+    hidden: int = field(default=3, repr=False, compare=False)
+    made: int = field(default=4, init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Below(Ours):
+    """A class with more fields than the one above it."""
+
+    d: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.d < 0:
+            raise ValueError("d is negative")
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """A class without fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """A class with one field."""
+
+    only: tuple[int, ...] = ()
+
+
+def test_an_object_is_made_shown_and_compared_as_the_standard_library_does() -> None:
+    """Constructor, repr, equality and hash agree with `dataclasses.dataclass`."""
+    for given in ((1,), (1, "y"), (1, "y", [2]), (1, "y", [2], 9)):
+        ours, theirs = Ours(*given), Theirs(*given)
+        assert repr(ours) == repr(theirs).replace("Theirs", "Ours")
+        assert dataclasses.asdict(ours) == dataclasses.asdict(theirs)
+        assert ours == Ours(*given)
+        assert ours != theirs
+    assert Ours(1, hidden=5) == Ours(1)
+    assert Ours(1).c is not Ours(1).c
+    assert hash(Single((1, 2))) == hash(Single((1, 2)))
+    assert Single((1,)) != Single((2,))
+    assert Nothing() == Nothing()
+    assert repr(Nothing()) == "Nothing()"
+
+
+def test_wrong_arguments_are_refused_at_the_first_object_too() -> None:
+    """A constructor that has not been compiled yet refuses what a compiled one refuses."""
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'a'"):
+        Ours()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        Ours(1, z=2)  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="d is negative"):
+        Below(1, d=-1)
+
+
+def test_fields_cannot_change() -> None:
+    """Setting and deleting raise, for fields and for what is none."""
+    one = Ours(1)
+    with pytest.raises(FrozenInstanceError):
+        one.a = 2  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        del one.a
+    with pytest.raises(FrozenInstanceError):
+        one.other = 2  # type: ignore[attr-defined]
+    assert not hasattr(one, "__dict__")
+
+
+def test_the_functions_of_the_standard_library_work() -> None:
+    """`fields`, `replace`, `is_dataclass`, copies, pickles and patterns see a data class."""
+    assert is_dataclass(Ours)
+    assert [one.name for one in fields(Below)] == ["a", "b", "c", "hidden", "made", "d"]
+    assert replace(Below(1, d=2.0), b="z") == Below(1, "z", d=2.0)
+    one = Below(1, "y", [3], d=2.5)
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert copy.deepcopy(one) == one
+    assert one.twice() == 2
+    match one:
+        case Ours(a, b):
+            assert (a, b) == (1, "y")
+
+
+def test_a_class_below_that_is_no_data_class_has_the_constructor() -> None:
+    """An object of a plain subclass is made like one of its base."""
+
+    class Plain(Single):
+        """A subclass that adds no field."""
+
+    assert Plain((4,)).only == (4,)
+
+
+def test_a_pattern_is_compiled_when_it_is_used() -> None:
+    """A wrong pattern is noticed at its first use; a right one does what `re` does."""
+    wrong = lazy_pattern("(")
+    with pytest.raises(re.error):
+        wrong.match("a")
+    words = lazy_pattern("[a-z]+", re.IGNORECASE)
+    assert words.findall("One two") == re.findall("[a-z]+", "One two", re.IGNORECASE)
+    assert words.sub("x", "One two") == "x x"
+    assert words.pattern == "[a-z]+"
