@@ -22,6 +22,7 @@ class App:
     def __init__(self, *, json: bool = False) -> None:
         self.space: str | None = None
         self.profile: str | None = None
+        self.store: str | None = None
         self.json = json
         self.no_color = False
         self.quiet = False
@@ -44,7 +45,8 @@ class App:
         if self._settings is None:
             from bethink.config.settings import load_settings  # not needed for help and completion
 
-            self._settings = load_settings(overrides={"space": self.space, "profile": self.profile})
+            given = {"space": self.space, "profile": self.profile, "store": self.store}
+            self._settings = load_settings(overrides=given)
         return self._settings
 
     def where(self) -> SpaceRef:
@@ -79,23 +81,32 @@ class App:
 
     def check_space(self) -> bool:
         """Whether the space exists; raise BadSetting where the caller named one that does not."""
+        from bethink.store import space_exists  # not needed for help and completion
+
         ref = self.where()
-        if ref.path.exists():
+        if space_exists(self.settings.store, ref.name, ref.path):
             return True
         if self.settings.origin("space").kind in ("argument", "environment"):
             from difflib import get_close_matches  # only for an unknown space
 
-            from bethink.config.spaces import data_dir, list_spaces
             from bethink.errors import BadSetting
 
-            names = [space.name for space in list_spaces(data_dir(self.settings))]
-            near = get_close_matches(ref.name, names, n=1)
+            near = get_close_matches(ref.name, self.space_names(), n=1)
             hint = f"did you mean {near[0]}? " if near else ""
             raise BadSetting(
                 f"there is no space {ref.name!r}",
                 remedy=f"{hint}bethink spaces lists them; bethink remember creates one",
             )
         return False
+
+    def space_names(self) -> list[str]:
+        """List the spaces of the store in use."""
+        from bethink.config.spaces import data_dir, list_spaces  # not needed for help
+        from bethink.store import is_server, spaces_on_server
+
+        if is_server(self.settings.store):
+            return spaces_on_server(self.settings.store)
+        return [space.name for space in list_spaces(data_dir(self.settings))]
 
     def note(self, *pieces: Piece) -> None:
         """Print a remark for people; nothing that a program would need."""

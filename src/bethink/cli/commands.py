@@ -56,6 +56,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "eval": "bethink.eval.commands:eval_command",
         "tune": "bethink.eval.commands:tune_command",
         "spaces": "bethink.cli.config:spaces",
+        "store": "bethink.cli.health:store",
         "trust": "bethink.cli.config:trust",
         "profiles": "bethink.cli.profiles:profiles",
         "config": "bethink.cli.config:config",

@@ -219,9 +219,25 @@ def spaces(ctx: click.Context) -> int:
     return _list_spaces(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
 
 
+def _list_server_spaces(app: App) -> int:
+    current, names = app.where(), app.space_names()
+    if app.json:
+        app.out.json([{"name": name, "current": name == current.name} for name in names])
+        return 0 if names else 1
+    for name in names:
+        app.out.line("* " if name == current.name else "  ", bold(name))
+    if not names:
+        app.note("no spaces yet; bethink remember creates one")
+    app.note(dim(f"current space: {current.name} ({current.why})"))
+    return 0 if names else 1
+
+
 def _list_spaces(app: App) -> int:
     from bethink.config.spaces import data_dir, list_spaces  # only for this command
+    from bethink.store import is_server
 
+    if is_server(app.settings.store):
+        return _list_server_spaces(app)
     current = app.where()
     found = list_spaces(data_dir(app.settings))
     if app.json:
@@ -295,7 +311,10 @@ def remove(app: App, name: str, *, yes: bool) -> int:
     """
     from bethink.config.spaces import data_dir, list_spaces
     from bethink.errors import NotFound  # only for this subcommand
+    from bethink.store import is_server
 
+    if is_server(app.settings.store):
+        return _remove_from_server(app, name, yes=yes)
     found = {space.name: space for space in list_spaces(data_dir(app.settings))}
     if name not in found:
         raise NotFound(f"no space is named {name!r}", remedy="bethink spaces lists them")
@@ -316,6 +335,24 @@ def remove(app: App, name: str, *, yes: bool) -> int:
     elif confirmed:
         with_notes = dim(f"  with {plural(len(notes), 'note')}") if notes else ""
         app.out.line(green("removed"), " ", bold(name), with_notes)
+    else:
+        app.note(dim("nothing was changed; use --yes to apply"))
+    return 0
+
+
+def _remove_from_server(app: App, name: str, *, yes: bool) -> int:
+    from bethink.errors import NotFound  # only for this subcommand
+    from bethink.store import remove_from_server
+
+    if name not in app.space_names():
+        raise NotFound(f"no space is named {name!r}", remedy="bethink spaces lists them")
+    confirmed = yes or (not app.json and confirm(app, f"Remove {name} with everything in it?"))
+    if confirmed:
+        remove_from_server(app.settings.store, name)
+    if app.json:
+        app.out.json({"removed": confirmed, "preview": not confirmed, "name": name})
+    elif confirmed:
+        app.out.line(green("removed"), " ", bold(name))
     else:
         app.note(dim("nothing was changed; use --yes to apply"))
     return 0

@@ -1,4 +1,4 @@
-"""The commands `doctor`, `reindex`, `stats`, `completion` and `version`."""
+"""The commands `doctor`, `reindex`, `stats`, `store`, `completion` and `version`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from bethink.cli.app import App, progress
 from bethink.cli.help import PROGRAM
-from bethink.cli.options import command, pass_app
+from bethink.cli.options import Group, command, pass_app
 from bethink.cli.output import (
     Column,
     Piece,
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 _EXIT_UNHEALTHY = 3
 _HOOK_LOG_DAYS = 7
-_STATS_SHOWN = ("space", "path", "bytes", "sqlite", "schema", "memories", "vectors", "embedder")
+_STATS_SHOWN = (
+    *("space", "path", "server", "bytes", "sqlite", "schema", "memories", "vectors", "embedder"),
+)
 
 
 @command("doctor", examples=["bethink doctor", "bethink doctor --repair"])
@@ -52,7 +54,7 @@ def doctor(app: App, *, repair: bool) -> int:
             findings += _check_embeddings(memory, repair=repair)
     findings += _check_hooks_log()
     findings += _check_plugins()
-    in_use = {name: statistics[name] for name in _STATS_SHOWN}
+    in_use = {name: statistics[name] for name in _STATS_SHOWN if name in statistics}
     in_use |= {"vector_path": "bits scan", "profile": app.settings.profile}
     wrong = [finding for finding in findings if not (finding.ok or finding.repaired)]
     if app.json:
@@ -295,3 +297,77 @@ def version(app: App) -> None:
     else:
         for name, number in versions.items():
             app.out.line(f"{name} {number}")
+
+
+@click.group(
+    "store",
+    cls=Group,
+    invoke_without_command=False,
+    examples=[
+        "bethink store init postgresql://owner@host/memories",
+        "bethink store status postgresql://app@host/memories",
+        "bethink --store postgresql://app@host/memories remember 'The deploy key is in vault B'",
+    ],
+)
+def store() -> None:
+    """Prepare a PostgreSQL database for memories.
+
+    The role that calls init and migrate owns the tables. Those that only use them need no
+    more than to be members of bethink_serve. Without URL it is the store in use.
+    """
+
+
+_URL = click.argument("url", required=False)
+
+
+@command("init", examples=["bethink store init postgresql://owner@host/memories"])
+@_URL
+@pass_app
+def store_init(app: App, url: str | None) -> int:
+    """Create the schema, the tables and the role that serves them.
+
+    What exists is left as it is, and brought up to date.
+    """
+    return _show_store(app, url, "init")
+
+
+@command("migrate", examples=["bethink store migrate postgresql://owner@host/memories"])
+@_URL
+@pass_app
+def store_migrate(app: App, url: str | None) -> int:
+    """Bring the schema up to date, under a lock, in one transaction."""
+    return _show_store(app, url, "migrate")
+
+
+@command("status", examples=["bethink store status postgresql://app@host/memories"])
+@_URL
+@pass_app
+def store_status(app: App, url: str | None) -> int:
+    """Show the server, the schema's version, and whether rows are secured.
+
+    Exit code 1 where something is missing.
+    """
+    return _show_store(app, url, "status")
+
+
+for _subcommand in (store_init, store_migrate, store_status):
+    store.add_command(_subcommand)
+
+
+def _show_store(app: App, url: str | None, step: str) -> int:
+    from bethink.errors import BadSetting  # only for this command
+    from bethink.store import is_server, prepare_server
+
+    address = url or app.settings.store
+    if not is_server(address):
+        raise BadSetting(f"{address} is no server", remedy="name its URL: postgresql://...")
+    found = prepare_server(address, step)
+    ready = found["schema"] == found["known"] and found["serving"] and found["secured"]
+    if app.json:
+        app.out.json({**found, "ready": ready})
+        return 0 if ready else 1
+    for name, value in found.items():
+        app.out.line(dim(f"{name:>8}  "), str(value))
+    state = green("ready") if ready else yellow("not ready: bethink store init, as the owner")
+    app.out.line(state)
+    return 0 if ready else 1

@@ -6,6 +6,7 @@ PROGRAM = "bethink"
 
 OPTION_HELP = {
     "space": "Space to use; default: BETHINK_SPACE or the project's own.",
+    "store": "Where memories are stored: sqlite, or postgresql://...",
     "json": "Print one JSON document.",
     "no_color": "Never use colour.",
     "quiet": "Print less.",
@@ -74,6 +75,7 @@ SECTIONS = {
     },
     "Administer": {
         "spaces": "List, find and remove spaces.",
+        "store": "Prepare a PostgreSQL database for memories.",
         "trust": "Allow a project to use a space that its file names.",
         "profiles": "List the profiles and show what they do.",
         "config": "List, read and change settings.",
@@ -105,6 +107,7 @@ EVERYDAY_EXAMPLES = {
 
 _OPTIONS = {
     "--space NAME": OPTION_HELP["space"],
+    "--store URL": OPTION_HELP["store"],
     "--json": OPTION_HELP["json"],
     "--no-color": OPTION_HELP["no_color"],
     "-q, --quiet": OPTION_HELP["quiet"],

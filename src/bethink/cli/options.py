@@ -49,6 +49,7 @@ def general_options(*, hide_rare: bool) -> list[click.Parameter]:
             metavar="NAME",
             shell_complete=complete_spaces,
         ),
+        option("--store", attribute="store", rare=True, metavar="URL"),
         option("--json", attribute="json", is_flag=True),
         option("--no-color", attribute="no_color", rare=True, is_flag=True),
         option("-q", "--quiet", attribute="quiet", rare=True, is_flag=True),
@@ -149,9 +150,7 @@ def _profiles(app: App) -> Iterable[tuple[str, str]]:
 
 
 def _spaces(app: App) -> Iterable[tuple[str, str]]:
-    from bethink.config.spaces import data_dir, list_spaces  # only needed by shells
-
-    return ((space.name, "") for space in list_spaces(data_dir(app.settings)))
+    return ((name, "") for name in app.space_names())
 
 
 def _jobs(_: App) -> Iterable[tuple[str, str]]:

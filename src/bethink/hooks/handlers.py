@@ -175,7 +175,10 @@ def _open_memory(settings: Settings, *, words_only: bool = False) -> Memory:
 
 def _has_memory(settings: Settings) -> bool:
     """Whether the space exists; a read never creates one."""
-    return resolve_space(None, settings).path.exists()
+    from bethink.store import space_exists  # start-up time: some hooks need no memory
+
+    ref = resolve_space(None, settings)
+    return space_exists(settings.store, ref.name, ref.path)
 
 
 def _edits_project_file(payload: Json, settings: Settings) -> bool:

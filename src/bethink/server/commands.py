@@ -85,7 +85,7 @@ def _tool_names(listed: str) -> list[str]:
 def _make_loader(app: App) -> MemoryLoader:
     from bethink.server.mcp.memory_loader import MemoryLoader, settings_for  # help does without
 
-    settings = settings_for(app.space)
+    settings = settings_for(app.space, store=app.store)
     return MemoryLoader(settings if settings.explicit("actor") else replace(settings, actor=ACTOR))
 
 
@@ -287,7 +287,7 @@ def mcp_command(app: App, *, tools: str, http: str | None) -> int:
     from bethink.server.tools import select_tools
 
     manifest = ServerManifest(select_tools(_tool_names(tools)))
-    loader = MemoryLoader(settings_for(app.space))
+    loader = MemoryLoader(settings_for(app.space, store=app.store))
     if http is None:
         serve_stdio(manifest, loader)
         return 0
@@ -381,9 +381,11 @@ def create(
 
 def _resolve_spaces(app: App, spaces: tuple[str, ...]) -> tuple[str, ...]:
     from bethink.config.spaces import data_dir, space_path  # help does without
+    from bethink.store import space_exists
 
     for space in spaces:
-        if not space_path(space, data_dir(app.settings)).exists():
+        path = space_path(space, data_dir(app.settings))
+        if not space_exists(app.settings.store, space, path):
             # It may be created later, but is more likely a typo.
             app.note(yellow(f"there is no space {space} yet; list them with: bethink spaces"))
     return spaces or (app.where().name,)

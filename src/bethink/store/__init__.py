@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bethink.core.registry import Registry
 from bethink.errors import MissingExtra, NotFound
@@ -58,7 +58,30 @@ def spaces_on_server(url: str) -> list[str]:
 
 def space_exists(store: str, name: str, path: Path) -> bool:
     """Whether a space exists: on the server or, for stores in files, at the path."""
-    return name in spaces_on_server(store) if is_server(store) else path.exists()
+    if not is_server(store):
+        return path.exists()
+    with _driver():
+        from bethink.store.postgres.db.opening import has_space
+    return has_space(store, name)
+
+
+def remove_from_server(url: str, space: str) -> None:
+    """Remove a space with everything in it from a server."""
+    with _driver():
+        from bethink.store.postgres.db.opening import remove_space
+    remove_space(url, space)
+
+
+def prepare_server(url: str, step: str) -> dict[str, Any]:
+    """Prepare a database for memories ("init", "migrate"); return its status."""
+    with _driver():
+        from bethink.store.postgres.db import opening
+    steps = {
+        "init": opening.init_store,
+        "migrate": opening.migrate_store,
+        "status": opening.store_status,
+    }
+    return steps[step](url)._asdict()
 
 
 @contextmanager

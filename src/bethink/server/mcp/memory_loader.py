@@ -26,13 +26,15 @@ CLOSE_WAIT_S = 2.0
 ACTOR = "mcp"
 
 
-def settings_for(space: str | None, env: Mapping[str, str] = os.environ) -> Settings:
+def settings_for(
+    space: str | None, env: Mapping[str, str] = os.environ, *, store: str | None = None
+) -> Settings:
     """Load a server's settings: for the project its host names, else the working directory."""
     named = env.get(PROJECT_VARIABLE)
     if named and not Path(named).is_dir():
         # Fail rather than serve the memory of another project.
         raise BadSetting(f"{PROJECT_VARIABLE} is {named!r}, which is not a directory")
-    settings = load_settings(Path(named) if named else None, env, {"space": space})
+    settings = load_settings(Path(named) if named else None, env, {"space": space, "store": store})
     return settings if settings.explicit("actor") else replace(settings, actor=ACTOR)
 
 

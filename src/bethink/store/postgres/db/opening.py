@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import psycopg
 
 from bethink.errors import NotFound, SchemaTooNew, StoreError, install_command
 from bethink.store.postgres.db.connections import SERVING_ROLE, PgConnections, space_id_of
-from bethink.store.postgres.db.schema import SCHEMA, SPACE_SETTING, migrations
+from bethink.store.postgres.db.schema import SCHEMA, SPACE_SETTING, migrations, tables
 from bethink.store.postgres.db.server import (
     INIT_REMEDY,
     Server,
@@ -217,6 +219,45 @@ def _list_spaces(connection: Connection) -> list[str]:
     return [name for (name,) in rows]
 
 
+def has_space(url: str, space: str) -> bool:
+    """Whether a database has a space of this name."""
+    with translate_errors(shown_url(url)), connect(url) as connection:
+        if schema_version(connection) == 0:
+            return False
+        with _serving(connection, space_id_of(space)):
+            return _name_of(connection, space_id_of(space)) == space
+
+
+def remove_space(url: str, space: str) -> None:
+    """Delete all rows of a space, once no one writes it any more."""
+    space_id = space_id_of(space)
+    of_space = f"WHERE space_id = {space_id:d}"
+    with (
+        translate_errors(shown_url(url)),
+        connect(url) as connection,
+        _serving(connection, space_id),
+    ):
+        connection.execute(f"SELECT 1 FROM {SCHEMA}.space {of_space} FOR UPDATE")
+        # What refers to others was created after them.
+        for name in reversed(tables()):
+            connection.execute(f"DELETE FROM {SCHEMA}.{name} {of_space}")
+
+
+@contextmanager
+def _serving(connection: Connection, space_id: int) -> Iterator[None]:
+    """Open a transaction of the serving role in a space."""
+    with connection.transaction():
+        connection.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
+        connection.execute(f"SELECT set_config('{SPACE_SETTING}', '{space_id:d}', true)")
+        yield
+
+
+def _name_of(connection: Connection, space_id: int) -> str | None:
+    found = connection.execute(f"SELECT name FROM {SCHEMA}.space WHERE space_id = {space_id:d}")
+    row = found.fetchone()
+    return None if row is None else str(row[0])
+
+
 def open_space(url: str, space: str, *, create: bool) -> PgConnections:
     """Open a space of a database, creating it if ``create``."""
     server = Server.use(url)
@@ -242,20 +283,16 @@ def _require_space(connections: PgConnections, *, create: bool) -> None:
                 f"{server.name} has schema {found}, this version needs {migrations()[-1].version}",
                 remedy="bethink store migrate URL, as the owner",
             )
-        with connection.transaction():
-            connection.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
-            connection.execute(f"SELECT set_config('{SPACE_SETTING}', '{space_id:d}', true)")
-            known = connection.execute(
-                f"SELECT name FROM {SCHEMA}.space WHERE space_id = {space_id:d}"
-            ).fetchone()
+        with _serving(connection, space_id):
+            known = _name_of(connection, space_id)
             if known is None and create:
                 _create_space(connection, connections.space, space_id)
-                known = (connections.space,)
+                known = connections.space
     if known is None:
         raise NotFound(f"{connections.name} does not exist", remedy="bethink spaces lists them")
-    if known[0] != connections.space:
+    if known != connections.space:
         raise StoreError(
-            f"the name {connections.space} has the id of the space {known[0]}",
+            f"the name {connections.space} has the id of the space {known}",
             remedy="choose another name",
         )
 
@@ -277,10 +314,12 @@ def _create_space(connection: Connection, name: str, space_id: int) -> None:
 
 __all__ = [
     "StoreStatus",
+    "has_space",
     "init_store",
     "list_spaces",
     "migrate_store",
     "open_space",
+    "remove_space",
     "space_id_of",
     "store_status",
 ]
