@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
+from bethink.core.lazy import dataclass
 from bethink.model import Entity, Filters, Item, Link
 from bethink.ports.models import Embedding
 
@@ -45,13 +46,15 @@ class SearchResult(NamedTuple):
 
     ``ceiling`` is the highest possible score for the question, 0 where the search has none:
     it lets a retriever judge a score without comparing it to others. ``background`` is for
-    the same purpose, where scores are similarities.
+    the same purpose, where scores are similarities. ``damage`` says that something is
+    missing, because it could not be read.
     """
 
     matches: tuple[Match, ...]
     note: str = ""
     ceiling: float = 0.0
     background: Background | None = None
+    damage: str = ""
 
 
 class TextSearch(NamedTuple):

@@ -10,7 +10,7 @@ from functools import partial
 from bethink.core.lazy import ONE_BLAS_THREAD
 from bethink.core.registry import implements
 from bethink.core.text import has_substance
-from bethink.errors import StoreError
+from bethink.errors import StoreDamaged, StoreError
 from bethink.model import AnswerStatus, Assessment, Candidate, Degraded, Pool, Recall
 from bethink.ports import Reranker
 from bethink.retrieval.context import (
@@ -23,6 +23,7 @@ from bethink.retrieval.context import (
 from bethink.retrieval.profile import SLOTS, Profile
 from bethink.retrieval.query_analysis import asks_only_for_time, periods
 from bethink.retrieval.retrievers import MATCH_KINDS
+from bethink.retrieval.retrievers.ranking import store_damage
 from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
 from bethink.retrieval.stages.gate import Confidence, judge
 from bethink.retrieval.stages.late_interaction import damaged_vectors, with_passage
@@ -74,6 +75,7 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
 
     # 9. Budget: keep what fits the caller's limits, and is what was stored.
     hits, pool, offered = _fit_budget(profile, pool, offered, ctx, trace)
+    trace.degraded += [Degraded("store", reason) for reason in sorted(store_damage(ctx))]
     if count := len(damaged_vectors(ctx)):
         reason = f"the vectors of {count} memories or passages are damaged (bethink reindex)"
         trace.degraded.append(Degraded("vectors", reason))
@@ -123,8 +125,11 @@ def judge_trusted(profile: Profile, ctx: Context) -> Context:
     reranker = None if ctx.reranker is None else _Remembering(ctx.reranker)
     seen = replace(ctx.for_store(trusted), reranker=reranker)
     trace = Trace(seen)
-    with trusted.snapshot():
-        judged, pool = _gate(profile, _rank(profile, seen, trace), seen, trace)
+    try:
+        with trusted.snapshot():
+            judged, pool = _gate(profile, _rank(profile, seen, trace), seen, trace)
+    except StoreDamaged:
+        return ctx  # the answer itself tells what is damaged
     if not pool:
         judged = judged._replace(outcome="nothing_matched")
     return replace(seen.for_store(ctx.store), vouched=judged)

@@ -160,6 +160,7 @@ def test_a_damaged_index_costs_one_way_of_finding(path: Path) -> None:
     """What others find is returned; with nothing found the damage is the answer."""
     db = apsw.Connection(str(path))
     db.execute("UPDATE words_data SET block = x'00' WHERE id > 10")
+    db.execute("UPDATE posting_new SET data = x'00'; UPDATE posting_block SET data = x'00'")
     db.close()
     with open_memory(path) as memory:
         answer = memory.recall("billing service", profile="siftcoder")
@@ -206,3 +207,43 @@ def test_a_time_that_is_none_is_damage(path: Path) -> None:
         with pytest.raises(StoreDamaged, match=item):
             memory.get(item)
         assert [one["of"] for one in memory.export() if one["type"] == "damaged"] == ["item"]
+
+
+@pytest.mark.parametrize("table", ["item", "vector", "chunk", "words_data", "term", "item_stored"])
+def test_after_a_zeroed_page_what_is_readable_is_found(tmp_path: Path, table: str) -> None:
+    """Recall, list and export go on without it; doctor says how to save the rest."""
+    path = tmp_path / "many.db"
+    texts = [f"memory {n} about a harbour and word{n} " + "tea " * 40 for n in range(60)]
+    with open_memory(path) as memory:
+        memory.remember_many([Draft(text) for text in texts])
+    zero_page(path, table)
+    with open_memory(path) as memory:
+        hits = memory.recall("harbour tea", k=5).hits
+        listed = [item.text for item in memory.browse(limit=100)]
+        lines = list(memory.export())
+        findings = [one for one in memory.doctor() if not one.ok]
+        memory.doctor(repair=True)
+        again = {hit.item.text for hit in memory.recall("harbour tea", k=5).hits}
+
+    assert len(hits) == 5
+    assert {hit.item.text for hit in hits} | again <= set(texts)
+    kept = {line["text"] for line in lines if line["type"] == "item"}
+    assert set(listed) == kept
+    assert kept <= set(texts)
+    assert len(kept) > 40 if table == "item" else len(kept) == 60
+    assert any("bethink export" in one.detail for one in findings)
+    with open_memory(tmp_path / "new.db") as other:
+        assert other.store.admin.load(lines, actor="x", now=NOW) == len(kept)
+        assert all(one.ok for one in other.doctor())
+
+
+def zero_page(path: Path, table: str) -> None:
+    """Overwrite the last leaf of a table or an index."""
+    db = apsw.Connection(str(path))
+    last_leaf = "SELECT max(pageno) FROM dbstat WHERE name = ? AND pagetype = 'leaf'"
+    page = db.execute(last_leaf, (table,)).get
+    size = db.execute("PRAGMA page_size").get
+    db.close()
+    content = bytearray(path.read_bytes())
+    content[(page - 1) * size : page * size] = bytes(size)
+    path.write_bytes(content)

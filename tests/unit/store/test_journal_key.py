@@ -127,7 +127,7 @@ def test_an_older_copy_of_the_space_fits_its_secret(path: Path, tmp_path: Path) 
 
 
 def test_an_export_has_no_secret_and_every_line(path: Path, tmp_path: Path) -> None:
-    """Another space takes the lines over, under its own secret; a broken chain stays broken."""
+    """Another space takes the lines over, under its own secret, up to a break of the chain."""
     store = SqliteStore.open(path, space="test")
     lines = list(store.admin.dump())
     store.close()
@@ -144,8 +144,24 @@ def test_an_export_has_no_secret_and_every_line(path: Path, tmp_path: Path) -> N
     broken = list(store.admin.dump())
     store.close()
     other = SqliteStore.open(tmp_path / "third.db", space="test")
+    other.admin.load(broken, actor="x", now=at(days=1))
+    told = other.admin.events()
+    other.close()
+    # The whole journal was chained anew without the secret.
+    assert [one.kind for one in told] == ["journal", "imported", "imported", "imported"]
+    assert "broken after line 0" in told[0].detail
+    assert journal(tmp_path / "third.db") == (True, False, "the chain is unbroken")
+
+
+def test_an_export_that_was_changed_is_refused(path: Path, tmp_path: Path) -> None:
+    """Its journal tells on whoever did it."""
+    store = SqliteStore.open(path, space="test")
+    lines = list(store.admin.dump())
+    store.close()
+    next(one for one in lines if one["type"] == "event")["actor"] = "y"
+    other = SqliteStore.open(tmp_path / "other.db", space="test")
     with pytest.raises(Refused, match="the journal was changed"):
-        other.admin.load(broken, actor="x", now=at(days=1))
+        other.admin.load(lines, actor="x", now=at(days=1))
     other.close()
 
 

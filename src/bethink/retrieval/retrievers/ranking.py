@@ -6,7 +6,10 @@ from collections.abc import Mapping
 
 from bethink.model import Candidate, Evidence, Pool
 from bethink.ports import SearchResult
-from bethink.retrieval.context import Context, Retriever
+from bethink.retrieval.context import Context, PerRecall, Retriever
+
+store_damage: PerRecall[set[str]] = PerRecall(lambda _: set())
+"""What searches could not read."""
 
 
 def ranked_pool(name: str, found: SearchResult, ctx: Context, *, scale: float = 1.0) -> Pool:
@@ -16,6 +19,8 @@ def ranked_pool(name: str, found: SearchResult, ctx: Context, *, scale: float = 
     """
     if found.note:
         ctx.add_step_note(found.note)
+    if found.damage:
+        store_damage(ctx).add(found.damage)
     by = f"channel.{name}"
     pool = []
     for rank, (item, value, why) in enumerate(found.matches, start=1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
@@ -16,14 +17,8 @@ from bethink.store.sqlite import erase, revisions
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import is_below_ceiling
 from bethink.store.sqlite.db.checkpoint import SELECT_PENDING
-from bethink.store.sqlite.db.connection import (
-    Connections,
-    LenientCursor,
-    add_functions,
-    generation,
-    name_damage,
-    select,
-)
+from bethink.store.sqlite.db.connection import Connections, add_functions, generation, select
+from bethink.store.sqlite.db.damage import LenientCursor, name_damage, unsound_values
 from bethink.store.sqlite.db.lock import FILE_MODE, is_private
 from bethink.store.sqlite.db.opening import schema_version
 from bethink.store.sqlite.db.rows import SELECT_CONTENT, content_hash, matches_hash
@@ -34,7 +29,6 @@ from bethink.store.sqlite.db.sql_functions import (
     from_ms_or_none,
     new_state_hash,
     to_ms,
-    unsound_values,
 )
 from bethink.store.sqlite.entities import (
     drop_invalid_vectors,
@@ -48,7 +42,7 @@ from bethink.store.sqlite.search.vectors import VectorIndex
 _SIDE_FILES = ("", "-wal", "-shm", ".lock", ".key")
 _MAX_LISTED = 10
 _SELECT_HASHES = f"SELECT rid, id, rev, status, content_hash, {SELECT_CONTENT} FROM item"
-_IS_LAST_REVISION = "SELECT NOT EXISTS (SELECT 1 FROM item WHERE id = ? AND rev > ?)"
+_LAST_ROW = "SELECT rid FROM item WHERE id = ? ORDER BY rev DESC LIMIT 1"
 _QUARANTINE_ROW = f"""
     UPDATE item SET status = 'quarantined', state_hash = {new_state_hash(status="'quarantined'")}
     WHERE rid = ?
@@ -96,6 +90,7 @@ _QUARANTINED = (
 )
 
 Problem = str
+_OF_AN_INDEX = re.compile("(from|in) index ")
 
 
 class _Check(NamedTuple):
@@ -248,7 +243,10 @@ def _find_problem(db: apsw.Connection, check: _Check) -> Problem:
 
 def _check_file(db: apsw.Connection) -> Problem:
     lines = [row[0] for row in db.execute("PRAGMA integrity_check(20)")]
-    return "" if lines == ["ok"] else _summarise(lines)
+    if lines == ["ok"]:
+        return ""
+    problem = _summarise(lines)
+    return problem if all(_OF_AN_INDEX.search(line) for line in lines) else f"{problem}; {_EXPORT}"
 
 
 def _rebuild_indexes(db: apsw.Connection) -> None:
@@ -295,11 +293,12 @@ def _quarantine_damaged(db: apsw.Connection) -> None:
 
 def _quarantine(db: apsw.Connection, damaged: Iterable[_DamagedRow]) -> None:
     now = to_ms(datetime.now(UTC))
-    for rid, item, rev, status in damaged:
+    for rid, item, _, status in damaged:
         if status == "quarantined":
             continue
         try:
-            if db.execute(_IS_LAST_REVISION, (item, rev)).get:
+            # A damaged number or id must not put another revision into quarantine.
+            if db.execute(_LAST_ROW, (item,)).get == rid:
                 revisions.set_status(db, [item], "quarantined", actor=_DOCTOR_ACTOR, now=now)
             db.execute(_QUARANTINE_ROW, (rid,))
         except apsw.ConstraintError:

@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 import apsw
@@ -17,11 +18,14 @@ from bethink.ports import EraseReceipt, PutResult, Record, Scope
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import HIGHEST, ceiling_of, without_ceiling
 from bethink.store.sqlite.db.connection import Connections, Row, select
+from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.db.rows import (
     SELECT_HASHED_ITEM,
+    ItemSelection,
     is_intact,
     item_selection,
     readable_item,
+    revision_of,
     to_item,
 )
 from bethink.store.sqlite.db.sql_functions import to_json_ids, to_ms, to_ms_or_none
@@ -145,9 +149,28 @@ def _is_sound(row: Row) -> bool:
 def _rows_of(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> list[Row]:
     as_of_ms = to_ms_or_none(as_of)
     start, values = item_selection(as_of_ms, hashed=True)
-    if as_of_ms is None:
-        return select(db, start + _GET_LATEST, (*values, to_json_ids(ids)))
-    return select(db, start + _GET_AS_OF, (*values, to_json_ids(ids), as_of_ms))
+    try:
+        if as_of_ms is None:
+            return select(db, start + _GET_LATEST, (*values, to_json_ids(ids)))
+        return select(db, start + _GET_AS_OF, (*values, to_json_ids(ids), as_of_ms))
+    except apsw.CorruptError:
+        until = "1" if as_of_ms is None else f"i.live_from <= {as_of_ms:d}"
+        found = _salvage(db, item_selection(as_of_ms, hashed=True), until)
+        latest = {row[1]: row for row in sorted(found, key=revision_of)}
+        return [latest[item] for item in dict.fromkeys(ids) if item in latest]
+
+
+def _salvage(
+    db: apsw.Connection, selection: ItemSelection, condition: str, values: Sequence[Any] = ()
+) -> list[Row]:
+    """Return the rows for which a condition holds, of a table that has broken pages."""
+    sql = f"{selection.sql}{_FROM_ITEMS} WHERE i.rid = ? AND {condition}"
+    rows: list[Row] = []
+    for rid in salvage_rids(db):
+        rows += select_readable(
+            db, sql, (rid,), values, bind=itemgetter(0), first=selection.values
+        )
+    return rows
 
 
 def resolve_id(db: apsw.Connection, part: str) -> list[str]:
@@ -247,11 +270,29 @@ def _select_items(
     sql = f"{start}{_FROM_ITEMS} WHERE {predicate.sql} {rest} LIMIT ?"
     wanted = limit
     while True:
-        rows = select(db, sql, (*first, *predicate.values, *values, wanted))
+        try:
+            rows = select(db, sql, (*first, *predicate.values, *values, wanted))
+        except apsw.CorruptError:
+            return _select_salvaged(db, predicate, rest, values)[:limit]
         items = intact_items(rows)
         if len(items) >= limit or len(rows) < wanted:
             return items[:limit]
         wanted = 2 * wanted - len(items)
+
+
+def _select_salvaged(
+    db: apsw.Connection, predicate: Predicate, rest: str, values: tuple[Any, ...]
+) -> list[Item]:
+    """Return the items that can still be read, in the order that a statement asks for."""
+    further, _, order = rest.partition("ORDER BY ")
+    selection = item_selection(predicate.as_of_ms, hashed=True)
+    found = _salvage(db, selection, f"{predicate.sql} {further}", (*predicate.values, *values))
+    by_seq = "i.seq" in order
+
+    def place(item: Item) -> tuple[Any, str]:
+        return (item.seq or 0) if by_seq else item.stored_at, item.id
+
+    return sorted(intact_items(found), key=place, reverse="DESC" in order)
 
 
 def _visible_revision(db: apsw.Connection, item_id: str, scope: Scope) -> Item:

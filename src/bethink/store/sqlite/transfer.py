@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn
 
 import apsw
@@ -14,12 +14,12 @@ from bethink.store.sqlite import erase
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import HIGHEST, CeilingConnections, ceiling_of
 from bethink.store.sqlite.db.connection import (
-    REPLACEMENT,
     Connections,
     generation,
     journal_keys,
     translate_errors,
 )
+from bethink.store.sqlite.db.damage import REPLACEMENT
 from bethink.store.sqlite.db.rows import (
     ALIAS,
     CONTENT,
@@ -119,9 +119,14 @@ _SELECT_ITEM = f"""
 """
 
 
-def dump_records(connections: Connections, space: str) -> Iterator[dict[str, Any]]:
+def dump_records(
+    connections: Connections,
+    space: str,
+    open_snapshot: Callable[[], AbstractContextManager[apsw.Connection]] | None = None,
+) -> Iterator[dict[str, Any]]:
     """Yield the records of one snapshot of the store, unaffected by concurrent writes."""
-    with translate_errors(connections.name), _open_snapshot(connections) as db:
+    opened = _open_snapshot(connections) if open_snapshot is None else open_snapshot()
+    with translate_errors(connections.name), opened as db:
         header = {"type": "bethink", "version": EXPORT_FORMAT, "space": space, "end": True}
         is_below = isinstance(connections, CeilingConnections)
         # A copy without what is above the ceiling must not pass for a complete one.
@@ -187,6 +192,7 @@ def _table_records(
                     continue
             try:
                 record = _to_record(kind, layout, row)
+                _require_importable(layout, record)
             except (TypeError, ValueError, OverflowError):
                 record = _damaged_record(db, kind, layout, f"{table} LIMIT 1 OFFSET {number}")
             yield record
@@ -262,6 +268,13 @@ def _holds_bytes(record: Mapping[str, Any]) -> bool:
     return any(isinstance(value, dict) for value in record["columns"].values())
 
 
+def _require_importable(layout: Sequence[Field], record: Mapping[str, Any]) -> None:
+    """Raise ValueError or TypeError for a record that an import would refuse."""
+    for field in layout:
+        if field.needed or field.name in record:
+            field.kind.read(record.get(field.name))
+
+
 def _to_record(kind: str, layout: Sequence[Field], row: Sequence[Any]) -> dict[str, Any]:
     record = {"type": kind}
     for field, value in zip(layout, row, strict=True):
@@ -292,6 +305,7 @@ _LAYOUTS: dict[str, Sequence[Field]] = {
 }
 _TABLE_NAMES = {"key": "idempotency", "counter": "meta"}
 _BATCH = 500
+_CUT = "the journal of the export is broken after line {}; what follows was not imported"
 _ITEM_KNOWN_OR_ERASED = """
     SELECT EXISTS (SELECT 1 FROM item WHERE id = ?1)
         OR EXISTS (SELECT 1 FROM tombstone WHERE id = ?1)
@@ -418,6 +432,7 @@ class _Loader:
         # A journal cannot be merged into another without breaking its chain.
         self._takes_events = history.journal_head(db)[0] == 0
         self._chain = ""
+        self._is_broken = False
         self._events: list[tuple[int, str, str | None, str, str]] = []
         self._erased_here: list[str] = []  # what another space had under an erased key
 
@@ -596,6 +611,10 @@ class _Loader:
 
     def _load_event(self, number: int, row: Row) -> None:
         line = history.ChainedLine(*row)
+        if self._is_broken or line.chain == history.BROKEN:
+            # The export says so itself: what it tells from there on is not taken over.
+            self._is_broken = True
+            return
         if line.seq != len(self._events) + 1:
             _refuse(number, f"event.seq must be {len(self._events) + 1}: lines are missing")
         expected = history.chain_hash(self._chain, line[:-1])
@@ -619,7 +638,9 @@ class _Loader:
         if not self._takes_events:
             # The ticks of another space are not imported: items keep their remaining strength.
             self._ticks.apply(self._db, list(self._imported), now)
-        lines = (history.JournalLine("imported", item) for item in self._imported)
+        lines = [history.JournalLine("imported", item) for item in self._imported]
+        if self._is_broken:
+            lines.insert(0, history.JournalLine("journal", None, _CUT.format(len(self._events))))
         history.write_journal(self._db, lines, actor=actor, at=now)
         return len(self._imported) - self._erase_again(actor, now)
 

@@ -261,7 +261,10 @@ def has_untrusted(connections: Connections) -> bool:
     if isinstance(connections, CeilingConnections) and connections.trusted:
         return False
     with connections.read_transaction() as db:
-        return bool(db.execute("SELECT EXISTS (SELECT 1 FROM item WHERE trust < 1)").get)
+        try:
+            return bool(db.execute("SELECT EXISTS (SELECT 1 FROM item WHERE trust < 1)").get)
+        except apsw.CorruptError:
+            return True  # what cannot be read may be
 
 
 def is_below_ceiling(db: apsw.Connection) -> bool:

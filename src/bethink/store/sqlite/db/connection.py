@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 import apsw
 
@@ -20,6 +20,7 @@ from bethink.store.sqlite.db.checkpoint import (
     transfer_if_long,
     watch_log,
 )
+from bethink.store.sqlite.db.damage import Bindings, LenientCursor, Row, name_damage
 from bethink.store.sqlite.db.lock import (
     TIMEOUT_S,
     FileLock,
@@ -31,7 +32,7 @@ from bethink.store.sqlite.db.lock import (
     key_path,
     wal_path,
 )
-from bethink.store.sqlite.db.sql_functions import heat_band, state_hash, unsound_values
+from bethink.store.sqlite.db.sql_functions import heat_band, state_hash
 
 # Constraint failures caused by the caller's values; others would be defects of ours.
 _CALLER_CONSTRAINTS = frozenset(
@@ -51,38 +52,6 @@ def translate_errors(name: str) -> Iterator[None]:
         raise BadText(f"{bad!a} is a lone surrogate and cannot be stored") from error
     except OverflowError as error:
         raise Refused(f"a number does not fit into the store: {error}") from error
-
-
-EXPORT_REMEDY = "bethink doctor; then bethink export, and import it into a new space"
-# What code raises that meets a value which no column of its kind can hold.
-_VALUE_ERRORS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError)
-
-
-@contextmanager
-def name_damage(db: apsw.Connection, name: str) -> Iterator[None]:
-    """Raise StoreDamaged where an error in the block comes from values that rot has made.
-
-    Code trusts the types of its columns. What breaks that trust is looked for only when
-    something has failed; in a space without damage the error is ours and stays as it is.
-    """
-    try:
-        yield
-    except UnicodeEncodeError:
-        raise  # a text of the caller
-    except _VALUE_ERRORS as error:
-        wrong = find_damage(db)
-        if not wrong:
-            raise
-        raise StoreDamaged(f"{name} is damaged: {wrong}", remedy=EXPORT_REMEDY) from error
-
-
-def find_damage(db: apsw.Connection) -> str:
-    """Describe the first value or page that no program of ours has written; "" if none."""
-    try:
-        found = str(db.execute("PRAGMA main.integrity_check(1)").get)
-        return next(unsound_values(db), "") if found == "ok" else found
-    except apsw.Error as error:
-        return str(error)
 
 
 class _ErrorRule(NamedTuple):
@@ -181,9 +150,6 @@ _IMMUTABLE = "mode=ro&immutable=1"
 WRITE_ERRORS = (apsw.IOError, apsw.FullError)
 WAL_ERRORS = (*WRITE_ERRORS, apsw.CantOpenError, apsw.ReadOnlyError)
 _BUMP_GENERATION = "UPDATE meta SET value = value + 1 WHERE name = 'generation'"
-Row = tuple[Any, ...]
-Bindings = Sequence[int | float | str | bytes | None]
-
 _memory_db_numbers = itertools.count(1)
 # The journal's key of each connection's space.
 journal_keys = WeakKeyDictionary[apsw.Connection, JournalKey]()
@@ -216,76 +182,6 @@ def _loses_state(error: BaseException) -> bool:
     also after a rollback, and the next write would commit them.
     """
     return not isinstance(error, BethinkError) or isinstance(error.__cause__, apsw.Error)
-
-
-_ROW_STATEMENTS = ("SELECT", "WITH", "VALUES")
-_NO_ROW = object()
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-_execute, _fetch_all = apsw.Cursor.execute, apsw.Cursor.fetchall
-_get: Any = apsw.Cursor.get.__get__
-
-
-class LenientCursor(apsw.Cursor):
-    """A cursor that also reads text which is not UTF-8: its wrong bytes become U+FFFD.
-
-    One rotten byte must not make a whole table unreadable; whether a row is what was
-    stored, its hash tells. The driver itself raises UnicodeDecodeError; then the statement
-    is run again with its texts as bytes.
-    """
-
-    __slots__ = ("_run",)
-
-    def execute(self, statements: str, bindings: Any = (), **options: Any) -> apsw.Cursor:
-        """Run a statement, and remember it."""
-        self._run = (statements, bindings)
-        return _execute(self, statements, bindings, **options)
-
-    def fetchall(self) -> list[Any]:
-        """Return all rows."""
-        try:
-            return _fetch_all(self)
-        except UnicodeDecodeError:
-            return list(self._read_again())
-
-    @property
-    def get(self) -> Any:
-        """The rows, a row of one value as that value, and one row not as a list."""
-        try:
-            return _get(self)
-        except UnicodeDecodeError:
-            rows: list[Any] = list(self._read_again())
-            values = [row[0] for row in rows] if len(rows[0]) == 1 else rows
-            return values[0] if len(values) == 1 else values
-
-    def __iter__(self) -> Iterator[Any]:  # type: ignore[override] # a generator costs less
-        given = 0
-        try:
-            for row in iter(super().__next__, _NO_ROW):
-                given += 1
-                yield row
-        except UnicodeDecodeError:
-            yield from itertools.islice(self._read_again(), given, None)
-
-    def _read_again(self) -> Iterator[Row]:
-        """Yield all rows, with the text in them decoded leniently."""
-        sql, bindings = self._run
-        if not sql.lstrip().upper().startswith(_ROW_STATEMENTS):
-            raise StoreDamaged("a text in the file is not UTF-8", remedy="bethink doctor --repair")
-        columns = len(apsw.Cursor(self.connection).execute(sql, bindings).get_description())
-        names = [f"c{number}" for number in range(columns)]
-        parts = (
-            f"typeof({c}) = 'text', iif(typeof({c}) = 'text', CAST({c} AS BLOB), {c})"
-            for c in names
-        )
-        again = f"WITH q ({', '.join(names)}) AS ({sql}) SELECT {', '.join(parts)} FROM q"
-        for row in apsw.Cursor(self.connection).execute(again, bindings):
-            pairs = zip(row[::2], row[1::2], strict=True)
-            yield tuple(decode_leniently(value) if text else value for text, value in pairs)
-
-
-def decode_leniently(value: bytes) -> str:
-    """Decode UTF-8; a wrong byte becomes U+FFFD."""
-    return value.decode("utf-8", "replace")
 
 
 class Connections:
@@ -609,43 +505,6 @@ def list_binding(make: Callable[[Any], Any]) -> Iterator[None]:
 def select(db: apsw.Connection, sql: str, values: Bindings = ()) -> list[Row]:
     """Return all rows of a query. The driver cannot tell its column types."""
     return db.execute(sql, values).fetchall()
-
-
-# The connections that met rows which cannot be read, until somebody asks.
-_unreadable = WeakSet[apsw.Connection]()
-
-
-def select_readable(
-    db: apsw.Connection,
-    sql: str,
-    rows: Sequence[Any],
-    values: Bindings = (),
-    *,
-    bind: Callable[[Any], Any],
-) -> list[Row]:
-    """Return the rows of a query whose first value is a table of ids, made by ``bind``.
-
-    Those on broken pages are left out, one by one, and `met_unreadable` tells of them.
-    """
-    try:
-        return select(db, sql, (bind(rows), *values))
-    except apsw.CorruptError:
-        _unreadable.add(db)
-        middle = len(rows) // 2
-        if not middle:
-            return []
-        return [
-            *select_readable(db, sql, rows[:middle], values, bind=bind),
-            *select_readable(db, sql, rows[middle:], values, bind=bind),
-        ]
-
-
-def met_unreadable(db: apsw.Connection, *, forget: bool = True) -> bool:
-    """Whether any rows could not be read since the last time somebody asked."""
-    met = db in _unreadable
-    if forget:
-        _unreadable.discard(db)
-    return met
 
 
 def generation(db: apsw.Connection) -> int:

@@ -452,8 +452,10 @@ def exported_lines(db: apsw.Connection) -> Iterator[ChainedLine]:
     chain = JournalChain(db)
     code = plain = ""
     is_whole = True
-    for line in read_chained(db):
-        if chain.can_check(line.seq) and chain.code(code, line[:-1]) != line.chain:
+    for number, line in enumerate(read_chained(db), start=1):
+        if line.seq != number or (
+            chain.can_check(number) and chain.code(code, line[:-1]) != line.chain
+        ):
             is_whole = False
         code, plain = line.chain, chain_hash(plain, line[:-1])
         yield line._replace(chain=plain if is_whole else BROKEN)

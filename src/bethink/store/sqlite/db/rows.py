@@ -33,7 +33,7 @@ from bethink.model.fields import (
     field_names,
 )
 from bethink.ports import Record
-from bethink.store.sqlite.db.connection import Row, select
+from bethink.store.sqlite.db.damage import Row, select_readable
 from bethink.store.sqlite.db.history import STATUS_AT
 from bethink.store.sqlite.db.sql_functions import (
     DAY_MS,
@@ -263,13 +263,13 @@ ENTITY = (
 ALIAS = (
     Field("alias", NAME),
     Field("entity", NAME),
-    Field("classification", WHOLE, needed=False),
+    Field("classification", _range(0, 3), needed=False),
 )
 LINK = (
-    Field("src_kind", NAME),
+    Field("src_kind", _one_of("item", "entity", "file", "thread")),
     Field("src", NAME),
     Field("relation", NAME, column="type"),
-    Field("dst_kind", NAME),
+    Field("dst_kind", _one_of("item", "entity", "file", "thread")),
     Field("dst", NAME),
     Field("weight", REAL),
     Field("confidence", REAL),
@@ -309,7 +309,7 @@ THREAD_EVENT = (
 )
 USAGE = (
     Field("id", NAME),
-    Field("recalls", WHOLE),
+    Field("recalls", _range(0, 2**63 - 1)),
     Field("last_at", _or_null(TIME), needed=False),
     Field("stamps", TIMES),
     Field("decay", REAL),
@@ -323,7 +323,7 @@ TICK = (
     Field("total", REAL),
 )
 COUNTER = (Field("name", _one_of("recalls")), Field("value", _DIGITS))
-USAGE_DAY = (Field("id", NAME), Field("day", WHOLE), Field("recalls", WHOLE))
+USAGE_DAY = (Field("id", NAME), Field("day", _range(-719162, 2932896)), USAGE[1])
 FILE_EDIT = (
     Field("path", NAME),
     Field("operation", NAME),
@@ -386,6 +386,7 @@ _ONLY_HASHED = ", i.about, i.fingerprint, i.status, i.state_hash"
 SELECT_HASHED_ITEM = SELECT_ITEM + _ONLY_HASHED
 _PLACES = ("rid", *Item._fields, "about", "fingerprint", "status now", "state_hash")
 _STATE = ("content_hash", "rid", "live_to", "status now", "ended_by")
+revision_of = itemgetter(_PLACES.index("rev"))
 _content_of = itemgetter(*(_PLACES.index(name) for name in CONTENT))
 _state_of = itemgetter(*(_PLACES.index(name) for name in _STATE))
 
@@ -396,7 +397,6 @@ def _places(kind: FieldKind) -> tuple[int, ...]:
 
 _TIME_PLACES, _LIST_PLACES, _FLAG_PLACES = _places("time"), _places("words"), _places("flag")
 _OBJECT_PLACES = _places("object")
-# The types of a row's values. STRICT tables keep others out; rot does not.
 _COLUMN_TYPES = {"whole": int, "scale": int, "flag": int, "time": int, "number": float}
 _TYPES_ALLOWED = (
     (int,),
@@ -596,5 +596,5 @@ def read_items(
 ) -> dict[int, Item]:
     """Return items by row id; unknown and, with ``intact``, damaged ones are left out."""
     start, values = item_selection(as_of_ms, hashed=intact)
-    rows = select(db, start + _FROM_ROW_IDS, (*values, json.dumps(list(rids))))
+    rows = select_readable(db, start + _FROM_ROW_IDS, list(rids), first=values, bind=json.dumps)
     return {row[0]: to_item(row) for row in rows if not intact or is_intact(row)}

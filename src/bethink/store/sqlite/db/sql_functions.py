@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import apsw
-
 from bethink.errors import Refused
-from bethink.model import LIFECYCLES, ROLES, THREAD_EVENT_KINDS, THREAD_KINDS, THREAD_STATES
 from bethink.retrieval.heat import BANDS_NEEDING_USE, UseCounts, band_of, heat
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,68 +85,6 @@ def new_state_hash(*, live_to: str = "live_to", status: str = "status", ended_by
     return (
         f"iif(state_hash = {STATE_HASH}, hash_state({new}, CAST({ended_by} AS BLOB)), state_hash)"
     )
-
-
-def _times(*columns: str) -> str:
-    """Return SQL that holds where the columns are times that a date can show, or NULL."""
-    return " AND ".join(f"coalesce({name}, 0) BETWEEN {FIRST_MS} AND {LAST_MS}" for name in columns)
-
-
-def _finite(*columns: str) -> str:
-    return " AND ".join(f"{name} BETWEEN -1e300 AND 1e300" for name in columns)
-
-
-def _one_of(column: str, allowed: Sequence[str]) -> str:
-    return f"{column} IN ({', '.join(map(repr, allowed))})"
-
-
-_ARRAYS = " AND ".join(
-    f"json_valid({name}) AND json_type({name}) = 'array'" for name in ("tags", "entities", "flags")
-)
-# What holds for every row of a table, beyond what the schema says; NULL counts as not.
-SOUND_VALUES = {
-    "item": f"{_ARRAYS} AND json_valid(metadata) AND json_type(metadata) = 'object' AND"
-    f" {_times('live_from', 'live_to', 'stored_at', 'occurred_at', 'occurred_end')}",
-    "meta": "(name NOT IN ('generation', 'documents', 'total_length', 'entities', 'recalls')"
-    " OR value <> '' AND value NOT GLOB '*[^0-9]*')"
-    " AND (name <> 'journal' OR value GLOB '[0-9]*:*')",
-    "entity": f"id <> '' AND mentions >= 0 AND {_finite('momentum')}"
-    f" AND {_times('momentum_at', 'created_at', 'last_seen_at')}",
-    "alias": "alias <> '' AND classification BETWEEN 0 AND 3",
-    "link": "src_kind IN ('item', 'entity', 'file', 'thread') AND type <> ''"
-    " AND dst_kind IN ('item', 'entity', 'file', 'thread')"
-    f" AND {_finite('weight', 'confidence')} AND {_times('created_at')}",
-    "status_change": _times("at"),
-    "thread": f"{_one_of('kind', THREAD_KINDS)} AND {_one_of('lifecycle', LIFECYCLES)}"
-    f" AND {_one_of('state', THREAD_STATES)} AND {_times('created_at', 'updated_at')}",
-    "thread_member": f"{_one_of('role', ROLES)} AND {_finite('weight')} AND {_times('added_at')}",
-    "thread_event": f"{_one_of('kind', THREAD_EVENT_KINDS)} AND meaningful IN (0, 1)"
-    f" AND {_times('at')}",
-    "usage": "recalls >= 0 AND json_valid(stamps) AND json_type(stamps) = 'array'"
-    " AND json_valid(coalesce(regained, '[]'))"
-    f" AND {_finite('decay')} AND {_times('last_at', 'decay_at')}",
-    "usage_day": "recalls >= 0 AND day BETWEEN -719162 AND 2932896",
-    "tick": f"{_finite('amount', 'total')} AND {_times('at')}",
-    "file_edit": _times("at"),
-    "file_snapshot": f"json_valid(chunks) AND {_times('read_at')}",
-    "idempotency": _times("at"),
-    "tombstone": _times("at"),
-    "erased_key": f"classification BETWEEN 0 AND 3 AND {_times('at')}",
-    "event": f"kind <> '' AND {_times('at')}",
-    "model": "dim BETWEEN 1 AND 65536 AND slots >= 0 AND passages BETWEEN 0 AND slots",
-    "vector": "slot >= 0 AND coalesce(passages, 0) >= 0",
-    "chunk": "number >= 0",
-    "term": "t <> '' AND df > 0",
-}
-
-
-def unsound_values(db: apsw.Connection, *, without: str = "") -> Iterator[str]:
-    """Yield which tables have rows that no program of ours has written."""
-    for table, condition in SOUND_VALUES.items():
-        if table != without:
-            sql = f"SELECT count(*) FROM main.{table} WHERE NOT coalesce(({condition}), 0)"
-            if count := db.execute(sql).get:
-                yield f"{count:,} rows of '{table}' have values that are none"
 
 
 # Of a memory's usage `u`, up to the moment `m` (its millisecond `at` and its `day`).

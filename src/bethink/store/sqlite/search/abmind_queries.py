@@ -33,6 +33,7 @@ from bethink.store.analysis import (
     trigrams,
 )
 from bethink.store.sqlite.db.connection import select
+from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.search.lexical import (
     MAX_QUERY_LENGTH,
     ItemLoader,
@@ -531,10 +532,12 @@ def _rows_in_scope(
 
     if not near:
         return {}
-    rows = select(
+    rows = select_readable(
         db,
         "SELECT i.rid, i.id FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
         f" WHERE {predicate.sql}",
-        (as_table(np.array(list(near), np.int64)), *predicate.values),
+        np.array(list(near), np.int64),
+        predicate.values,
+        bind=as_table,
     )
     return dict(rows)

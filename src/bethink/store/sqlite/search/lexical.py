@@ -32,6 +32,7 @@ from bethink.store.ranking import (
 )
 from bethink.store.sqlite.db.ceiling import is_below_ceiling
 from bethink.store.sqlite.db.connection import bind_list, select
+from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.search.scope import Predicate
 
 if TYPE_CHECKING:
@@ -217,10 +218,11 @@ def document_frequencies(db: apsw.Connection, terms: Iterable[str]) -> dict[str,
     found = dict.fromkeys(terms, 0)
     if found:
         found.update(
-            select(
+            select_readable(
                 db,
                 "SELECT t, df FROM carray(?) AS w CROSS JOIN term ON t = w.value",
-                (as_table(tuple(found)),),
+                tuple(found),
+                bind=as_table,
             )
         )
     return found
@@ -424,7 +426,7 @@ def _rank_by_words(  # noqa: PLR0917 - the parts of one search
     from bethink.store.sqlite.search import postings  # NumPy
 
     lists = lists or postings.PostingLists()
-    rows = select(db, _SELECT_TERM_IDS, (as_table((*plan.first, *plan.rest)),))
+    rows = select_readable(db, _SELECT_TERM_IDS, (*plan.first, *plan.rest), bind=as_table)
     tids: dict[str, int] = dict(rows)
     best = _Best(depth)
     for rest in ((), plan.rest):
@@ -469,11 +471,13 @@ def rows_in_scope(db: apsw.Connection, rids: IntArray, predicate: Predicate) -> 
     """Return those of the rows that the predicate allows, with their ids."""
     if not len(rids):
         return {}
-    rows = select(
+    rows = select_readable(
         db,
         "SELECT i.rid, i.id FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
         f" WHERE {predicate.sql}",
-        (as_table(rids), *predicate.values),
+        rids,
+        predicate.values,
+        bind=as_table,
     )
     return dict(rows)
 
@@ -482,7 +486,7 @@ def _read_texts(db: apsw.Connection, rids: Sequence[int]) -> list[CandidateRow]:
     """Return the columns that are needed to score revisions."""
     if not rids:
         return []
-    found = select(db, _SELECT_TEXTS, (as_table(array("q", rids)),))
+    found = select_readable(db, _SELECT_TEXTS, array("q", rids), bind=as_table)
     return [CandidateRow(*row) for row in found]
 
 

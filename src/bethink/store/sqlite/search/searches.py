@@ -22,6 +22,7 @@ from bethink.ports import (
 from bethink.store.sqlite import links
 from bethink.store.sqlite.db.ceiling import CeilingConnections
 from bethink.store.sqlite.db.connection import Connections, generation, select
+from bethink.store.sqlite.db.damage import met_unreadable
 from bethink.store.sqlite.db.rows import read_items
 from bethink.store.sqlite.db.sql_functions import ceil_ms, from_ms, to_ms_or_none
 from bethink.store.sqlite.entities import latest_mentions
@@ -73,6 +74,7 @@ class HydrateRows:
         return cached
 
 
+UNREADABLE = "some memories cannot be read and are left out (bethink doctor)"
 _EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
 # Longest duration, by its index: how early an item that overlaps a window may begin.
 _LONGEST_DURATION = """
@@ -182,6 +184,7 @@ class SqliteSearch:
         self._hydrate = hydrate
         self._signatures = SignatureIndex()
         self._rows = ScopeRows()
+        self._damaged: int | None = None
 
     @cached_property
     def _lists(self) -> PostingLists:
@@ -195,19 +198,31 @@ class SqliteSearch:
         is_below = isinstance(self._connections, CeilingConnections)
         return predicate._replace(plain=False) if is_below else predicate
 
+    def _tell_damage(self, db: apsw.Connection, found: SearchResult) -> SearchResult:
+        """Add to a result that memories are missing, because they could not be read.
+
+        What was read is cached, so that this holds until the next write.
+        """
+        if met_unreadable(db):
+            self._damaged = generation(db)
+        if self._damaged is None or self._damaged != generation(db):
+            return found
+        return found._replace(damage=UNREADABLE)
+
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
-            return word_index.search_text(
+            found = word_index.search_text(
                 db,
                 search,
                 self._predicate(db, scope),
                 self._hydrate.reader_as_of(scope.as_of),
                 self._lists,
             )
+            return self._tell_damage(db, found)
 
     def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
-            return word_index.search_substring(
+            found = word_index.search_substring(
                 db,
                 text,
                 depth,
@@ -215,10 +230,11 @@ class SqliteSearch:
                 self._hydrate.reader_as_of(scope.as_of),
                 self._lists,
             )
+            return self._tell_damage(db, found)
 
     def vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
-            return self._vectors.search(
+            found = self._vectors.search(
                 db,
                 vector,
                 model,
@@ -226,19 +242,22 @@ class SqliteSearch:
                 self._predicate(db, scope),
                 self._hydrate.reader_as_of(scope.as_of),
             )
+            return self._tell_damage(db, found)
 
     def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
-            return search_pieces(
+            found = search_pieces(
                 db, search, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of)
             )
+            return self._tell_damage(db, found)
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
         query = SignatureQuery(text, depth, min_likeness)
         with self._connections.read_transaction() as db:
-            return self._signatures.search(
+            found = self._signatures.search(
                 db, query, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of)
             )
+            return self._tell_damage(db, found)
 
     def time(
         self,
@@ -252,23 +271,25 @@ class SqliteSearch:
         filters = scope.filters
         window = TimeWindow(start, end, overlapping, filters.since, filters.until)
         with self._connections.read_transaction() as db:
-            return search_time(
+            found = search_time(
                 db,
                 window,
                 depth,
                 self._predicate(db, scope),
                 self._hydrate.reader_as_of(scope.as_of),
             )
+            return self._tell_damage(db, found)
 
     def entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
-            return links.search_entities(
+            found = links.search_entities(
                 db,
                 entities,
                 depth,
                 self._predicate(db, scope),
                 self._hydrate.reader_as_of(scope.as_of),
             )
+            return self._tell_damage(db, found)
 
     def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
         with self._connections.read_transaction() as db:

@@ -29,6 +29,7 @@ import numpy as np
 from bethink.errors import ModelError, StoreDamaged
 from bethink.ports import Embedding
 from bethink.store.sqlite.db.connection import Row, select
+from bethink.store.sqlite.db.damage import met_unreadable, select_readable
 from bethink.store.sqlite.search.lexical import as_table
 
 if TYPE_CHECKING:
@@ -254,8 +255,7 @@ def find_model(db: apsw.Connection, name: str) -> StoredModel | None:
 
 def _to_model(row: Row) -> StoredModel:
     model = StoredModel(*row)
-    numbers = (model.dim, model.slots, model.passages)
-    if not all(isinstance(one, int) for one in numbers) or not isinstance(model.name, str):
+    if tuple(map(type, row)) != (int, str, int, int, int):
         raise StoreDamaged("the table of models is damaged", remedy="bethink doctor --repair")
     return model
 
@@ -352,15 +352,20 @@ def read_vectors(db: apsw.Connection, keys: IntArray, dim: int) -> Float16Matrix
         return np.empty((0, dim), dtype=np.float16)
     # In the order of the file.
     order = np.argsort(keys)
-    rows = select(
+    rows = select_readable(
         db,
-        "SELECT v.data FROM carray(?) AS w CROSS JOIN vector AS v ON v.key = w.value",
-        (as_table(keys[order]),),
+        "SELECT v.key, v.data FROM carray(?) AS w CROSS JOIN vector AS v ON v.key = w.value",
+        keys[order],
+        bind=as_table,
     )
-    if len(rows) != len(keys):
-        raise StoreDamaged("the chunks refer to missing vectors", remedy="bethink doctor --repair")
     vectors = np.empty((len(keys), dim), dtype=np.float16)
-    vectors[order] = from_stored_rows((stored for (stored,) in rows), dim)
+    if len(rows) != len(keys):
+        if not met_unreadable(db, forget=False):
+            missing = "the chunks refer to missing vectors"
+            raise StoreDamaged(missing, remedy="bethink doctor --repair")
+        known = dict(rows)  # what cannot be read is zero, and found last
+        rows = [(key, known.get(key)) for key in keys[order].tolist()]
+    vectors[order] = from_stored_rows((stored for _, stored in rows), dim)
     return vectors
 
 
@@ -392,9 +397,8 @@ def rebuild_chunks(db: apsw.Connection) -> None:
     Vectors that are not what was stored cannot be repaired: they are removed, and their
     memories count as not embedded.
     """
-    db.execute(f"DELETE FROM chunk WHERE mid NOT IN ({_SOUND_MODELS})")
-    db.execute(f"DELETE FROM vector WHERE mid NOT IN ({_SOUND_MODELS})")
-    db.execute(f"DELETE FROM model WHERE mid NOT IN ({_SOUND_MODELS})")
+    for table in ("chunk", "vector", "model"):
+        db.execute(f"DELETE FROM {table} WHERE mid NOT IN ({_SOUND_MODELS})")
     for model in stored_models(db):
         db.execute("DELETE FROM chunk WHERE mid = ?", (model.mid,))
         damaged = [(key,) for key in _damaged_keys(db, model)]
@@ -418,7 +422,6 @@ def rebuild_chunks(db: apsw.Connection) -> None:
             drop_model(db, model)
 
 
-# A vector says how it was made; NULL is from before there were checksums.
 _SELECT_WHOLE = """
     SELECT key, data, tokens, crc FROM vector WHERE mid = ? AND key > ? ORDER BY key LIMIT 512
 """
@@ -442,8 +445,8 @@ def _damaged_keys(db: apsw.Connection, model: StoredModel) -> list[int]:
 
 def remove_damaged(db: apsw.Connection) -> int:
     """Remove all vectors of memories that have a damaged one; return how many memories."""
-    keys = [key for model in stored_models(db) for key in _damaged_keys(db, model)]
-    rids = sorted({key & _ROW_MASK for key in keys})
+    models = stored_models(db)
+    rids = sorted({key & _ROW_MASK for model in models for key in _damaged_keys(db, model)})
     remove_vectors(db, rids)
     return len(rids)
 

@@ -20,6 +20,7 @@ from bethink.ports import Embedding, SearchResult
 from bethink.store.sqlite import entities
 from bethink.store.sqlite.db.ceiling import hides_rows
 from bethink.store.sqlite.db.connection import Connections, generation, select
+from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.db.rows import read_items
 from bethink.store.sqlite.db.sql_functions import to_ms_or_none
 from bethink.store.sqlite.entities import ids_without_vector
@@ -147,7 +148,8 @@ class VectorIndex:
             sql, as_of_values = (
                 (_EMBEDDINGS_NOW, ()) if as_of is None else (_EMBEDDINGS_AS_OF, (as_of,) * 2)
             )
-            rows = select(db, sql, (as_table(missing), *as_of_values, known.mid))
+            values = (*as_of_values, known.mid)
+            rows = select_readable(db, sql, missing, values, bind=as_table)
             cached.update(_to_embeddings(rows, known.dim))
         return {item: cached[item] for item in ids if item in cached}
 
