@@ -117,6 +117,9 @@ def test_a_turn_that_comes_late_is_put_in_its_place(store: Store) -> None:
         ("t4", "t3"),
         ("t6", "t4"),
     }
+    pairs = store.graph.follows(["t3", "t6", "nobody", "t3"])
+    assert sorted(pairs) == [("t3", "t2"), ("t4", "t3"), ("t6", "t4")]
+    assert store.graph.follows(["t3"], as_of=at(days=-1)) == []
 
 
 def test_get_keeps_the_order_and_leaves_unknown_ids_out(store: Store) -> None:
@@ -142,6 +145,8 @@ def test_an_empty_store_answers_everything_with_nothing(store: Store) -> None:
     assert store.search.vector(embedding(1).vector, MODEL, 5, every).matches == ()
     assert store.search.time(at(days=-9), at(days=9), 5, every).matches == ()
     assert store.search.entities(["person:ana"], 5, every).matches == ()
+    assert store.search.in_scope(["a"], every) == []
+    assert store.graph.follows(["a"]) == []
     assert store.graph.find_entities("Ana") == []
     assert store.graph.entities() == []
     assert store.admin.events() == []
@@ -593,6 +598,18 @@ def test_a_filter_comes_before_every_cut(crowd: Store, search: str, name: str) -
 
     assert expected
     assert set(ids(SEARCHES[search](crowd, 20, where))) == expected
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_items_in_scope_are_those_that_browsing_shows(crowd: Store, name: str) -> None:
+    """Ids outside the scope, and unknown ones, are left out."""
+    where = scope(**FILTERS[name])
+    expected = sorted(crowd.items.browse(where, limit=500), key=lambda item: item.id)
+
+    found = crowd.search.in_scope(["nobody", *(f"i{n:03d}" for n in range(200))], where)
+
+    assert sorted(found, key=lambda item: item.id) == expected
+    assert crowd.search.in_scope([], where) == []
 
 
 @pytest.mark.parametrize("search", SEARCHES)

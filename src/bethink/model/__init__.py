@@ -26,11 +26,13 @@ from bethink.model.evidence import (
     OLDER,
     Candidate,
     Evidence,
+    EvidenceColumn,
     Op,
     Passage,
     Pool,
     replay,
     sort_by_score,
+    with_column,
 )
 from bethink.model.item import (
     LAYERS,
@@ -90,6 +92,7 @@ __all__ = [
     "Draft",
     "Entity",
     "Evidence",
+    "EvidenceColumn",
     "FileEdit",
     "FileHistory",
     "FileSnapshot",
@@ -123,5 +126,6 @@ __all__ = [
     "may_replace",
     "replay",
     "sort_by_score",
+    "with_column",
     "written_order",
 ]

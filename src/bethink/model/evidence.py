@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter, itemgetter
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from bethink.model.item import Item
 
@@ -58,18 +58,106 @@ class Passage(NamedTuple):
     tokens: int
 
 
-class Candidate(NamedTuple):
-    """An item in the pipeline, with its score and the evidence for it.
+class EvidenceColumn(Protocol):
+    """What one stage says for every candidate of a pool, as columns of numbers."""
 
-    Of a long memory a hit shows one ``passage``; None where it shows the whole.
-    ``relevance`` is the estimated probability that it answers the question.
+    def gives(self, by: str) -> bool:
+        """Whether any of its evidence may be ``by`` this."""
+        ...
+
+    def reasons(self, row: int) -> tuple[Evidence, ...]:
+        """The evidence for one candidate, in order."""
+        ...
+
+
+class LazyEvidence:
+    """Earlier evidence and a row of a column; made into values when somebody looks at it.
+
+    A stage scores a hundred candidates of which ten are returned. What was made once is
+    kept, so that candidates of later steps share it.
     """
+
+    __slots__ = ("_before", "_column", "_made", "_row")
+
+    def __init__(
+        self, before: tuple[Evidence, ...] | LazyEvidence, column: EvidenceColumn, row: int
+    ) -> None:
+        self._before, self._column, self._row = before, column, row
+        self._made: tuple[Evidence, ...] | None = None
+
+    def values(self) -> tuple[Evidence, ...]:
+        """All evidence, in order."""
+        if self._made is None:
+            before = self._before
+            known = before if isinstance(before, tuple) else before.values()
+            self._made = (*known, *self._column.reasons(self._row))
+        return self._made
+
+    def last(self, by: str) -> Evidence | None:
+        """The last evidence by this, without making any other."""
+        if self._column.gives(by):
+            found = _last_by(self._column.reasons(self._row), by)
+            if found is not None:
+                return found
+        before = self._before
+        return _last_by(before, by) if isinstance(before, tuple) else before.last(by)
+
+    def __eq__(self, other: object) -> bool:
+        return self.values() == (other.values() if isinstance(other, LazyEvidence) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.values())
+
+    def __repr__(self) -> str:
+        return repr(self.values())
+
+
+class _OneReason(NamedTuple):
+    """A column with evidence for one candidate."""
+
+    reason: Evidence
+
+    def gives(self, by: str) -> bool:
+        return self.reason.by == by
+
+    def reasons(self, row: int) -> tuple[Evidence, ...]:
+        return (self.reason,)
+
+
+def _last_by(evidence: tuple[Evidence, ...], by: str) -> Evidence | None:
+    for reason in reversed(evidence):
+        if reason.by == by:
+            return reason
+    return None
+
+
+class _CandidateFields(NamedTuple):
+    """The fields of a candidate; its evidence may still be columns."""
 
     item: Item
     score: float = 0.0
     evidence: tuple[Evidence, ...] = ()
     passage: Passage | None = None
     relevance: float | None = None
+
+
+class Candidate(_CandidateFields):
+    """An item in the pipeline, with its score and the evidence for it.
+
+    Of a long memory a hit shows one ``passage``; None where it shows the whole.
+    ``relevance`` is the estimated probability that it answers the question.
+    """
+
+    __slots__ = ()
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What led to the score, in order."""
+        known: Any = self[2]
+        return known if isinstance(known, tuple) else known.values()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self[0], self[1], self.evidence, self[3], self[4]))
 
     @property
     def text(self) -> str:
@@ -92,7 +180,14 @@ class Candidate(NamedTuple):
         """A copy with one more piece of evidence. Nothing else may change a score."""
         reason = Evidence(by, op, value, why, via)
         score = replay((reason,), self.score)
-        return Candidate(self.item, score, (*self.evidence, reason), self.passage)
+        known: Any = self[2]
+        if not isinstance(known, tuple):
+            return _candidate(self[0], score, LazyEvidence(known, _OneReason(reason), 0), self[3])
+        return Candidate(self[0], score, (*known, reason), self[3])
+
+    def with_relevance(self, relevance: float) -> Candidate:
+        """A copy with the probability that it answers the question."""
+        return Candidate(self[0], self[1], self[2], self[3], relevance)
 
     @property
     def see_newer(self) -> str | None:
@@ -101,10 +196,25 @@ class Candidate(NamedTuple):
 
     def reason(self, by: str) -> Evidence | None:
         """The last evidence given by a retriever or stage, if any."""
-        for reason in reversed(self.evidence):
-            if reason.by == by:
-                return reason
-        return None
+        known: Any = self[2]
+        return _last_by(known, by) if isinstance(known, tuple) else known.last(by)
+
+
+def with_column(
+    pool: Iterable[Candidate], scores: Iterable[float], column: EvidenceColumn
+) -> list[Candidate]:
+    """The candidates with new scores, and a row of the column each as further evidence.
+
+    Replaying the rows must give the scores.
+    """
+    return [
+        _candidate(cand[0], score, LazyEvidence(cand[2], column, row), cand[3])
+        for row, (cand, score) in enumerate(zip(pool, scores, strict=True))
+    ]
+
+
+# Makes a candidate whose evidence is made into values later.
+_candidate: Callable[[Item, float, LazyEvidence, Passage | None], Candidate] = Candidate  # type: ignore[assignment]
 
 
 Pool = tuple[Candidate, ...]

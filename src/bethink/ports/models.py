@@ -135,7 +135,8 @@ class UsualSimilarity(NamedTuple):
 def unrelated_similarity(embedder: object) -> float:
     """The cosine of unrelated texts; the default where the embedder does not know it."""
     try:
-        known = embedder.unrelated if isinstance(embedder, CalibratedEmbedder) else None
+        # As a `CalibratedEmbedder`, without the check for it: that takes longer than many a stage.
+        known: float | None = getattr(embedder, "unrelated", None)
     except ModelError:
         known = None  # a server that is down: the default is near enough
     return _DEFAULT_UNRELATED if known is None else known

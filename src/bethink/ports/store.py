@@ -142,6 +142,10 @@ class ItemSearch(Protocol):
         """For every entity (id) the items that mention it, newest first, at most ``each``."""
         ...
 
+    def in_scope(self, ids: Sequence[str], scope: Scope) -> list[Item]:
+        """Those of the items (ids) that are in scope, in any order."""
+        ...
+
     def terms(self, text: str) -> tuple[str, ...]:
         """The index terms of a text."""
         ...
@@ -326,6 +330,15 @@ class GraphStore(Protocol):
         as_of: datetime | None = None,
     ) -> list[Link]:
         """Links that leave and, with ``incoming``, enter these nodes.
+
+        With ``as_of`` those of today that already existed then.
+        """
+        ...
+
+    def follows(
+        self, ids: Sequence[str], *, as_of: datetime | None = None
+    ) -> list[tuple[str, str]]:
+        """The links ``follows`` from and to these turns: the ids of a turn and the one before.
 
         With ``as_of`` those of today that already existed then.
         """

@@ -222,7 +222,7 @@ def periods(ctx: Context) -> tuple[Period, ...]:
 def time_terms(ctx: Context) -> frozenset[str]:
     """The index terms by which the question names times; empty where it names none."""
     named = [period.said for period in periods(ctx) if period.event is None]
-    return frozenset(ctx.store.search.terms(" ".join(named)))
+    return frozenset(ctx.store.search.terms(" ".join(named)) if named else ())
 
 
 def occurred_in_named_period(item: Item, ctx: Context) -> bool:
@@ -266,6 +266,7 @@ def narrow_to_period(filters: Filters, start: datetime, end: datetime) -> Filter
 _HAN = lazy_pattern("[\u4e00-\u9fff]")
 
 
+@PerRecall
 def asks_only_for_time(ctx: Context) -> bool:
     """Whether a question names a time and no other content that a memory would have to hold.
 

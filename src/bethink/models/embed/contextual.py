@@ -39,7 +39,7 @@ _SENTENCE_LEVELS = 127
 # Integer values of a query: sums of 512 of them are exact in float32, so the order of
 # addition does not matter.
 _QUERY_LEVELS = 16_383
-_TOKENS_PER_STEP = 8192
+_TOKENS_PER_STEP = 128  # as floats they stay in a core's cache
 
 
 def pack_contextual(tokens: Matrix, sentences: Matrix) -> bytes:
@@ -57,40 +57,48 @@ def pack_contextual(tokens: Matrix, sentences: Matrix) -> bytes:
 
 
 class _PackedRow(NamedTuple):
-    """One memory's row, split without copying."""
+    """One memory's row, its place among the memories, and where its parts are."""
 
-    sentences: NDArray[np.int8]
-    projections: Vector
-    signs: NDArray[np.uint8]
+    place: int
+    row: bytes
+    sentences: int
+    tokens: int
+    projections_at: int
+    signs_at: int
 
 
 def best_contextual_matches(query: Matrix, memories: Sequence[bytes]) -> Matrix:
     """Return for each memory (rows) the best cosine per query vector (columns)."""
     best = np.zeros((len(memories), len(query)), dtype=np.float32)
-    filled = [place for place, memory in enumerate(memories) if memory]
-    if not filled or not len(query):
+    packed = _split_rows(memories, query.shape[1]) if len(query) else []
+    if not packed:
         return best
-    parts = [_unpack_row(memories[place], query.shape[1]) for place in filled]
-    reaches = np.concatenate([part.projections for part in parts])
-    signs = np.concatenate([part.signs for part in parts])
-    cosines = _project_on_signs(query, signs)
-    cosines /= reaches[:, np.newaxis]
-    starts = np.cumsum([0, *(len(part.projections) for part in parts[:-1])])
-    best[filled] = np.maximum.reduceat(cosines, starts, axis=0)
+    reaches = b"".join([row[first:last] for _, row, _, _, first, last in packed])
+    projections = np.frombuffer(reaches, "<f4")
+    signs = np.frombuffer(b"".join([row[last:] for _, row, _, _, _, last in packed]), np.uint8)
+    cosines = _project_on_signs(query, signs.reshape(len(projections), -1))
+    cosines /= projections[:, np.newaxis]
+    starts = _starts([tokens for _, _, _, tokens, _, _ in packed])
+    best[[place for place, *_ in packed]] = np.maximum.reduceat(cosines, starts, axis=0)
     return best.clip(-1.0, 1.0)
 
 
 def best_contextual_sentences(query: Vector, memories: Sequence[bytes]) -> Vector:
     """Return for each memory the best cosine of its sentences with the query."""
     best = np.zeros(len(memories), dtype=np.float32)
-    filled = [place for place, memory in enumerate(memories) if memory]
-    if not filled:
+    packed = _split_rows(memories, len(query))
+    if not packed:
         return best
-    parts = [_unpack_row(memories[place], len(query)).sentences for place in filled]
-    vectors = normalise(np.concatenate(parts).astype(np.float32))
-    starts = np.cumsum([0, *map(len, parts[:-1])])
-    best[filled] = np.maximum.reduceat(vectors @ query, starts)
+    whole = b"".join([row[_HEADER.size : first] for _, row, _, _, first, _ in packed])
+    values = np.frombuffer(whole, np.int8).reshape(-1, len(query)).astype(np.float32)
+    starts = _starts([sentences for _, _, sentences, _, _, _ in packed])
+    best[[place for place, *_ in packed]] = np.maximum.reduceat(normalise(values) @ query, starts)
     return best.clip(-1.0, 1.0)
+
+
+def _starts(counts: Sequence[int]) -> NDArray[np.intp]:
+    """Return where each of several groups begins, one after the other."""
+    return np.cumsum([0, *counts[:-1]])
 
 
 def _project_on_signs(query: Matrix, signs: NDArray[np.uint8]) -> Matrix:
@@ -110,22 +118,24 @@ def _project_on_signs(query: Matrix, signs: NDArray[np.uint8]) -> Matrix:
     return along
 
 
-def _unpack_row(memory: bytes, width: int) -> _PackedRow:
-    """Split a stored row; raise ModelError where it is damaged."""
-    if len(memory) < _HEADER.size:
-        raise _damaged_error()
-    form, sentences, tokens, dimensions = _HEADER.unpack_from(memory)
-    sizes = (sentences * width, 4 * tokens, tokens * -(-width // 8))
-    if (form, dimensions, len(memory)) != (_FORMAT_VERSION, width, _HEADER.size + sum(sizes)):
-        raise _damaged_error()
-    if not sentences or not tokens:
-        raise _damaged_error()
-    first = _HEADER.size + sizes[0]
-    return _PackedRow(
-        np.frombuffer(memory, np.int8, sizes[0], _HEADER.size).reshape(sentences, width),
-        np.frombuffer(memory, "<f4", tokens, first),
-        np.frombuffer(memory, np.uint8, sizes[2], first + sizes[1]).reshape(tokens, -1),
-    )
+def _split_rows(memories: Sequence[bytes], width: int) -> list[_PackedRow]:
+    """Find the parts of the rows that are not empty; raise ModelError where one is damaged."""
+    found = []
+    sign_bytes = -(-width // 8)
+    for place, memory in enumerate(memories):
+        if not memory:
+            continue
+        if len(memory) < _HEADER.size:
+            raise _damaged_error()
+        form, sentences, tokens, dimensions = _HEADER.unpack_from(memory)
+        first = _HEADER.size + sentences * width
+        last = first + 4 * tokens
+        if form != _FORMAT_VERSION or dimensions != width or not sentences or not tokens:
+            raise _damaged_error()
+        if len(memory) != last + tokens * sign_bytes:
+            raise _damaged_error()
+        found.append(_PackedRow(place, memory, sentences, tokens, first, last))
+    return found
 
 
 def _damaged_error() -> ModelError:

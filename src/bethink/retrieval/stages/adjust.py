@@ -36,6 +36,12 @@ def describe_age(days: float) -> str:
     return f"{count} {unit}{'s' if count != 1 else ''} old"
 
 
+def _sorted_if_changed(candidates: list[Candidate], pool: Pool) -> Pool:
+    """The candidates sorted by score; the pool itself where each is what it was."""
+    unchanged = all(one is other for one, other in zip(candidates, pool, strict=True))
+    return pool if unchanged else sort_by_score(candidates)
+
+
 @dataclass(frozen=True, slots=True)
 class Importance:
     """Boost important memories and penalise unimportant ones; 0.5 is neutral."""
@@ -52,7 +58,7 @@ class Importance:
             why = "pinned" if cand.item.pinned else f"importance {importance:.2f}"
             return cand.with_evidence(self.name, "times", factor, why)
 
-        return sort_by_score(weigh(cand) for cand in pool)
+        return _sorted_if_changed([weigh(cand) for cand in pool], pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,4 +250,4 @@ class LengthPenalty:
             why = f"{cand.item.tokens} tokens long"
             return cand.with_evidence(self.name, "add", -self.weight * math.log(ratio), why)
 
-        return sort_by_score(adjust(cand) for cand in pool)
+        return _sorted_if_changed([adjust(cand) for cand in pool], pool)

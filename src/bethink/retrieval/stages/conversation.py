@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from bethink.core.lazy import dataclass
-from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
+from bethink.model import Evidence, Item, Pool, sort_by_score, with_column
 from bethink.retrieval.context import Context
 from bethink.retrieval.stages.late_interaction import (
-    SimilarityFeatures,
+    FeatureTable,
     TurnOrder,
-    max_features,
     question_tokens,
-    share_of_best,
     similarity_features,
     turn_order,
 )
@@ -21,18 +19,40 @@ from bethink.retrieval.stages.late_interaction import (
 # Similarity below this is chance: most words of a language are slightly similar.
 CHANCE_SIMILARITY = 0.4
 
+# Of one turn: how much, why, and through which turn.
 Contribution = tuple[float, str, str | None]
 
 
-class ConversationContext(NamedTuple):
-    """What the candidates of one recall share about their conversations."""
+class Turns(NamedTuple):
+    """The candidates of a pool by their place in it, and what they share.
 
-    items: Mapping[str, Item]
-    own: Mapping[str, float]
-    close: Mapping[str, SimilarityFeatures]
-    turns: TurnOrder
+    ``place`` is the place of an id; ``own`` is what each scores by itself; ``supplied`` is
+    the share of the question that the turn before has and this one lacks.
+    """
+
+    pool: Pool
+    place: Mapping[str, int]
+    order: TurnOrder
+    own: Sequence[float]
+    supplied: Mapping[int, float]
     best: Mapping[str, float]
-    token_weights: tuple[float, ...]
+
+
+class ContributionColumn(NamedTuple):
+    """What the conversation adds to each candidate."""
+
+    name: str
+    added: list[list[Contribution]]
+
+    def gives(self, by: str) -> bool:
+        """Whether this is its name."""
+        return by == self.name
+
+    def reasons(self, row: int) -> tuple[Evidence, ...]:
+        """What speaks for one candidate."""
+        return tuple(
+            Evidence(self.name, "add", value, why, via) for value, why, via in self.added[row]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,99 +78,119 @@ class Conversation:
     name: str = "conversation"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        context = _conversation_context(pool, ctx)
-        return sort_by_score(self._score_turn(cand, context) for cand in pool)
-
-    def _score_turn(self, cand: Candidate, context: ConversationContext) -> Candidate:
-        item = cand.item
-        if item.session is None:
-            why = "not part of a conversation"
-            return cand.with_evidence(self.name, "add", self.alone, why) if self.alone else cand
-        score = cand.score
-        reasons = list(cand.evidence)
-        for value, why, via in (
-            *self._from_before(item, context),
-            *self._from_after(item, context),
-            (self.session * context.best[item.session], "best score in its conversation", None),
-        ):
-            if value > 0:
+        turns = _turns_of(pool, ctx)
+        added, scores = [], []
+        for row, cand in enumerate(pool):
+            found = self._contributions(row, cand.item, turns)
+            score = cand.score
+            for value, _, _ in found:
                 score += value
-                reasons.append(Evidence(self.name, "add", value, why, via))
-        return Candidate(item, score, tuple(reasons))
+            added.append(found)
+            scores.append(score)
+        return sort_by_score(with_column(pool, scores, ContributionColumn(self.name, added)))
 
-    def _from_before(self, item: Item, context: ConversationContext) -> list[Contribution]:
-        previous = context.turns.before.get(item.id)
+    def _contributions(self, row: int, item: Item, turns: Turns) -> list[Contribution]:
+        if item.session is None:
+            return [(self.alone, "not part of a conversation", None)] if self.alone else []
+        found = (
+            *self._from_before(row, item, turns),
+            *self._from_after(item, turns),
+            (self.session * turns.best[item.session], "best score in its conversation", None),
+        )
+        return [one for one in found if one[0] > 0]
+
+    def _from_before(self, row: int, item: Item, turns: Turns) -> list[Contribution]:
+        previous = turns.order.before.get(item.id)
         if previous is None:
             return [(self.opening, "first turn of its conversation", None)]
-        if not _is_other_speaker(item, context.items.get(previous)):
+        place = turns.place.get(previous)
+        if place is None or not _is_other_speaker(item, other := turns.pool[place].item):
             return []
-        is_question = context.items[previous].text.rstrip().endswith("?")
-        share = (self.before + self.reply if is_question else self.before) * context.own[previous]
-        supplied = self.supplied * _supplied_share(item.id, previous, context)
+        is_question = other.text.rstrip().endswith("?")
+        share = (self.before + self.reply if is_question else self.before) * turns.own[place]
         return [
             (share, "answers" if is_question else "said after", previous),
-            (supplied, "completed by", previous),
-            self._from_two_steps(context.turns.before.get(previous), context),
+            (self.supplied * turns.supplied.get(row, 0.0), "completed by", previous),
+            self._from_two_steps(turns.order.before.get(previous), turns),
         ]
 
-    def _from_after(self, item: Item, context: ConversationContext) -> list[Contribution]:
-        following = context.turns.after.get(item.id)
-        if following is None or not _is_other_speaker(item, context.items.get(following)):
+    def _from_after(self, item: Item, turns: Turns) -> list[Contribution]:
+        following = turns.order.after.get(item.id)
+        place = None if following is None else turns.place.get(following)
+        if place is None or not _is_other_speaker(item, turns.pool[place].item):
             return []
-        share = self.after * context.own[following]
         return [
-            (share, "said before", following),
-            self._from_two_steps(context.turns.after.get(following), context),
+            (self.after * turns.own[place], "said before", following),
+            self._from_two_steps(turns.order.after.get(following or ""), turns),
         ]
 
-    def _from_two_steps(self, turn: str | None, context: ConversationContext) -> Contribution:
-        return self.further * context.own.get(turn or "", 0.0), "said near", turn
+    def _from_two_steps(self, turn: str | None, turns: Turns) -> Contribution:
+        place = None if turn is None else turns.place.get(turn)
+        return 0.0 if place is None else self.further * turns.own[place], "said near", turn
 
 
-def _conversation_context(pool: Pool, ctx: Context) -> ConversationContext:
-    close = similarity_features(pool, ctx)
-    own = _own_scores(pool, close)
-    turn_ids = [cand.item.id for cand in pool if cand.item.session is not None]
+def _turns_of(pool: Pool, ctx: Context) -> Turns:
+    table = similarity_features(pool, ctx)
+    items = [cand.item for cand in pool]
+    order = turn_order((item.id for item in items if item.session is not None), ctx)
+    place = {item.id: number for number, item in enumerate(items)}
+    rows = [table.row(item.id) for item in items]
+    own = _own_scores(pool, rows, table)
     best: dict[str, float] = {}
-    for cand in pool:
-        if (session := cand.item.session) is not None:
-            best[session] = max(best.get(session, 0.0), own[cand.item.id])
-    items = {cand.item.id: cand.item for cand in pool}
-    weights = question_tokens(ctx).weights
-    return ConversationContext(items, own, close, turn_order(turn_ids, ctx), best, weights)
+    for item, score in zip(items, own, strict=True):
+        if item.session is not None:
+            best[item.session] = max(best.get(item.session, 0.0), score)
+    pairs = [
+        (number, other)
+        for number, item in enumerate(items)
+        if item.session is not None
+        and (other := place.get(order.before.get(item.id, ""))) is not None
+        and rows[number] not in table.lost
+        and rows[other] not in table.lost
+        and _is_other_speaker(item, items[other])
+    ]
+    return Turns(pool, place, order, own, _supplied_shares(pairs, rows, table, ctx), best)
 
 
-def _own_scores(pool: Pool, close: Mapping[str, SimilarityFeatures]) -> dict[str, float]:
+def _own_scores(pool: Pool, rows: Sequence[int], table: FeatureTable) -> list[float]:
     """Score each by itself, 0 to 1: shared words, vector similarity, late interaction."""
-    peaks = max_features(close[cand.item.id] for cand in pool)
-    shared = {
-        cand.item.id: reason.value
-        for cand in pool
-        if (reason := cand.reason("channel.lexical")) is not None
-    }
-    max_shared = max(shared.values(), default=0.0)
-    return {
-        key: (
-            share_of_best(shared.get(key, 0.0), max_shared)
-            + share_of_best(close[key].cosine, peaks.cosine)
-            + share_of_best(close[key].interaction, peaks.interaction)
-        )
-        / 3
-        for key in (cand.item.id for cand in pool)
-    }
+    reasons = (cand.reason("channel.lexical") for cand in pool)
+    shared = _shares_of_best([0.0 if reason is None else reason.value for reason in reasons])
+    cosines = _shares_of_best([table.cosine[row] for row in rows])
+    tokens = _shares_of_best([table.interaction[row] for row in rows])
+    return [
+        (one + other + another) / 3
+        for one, other, another in zip(shared, cosines, tokens, strict=True)
+    ]
 
 
-def _supplied_share(turn: str, before: str, context: ConversationContext) -> float:
-    """Return the share of question tokens the previous turn has and this one lacks."""
-    mine, theirs = context.close[turn].matches, context.close[before].matches
-    gained = 0.0
-    for weight, own, other in zip(context.token_weights, mine, theirs, strict=False):
-        if other > own and other > CHANCE_SIMILARITY:
-            gained += (
-                weight * (min(1.0, other) - max(own, CHANCE_SIMILARITY)) / (1 - CHANCE_SIMILARITY)
-            )
-    return gained
+def _shares_of_best(values: Sequence[float]) -> list[float]:
+    """Each value as a share of the best; 0 if not positive."""
+    peak = max(values, default=0.0)
+    if peak <= 0:
+        return [0.0] * len(values)
+    return [value / peak if value > 0 else 0.0 for value in values]
 
 
-def _is_other_speaker(item: Item, other: Item | None) -> bool:
-    return other is not None and (item.speaker is None or item.speaker != other.speaker)
+def _supplied_shares(
+    pairs: Sequence[tuple[int, int]], rows: Sequence[int], table: FeatureTable, ctx: Context
+) -> dict[int, float]:
+    """Return the share of question tokens that the previous turn has and the turn lacks."""
+    if table.matches is None or not pairs:
+        return {}
+    import numpy as np  # start-up time: only with tokens to compare
+
+    mine = table.matches[[rows[turn] for turn, _ in pairs]]
+    theirs = table.matches[[rows[before] for _, before in pairs]]
+    gained = (theirs > mine) & (theirs > CHANCE_SIMILARITY)
+    most = np.minimum(1.0, theirs) - np.maximum(mine, CHANCE_SIMILARITY)
+    weights = np.array(question_tokens(ctx).weights)
+    shares = np.where(gained, weights * most / (1 - CHANCE_SIMILARITY), 0.0)
+    total = np.zeros(len(pairs))
+    for column in shares.T:  # token after token: the order of a sum is part of its result
+        total += column
+    return dict(zip((turn for turn, _ in pairs), total.tolist(), strict=True))
+
+
+def _is_other_speaker(item: Item, other: Item) -> bool:
+    return item.speaker is None or item.speaker != other.speaker

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from bethink.core.lazy import dataclass
@@ -148,11 +147,11 @@ class NewerFirst:
         return sort_by_score(found.values())
 
     def _find_pairs(self, pool: Pool, ctx: Context) -> list[StatementPair]:
-        features = similarity_features(pool[: self.top], ctx)
+        known = similarity_features(pool[: self.top], ctx)
         best = [
             cand
             for cand in pool[: self.top]
-            if features[cand.item.id].vector is not None and cand.item.tokens <= self.longest
+            if known.row(cand.item.id) and cand.item.tokens <= self.longest
         ]
         close = [
             pair for pair in self._close_pairs(best, ctx) if may_replace(pair.newer, pair.older)
@@ -165,26 +164,32 @@ class NewerFirst:
             return
         import numpy as np  # start-up time: an answer of one memory does not need it
 
-        features = similarity_features((), ctx)
-        known = (features[cand.item.id].vector for cand in best)
-        vectors = np.stack([vector for vector in known if vector is not None])
+        known = similarity_features((), ctx)
+        vectors = np.stack(known.vectors_of(cand.item.id for cand in best))
         likeness = vectors @ vectors.T
         floor = self.near * best[0].score
         usual = _usual_similarity(likeness, ctx)
-        for one, other in combinations(range(len(best)), 2):
-            value = likeness[one, other]
-            said = best[one].item.session is not None and best[other].item.session is not None
-            least = usual.threshold(self.distinct_turns if said else self.distinct)
-            if value < least or best[other].score < floor:
+        said = np.array([cand.item.session is not None for cand in best])
+        least = np.where(
+            said & said[:, np.newaxis],
+            np.float32(usual.threshold(self.distinct_turns)),
+            np.float32(usual.threshold(self.distinct)),
+        )
+        for one, other in np.argwhere(np.triu(likeness >= least, 1)).tolist():
+            if best[other].score < floor:
                 continue
             # Each is the nearest of the other but for itself and the rivals.
-            closer = [int((likeness[row] > value).sum()) - 1 for row in (one, other)]
-            if max(closer) <= self.rivals:
+            closer = (likeness[[one, other]] > likeness[one, other]).sum(axis=1) - 1
+            if closer.max() <= self.rivals:
                 items = sorted((best[one].item, best[other].item), key=written_order)
                 yield StatementPair(items[1], items[0])
 
     def _is_restated(self, pair: StatementPair, ctx: Context) -> bool:
         newer, older = pair.newer.text, pair.older.text
+        # Cheap to tell of most pairs, and needed by either way to be one.
+        only_values = differs_only_in_values(newer, older)
+        if not only_values and not announces_change(newer, older):
+            return False
         now, then = (frozenset(ctx.store.search.terms(text)) for text in (newer, older))
         documents, _, held = ctx.term_statistics(now | then)
         overlap = word_overlap(now, then, documents, held)
@@ -197,7 +202,7 @@ class NewerFirst:
         )
         if announces_change(" ".join(about), older):
             return True
-        return overlap.of_all >= self.same_words and differs_only_in_values(newer, older)
+        return only_values and overlap.of_all >= self.same_words
 
 
 class StatementPair(NamedTuple):

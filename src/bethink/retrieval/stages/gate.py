@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -168,7 +168,7 @@ class Confidence:
             return pool
         odds, best = _logit(confidence) + self.level, pool[0].score
         return tuple(
-            cand._replace(relevance=_logistic(odds - self.fall * _distance(cand.score, best)))
+            cand.with_relevance(_logistic(odds - self.fall * _distance(cand.score, best)))
             for cand in pool
         )
 
@@ -177,8 +177,11 @@ class Confidence:
         weights = Features(*(getattr(self, name) for name in Features._fields))
         intercept = self.intercept
         if not features.cosine and not features.tokens:
-            intercept, coverage, words = self.words_only
-            weights = Features(coverage=coverage, words=words)
+            intercept, covered, words = self.words_only
+            weights = Features(coverage=covered, words=words)
+        if weights.coverage:
+            best = max(coverage(cand, ctx) for cand in pool[:_FIRST])
+            features = features._replace(coverage=best)
         reasons = tuple(
             ConfidenceReason(name, value, weight * value, _EXPLANATIONS[name].format(value))
             for name, weight, value in zip(Features._fields, weights, features, strict=True)
@@ -230,19 +233,23 @@ def _by_trusted(estimate: Assessment, pool: Pool, ctx: Context) -> Assessment:
 
 
 def features_of(pool: Pool, ctx: Context) -> Features:
-    """The features of an answer whose candidates are these, best first."""
+    """The features of an answer whose candidates are these, best first, without coverage.
+
+    That takes the terms of every text: who weighs it computes it.
+    """
     first = pool[:_FIRST]
-    known = similarity_features(first, ctx)
-    close = [known[cand.item.id] for cand in first if known[cand.item.id].vector is not None]
+    table = similarity_features(first, ctx)
+    rows = [row for cand in first if (row := table.row(cand.item.id))]
     unrelated = unrelated_similarity(ctx.embedder)
 
-    def best(values: Iterable[float]) -> float:
-        return max((on_reference_scale(value, unrelated) for value in values), default=0.0)
+    def best(column: Sequence[float]) -> float:
+        scaled = (on_reference_scale(column[row], unrelated) for row in rows)
+        return max(0.0, max(scaled, default=0.0))
 
-    cosine = max(0.0, best(one.plain for one in close))
-    by_token = any(one.matches for one in close)
-    tokens = max(0.0, best(one.interaction for one in close)) if by_token else cosine
-    sentence = max(0.0, best(one.sentence for one in close)) if by_token else cosine
+    cosine = best(table.plain)
+    by_token = table.matches is not None and not table.lost.issuperset(rows)
+    tokens = best(table.interaction) if by_token else cosine
+    sentence = best(table.sentence) if by_token else cosine
     related = _SENTENCE_SHARE * sentence + (1.0 - _SENTENCE_SHARE) * tokens
     shared = max((reason.value for c in first if (reason := c.reason(_LEXICAL))), default=0.0)
     return Features(
@@ -250,7 +257,6 @@ def features_of(pool: Pool, ctx: Context) -> Features:
         cosine=cosine,
         sentence=sentence,
         words=shared * max_bm25_score(ctx) / 10.0,
-        coverage=max(coverage(cand, ctx) for cand in first),
         lead=_lead(pool),
         unknown=_unknown_share(first, ctx),
         weak=10.0 * max(0.0, _RELATED_SIMILARITY - related),

@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from bethink.core.lazy import dataclass, lazy_pattern
 from bethink.core.text import split_passages
 from bethink.errors import ModelError
-from bethink.model import Candidate, Evidence, Item, Passage, Pool, sort_by_score
+from bethink.model import Candidate, Evidence, Item, Passage, Pool, sort_by_score, with_column
 from bethink.ports import Embedding, late_interaction, unrelated_similarity
 from bethink.retrieval.context import Context, PerRecall
 from bethink.retrieval.query_analysis import content_terms, max_bm25_score
-from bethink.retrieval.scope import rejection_reason
 
 if TYPE_CHECKING:
     from bethink.ports import LateInteraction, Matrix, Vector
 
 
-FOLLOWS = ("follows",)
 _WORD = lazy_pattern(r"\w+")
 
 
@@ -46,9 +43,9 @@ def turn_order(ids: Iterable[str], ctx: Context) -> TurnOrder:
     turns = _known_turns(ctx)
     fresh = sorted(set(ids) - turns.known)
     if fresh:
-        for link in ctx.links_of(fresh, FOLLOWS):
-            turns.before[link.src.id] = link.dst.id
-            turns.after[link.dst.id] = link.src.id
+        pairs = ctx.store.graph.follows(fresh, as_of=ctx.query.as_of)
+        turns.before.update(pairs)
+        turns.after.update((before, turn) for turn, before in pairs)
         turns.known.update(fresh)
     return turns
 
@@ -73,18 +70,113 @@ class SimilarityFeatures(NamedTuple):
 NO_FEATURES = SimilarityFeatures()
 
 
-_known_features: PerRecall[dict[str, SimilarityFeatures]] = PerRecall(lambda _: {})
+class FeatureTable:
+    """The similarity features of a recall's memories, as columns.
+
+    ``rows`` has the row of each memory; row 0, of zeros, is that of every memory without a
+    vector. ``lost`` are rows without matches, whose tokens are damaged. The features of one
+    memory are made into a value when they are asked for.
+    """
+
+    __slots__ = ("cosine", "interaction", "lost", "matches", "plain", "rows", "sentence", "vectors")
+
+    def __init__(self) -> None:
+        self.rows: dict[str, int] = {}
+        self.cosine, self.interaction, self.sentence, self.plain = [0.0], [0.0], [0.0], [0.0]
+        self.matches: Matrix | None = None
+        self.vectors: list[Vector] = []
+        self.lost = {0}
+
+    def row(self, item_id: str) -> int:
+        """The row of a memory; 0 where it has no vector."""
+        return self.rows.get(item_id, 0)
+
+    def __getitem__(self, item_id: str) -> SimilarityFeatures:
+        row = self.rows.get(item_id, 0)
+        if not row:
+            return NO_FEATURES
+        matches = None if row in self.lost else self.matches
+        return SimilarityFeatures(
+            self.cosine[row],
+            self.interaction[row],
+            self.sentence[row],
+            () if matches is None else tuple(matches[row].tolist()),
+            self.vectors[row - 1],
+            self.plain[row],
+        )
+
+    def vectors_of(self, ids: Iterable[str]) -> list[Vector]:
+        """The vectors of memories that have one."""
+        return [self.vectors[self.rows[item_id] - 1] for item_id in ids]
+
+    def __contains__(self, item_id: object) -> bool:
+        return item_id in self.rows
+
+    def nearest(self) -> float:
+        """The highest cosine of any memory that was compared."""
+        return max((self.cosine[row] for row in self.rows.values()), default=0.0)
+
+    def add(self, ids: Sequence[str], found: Comparison) -> None:
+        """Append what was compared, a row each."""
+        start = len(self.cosine)
+        self.cosine += found.cosine
+        self.plain += found.plain
+        self.interaction += found.interaction
+        self.sentence += found.sentence
+        self.vectors += found.vectors
+        if found.matches is not None:
+            import numpy as np  # start-up time: without an embedder there is nothing to add
+
+            known = np.zeros((1, found.matches.shape[1])) if self.matches is None else self.matches
+            self.matches = np.concatenate([known, found.matches])
+            self.lost.update(start + row for row in found.lost)
+        self.rows.update(zip(ids, range(start, start + len(ids)), strict=True))
 
 
-def similarity_features(pool: Iterable[Candidate], ctx: Context) -> dict[str, SimilarityFeatures]:
+class Comparison(NamedTuple):
+    """Features of several texts, one a row; ``matches`` is None without tokens to compare.
+
+    ``lost`` are the rows whose own tokens are damaged.
+    """
+
+    cosine: list[float]
+    plain: list[float]
+    interaction: list[float]
+    sentence: list[float]
+    vectors: list[Vector]
+    matches: Matrix | None
+    lost: frozenset[int] = frozenset()
+
+    def of_best(self, sizes: Sequence[int]) -> Comparison:
+        """Of each memory's so many rows the one that is most similar to the question."""
+        chosen, start = [], 0
+        for size in sizes:
+            rows = range(start, start + size)
+            chosen.append(max(rows, key=lambda row: self.cosine[row] + self.interaction[row]))
+            start += size
+        return Comparison(
+            [self.cosine[row] for row in chosen],
+            [self.plain[row] for row in chosen],
+            [self.interaction[row] for row in chosen],
+            [self.sentence[row] for row in chosen],
+            [self.vectors[row] for row in chosen],
+            None if self.matches is None else self.matches[chosen],
+            frozenset(place for place, row in enumerate(chosen) if row in self.lost),
+        )
+
+
+_known_features: PerRecall[FeatureTable] = PerRecall(lambda _: FeatureTable())
+
+
+def similarity_features(pool: Iterable[Candidate], ctx: Context) -> FeatureTable:
     """Compute features for memories that no earlier step has read; return all features."""
-    known = _known_features(ctx)
-    fresh = [cand.item for cand in pool if cand.item.id not in known]
-    if fresh and ctx.embedder is None:
-        return known | dict.fromkeys((item.id for item in fresh), NO_FEATURES)
-    if fresh:
-        known.update(_compute_features(fresh, ctx))
-    return known
+    table = _known_features(ctx)
+    if ctx.embedder is not None:
+        rows = table.rows
+        fresh = [cand.item.id for cand in pool if cand.item.id not in rows]
+        if fresh:
+            _compute_features(fresh, table, ctx)
+    return table
 
 
 class QuestionTokens(NamedTuple):
@@ -100,54 +192,41 @@ def question_tokens(ctx: Context) -> QuestionTokens:
     return _weigh_question_tokens(ctx)
 
 
-def max_features(features: Iterable[SimilarityFeatures]) -> SimilarityFeatures:
-    """Return the maximum of each feature, to normalise the others by."""
-    values = list(features) or [NO_FEATURES]
-    return SimilarityFeatures(
-        max(one.cosine for one in values),
-        max(one.interaction for one in values),
-        max(one.sentence for one in values),
-    )
-
-
 def share_of_best(value: float, peak: float) -> float:
     """Return a similarity as a share of the best; 0 if not positive."""
     return value / peak if value > 0 and peak > 0 else 0.0
 
 
-def _compute_features(items: Sequence[Item], ctx: Context) -> dict[str, SimilarityFeatures]:
-    features = dict.fromkeys((item.id for item in items), NO_FEATURES)
-    if ctx.embedder is None:
-        return features
+def _compute_features(ids: Sequence[str], table: FeatureTable, ctx: Context) -> None:
+    """Compare these memories with the question; those without a vector get row 0."""
+    table.rows.update(dict.fromkeys(ids, 0))
+    assert ctx.embedder is not None
     try:
         # A server that is down may fail as soon as its model is read.
-        stored = ctx.store.vectors.embeddings(
-            list(features), ctx.embedder.model, as_of=ctx.query.as_of
-        )
+        stored = ctx.store.vectors.embeddings(ids, ctx.embedder.model, as_of=ctx.query.as_of)
         vector = ctx.weighted_vector() if stored else None
     except ModelError as error:
         # Without a vector of the question only word matches are left.
         ctx.add_step_note(f"no similarity features: {error.message}")
-        return features
-    if vector is not None:
-        compared = [
-            _nearest_passages(key, one, vector, ctx) if one.passages else (one,)
-            for key, one in stored.items()
-        ]
-        found = iter(_compare([one for several in compared for one in several], vector, ctx))
-        for key, several in zip(stored, compared, strict=True):
-            passages = islice(found, len(several))
-            best = max(passages, key=lambda one: one.cosine + one.interaction)
-            features[key] = _as_near_as_a_sentence(best) if stored[key].passages else best
-    return features
-
-
-def _as_near_as_a_sentence(features: SimilarityFeatures) -> SimilarityFeatures:
-    """Of a long memory one sentence can answer, whatever the rest of its passage tells."""
-    nearest = features.sentence
-    return features._replace(
-        cosine=max(features.cosine, nearest), plain=max(features.plain, nearest)
-    )
+        return
+    if vector is None:
+        return
+    long = {key: one for key, one in stored.items() if one.passages}
+    if not long:
+        table.add(list(stored), _compare(list(stored.values()), vector, ctx))
+        return
+    compared = [
+        _nearest_passages(key, one, vector, ctx) if one.passages else (one,)
+        for key, one in stored.items()
+    ]
+    found = _compare([one for several in compared for one in several], vector, ctx)
+    best = found.of_best([len(several) for several in compared])
+    for row, key in enumerate(stored):
+        if key in long:
+            # One sentence can answer, whatever the rest of its passage tells.
+            best.cosine[row] = max(best.cosine[row], best.sentence[row])
+            best.plain[row] = max(best.plain[row], best.sentence[row])
+    table.add(list(stored), best)
 
 
 def _nearest_passages(
@@ -168,37 +247,26 @@ def _nearest_passages(
     return tuple(embedding.passages[number] for number in order[:_COMPARED_PASSAGES])
 
 
-def _compare(
-    embeddings: Sequence[Embedding], vector: Vector, ctx: Context
-) -> list[SimilarityFeatures]:
+def _compare(embeddings: Sequence[Embedding], vector: Vector, ctx: Context) -> Comparison:
     """Compare each embedding with the question; token by token where the embedder can."""
-    cosines = [float(one.vector @ vector) for one in embeddings]
-    plain = ctx.embedding().vector
-    plains = [float(one.vector @ plain) for one in embeddings]
-    embedder, (weights, matrix) = late_interaction(ctx.embedder), question_tokens(ctx)
-    if embedder is None or matrix is None:
-        return [
-            SimilarityFeatures(cosine, vector=one.vector, plain=plain_cosine)
-            for cosine, plain_cosine, one in zip(cosines, plains, embeddings, strict=True)
-        ]
+    import numpy as np  # start-up time: a store without vectors does not need it
+
+    vectors = [one.vector for one in embeddings]
+    matrix = np.concatenate(vectors).reshape(len(vectors), -1)
+    # Products of pairs: each has the same bits, whatever else is compared.
+    cosines = np.vecdot(matrix, vector).tolist()
+    plains = np.vecdot(matrix, ctx.embedding().vector).tolist()
+    embedder, (weights, tokens) = late_interaction(ctx.embedder), question_tokens(ctx)
+    if embedder is None or tokens is None:
+        none = [0.0] * len(vectors)
+        return Comparison(cosines, plains, none, none, vectors, None)
     payloads = [embedding.tokens for embedding in embeddings]
-    sentences, payloads = _best_sentences(embedder, vector, payloads, ctx)
-    matches = embedder.best_matches(matrix, payloads)
-    interactions, rows = (matches @ weights).tolist(), matches.tolist()
-    return [
-        SimilarityFeatures(
-            cosines[number],
-            interactions[number],
-            sentences[number],
-            tuple(rows[number]),
-            one.vector,
-            plains[number],
-        )
-        if payloads[number] or not one.tokens
-        # Its tokens are damaged: as near as its vector says.
-        else SimilarityFeatures(cosines[number], vector=one.vector, plain=plains[number])
-        for number, one in enumerate(embeddings)
-    ]
+    sentences, sound = _best_sentences(embedder, vector, payloads, ctx)
+    matches = embedder.best_matches(tokens, sound)
+    interactions = (matches @ np.array(weights)).tolist()
+    # Where its tokens are damaged, a memory is as near as its vector says.
+    lost = frozenset(row for row, own in enumerate(payloads) if own and not sound[row])
+    return Comparison(cosines, plains, interactions, sentences, vectors, matches, lost)
 
 
 def _best_sentences(
@@ -341,9 +409,8 @@ class NeighbourExpansion:
                 neighbour for turn in frontier for neighbour in turns.neighbours(turn)
             } - reached
             reached |= frontier
-        fetched = ctx.get(reached - known)
-        added = [item for item in fetched.values() if rejection_reason(item, ctx.scope) is None]
-        return sort_by_score([*pool, *(Candidate(item) for item in added)])
+        added = ctx.store.search.in_scope(sorted(reached - known), ctx.scope)
+        return sort_by_score([*pool, *map(Candidate, added)])
 
 
 # Similarities are judged on the default embedder's scale, whose unrelated texts have this one.
@@ -368,7 +435,7 @@ def clearness(ctx: Context) -> float:
     usual = ctx.background()
     if usual is None:
         return 0.0
-    nearest = max((one.cosine for one in similarity_features((), ctx).values()), default=0.0)
+    nearest = similarity_features((), ctx).nearest()
     count = usual.memories + _PRIOR_MEMORIES
     prior = unrelated_similarity(ctx.embedder) + _PRIOR_DISTANCE
     mean = (usual.mean * usual.memories + prior * _PRIOR_MEMORIES) / count
@@ -402,23 +469,36 @@ class MatchScoring:
     name: str = "match"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        if not any(self._scores(cand) for cand in pool):
+        scored = [cand for cand in pool if self._scores(cand)]
+        if not scored:
             return pool
-        close = similarity_features(pool, ctx)
-        weights, ceiling = self._weights(ctx), max_bm25_score(ctx) / 10.0
-        unrelated = unrelated_similarity(ctx.embedder)
-        best_pieces = max((_evidence_value(cand, _PIECES) for cand in pool), default=0.0)
-        return sort_by_score(
-            self._score(
-                cand,
-                _match_values(cand, close[cand.item.id], unrelated, ceiling),
-                weights,
-                share_of_best(_evidence_value(cand, _PIECES), best_pieces),
-            )
-            if self._scores(cand)
-            else cand
-            for cand in pool
+        column = self._column(pool, scored, ctx)
+        changed = with_column(scored, column.scores(scored), column)
+        if len(scored) < len(pool):
+            changed += (cand for cand in pool if not self._scores(cand))
+        return sort_by_score(changed)
+
+    def _column(self, pool: Pool, scored: Sequence[Candidate], ctx: Context) -> MatchColumn:
+        table = similarity_features(pool, ctx)
+        rows = [table.row(cand.item.id) for cand in scored]
+        factor, unit = 1.0 - _REFERENCE_UNRELATED, 1.0 - unrelated_similarity(ctx.embedder)
+
+        def on_scale(column: list[float]) -> list[float]:
+            # As `on_reference_scale`; similarities below zero count as none.
+            scaled = [1.0 - (1.0 - column[row]) * factor / unit if row else 0.0 for row in rows]
+            return [max(0.0, value) for value in scaled]
+
+        ceiling = max_bm25_score(ctx) / 10.0
+        values = (
+            [_evidence_value(cand, _WORDS) * ceiling for cand in scored],
+            *map(on_scale, (table.plain, table.cosine, table.interaction, table.sentence)),
         )
+        best = max((_evidence_value(cand, _PIECES) for cand in pool), default=0.0)
+        pieces = [
+            self.pieces * share_of_best(_evidence_value(cand, _PIECES), best) if best > 0 else 0.0
+            for cand in scored
+        ]
+        return MatchColumn(self._weights(ctx), values, pieces)
 
     def _scores(self, cand: Candidate) -> bool:
         return (cand.item.session is not None) == (self.of == "turns")
@@ -433,53 +513,49 @@ class MatchScoring:
             self.sentence,
         )
 
-    def _score(
-        self, cand: Candidate, values: MatchValues, weights: tuple[float, ...], pieces: float
-    ) -> Candidate:
-        score = cand.score
-        reasons = list(cand.evidence)
-        for part, weight, value in zip(MatchValues._fields, weights, values, strict=True):
-            added = weight * value
+
+# The parts of a match, in the order of the values of a `MatchColumn`, and what they say.
+_MATCH_PARTS = (
+    ("match.words", "log-odds of shared words, tens"),
+    ("match.whole", "similarity"),
+    ("match.weighted", "similarity, rare words first"),
+    ("match.tokens", "similarity word by word"),
+    ("match.sentence", "similarity of a sentence"),
+)
+
+
+class MatchColumn(NamedTuple):
+    """What is known of how each candidate matches the question, and the weight of each part."""
+
+    weights: tuple[float, ...]
+    values: tuple[list[float], ...]
+    pieces: list[float]
+
+    def scores(self, pool: Sequence[Candidate]) -> list[float]:
+        """The candidates' scores with these parts added, in order."""
+        scores = [cand.score for cand in pool]
+        for weight, column in zip(self.weights, self.values, strict=True):
+            scores = [score + weight * value for score, value in zip(scores, column, strict=True)]
+        return [score + added for score, added in zip(scores, self.pieces, strict=True)]
+
+    def gives(self, by: str) -> bool:
+        """Whether a part has this name."""
+        return by.startswith("match.")
+
+    def reasons(self, row: int) -> tuple[Evidence, ...]:
+        """What speaks for one candidate."""
+        reasons = []
+        for (by, why), weight, column in zip(_MATCH_PARTS, self.weights, self.values, strict=True):
+            added = weight * column[row]
             if added:
-                score += added
-                why = f"{_MATCH_REASONS[part]} {value:.2f}"
-                reasons.append(Evidence(f"match.{part}", "add", added, why))
-        if pieces and self.pieces:
-            added = self.pieces * pieces
-            score += added
-            reasons.append(Evidence("match.pieces", "add", added, "misspelt or part of a word"))
-        return Candidate(cand.item, score, tuple(reasons), cand.passage)
+                reasons.append(Evidence(by, "add", added, f"{why} {column[row]:.2f}"))
+        if self.pieces[row]:
+            why = "misspelt or part of a word"
+            reasons.append(Evidence("match.pieces", "add", self.pieces[row], why))
+        return tuple(reasons)
 
 
-class MatchValues(NamedTuple):
-    """What is known of how a memory matches the question."""
-
-    words: float
-    whole: float
-    weighted: float
-    tokens: float
-    sentence: float
-
-
-_MATCH_REASONS = {
-    "words": "log-odds of shared words, tens",
-    "whole": "similarity",
-    "weighted": "similarity, rare words first",
-    "tokens": "similarity word by word",
-    "sentence": "similarity of a sentence",
-}
 _WORDS, _PIECES = "channel.lexical", "channel.substring"
-
-
-def _match_values(
-    cand: Candidate, close: SimilarityFeatures, unrelated: float, ceiling: float
-) -> MatchValues:
-    """Return the values of one candidate; similarities below zero count as none."""
-    similarities = (
-        max(0.0, on_reference_scale(value, unrelated)) if close.vector is not None else 0.0
-        for value in (close.plain, close.cosine, close.interaction, close.sentence)
-    )
-    return MatchValues(_evidence_value(cand, _WORDS) * ceiling, *similarities)
 
 
 def _evidence_value(cand: Candidate, by: str) -> float:

@@ -24,6 +24,7 @@ from bethink.store.sqlite.links import (
     links_of,
     list_entities,
     remove_links,
+    turn_pairs,
 )
 from bethink.store.sqlite.search.lexical import as_table
 from bethink.store.sqlite.usage import rank_entities, read_activity
@@ -177,6 +178,12 @@ class SqliteGraph:
     ) -> list[Link]:
         with self._connections.read_transaction() as db:
             return links_of(db, ids, types, incoming, to_ms_or_none(as_of))
+
+    def follows(
+        self, ids: Sequence[str], *, as_of: datetime | None = None
+    ) -> list[tuple[str, str]]:
+        with self._connections.read_transaction() as db:
+            return turn_pairs(db, ids, to_ms_or_none(as_of))
 
     def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
         with self._connections.read_transaction() as db:

@@ -16,7 +16,7 @@ from bethink.ports import Match, Mention, SearchResult
 from bethink.store.analysis import unspaced_runs
 from bethink.store.sqlite.db.ceiling import HIGHEST
 from bethink.store.sqlite.db.connection import select
-from bethink.store.sqlite.db.history import AS_OF_CTE, columns_as_of
+from bethink.store.sqlite.db.history import AS_OF_CTE, END_OF_TIME, columns_as_of
 from bethink.store.sqlite.db.sql_functions import from_ms, from_ms_or_none, to_ms
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table
 from bethink.store.sqlite.search.scope import Predicate
@@ -167,6 +167,26 @@ def links_of(
         values = (*values, as_of_ms)
     rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", values * len(ends))
     return [to_link(row) for row in rows]
+
+
+_FOLLOWS = """
+    SELECT l.src, l.dst FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.src = w.value AND l.type = 'follows' AND l.created_at <= ?
+    UNION ALL
+    SELECT l.src, l.dst FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'follows' AND l.created_at <= ?
+"""
+
+
+def turn_pairs(
+    db: apsw.Connection, ids: Sequence[str], as_of_ms: int | None
+) -> list[tuple[str, str]]:
+    """Return the ids of a turn and the one before it, for all links of these turns, in order."""
+    if not ids:
+        return []
+    requested = as_table(tuple(dict.fromkeys(ids)))
+    until = END_OF_TIME if as_of_ms is None else as_of_ms
+    return sorted(set(select(db, _FOLLOWS, (requested, until) * 2)))
 
 
 def add_links(db: apsw.Connection, links: Sequence[Link], now: datetime) -> None:

@@ -76,6 +76,9 @@ class HydrateRows:
 
 UNREADABLE = "some memories cannot be read and are left out (bethink doctor)"
 _EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
+_SELECT_IN_SCOPE = """
+    SELECT i.rid FROM carray(?) AS w CROSS JOIN item AS i ON i.id = w.value WHERE PREDICATE
+"""
 # Longest duration, by its index: how early an item that overlaps a window may begin.
 _LONGEST_DURATION = """
     SELECT max(occurred_end - coalesce(occurred_at, stored_at)) FROM item
@@ -296,6 +299,16 @@ class SqliteSearch:
             return latest_mentions(
                 db, entities, each, scope, self._hydrate.reader_as_of(scope.as_of)
             )
+
+    def in_scope(self, ids: Sequence[str], scope: Scope) -> list[Item]:
+        if not ids:
+            return []
+        with self._connections.read_transaction() as db:
+            predicate = self._predicate(db, scope)
+            sql = _SELECT_IN_SCOPE.replace("PREDICATE", predicate.sql)
+            found = select(db, sql, (as_table(tuple(ids)), *predicate.values))
+            read = self._hydrate.reader_as_of(scope.as_of)
+            return list(read(db, [rid for (rid,) in found]).values())
 
     def terms(self, text: str) -> tuple[str, ...]:
         with self._connections.read_transaction() as db:

@@ -5,7 +5,7 @@ Importing this costs nothing; NumPy is loaded by the first call that needs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import groupby
@@ -19,7 +19,7 @@ from bethink.model import Entity, Item
 from bethink.ports import Embedding, SearchResult
 from bethink.store.sqlite import entities
 from bethink.store.sqlite.db.ceiling import hides_rows
-from bethink.store.sqlite.db.connection import Connections, generation, select
+from bethink.store.sqlite.db.connection import Connections, Row, generation, select
 from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.db.rows import read_items
 from bethink.store.sqlite.db.sql_functions import to_ms_or_none
@@ -55,13 +55,11 @@ _SELECT_OF_OTHER_MODELS = """
     SELECT v.rid FROM vector AS v CROSS JOIN item AS i ON i.rid = v.key
     WHERE v.mid = ? AND i.live_to IS NULL ORDER BY v.slot LIMIT ?
 """
-# A memory's own vector comes first, then its passages in order.
 _SELECT_EMBEDDINGS = """
-    SELECT i.id, v.data, v.tokens
+    SELECT i.id, v.key, v.data, v.tokens
     FROM carray(?) AS w
     CROSS JOIN item AS i ON i.id = w.value AND LIVE
     CROSS JOIN vector AS v ON v.rid = i.rid AND v.mid = ?
-    ORDER BY i.id, v.key
 """
 _EMBEDDINGS_NOW = _SELECT_EMBEDDINGS.replace("LIVE", "i.live_to IS NULL")
 _EMBEDDINGS_AS_OF = _SELECT_EMBEDDINGS.replace(
@@ -211,20 +209,23 @@ class VectorIndex:
         return self._missing[1]
 
 
-def _to_embeddings(
-    rows: Sequence[tuple[str, bytes, bytes]], dim: int
-) -> Iterator[tuple[str, Embedding]]:
-    """Yield the embedding of each memory from its rows, its own before its passages."""
+def _to_embeddings(rows: Sequence[Row], dim: int) -> dict[str, Embedding]:
+    """Return the embedding of each memory from its rows: its own vector, and its passages."""
     from bethink.store.sqlite.search import vector_index  # NumPy
 
-    vectors = vector_index.from_stored_rows((stored for _, stored, _ in rows), dim).astype("f4")
-    made = (
-        (item, Embedding(vectors[number], vector_index.as_bytes(tokens)))
-        for number, (item, _, tokens) in enumerate(rows)
-    )
-    for item, group in groupby(made, key=itemgetter(0)):
-        own, *passages = (embedding for _, embedding in group)
-        yield item, own._replace(passages=tuple(passages)) if passages else own
+    vectors = vector_index.from_stored_rows((row[2] for row in rows), dim).astype("f4")
+    made = [
+        (row[0], row[1], Embedding(vector, vector_index.as_bytes(row[3])))
+        for row, vector in zip(rows, vectors, strict=True)
+    ]
+    found = {item: embedding for item, _, embedding in made}
+    if len(found) < len(made):
+        # A memory's own vector has the lowest key, then its passages in order.
+        made.sort(key=itemgetter(0, 1))
+        for item, group in groupby(made, key=itemgetter(0)):
+            own, *passages = (embedding for _, _, embedding in group)
+            found[item] = own._replace(passages=tuple(passages))
+    return found
 
 
 def _model_in_use(db: apsw.Connection, name: str, dim: int) -> StoredModel | None:
