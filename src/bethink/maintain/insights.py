@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.core.text import caption, strip_hidden, word_set
 from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE
@@ -177,21 +177,19 @@ def points_of(items: Sequence[Item], likeness: Sequence[Sequence[float]]) -> lis
             )
         )
     in_time = sorted(chosen, key=lambda at: (items[at].when, items[at].text))
-    rest = [item for at, item in enumerate(items) if at not in chosen]
-    return [
-        Point(
-            point_text(items[at]),
-            (items[at].id, *(other.id for other in rest if _says_too(other, items[at]))),
+    texts = [_main_text(item) for item in items]
+    words = [word_set(text) for text in texts]
+    rest = [at for at in range(len(items)) if at not in chosen]
+    points = []
+    for at in in_time:
+        # All words of the point, and the same numbers, names and denials.
+        same = (
+            items[other].id
+            for other in rest
+            if words[at] <= words[other] and telling_words(texts[at]) == telling_words(texts[other])
         )
-        for at in in_time
-    ]
-
-
-def _says_too(other: Item, stated: Item) -> bool:
-    """Whether a memory has all words of another, and the same numbers, names and denials."""
-    texts = (_main_text(other), _main_text(stated))
-    mine, stated_words = map(word_set, texts)
-    return stated_words <= mine and telling_words(texts[0]) == telling_words(texts[1])
+        points.append(Point(point_text(items[at]), (items[at].id, *same)))
+    return points
 
 
 def point_text(item: Item) -> str:
@@ -222,7 +220,7 @@ def leading_sentence(items: Sequence[Item], likeness: Sequence[Sequence[float]])
 LEAF, BRANCH, ROOT = "leaf", "branch", "root"
 NEEDS_WHOLE_MEMORY = "insights and threads use all memories, so filters are not supported"
 _MAX_TEXT = 6_000  # characters
-_DATE_PREFIX = re.compile(r"\d{4}-\d{2}-\d{2}: ")
+_DATE_PREFIX = lazy_pattern(r"\d{4}-\d{2}-\d{2}: ")
 
 
 @dataclass(frozen=True, slots=True)

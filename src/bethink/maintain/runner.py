@@ -126,11 +126,12 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
                 if proposed.is_remark:
                     remarks.append(SkippedProposal(job.name, proposed.why, ""))
                     continue
-                step = _make_step(job, proposed, work)
+                step, found = _make_step(job, proposed, work)
                 if _is_already_done(step, work):
                     continue
                 proposal = step.proposal
-                hindrance = _skip_reason(step, taken, work) or _limit_reason(proposal, room, work)
+                hindrance = _skip_reason(step, taken, found, work)
+                hindrance = hindrance or _limit_reason(proposal, room, work)
                 if hindrance is not None:
                     left.append(SkippedProposal(job.name, proposal.why, hindrance))
                     continue
@@ -163,15 +164,21 @@ def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = No
     return Report(run, plan, tuple(done), tuple(left))
 
 
-def _make_step(job: Job, proposal: Proposal, work: JobContext) -> Step:
+def _make_step(job: Job, proposal: Proposal, work: JobContext) -> tuple[Step, dict[str, Item]]:
+    """Return the step and the memories it is about, as they are now."""
     ids = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
     found = work.store.items.get(ids)
     revisions = {item.id: item.rev for item in found.values()} | dict(proposal.seen)
-    return Step(job, _hide_secret_text(proposal, work), revisions)
+    return Step(job, _hide_secret_text(proposal, work), revisions), found
+
+
+_HIGHEST_CLASSIFICATION = 3
 
 
 def _hide_secret_text(proposal: Proposal, work: JobContext) -> Proposal:
     """Hide the words of memories that the plan's reader may not see."""
+    if work.shown >= _HIGHEST_CLASSIFICATION:
+        return proposal
     touched = list(dict.fromkeys((*proposal.leaving, *proposal.lineage, *proposal.about)))
     marks = [item.classification for item in work.store.items.get(touched).values()]
     if proposal.successor is not None:
@@ -191,12 +198,14 @@ def _limit_reason(proposal: Proposal, room: int, work: JobContext) -> str | None
     return limit_text(work)
 
 
-def _skip_reason(step: Step, taken: set[str], work: JobContext) -> str | None:
+def _skip_reason(
+    step: Step, taken: set[str], items: Mapping[str, Item], work: JobContext
+) -> str | None:
     """Return why a proposal cannot be applied now; None where it can."""
     proposal = step.proposal
     if taken.intersection((*proposal.leaving, *proposal.lineage)):
         return "another proposal of this run already uses these memories"
-    changed = _change_since_plan(step, work)
+    changed = _change_since_plan(step, items)
     if changed is not None or proposal.successor is None:
         return changed
     known = find_successor(step.job, proposal, work)
@@ -211,12 +220,10 @@ def _is_already_done(step: Step, work: JobContext) -> bool:
     return isinstance(find_successor(step.job, proposal, work), Successor)
 
 
-def _change_since_plan(step: Step, work: JobContext) -> str | None:
+def _change_since_plan(step: Step, items: Mapping[str, Item]) -> str | None:
     """Return what changed since the plan was made; None if nothing did."""
     proposal = step.proposal
-    ids = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
-    items = work.store.items.get(ids)
-    for item_id in ids:
+    for item_id in dict.fromkeys((*proposal.leaving, *proposal.lineage)):
         item = items.get(item_id)
         if item is None or item.live_to is not None:
             return f"{item_id} no longer exists"
@@ -239,7 +246,8 @@ def _exemption(item: Item, step: Step) -> str | None:
 
 def _apply_step(step: Step, run: str, work: JobContext) -> AppliedProposal | Blocked:
     proposal, job = step.proposal, step.job
-    changed = _change_since_plan(step, work)
+    ids = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
+    changed = _change_since_plan(step, work.store.items.get(ids))
     if changed is not None:
         return Blocked(changed)
     made: Successor | None = None

@@ -12,20 +12,29 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from bethink.core.lazy import lazy_pattern
 from bethink.core.text import caption, strip_hidden
 from bethink.errors import NotFound
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.lang.dates import DAY_S
 from bethink.maintain.consolidate import entity_name
-from bethink.maintain.insights import NEEDS_WHOLE_MEMORY, vectors_of
-from bethink.maintain.job import ACTOR, Action, JobContext, Proposal, iter_items
+from bethink.maintain.insights import NEEDS_WHOLE_MEMORY
+from bethink.maintain.job import (
+    ACTOR,
+    PAGE_SIZE,
+    Action,
+    JobContext,
+    Proposal,
+    batches,
+    iter_items,
+)
 from bethink.model import Item, Member, Thread, ThreadEvent
 from bethink.model.item import Lifecycle, Role, ThreadEventKind, ThreadKind, ThreadState
 
 if TYPE_CHECKING:
-    from bethink.ports import Vector
+    from bethink.ports import Matrix, Vector
 
 
 DORMANT_AFTER = timedelta(days=14)
@@ -57,41 +66,85 @@ _EVENT_WORDS: dict[ThreadEventKind, str] = {
     "question_opened": r"\?\s*$",
     "state_change": r"\b(?:moved to|switched (?:to|from)|is now|changed (?:to|from))\b",
 }
-_EVENT_PATTERNS = {kind: re.compile(words, re.IGNORECASE) for kind, words in _EVENT_WORDS.items()}
+_EVENT_PATTERNS = {kind: lazy_pattern(words, re.IGNORECASE) for kind, words in _EVENT_WORDS.items()}
 # "Not yet fixed" is not a resolution, "never shipped" not a milestone.
-_NEGATED = re.compile(
+_NEGATED = lazy_pattern(
     r"(?:\b(?:not|never|cannot|nor)|n['\u2019]t)\s+(?:(?:yet|been|be|fully|really|all)\s+)*$",
     re.IGNORECASE,
 )
 _OUTCOME_EVENTS = frozenset(("resolution_declared", "milestone_reached", "question_closed"))
 
 
-def event_kind(item: Item, *, first: bool) -> ThreadEventKind:
-    """Return the kind of event a memory reports: from its kind, else from its words."""
-    if item.kind in _EVENT_BY_KIND:
-        return _EVENT_BY_KIND[item.kind]
-    for kind, pattern in _EVENT_PATTERNS.items():
-        if any(
-            not _NEGATED.search(item.text[: match.start()]) for match in pattern.finditer(item.text)
-        ):
-            return kind
-    return "observation" if first else "update"
+# A text with none of these tells no event, which shows in a tenth of the time.
+_EVENT_HINTS = (
+    *("unblocked", "no longer", "answer", "turns out", "turned out", "root cause", "caused by"),
+    *("resolved", "fixed", "solved", "closed the", "blocked", "wait", "stuck", "shipped"),
+    *("released", "launched", "went live", "merged", "completed", "finished", "migrated", "fail"),
+    *("outage", "rolled back", "regression", "brok", "crash", "timed out", "decided", "we chose"),
+    *("agreed", "settled on", "going with", "moved to", "switched", "is now", "changed"),
+)
 
 
-def member_role(item: Item, score: float, *, first: bool, match: float) -> Role:
+def told_event(kind: str, text: str) -> ThreadEventKind | None:
+    """Return the kind of event that a memory's kind or its words tell, if any."""
+    if kind in _EVENT_BY_KIND:
+        return _EVENT_BY_KIND[kind]
+    folded = text.casefold()
+    if not folded.rstrip().endswith("?") and not any(hint in folded for hint in _EVENT_HINTS):
+        return None
+    for told, pattern in _EVENT_PATTERNS.items():
+        if any(not _NEGATED.search(text[: match.start()]) for match in pattern.finditer(text)):
+            return told
+    return None
+
+
+def event_kind(told: ThreadEventKind | None, *, first: bool) -> ThreadEventKind:
+    """Return the kind of event that a member of a thread is, by what it tells."""
+    return told or ("observation" if first else "update")
+
+
+def member_role(told: ThreadEventKind | None, score: float, *, first: bool, match: float) -> Role:
     """Return a member's role: the first triggers, outcomes conclude, good matches are core."""
     if first:
         return "trigger"
-    if event_kind(item, first=False) in _OUTCOME_EVENTS:
+    if told in _OUTCOME_EVENTS:
         return "outcome"
     return "core" if score >= match else "context"
 
 
-def thread_events(items: Sequence[Item]) -> tuple[ThreadEvent, ...]:
+class ThreadMemory(NamedTuple):
+    """What finding threads needs of a memory: much less than all of it."""
+
+    when: datetime
+    text: str
+    id: str
+    entities: tuple[str, ...]
+    anchor: str | None
+    told: ThreadEventKind | None
+    stored_at: datetime
+    classification: int
+    is_derived: bool
+
+    @classmethod
+    def of(cls, item: Item) -> ThreadMemory:
+        return cls(
+            item.when,
+            item.text,
+            item.id,
+            item.entities,
+            anchor_of(item),
+            told_event(item.kind, item.text),
+            item.stored_at,
+            item.classification,
+            item.source_class == DERIVED_SOURCE,
+        )
+
+
+def thread_events(items: Sequence[ThreadMemory]) -> tuple[ThreadEvent, ...]:
     """Return the events, in the order of time."""
     events = []
     for number, item in enumerate(items):
-        kind = event_kind(item, first=number == 0)
+        kind = event_kind(item.told, first=number == 0)
         meaningful = kind not in {"observation", "update"}
         events.append(ThreadEvent(number, kind, item.when, item.id, meaningful=meaningful))
     return tuple(events)
@@ -174,17 +227,19 @@ class _GrowingThread:
     """A thread under construction: its memories in the order of time, and shared data."""
 
     anchor: str | None
-    items: list[Item] = field(default_factory=list)
+    items: list[ThreadMemory] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
-    entities: Counter[str] = field(default_factory=Counter)
+    entities: set[str] = field(default_factory=set)
     sum: Vector | None = None
+    length: float = 0.0  # of the sum
 
-    def append(self, item: Item, score: float, vector: Vector | None) -> None:
+    def append(self, item: ThreadMemory, score: float, vector: Vector | None) -> None:
         self.items.append(item)
         self.scores.append(score)
         self.entities.update(item.entities)
         if vector is not None:
             self.sum = vector if self.sum is None else self.sum + vector
+            self.length = float(self.sum @ self.sum) ** 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,17 +287,14 @@ class FindThreads:
     def _find_threads(self, work: JobContext) -> Iterator[Thread]:
         items = sorted(
             # Superseded memories are part of the timeline: blocked first, then fixed.
-            (
-                candidate
-                for candidate in iter_items(work, levels=self.levels, include_superseded=True)
-                if not candidate.flags
-            ),
-            key=lambda candidate: (candidate.when, candidate.text, candidate.id),
+            ThreadMemory.of(candidate)
+            for candidate in iter_items(work, levels=self.levels, include_superseded=True)
+            if not candidate.flags
         )
         finder = _ThreadFinder(self, items, work)
         for item in items:
             # Derived memories cover many days: they join a thread only by its name.
-            if item.source_class != DERIVED_SOURCE or anchor_of(item) is not None:
+            if not item.is_derived or item.anchor is not None:
                 finder.place(item)
         for thread in finder.threads:
             if len(thread.items) >= 2:
@@ -254,7 +306,7 @@ class FindThreads:
         members = tuple(
             Member(
                 item.id,
-                member_role(item, score, first=at == 0, match=self.match),
+                member_role(item.told, score, first=at == 0, match=self.match),
                 round(min(1.0, score), 4),
                 item.stored_at,
             )
@@ -277,34 +329,35 @@ class FindThreads:
 class _ThreadFinder:
     """Assigns memories, one after the other, to the threads so far."""
 
-    def __init__(self, rules: FindThreads, items: Sequence[Item], work: JobContext) -> None:
+    def __init__(self, rules: FindThreads, items: Sequence[ThreadMemory], work: JobContext) -> None:
         self.threads: list[_GrowingThread] = []
         self._rules = rules
         self._hubs = _hub_entities(items)
-        self._vectors = _vectors_by_id(items, work)
+        self._vectors = _StoredVectors.read(items, work)
         self._causes = _causal_links(items, work)
         self._of_item: dict[str, _GrowingThread] = {}
         self._by_anchor: dict[str, _GrowingThread] = {}
         self._by_entity: defaultdict[str, list[_GrowingThread]] = defaultdict(list)
 
-    def place(self, item: Item) -> None:
+    def place(self, item: ThreadMemory) -> None:
         """Add a memory to the thread it belongs to, or to a new one."""
+        distinctive = [entity for entity in item.entities if entity not in self._hubs]
+        vector = self._vectors.get(item.id)
         scored = sorted(
             (
-                (self._membership_score(item, thread), -number, thread)
-                for number, thread in self._candidate_threads(item)
+                (self._membership_score(item, thread, distinctive, vector), -number, thread)
+                for number, thread in self._candidate_threads(item, distinctive)
             ),
             key=lambda candidate: candidate[:2],
             reverse=True,
         )
         best = scored[0] if scored else None
         if best is not None and self._joins(best, scored[1:2]):
-            self._add_member(best[2], item, best[0])
+            self._add_member(best[2], item, best[0], vector)
             return
-        anchor = anchor_of(item)
-        thread = _GrowingThread(None if anchor in self._by_anchor else anchor)
+        thread = _GrowingThread(None if item.anchor in self._by_anchor else item.anchor)
         self.threads.append(thread)
-        self._add_member(thread, item, 1.0)
+        self._add_member(thread, item, 1.0, vector)
 
     def _joins(
         self,
@@ -318,35 +371,40 @@ class _ThreadFinder:
         least = rules.new if len(thread.items) == 1 else rules.match
         return score >= least and all(score - other[0] >= rules.margin for other in others)
 
-    def _candidate_threads(self, item: Item) -> list[tuple[int, _GrowingThread]]:
+    def _candidate_threads(
+        self, item: ThreadMemory, distinctive: Sequence[str]
+    ) -> list[tuple[int, _GrowingThread]]:
         """Return the threads it may belong to: by anchor, causal links and entities."""
         near: dict[int, _GrowingThread] = {}
-        anchored = self._by_anchor.get(anchor_of(item) or "")
+        anchored = self._by_anchor.get(item.anchor or "")
         linked = [self._of_item.get(other) for other in self._causes.get(item.id, {})]
         shared = [
-            thread
-            for entity in item.entities
-            if entity not in self._hubs
-            for thread in self._by_entity[entity][-_MAX_COMPARED:]
+            thread for entity in distinctive for thread in self._by_entity[entity][-_MAX_COMPARED:]
         ]
         for thread in (anchored, *linked, *shared):
             if thread is not None:
                 near[id(thread)] = thread
         return list(enumerate(near.values()))
 
-    def _membership_score(self, item: Item, thread: _GrowingThread) -> float:
+    def _membership_score(
+        self,
+        item: ThreadMemory,
+        thread: _GrowingThread,
+        distinctive: Sequence[str],
+        vector: Vector | None,
+    ) -> float:
         rules = self._rules
-        anchor = anchor_of(item)
-        same = rules.explicit if anchor is not None and anchor == thread.anchor else 0.0
+        same = rules.explicit if item.anchor and item.anchor == thread.anchor else 0.0
         links = self._causes.get(item.id, {})
         known = (other for other in thread.items if other.id in links) if links else ()
         causal = max((links[other.id] for other in known), default=0.0)
-        distinctive = [entity for entity in item.entities if entity not in self._hubs]
-        shared = sum(entity in thread.entities for entity in distinctive)
+        shared = len(thread.entities.intersection(distinctive))
         overlap = shared / len(distinctive) if distinctive else 0.0
         days = abs((item.when - thread.items[-1].when).total_seconds()) / DAY_S
         nearness = max(0.0, 1.0 - days / rules.near_days) if shared else 0.0
-        alike = max(0.0, self._similarity(item, thread))
+        alike = 0.0
+        if vector is not None and thread.sum is not None and thread.length:
+            alike = max(0.0, float(vector @ thread.sum) / thread.length)
         families = (
             causal, rules.temporal * nearness * overlap, rules.semantic * alike,
             rules.entity * overlap,
@@ -356,15 +414,10 @@ class _ThreadFinder:
         score += rules.several if strong >= 2 else 0.0
         return score + (rules.support if overlap >= 0.5 else 0.0)
 
-    def _similarity(self, item: Item, thread: _GrowingThread) -> float:
-        vector = self._vectors.get(item.id)
-        if vector is None or thread.sum is None:
-            return 0.0
-        length = float(thread.sum @ thread.sum) ** 0.5
-        return float(vector @ thread.sum) / length if length else 0.0
-
-    def _add_member(self, thread: _GrowingThread, item: Item, score: float) -> None:
-        thread.append(item, score, self._vectors.get(item.id))
+    def _add_member(
+        self, thread: _GrowingThread, item: ThreadMemory, score: float, vector: Vector | None
+    ) -> None:
+        thread.append(item, score, vector)
         self._of_item[item.id] = thread
         if thread.anchor is not None:
             self._by_anchor.setdefault(thread.anchor, thread)
@@ -398,23 +451,49 @@ def generated_threads(work: JobContext) -> Iterator[Thread]:
         offset += page
 
 
-def _hub_entities(items: Sequence[Item]) -> frozenset[str]:
+def _hub_entities(items: Sequence[ThreadMemory]) -> frozenset[str]:
     counted = Counter(entity for item in items for entity in item.entities)
     ceiling = max(8.0, _HUB_SHARE * len(items))
     return frozenset(entity for entity, count in counted.items() if count > ceiling)
 
 
-def _vectors_by_id(items: Sequence[Item], work: JobContext) -> Mapping[str, Vector]:
-    vectors = vectors_of(items, work) if items else None
-    if vectors is None:
-        return {}
-    return {item.id: vector for item, vector in zip(items, vectors, strict=True)}
+class _StoredVectors(NamedTuple):
+    """The vectors of all memories, as they are stored: in half the room."""
+
+    rows: Mapping[str, int]
+    halves: Matrix | None
+
+    @classmethod
+    def read(cls, items: Sequence[ThreadMemory], work: JobContext) -> _StoredVectors:
+        """Read them page by page; none where a memory has none."""
+        if work.embedder is None or not items:
+            return cls({}, None)
+        import numpy as np  # start-up time: only maintenance needs it here
+
+        parts = []
+        for page in batches(items, PAGE_SIZE):
+            ids = [item.id for item in page]
+            found = work.store.vectors.embeddings(ids, work.embedder.model)
+            if len(found) < len(ids):
+                return cls({}, None)
+            whole = np.stack([found[item_id].vector for item_id in ids])
+            halves = whole.astype(np.float16)
+            parts.append(halves if (halves == whole).all() else whole.astype(np.float32))
+        return cls({item.id: row for row, item in enumerate(items)}, np.concatenate(parts))
+
+    def get(self, item_id: str) -> Vector | None:
+        row = self.rows.get(item_id)
+        if row is None or self.halves is None:
+            return None
+        vector: Vector = self.halves[row].astype("f4")
+        return vector
 
 
-def _causal_links(items: Sequence[Item], work: JobContext) -> dict[str, dict[str, float]]:
+def _causal_links(items: Sequence[ThreadMemory], work: JobContext) -> dict[str, dict[str, float]]:
     """Map each memory to those it caused or was caused by, with the strength."""
     found: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    for link in work.store.graph.links_of([item.id for item in items], CAUSAL):
+    pages = batches((item.id for item in items), PAGE_SIZE)
+    for link in (one for ids in pages for one in work.store.graph.links_of(ids, CAUSAL)):
         if link.src.kind == link.dst.kind == "item":
             strength = link.weight * link.confidence
             found[link.src.id][link.dst.id] = strength

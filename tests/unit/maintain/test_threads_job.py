@@ -13,18 +13,21 @@ import pytest
 from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.errors import Refused
+from bethink.maintain import threads
 from bethink.maintain.threads import (
     CLOSED_AFTER,
     DORMANT_AFTER,
     GENERATED_PREFIX,
     FindThreads,
     PutThread,
+    ThreadMemory,
     event_kind,
     member_role,
     thread_events,
     thread_kind,
     thread_lifecycle,
     thread_state,
+    told_event,
 )
 from bethink.model import THREAD_EVENT_KINDS, Item, Member, Thread, ThreadEvent
 from bethink.model.item import ThreadEventKind
@@ -364,10 +367,27 @@ def item(text: str, kind: str = "note", when: datetime = NOW) -> Item:
 )
 def test_words_and_kinds_tell_what_happened(text: str, kind: str, tells: ThreadEventKind) -> None:
     """The kind first; a denial tells of nothing; the first memory is an observation."""
-    assert event_kind(item(text, kind), first=False) == tells
+    assert event_kind(told_event(kind, text), first=False) == tells
     assert tells in THREAD_EVENT_KINDS
-    first = event_kind(item(text, kind), first=True)
+    first = event_kind(told_event(kind, text), first=True)
     assert first == ("observation" if tells == "update" else tells)
+
+
+def test_no_event_is_overlooked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the quick look finds no hint of, the patterns do not find either."""
+    phrases = """unblocked / no longer waiting / answered / turns out / it turned out / the answer is
+        / root cause was / caused by / RESOLVED / fixed / solved / closed the ticket / blocked by
+        / waits for / waiting on / stuck with / shipped / released / launched / went live / merged
+        / completed / finished / migrated / failed / failing / outage / rolled back / regression
+        / broke / broken / crash / crashes / timed out / decided / we chose / agreed to
+        / settled on / going with / who knows? / moved to / switched from / is now / changed to
+        / Fixed\u017f? / it rained"""
+    texts = [f"So {' '.join(phrase.split())}" for phrase in phrases.split("/")]
+    quick = [told_event("note", text) for text in texts]
+    monkeypatch.setattr(threads, "_EVENT_HINTS", ("",))
+
+    assert quick == [told_event("note", text) for text in texts]
+    assert quick.count(None) == 1
 
 
 @pytest.mark.parametrize(
@@ -384,7 +404,7 @@ def test_roles_go_by_place_outcome_and_fit(
     text: str, score: float, first: bool, becomes: str
 ) -> None:
     """The first began it, outcomes end it, what fits well is its core."""
-    assert member_role(item(text), score, first=first, match=0.78) == becomes
+    assert member_role(told_event("note", text), score, first=first, match=0.78) == becomes
 
 
 def happened(*kinds: ThreadEventKind, days_ago: float = 0) -> list[ThreadEvent]:
@@ -450,7 +470,9 @@ def test_kinds_go_by_anchor_and_trouble(
 
 def test_events_count_from_nought_and_say_what_matters() -> None:
     """Observations and updates do not."""
-    events = thread_events([item("It rained"), item("We shipped it"), item("It rained on")])
+    events = thread_events(
+        [ThreadMemory.of(item(text)) for text in ("It rained", "We shipped it", "It rained on")]
+    )
 
     assert [(one.seq, one.kind, one.meaningful) for one in events] == [
         (0, "observation", False), (1, "milestone_reached", True), (2, "update", False),
