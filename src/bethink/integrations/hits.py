@@ -19,11 +19,14 @@ from bethink.retrieval.query_builder import MAX_QUERY_BYTES
 
 
 def open_memory(given: Memory | str | None) -> Memory:
-    """Return the given memory, or open a space by name; None opens the project's own."""
-    if isinstance(given, Memory):
-        return given
+    """Return the given memory, or open a space by name; None opens the project's own.
+
+    It holds nothing above the classification that its settings allow.
+    """
     if given is None or isinstance(given, str):
-        return Memory.open(given)
+        given = Memory.open(given)
+    if isinstance(given, Memory):
+        return given.below(given.settings.max_classification)
     raise Refused(
         f"{type(given).__name__} is not a memory",
         remedy="give a Memory, or the name of a space",

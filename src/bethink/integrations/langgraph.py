@@ -14,7 +14,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
@@ -42,10 +42,10 @@ from bethink.integrations.hits import (
     resolve_profile,
 )
 from bethink.memory import Memory
-from bethink.model import Candidate, Filters
+from bethink.model import Candidate, Filters, Recall
 from bethink.retrieval.query_builder import MAX_K, MAX_TOKENS
 
-__all__ = ["BethinkStore"]
+__all__ = ["BethinkStore", "RecalledItem"]
 
 
 _ORDER_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -154,15 +154,49 @@ _MAX_SOURCE_CHARS = 1000
 Namespace = tuple[str, ...]
 
 
+class RecalledItem(SearchItem):
+    """A value that a query found, with how sure the answer is that holds it.
+
+    ``outcome`` is "found" or "unsure", ``confidence`` the probability behind it.
+    """
+
+    __slots__ = ("confidence", "outcome")
+
+    def __init__(self, *, outcome: str, confidence: float, **known: Any) -> None:
+        super().__init__(**known)
+        self.outcome = outcome
+        self.confidence = confidence
+
+    def dict(self) -> dict[str, Any]:
+        """Return the item as JSON, marked like the answer."""
+        return {**super().dict(), "outcome": self.outcome, "confidence": self.confidence}
+
+
+class _Ranked(NamedTuple):
+    """A value with its score and the answer it is part of; neither for one that is only listed."""
+
+    document: Document
+    score: float | None = None
+    answer: Recall | None = None
+
+    def to_item(self) -> SearchItem:
+        fields = {**_item_fields(self.document), "score": self.score}
+        if self.answer is None:
+            return SearchItem(**fields)
+        outcome, confidence = self.answer.status, self.answer.confidence
+        return RecalledItem(outcome=outcome, confidence=confidence, **fields)
+
+
 class BethinkStore(BaseStore):
     """A LangGraph store in a space of Bethink.
 
     Values are JSON, stored exactly, up to 64 KiB each; secrets in them are redacted and replaced
     by a mark, and ``on_redaction`` is called. A search with a query is a recall by ``profile``,
     best match first; values it does not reach follow without a score, as in LangGraph's own
-    stores. With ``abstain`` only relevant values are returned, possibly none. A search without a
-    query lists values by the time of their last change, newest first. ``fields`` are the paths
-    of a value that are indexed unless a put names its own. A store may be shared by threads, and
+    stores. With ``abstain`` only relevant values are returned, possibly none, each a
+    `RecalledItem` that says whether the answer is "found" or "unsure". A search without a query
+    lists values by the time of their last change, newest first. ``fields`` are the paths of a
+    value that are indexed unless a put names its own. A store may be shared by threads, and
     several may be open on one space.
     """
 
@@ -277,15 +311,14 @@ class BethinkStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         _check_search(op)
-        found: list[tuple[Document, float | None]]
         if op.query and op.query.strip():
             found = self._recall(op)
         else:
             listed = self._list_documents(op)[op.offset : op.offset + op.limit]
-            found = [(document, None) for document in listed]
+            found = list(map(_Ranked, listed))
         if op.refresh_ttl:
-            self._documents.touch(document for document, _ in found)
-        return [SearchItem(**_item_fields(document), score=score) for document, score in found]
+            self._documents.touch(one.document for one in found)
+        return [one.to_item() for one in found]
 
     def _list_documents(self, op: SearchOp) -> list[Document]:
         tag = _namespace_tag(op.namespace_prefix)
@@ -297,7 +330,7 @@ class BethinkStore(BaseStore):
         found.sort(key=lambda document: (document.about["namespace"], document.about["key"]))
         return sorted(found, key=lambda document: document.updated_at, reverse=True)
 
-    def _recall(self, op: SearchOp) -> list[tuple[Document, float | None]]:
+    def _recall(self, op: SearchOp) -> list[_Ranked]:
         filters = Filters(
             kinds=(DOCUMENT_KIND,),
             tags=(_namespace_tag(op.namespace_prefix),),
@@ -316,17 +349,15 @@ class BethinkStore(BaseStore):
             islice(self._iter_ranked(clean_question(op.query or ""), filters, count), count)
         )
         if len(found) < count and not self.abstain:
-            known = {document.item.id for document, _ in found}
+            known = {one.document.item.id for one in found}
             found += [
-                (document, None)
+                _Ranked(document)
                 for document in self._list_documents(op)
                 if document.item.id not in known
             ]
         return found[op.offset : count]
 
-    def _iter_ranked(
-        self, text: str, filters: Filters, count: int
-    ) -> Iterator[tuple[Document, float | None]]:
+    def _iter_ranked(self, text: str, filters: Filters, count: int) -> Iterator[_Ranked]:
         """Yield the hits of a query, best first, page by page as needed."""
         walk = resolve_profile(self.memory, self.profile, abstain=self.abstain)
         known: set[str] = set()
@@ -346,7 +377,8 @@ class BethinkStore(BaseStore):
                 for document in self._documents.from_items(
                     self.memory.store.items.get(same).values()
                 ):
-                    yield document, hit.score
+                    # Without a gate nothing is judged: every value counts as found.
+                    yield _Ranked(document, hit.score, answer if self.abstain else None)
             seen += answer.page.returned
             has_more = answer.page.has_more and answer.page.returned > 0
 

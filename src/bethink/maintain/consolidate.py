@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from bethink.core import plural
 from bethink.core.json_values import iso
+from bethink.core.lazy import lazy_pattern
 from bethink.core.text import caption, fold, sentences, shorten, strip_hidden, word_set
 from bethink.errors import ModelError
 from bethink.maintain.job import (
@@ -37,9 +38,9 @@ EXEMPLAR_CHARACTERS = 200
 DETAIL_CHARACTERS = 600
 BRIEF_CHARACTERS = 1_500
 BRIEF_MIN_CHARACTERS = 60
-_DETAIL = re.compile(r"\S*\d\S*|\S+[_/.:@#]\w\S*|[A-Z][\w'’-]*[A-Z]\w*|(?<=[a-z,;] )[A-Z]\w+")
+_DETAIL = lazy_pattern(r"\S*\d\S*|\S+[_/.:@#]\w\S*|[A-Z][\w'’-]*[A-Z]\w*|(?<=[a-z,;] )[A-Z]\w+")
 _TRIM = "\"'`()[]{}<>,;:!?…"
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_NUMBER = lazy_pattern(r"\d+(?:[.,:/-]\d+)*")
 _MAX_SENTENCES = 400
 
 
@@ -187,13 +188,15 @@ _MAX_TAGS = 32
 class _LearningGroup(NamedTuple):
     """The key of memories that may be consolidated together.
 
-    Includes classification and trust: consolidation changes neither.
+    Includes classification and trust, which consolidation does not change, and the user:
+    nobody's memories become part of another's.
     """
 
     entity: str
     layer: str
     classification: int
     trust: int
+    user: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,9 +272,8 @@ def _group_by_entity(items: Sequence[Item]) -> Mapping[_LearningGroup, list[Item
 
 def _possible_groups(item: Item) -> list[_LearningGroup]:
     layer = item.layer or f"({item.kind})"
-    return [
-        _LearningGroup(entity, layer, item.classification, item.trust) for entity in item.entities
-    ]
+    about = layer, item.classification, item.trust, item.user or ""
+    return [_LearningGroup(entity, *about) for entity in item.entities]
 
 
 def _group_parts(items: Sequence[Item], size: int, least: int) -> Iterator[list[Item]]:
@@ -380,10 +382,11 @@ class Concepts:
             for item in iter_items(work, kinds=self.kinds)
             if item.entities and not item.flags and item.level != "insight"
         ]
-        by_kind: defaultdict[tuple[int, int], list[Item]] = defaultdict(list)
+        by_kind: defaultdict[tuple[int, int, str | None], list[Item]] = defaultdict(list)
         for item in sorted(facts, key=lambda cluster: (cluster.stored_at, cluster.id)):
-            # Merging must not raise the classification or lower the trust of a memory.
-            by_kind[item.classification, item.trust].append(item)
+            # Merging must not raise the classification of a memory, lower its trust, or give
+            # it to another user.
+            by_kind[item.classification, item.trust, item.user].append(item)
         found = [cluster for some in by_kind.values() for cluster in self._join_by_entities(some)]
         kept = [cluster[-self.most_facts :] for cluster in found if len(cluster) >= self.min_facts]
         return sorted(

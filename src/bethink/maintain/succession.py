@@ -194,12 +194,15 @@ def with_inherited_fields(job: Job, proposal: Proposal, run: str, work: JobConte
     """Return the draft with the fields inherited from its parents.
 
     As secret as the most secret of them, as trusted as the least trusted (the write
-    pipeline enforces the trust itself).
+    pipeline enforces the trust itself), and of the user whose memories they all are.
     """
     assert proposal.successor is not None
     parents = list(work.store.items.get(list(proposal.lineage)).values())
     draft = proposal.successor
     metadata: dict[str, Any] = {"made_by": "rules", **draft.metadata, "run": run, "job": job.name}
+    users = {parent.user for parent in parents}
+    if len(users) == 1 and None not in users:
+        metadata["user_id"] = users.pop()
     return draft._replace(
         id=work.make_id(work.now),
         key=successor_key(job, proposal, work),

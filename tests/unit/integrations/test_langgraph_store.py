@@ -26,9 +26,9 @@ from langgraph.store.base import (
 )
 
 from bethink import Memory
-from bethink.errors import Refused, TooLarge
+from bethink.errors import NotFound, Refused, TooLarge
 from bethink.integrations.exact_json import Redaction
-from bethink.integrations.langgraph import BethinkStore
+from bethink.integrations.langgraph import BethinkStore, RecalledItem
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
@@ -657,3 +657,32 @@ def test_a_prebuilt_tool_node_hands_it_to_tools(store: BethinkStore) -> None:
 
     assert messages[-1].content == "saved"
     assert store.get(USER, "saved").value == {"text": "tea is green"}  # type: ignore[union-attr]
+
+
+def test_an_unsure_answer_is_marked(store: BethinkStore) -> None:
+    """With ``abstain`` every value says how sure the answer is; a list without a query does not."""
+    store.put(("team",), "key", {"text": "The deploy key lives in vault B"})
+    store.put(("team",), "tea", {"text": "Maria likes green tea in the morning"})
+    asked = ("where does the deploy key live?", "who holds a key to the tea room?")
+    outcomes = {}
+    for question in asked:
+        answer = store.memory.recall(question)
+        for found in store.search(("team",), query=question):
+            assert isinstance(found, RecalledItem)
+            assert (found.outcome, found.confidence) == (answer.status, answer.confidence)
+            assert found.dict()["outcome"] == found.outcome
+            outcomes[question] = found.outcome
+
+    assert outcomes[asked[0]] == "found"
+    assert not any(isinstance(found, RecalledItem) for found in store.search(("team",)))
+
+
+def test_a_store_sees_nothing_above_its_ceiling(embedder: Embedder, clock: FixedClock) -> None:
+    """Not even by what it would change: the memory is the one below the ceiling."""
+    with Memory.open(":memory:", embedder=embedder, clock=clock) as memory:
+        secret = memory.remember("The merger is called Heron", classification=3)
+        store = BethinkStore(memory)
+
+        assert store.memory.settings.max_classification == 2
+        with pytest.raises(NotFound):
+            store.memory.stored(secret.id)

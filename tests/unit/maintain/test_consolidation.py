@@ -295,3 +295,20 @@ def test_a_learning_keeps_every_outcome_in_full_or_by_reference(
     for one, text in zip(stored, texts, strict=True):
         assert text in learning.text or f"[{one.id}]" in learning.text
         assert memory.history(one.id)[-1].text == text
+
+
+def test_a_learning_belongs_to_the_user_of_its_sources(memory: Memory, clock: FixedClock) -> None:
+    """Of two users each keeps theirs: no learning mixes them, and each is found by its user."""
+    by_user = {
+        name: set(add_cold(memory, clock, metadata={"user_id": name}, source=name))
+        for name in ("ines", "lund")
+    }
+    report = memory.maintain(Consolidate(), share=1.0, clock_is_right=True)
+    made = [memory.get(done.successor or "") for done in report.done]
+
+    assert {one.user for one in made} <= {"ines", "lund"}
+    assert made
+    for one in made:
+        links = memory.store.graph.links_of([one.id], ("derives_from",), incoming=False)
+        assert {link.dst.id for link in links} <= by_user[one.user or ""]
+        assert one.id in {item.id for item in memory.browse(user=one.user)}
