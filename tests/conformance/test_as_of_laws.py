@@ -12,12 +12,15 @@ import bethink
 from bethink.model import Item, Link, Node
 from bethink.ports import EntityListing, Store, TextSearch, UsageDecay
 from bethink.store.sqlite import SqliteStore
+from postgres_server import open_space
 from records import MODEL, NOW, at, embedding, mention, record, scope
 
 
-@pytest.fixture
-def store() -> Iterator[Store]:
-    opened = SqliteStore.open(None, space="past")
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    opened: Store = (
+        SqliteStore.open(None, space="past") if request.param == "sqlite" else open_space(tmp_path)
+    )
     yield opened
     opened.close()
 

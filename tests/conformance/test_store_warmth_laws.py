@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from bethink.ports import EntityListing, Store
 from bethink.retrieval.heat import BANDS, ActivityCounts, UseCounts, band_of, heat, momentum
 from bethink.store.sqlite import SqliteStore
+from postgres_server import open_space
 from records import at, mention, record, scope
 
 STORES = {
     "sqlite": lambda folder: SqliteStore.open(folder / "space.db", space="laws"),
     "sqlite-memory": lambda _: SqliteStore.open(None, space="laws"),
+    "postgres": open_space,
 }
 
 

@@ -12,11 +12,13 @@ from bethink.errors import NotFound
 from bethink.model import Member, Thread, ThreadEvent
 from bethink.ports import SharedEntities, Sibling, Store
 from bethink.store.sqlite import SqliteStore
+from postgres_server import open_space
 from records import NOW, at, mention, record, scope
 
 OPENERS = {
     "sqlite": lambda folder: SqliteStore.open(folder / "space.db", space="laws"),
     "sqlite-memory": lambda _: SqliteStore.open(None, space="laws"),
+    "postgres": open_space,
 }
 
 

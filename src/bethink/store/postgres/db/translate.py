@@ -359,6 +359,8 @@ class _Renderer:
 
     def _mark(self, nodes: Group, place: int) -> str:
         sign = self.parameter(Source("value", int(at(nodes, place).text)))
+        if at(nodes, place + 1).is_word("IS"):
+            return f"{sign}::text"  # the server cannot tell the type of what may be missing
         # A limit of -1 is none.
         return f"nullif({sign}::bigint, -1)" if at(nodes, place - 1).is_word("LIMIT") else sign
 

@@ -1,0 +1,171 @@
+"""Spaces on a server are isolated: by every statement, and by the server itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from bethink import Memory
+from bethink.model import Member
+from bethink.store.postgres import PostgresStore
+from bethink.store.postgres.db.connections import SERVING_ROLE, space_id_of
+from bethink.store.postgres.db.schema import SCHEMA, tables
+from bethink.store.postgres.db.server import connect
+from bethink.store.postgres.db.session import Session
+from bethink.testing import FixedClock
+from corpus import CONVERSATION, NOTES, NOW
+from postgres_server import initialised_url, open_space
+from remembering import SHARED
+
+APPLICATION = "bethink_app"
+
+
+@pytest.fixture(scope="module")
+def application() -> str:
+    """The URL of a role that may serve and owns nothing."""
+    with psycopg.connect(initialised_url(), autocommit=True) as owner:
+        known = owner.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APPLICATION,))
+        if known.fetchone() is None:
+            owner.execute(f"CREATE ROLE {APPLICATION} LOGIN PASSWORD 'app'")
+        owner.execute(f"GRANT {SERVING_ROLE} TO {APPLICATION}")
+    host = initialised_url().rpartition("@")[2]
+    return f"postgresql://{APPLICATION}:app@{host}"
+
+
+@pytest.fixture
+def connection(application: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection of the application's role."""
+    with psycopg.connect(application, autocommit=True) as opened:
+        yield opened
+
+
+def fill(memory: Memory) -> list[str]:
+    stored = memory.remember_many([*NOTES, *CONVERSATION])
+    ids = [one.id for one in stored]
+    memory.put_thread("Keys and tokens", [Member(one) for one in ids[:3]])
+    memory.update(ids[0], text="The deploy key lives in vault C", classification=3)
+    memory.link(ids[0], "implies", ids[1])
+    memory.recall("deploy key", track=True, profile="abmind")
+    return ids
+
+
+def test_without_a_space_no_row_is_seen(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    """The application's role sees nothing before it says which space it is for."""
+    with open_space(tmp_path).snapshot():
+        pass
+    for name in tables():
+        found = connection.execute(f"SELECT count(*) FROM {SCHEMA}.{name}").fetchone()
+        assert found == (0,), name
+
+
+def test_another_space_cannot_be_written(connection: psycopg.Connection[Any]) -> None:
+    """Row-level security refuses a row of another space."""
+    with pytest.raises(psycopg.errors.InsufficientPrivilege), connection.transaction():
+        connection.execute("SELECT set_config('bethink.space', '1', true)")
+        connection.execute(
+            f"INSERT INTO {SCHEMA}.meta (space_id, name, value) VALUES (2, 'theirs', 'x')"
+        )
+
+
+def test_the_space_is_forgotten_with_the_transaction(
+    application: str, connection: psycopg.Connection[Any]
+) -> None:
+    """A pooler may give the session to anybody after it."""
+    store = PostgresStore.open(application, space="of-a-session")
+    store.admin.count()
+    with store._connections.server.connection() as reused:  # type: ignore[attr-defined]
+        left = reused.execute("SELECT current_setting('bethink.space', true), current_user")
+        assert left.fetchone() in {("", APPLICATION), (None, APPLICATION)}
+    store.close()
+
+
+def test_the_serving_role_owns_nothing_and_passes_no_fence(
+    connection: psycopg.Connection[Any],
+) -> None:
+    """It is no superuser, bypasses no policy and owns no table; every table forces them."""
+    roles = connection.execute(
+        "SELECT bool_or(rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname IN (%s, %s)",
+        (SERVING_ROLE, APPLICATION),
+    ).fetchone()
+    owned = connection.execute(
+        "SELECT count(*) FROM pg_tables WHERE schemaname = %s AND tableowner IN (%s, %s)",
+        (SCHEMA, SERVING_ROLE, APPLICATION),
+    ).fetchone()
+    open_tables = connection.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s)"
+        " AND relkind = 'r' AND NOT (relrowsecurity AND relforcerowsecurity)",
+        (SCHEMA,),
+    ).fetchall()
+    assert (roles, owned, open_tables) == ((False,), (0,), [])
+
+
+def test_a_superuser_serves_with_the_same_rights(tmp_path: Path) -> None:
+    """Whoever connects, the transactions are those of the serving role."""
+    store = open_space(tmp_path)
+    with store._connections.read_transaction() as db:
+        assert db.execute("SELECT current_user").get == SERVING_ROLE
+    store.close()
+
+
+def test_every_statement_reads_one_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The plan of every statement has the space's id at every table it reads.
+
+    Without row-level security, so that it is the statement that says it.
+    """
+    sent: dict[str, list[Any]] = {}
+    send = Session._send
+
+    def record(session: Session, statement: Any, values: Any, lists: Any = None) -> Any:
+        bound = [session._value(source, values, lists or {}) for source in statement.sources]
+        sent.setdefault(statement.sql, bound)
+        return send(session, statement, values, lists)
+
+    monkeypatch.setattr(Session, "_send", record)
+    memory = Memory(open_space(tmp_path), embedder=SHARED, clock=FixedClock(NOW))
+    ids = fill(memory)
+    for profile in memory.profiles():
+        memory.recall("who prefers short pull requsts", profile=profile, entities=["Maria"])
+        memory.recall("deploy key", profile=profile, as_of=NOW, tags=["x"])
+    memory.below(1).recall("deploy key")
+    list(memory.export())
+    memory.entities()
+    memory.maintain()
+    memory.forget(ids[4])
+    memory.restore(ids[4])
+    memory.forget(ids[5], erase=True)
+    memory.doctor()
+    memory.stats()
+    memory.close()
+    assert len(sent) > 150
+    with connect(initialised_url()) as owner:
+        cursor = psycopg.RawCursor(owner)
+        for sql, bound in sent.items():
+            cursor.execute(b"EXPLAIN (FORMAT JSON) " + sql.encode(), bound)
+            plan = cursor.fetchone()
+            assert plan is not None
+            for node in nodes_of(plan[0][0]["Plan"]):
+                assert "space_id" in json.dumps(node), (sql, node)
+
+
+def nodes_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what each scan of a table in a plan looks for."""
+    if plan.get("Relation Name") and plan["Node Type"] != "ModifyTable":
+        yield {name: plan.get(name) for name in ("Index Cond", "Filter", "Recheck Cond")} | {
+            "table": plan["Relation Name"]
+        }
+    for part in plan.get("Plans", ()):
+        yield from nodes_of(part)
+
+
+def test_spaces_have_ids_of_their_own() -> None:
+    """An id is made from the name alone, and fits the column."""
+    ids = {space_id_of(f"space-{number}") for number in range(1000)}
+    assert len(ids) == 1000
+    assert all(0 <= one < 2**63 for one in ids)
