@@ -31,6 +31,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "explain": {"query": "heron"},
     "inspect": {"query": "heron"},
     "usage": {"id": "ID"},
+    "graph": {"node": "ID"},
     "remember": {"text": "Releases are cut on Tuesdays"},
     "remember_many": {"memories": [{"text": "Backups run at night"}]},
     "update_memory": {"id": "ID", "topic": "databases"},

@@ -357,6 +357,9 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     + [{"query": "Heron audit", "id": 5}],
     "usage": [{"id": 1}],
     "profiles": [{}],
+    "graph": [{"node": 0, "depth": 4, "limit": 300}, {"node": "person:alice meyer"}],
+    "times": [{}, {"session": "talk"}],
+    "maintenance": [{}],
     "list_entities": [{"limit": 200}, {"prefix": "oper"}, {"min_memories": 0}],
     "recall_file": [{"path": "src"}, {"path": "zebra"}],
     "history": [{"id": 2}],
@@ -389,7 +392,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
 
 def _with_ids(told: dict[str, Any], world: World) -> dict[str, Any]:
     def named(name: str, value: Any) -> Any:
-        if name in ("id", "other") and isinstance(value, int):
+        if name in ("id", "other", "node") and isinstance(value, int):
             return world.public[value]
         if name == "ids":
             return [world.public[one] for one in value]

@@ -209,6 +209,47 @@ def test_erasing_asks_twice(page: Page, demo: Inspector) -> None:
     expect(page.get_by_text("Erased.")).to_be_visible()
 
 
+def test_a_neighbourhood_is_drawn_the_same_every_time(page: Page, demo: Inspector) -> None:
+    """Nodes and typed edges, the same places again, and the same as a table."""
+    places = []
+    for _ in range(2):
+        open_view(page, demo, "/graph?node=person:ines", "Graph")
+        expect(page.locator(".node.entity.start")).to_have_count(1)
+        nodes = page.locator(".node")
+        places.append([nodes.nth(at).get_attribute("transform") for at in range(nodes.count())])
+    assert places[0] == places[1]
+    expect(page.get_by_role("region", name="Edges")).to_contain_text("mentions")
+    page.locator(".node.memory").first.click()
+    page.get_by_role("link", name="Put it in the middle").click()
+    expect(page.locator(".node.memory.start")).to_have_count(1)
+
+
+def test_a_period_is_chosen_with_a_brush(page: Page, demo: Inspector) -> None:
+    """Dragging over the histogram sets the period, in the address and in the list."""
+    open_view(page, demo, "/time", "Time")
+    box = page.locator(".brush").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.99, box["y"] + 60, steps=4)
+    page.mouse.up()
+    expect(page.locator(".brushed")).to_be_visible()
+    assert "from=" in page.url
+    expect(page.get_by_role("link", name="Agreed, sorted by distance")).to_be_visible()
+    expect(page.get_by_role("link", name="Lantern texts people")).to_have_count(0)
+
+
+def test_maintenance_is_previewed_carried_out_and_undone(page: Page, demo: Inspector) -> None:
+    """Health: the checks, a run with its preview, and its undo; all in the journal."""
+    open_view(page, demo, "/health", "Health")
+    expect(page.get_by_text("everything is in order")).to_be_visible()
+    page.get_by_role("button", name="Preview").click()
+    expect(
+        page.get_by_text("Nothing to do.").or_(page.get_by_text("leave recall").first)
+    ).to_be_visible()
+    expect(page.get_by_role("region", name="Journal")).to_contain_text("stored")
+
+
 def test_the_keyboard_goes_everywhere(page: Page, demo: Inspector) -> None:
     """g and a letter, the help, and out of a field."""
     open_view(page, demo, "/ask", "Ask")
@@ -233,11 +274,18 @@ def test_the_pages_are_accessible(
         "/compare?q=backup": "Compare",
         "/memories": "Memories",
         f"/memories/{item}": "Memory",
+        "/graph?node=person:ines&q=who+is+on+call": "Graph",
+        "/time": "Time",
+        "/insights": "Insights",
+        "/threads": "Threads",
+        "/health": "Health",
     }
     for path, heading in views.items():
         open_view(page, demo, path, heading)
         settle(page)
-        found = Axe().run(page)
+        # Only colours depend on the scheme.
+        rules = {} if scheme == "light" else {"runOnly": ["color-contrast"]}
+        found = Axe().run(page, options=rules)
         told = [f"{one['id']}: {one['nodes'][0]['html']}" for one in found.response["violations"]]
         assert told == [], path
 
@@ -251,6 +299,9 @@ def test_no_page_is_wider_than_the_screen(page: Page, demo: Inspector, width: in
         (f"/trace?q={quote(QUESTION)}", "Trace"),
         ("/compare?q=backup", "Compare"),
         ("/memories", "Memories"),
+        ("/graph?node=person:ines", "Graph"),
+        ("/time", "Time"),
+        ("/health", "Health"),
     ):
         open_view(page, demo, path, heading)
         settle(page)
@@ -354,7 +405,11 @@ def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> Non
         faults.watch(page)
         page.goto(found.link)
         expect(page.get_by_role("heading", name="Ask")).to_be_visible()
-        for path in ("/ask?q=heron&k=50", "/trace?q=heron", "/compare?q=heron", "/memories"):
+        start = quote(ids[0])
+        for path in (
+            *("/ask?q=heron&k=50", "/trace?q=heron", "/compare?q=heron", "/memories"),
+            *(f"/graph?node={start}", "/time", "/insights", "/threads", "/health"),
+        ):
             page.goto(f"{found.url}/ui{path}")
             settle(page)
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
@@ -383,6 +438,8 @@ def test_pictures_are_taken(page: Page, demo: Inspector) -> None:
         ("trace", f"/trace?q={quote(QUESTION)}", "Trace"),
         ("compare", "/compare?q=backup+of+the+database", "Compare"),
         ("memories", "/memories", "Memories"),
+        ("graph", "/graph?node=person:ines", "Graph"),
+        ("health", "/health", "Health"),
     ):
         open_view(page, demo, path, heading)
         settle(page)

@@ -84,6 +84,9 @@ POLICY: dict[str, Right] = {
     "inspect": READ,
     "profiles": READ,
     "usage": READ,
+    "graph": READ,
+    "times": READ,
+    "maintenance": READ,
     # Writing that can be undone.
     "recall with mark_accessed": WRITE,
     "remember": WRITE,
@@ -95,11 +98,12 @@ POLICY: dict[str, Right] = {
     "note_edit": WRITE,
     "consolidate": WRITE,
     "link": WRITE,
-    # Irreversible or bulk operations, and reading local files.
+    # Irreversible, bulk or long operations, and reading local files.
     "forget with erase": ADMIN,
     "export": ADMIN,
     "import": ADMIN,
     "read_smart": ADMIN,
+    "checks": ADMIN,
     # Resources and prompts.
     "resource memory://stats": READ,
     "resource memory://recent": READ,

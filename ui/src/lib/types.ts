@@ -890,6 +890,70 @@ export interface Operations {
       }[];
     };
   };
+  "GET /v1/graph": {
+    arguments: {
+      node: string;
+      depth?: number;
+      limit?: number;
+    };
+    answer: {
+      notice: string;
+      nodes: ({
+        id: string;
+        what: "memory" | "entity";
+        label: string;
+        kind: string;
+        hop: number;
+      })[];
+      edges: {
+        from: string;
+        to: string;
+        type: string;
+        weight: number;
+      }[];
+      more: boolean;
+    };
+  };
+  "GET /v1/times": {
+    arguments: {
+      kind?: string;
+      topic?: string;
+      tag?: string;
+      entity?: string;
+      source?: string;
+      session?: string;
+      user?: string;
+      since?: string;
+      until?: string;
+    };
+    answer: {
+      days: {
+        day: string;
+        count: number;
+        kinds: Record<string, unknown>;
+      }[];
+      sessions: {
+        session: string;
+        first: string;
+        last: string;
+        count: number;
+      }[];
+      counted: number;
+      complete: boolean;
+    };
+  };
+  "GET /v1/maintenance": {
+    arguments: {
+      limit?: number;
+    };
+    answer: {
+      runs: {
+        run: string;
+        at: string;
+        jobs: Record<string, unknown>;
+      }[];
+    };
+  };
   "GET /v1/stats": {
     arguments: Record<string, never>;
     answer: {
@@ -919,6 +983,18 @@ export interface Operations {
     arguments: Record<string, never>;
     answer: {
       stored: number;
+    };
+  };
+  "GET /v1/checks": {
+    arguments: Record<string, never>;
+    answer: {
+      ok: boolean;
+      checks: {
+        name: string;
+        ok: boolean;
+        warning: boolean;
+        detail: string;
+      }[];
     };
   };
   "GET /v1/session": {

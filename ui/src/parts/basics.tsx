@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../lib/api";
-import { ago, moment } from "../lib/format";
+import { ago, day, moment } from "../lib/format";
 import { codePoint, pieces } from "../lib/text";
 import { memoryLink } from "../lib/url";
 
@@ -99,11 +99,11 @@ export function MemoryText(props: { text: string; words?: readonly string[]; cla
   );
 }
 
-export function Time(props: { at: string | null; relative?: boolean }) {
+export function Time(props: { at: string | null; relative?: boolean; short?: boolean }) {
   if (!props.at) return <span>–</span>;
   return (
     <time dateTime={props.at} title={moment(props.at)}>
-      {props.relative ? ago(props.at) : moment(props.at)}
+      {props.relative ? ago(props.at) : props.short ? day(props.at) : moment(props.at)}
     </time>
   );
 }

@@ -185,7 +185,7 @@ function HitRow(props: { hit: Hit; rank: number }) {
           <span>score {score(hit.score)}</span>
           <Badge>{hit.kind}</Badge>
           {hit.topic && <Badge>{oneLine(hit.topic, 40)}</Badge>}
-          <Time at={hit.when} />
+          <Time at={hit.when} short />
           <span title="Where it comes from">{oneLine(hit.source || "no source", 60)}</span>
           <span title={`Trust: ${trustWords(hit.trust)}`}>trust {hit.trust} of 3</span>
           {hit.pinned && <Badge tone="accent">pinned</Badge>}

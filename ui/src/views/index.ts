@@ -2,8 +2,12 @@
 import type { ComponentType } from "preact";
 import { Ask } from "./ask";
 import { Compare } from "./compare";
+import { Graph } from "./graph";
+import { Health } from "./health";
+import { Insights, Threads } from "./insights";
 import { Memories } from "./memories";
 import { Memory } from "./memory";
+import { Time } from "./time";
 import { Trace } from "./trace";
 
 export interface View {
@@ -22,4 +26,9 @@ export const VIEWS: View[] = [
   { path: "/compare", name: "Compare", key: "c", component: Compare, keepsQuestion: true },
   { path: "/memories", name: "Memories", key: "m", component: Memories },
   { path: "/memories/:id", name: "Memory", component: Memory },
+  { path: "/graph", name: "Graph", key: "r", component: Graph },
+  { path: "/time", name: "Time", key: "i", component: Time },
+  { path: "/insights", name: "Insights", key: "s", component: Insights },
+  { path: "/threads", name: "Threads", key: "h", component: Threads },
+  { path: "/health", name: "Health", key: "e", component: Health },
 ];

@@ -44,7 +44,7 @@ from bethink.server.rest.browser import (
     session_cookie,
     start_session,
 )
-from bethink.server.rest.handlers import MAX_IMPORT_BYTES, run_import, start_export
+from bethink.server.rest.handlers import MAX_IMPORT_BYTES, run_checks, run_import, start_export
 from bethink.server.rest.http_messages import (
     bug_response,
     error_response,
@@ -308,6 +308,10 @@ class RestApi:
             "max_classification": settings.max_classification if known else None,
             "browser": browser,
         }
+
+    async def _checks(self, _: Request) -> Response:
+        loader = self._executor.loader
+        return json_response(await to_thread.run_sync(lambda: run_checks(loader.memory())))
 
     async def _export(self, request: Request) -> Response:
         return await start_export(await self._memory(request))

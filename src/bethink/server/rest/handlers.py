@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Generator, Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from anyio import CancelScope, to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from bethink.api.links import is_entity, resolve_entity
 from bethink.core.json_values import Json, iso, parse_strict_json
+from bethink.core.text import shorten
 from bethink.errors import BadProfile, BadText, NotFound, Refused
 from bethink.ingest.admission import make_draft
 from bethink.memory import Memory
-from bethink.model import Candidate, Draft, Link, Recall, Remembered
+from bethink.model import Candidate, Draft, Filters, Item, Link, Recall, Remembered
+from bethink.ports.values import Scope as SearchScope
 from bethink.ports.values import Usage
 from bethink.render.wire import (
     dumps,
@@ -36,8 +41,8 @@ from bethink.server.tools.answers import (
     get_visible,
     in_tool_words,
     memory_json,
+    one_line,
     text_cost,
-    truncate,
 )
 from bethink.server.tools.catalog import REMEMBER
 from bethink.server.tools.tool import Call, Reply, validate_arguments
@@ -62,7 +67,7 @@ def list_memories(call: Call) -> Reply:
     found = call.memory.browse(limit=most, after=call.arguments.get("after"), **where)
     if "preview" in call.arguments:
         longest = call.arguments["preview"]
-        found = [item._replace(text=truncate(item.text, longest)) for item in found]
+        found = [item._replace(text=shorten(item.text, longest)) for item in found]
     # At least one, and as many as fit into one answer: texts are not truncated.
     items = found[: count_fitting(call, (text_cost(call, item.text) for item in found))]
     cursor = items[-1].id if len(found) == most or len(items) < len(found) else None
@@ -260,6 +265,162 @@ def usage(call: Call) -> Reply:
     found = call.memory.store.activity.usage([item.id], call.memory.now).get(item.id, Usage())
     stamps = [iso(stamp) for stamp in found.stamps]
     return Reply("", mapping_json(found._asdict()) | {"stamps": stamps})
+
+
+_DEFAULT_NODES, _DEFAULT_DEPTH = 100, 2
+_EACH = 20  # neighbours of one node
+_LABEL_CHARS = 160
+
+
+def graph(call: Call) -> Reply:
+    """Handle `graph`: the neighbourhood of a memory or an entity, nearest first."""
+    memory, start = call.memory, call.arguments["node"]
+    limit = call.arguments.get("limit", _DEFAULT_NODES)
+    found = _Neighbourhood(memory, limit)
+    if is_entity(start, memory.store):
+        found.add_entities([resolve_entity(start, memory.store).id], 0)
+    else:
+        found.add_items([get_visible(memory, start)], 0)
+    for hop in range(1, call.arguments.get("depth", _DEFAULT_DEPTH) + 1):
+        found.grow(hop)
+    nodes, edges = list(found.nodes.values()), list(found.edges.values())
+    content = {"notice": NOTICE, "nodes": nodes, "edges": edges, "more": found.more}
+    return Reply("", content)
+
+
+class _Neighbourhood:
+    """Nodes and edges around a start, grown step by step up to a number of nodes."""
+
+    def __init__(self, memory: Memory, limit: int) -> None:
+        self._memory, self._limit = memory, limit
+        self._scope = SearchScope(
+            Filters(max_classification=memory.settings.max_classification), memory.now
+        )
+        self.nodes: dict[str, Json] = {}
+        self.edges: dict[tuple[str, str, str], Json] = {}
+        self.more = False
+
+    def grow(self, hop: int) -> None:
+        """Add the neighbours of the nodes that were added last, and the edges to them."""
+        last = [node for node in self.nodes.values() if node["hop"] == hop - 1]
+        items = [node["id"] for node in last if node["what"] == "memory"]
+        entities = [node["id"] for node in last if node["what"] == "entity"]
+        store = self._memory.store
+        if items:
+            self._add_links(store.graph.links_of(items), hop)
+            for item in store.items.get(items).values():
+                self.add_entities(list(item.entities[:_EACH]), hop)
+                self._connect(item.id, item.entities, "mentions")
+        if entities:
+            edges = store.graph.edges(entities, _EACH, self._memory.now)
+            self._add_links([link for links in edges.values() for link in links], hop)
+            mentioning = store.search.mentioning(entities, _EACH, self._scope)
+            for entity, found in mentioning.items():
+                self.add_items(found, hop)
+                for item in found:
+                    self._connect(item.id, (entity,), "mentions")
+
+    def add_items(self, items: Sequence[Item], hop: int) -> None:
+        for item in items:
+            self._add(item.id, "memory", one_line(item.text[:_LABEL_CHARS]), item.kind, hop)
+
+    def add_entities(self, ids: Sequence[str], hop: int) -> None:
+        for entity in ids:
+            kind, _, name = entity.partition(":")
+            self._add(entity, "entity", name, kind, hop)
+
+    def _add_links(self, links: Sequence[Link], hop: int) -> None:
+        ends = [end for link in links for end in (link.src, link.dst)]
+        items = self._memory.store.items.get([end.id for end in ends if end.kind == "item"])
+        live = [item for item in items.values() if item.live_to is None]
+        self.add_items(live, hop)
+        self.add_entities([end.id for end in ends if end.kind == "entity"], hop)
+        for link in links:
+            self._connect(link.src.id, (link.dst.id,), link.type, link.weight)
+
+    def _add(self, node_id: str, what: str, label: str, kind: str, hop: int) -> None:
+        if node_id in self.nodes:
+            return
+        if len(self.nodes) >= self._limit:
+            self.more = True
+            return
+        self.nodes[node_id] = {
+            "id": node_id,
+            "what": what,
+            "label": label,
+            "kind": kind,
+            "hop": hop,
+        }
+
+    def _connect(self, src: str, others: Sequence[str], kind: str, weight: float = 1.0) -> None:
+        for dst in others:
+            if src in self.nodes and dst in self.nodes:
+                edge = {"from": src, "to": dst, "type": kind, "weight": weight}
+                self.edges.setdefault((src, dst, kind), edge)
+
+
+_MAX_COUNTED = 50_000  # memories that are counted in one answer
+_MAX_SESSIONS = 60
+_PAGE = 5000
+
+
+def times(call: Call) -> Reply:
+    """Handle `times`: memories by the day they happened, and the conversations."""
+    days: dict[str, Counter[str]] = {}
+    sessions: dict[str, list[datetime]] = {}
+    counted, after = 0, None
+    while counted < _MAX_COUNTED:
+        page = call.memory.browse(limit=_PAGE, after=after, **call.given(*_FILTERS))
+        for item in page:
+            days.setdefault(item.when.date().isoformat(), Counter())[item.kind] += 1
+            if item.session is not None:
+                sessions.setdefault(item.session, []).append(item.when)
+        counted += len(page)
+        if len(page) < _PAGE:
+            break
+        after = page[-1].id
+    entries = [
+        {"day": day, "count": kinds.total(), "kinds": dict(kinds)}
+        for day, kinds in sorted(days.items())
+    ]
+    lanes = sorted(sessions.items(), key=lambda entry: max(entry[1]), reverse=True)[:_MAX_SESSIONS]
+    content = {
+        "days": entries,
+        "sessions": [
+            {"session": name, "first": iso(min(at)), "last": iso(max(at)), "count": len(at)}
+            for name, at in lanes
+        ],
+        "counted": counted,
+        "complete": counted < _MAX_COUNTED,
+    }
+    return Reply("", content)
+
+
+def run_checks(memory: Memory) -> Json:
+    """Check the whole store; what is wrong is told on the server alone.
+
+    A finding may name memories that the caller must not know of.
+    """
+    found = memory.doctor()
+    entries = [
+        {
+            "name": check.name,
+            "ok": check.ok,
+            "warning": check.warning,
+            "detail": check.detail if check.ok else "run bethink doctor on the server to see it",
+        }
+        for check in found
+    ]
+    return {"ok": all(check.ok or check.warning for check in found), "checks": entries}
+
+
+def maintenance(call: Call) -> Reply:
+    """Handle `maintenance`: the last runs."""
+    runs = [
+        {"run": record.run, "at": iso(record.at), "jobs": dict(record.jobs)}
+        for record in call.memory.maintenance(**call.given("limit"))
+    ]
+    return Reply("", {"runs": runs})
 
 
 NDJSON_MEDIA = "application/x-ndjson"

@@ -415,3 +415,84 @@ USAGE = Tool(
     read_only=True,
     idempotent=True,
 )
+
+GRAPH = Tool(
+    "graph",
+    "What surrounds a memory or an entity",
+    "Show the neighbourhood of a memory or an entity: memories and entities as nodes, links and "
+    "mentions as edges, nearest first.",
+    arguments_schema(
+        {
+            "node": string_schema("A memory's id, or an entity like person:alice.", max_length=300),
+            "depth": integer_schema("Steps away from it; default 2.", 1, 4),
+            "limit": integer_schema("Maximum number of nodes; default 100.", 2, 300),
+        },
+        "node",
+    ),
+    object_schema(
+        {
+            "notice": NOTICE_SCHEMA,
+            "nodes": array_schema(
+                object_schema(
+                    {
+                        "id": STRING,
+                        "what": {"type": "string", "enum": ["memory", "entity"]},
+                        "label": STRING,
+                        "kind": STRING,
+                        "hop": INTEGER,
+                    }
+                )
+            ),
+            "edges": array_schema(
+                object_schema({"from": STRING, "to": STRING, "type": STRING, "weight": NUMBER})
+            ),
+            "more": {**BOOLEAN, "description": "Whether nodes were left out."},
+        }
+    ),
+    "bethink.server.rest.handlers:graph",
+    read_only=True,
+    idempotent=True,
+)
+
+TIMES = Tool(
+    "times",
+    "How many memories by day",
+    "Count the memories by the day they happened, and list the conversations with their first "
+    "and last moment.",
+    arguments_schema(
+        {
+            name: LIST_MEMORIES.input_schema["properties"][name]
+            for name in ("kind", "topic", "tag", "entity", "source", "session", "user")
+        }
+        | {name: LIST_MEMORIES.input_schema["properties"][name] for name in ("since", "until")}
+    ),
+    object_schema(
+        {
+            "days": array_schema(object_schema({"day": STRING, "count": INTEGER, "kinds": OBJECT})),
+            "sessions": array_schema(
+                object_schema(
+                    {"session": STRING, "first": STRING, "last": STRING, "count": INTEGER}
+                ),
+                "The last conversations, newest first.",
+            ),
+            "counted": INTEGER,
+            "complete": {**BOOLEAN, "description": "Whether every memory was counted."},
+        }
+    ),
+    "bethink.server.rest.handlers:times",
+    read_only=True,
+    idempotent=True,
+)
+
+MAINTENANCE = Tool(
+    "maintenance",
+    "List the maintenance runs",
+    "List the last runs of maintenance, newest first, with what each job did.",
+    arguments_schema({"limit": integer_schema("Maximum number of runs; default 20.", 1, 200)}),
+    object_schema(
+        {"runs": array_schema(object_schema({"run": STRING, "at": STRING, "jobs": OBJECT}))}
+    ),
+    "bethink.server.rest.handlers:maintenance",
+    read_only=True,
+    idempotent=True,
+)

@@ -11,13 +11,16 @@ from bethink.core.json_values import Json
 from bethink.server.rest.operations import (
     EVENTS,
     GET_MEMORY,
+    GRAPH,
     INSPECT,
     LINKS,
     LIST_MEMORIES,
+    MAINTENANCE,
     PROFILES,
     REMEMBER_MANY,
     RESTORE,
     STATS,
+    TIMES,
     USAGE,
 )
 from bethink.server.tools.catalog import (
@@ -98,6 +101,9 @@ TOOL_ROUTES = (
     ToolRoute("GET", "/v1/files", RECALL_FILE),
     ToolRoute("POST", "/v1/files/edits", NOTE_EDIT),
     ToolRoute("GET", "/v1/profiles", PROFILES),
+    ToolRoute("GET", "/v1/graph", GRAPH),
+    ToolRoute("GET", "/v1/times", TIMES),
+    ToolRoute("GET", "/v1/maintenance", MAINTENANCE),
     ToolRoute("GET", "/v1/stats", STATS),
     ToolRoute("GET", "/v1/events", EVENTS),
 )
@@ -126,6 +132,13 @@ PLAIN_ROUTES = (
         "/v1/import",
         "import",
         "Import an export, all of it or nothing.",
+        "application/json",
+    ),
+    PlainRoute(
+        "GET",
+        "/v1/checks",
+        "checks",
+        "Check the integrity of the store, as bethink doctor does, without repairing anything.",
         "application/json",
     ),
     PlainRoute(
@@ -339,7 +352,9 @@ _SESSION_SCHEMA = object_schema(
         "browser": {**BOOLEAN, "description": "Whether it is a browser's session."},
     }
 )
+_CHECK_SCHEMA = object_schema({"name": STRING, "ok": BOOLEAN, "warning": BOOLEAN, "detail": STRING})
 _PLAIN_SCHEMAS: dict[str, Json] = {
+    "checks": object_schema({"ok": BOOLEAN, "checks": array_schema(_CHECK_SCHEMA)}),
     "session": _SESSION_SCHEMA,
     "login": _SESSION_SCHEMA,
     "logout": object_schema({"ended": BOOLEAN}),

@@ -90,7 +90,8 @@ def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> 
         "note_edit": {"path": "app.py"},
         "link": {"relation": "implies", "other": other},
     }
-    asked = {"recall": {"q": "heron"}, "explain": {"q": "heron"}, "recall_file": {"path": "app"}}
+    asked = {"recall": {"q": "heron"}, "explain": {"q": "heron"}, "recall_file": {"path": "app"},
+             "graph": {"node": item}}  # fmt: skip
 
     async def conversation(client: httpx.AsyncClient) -> None:
         assert (await client.get("/openapi.json")).json() == DOCUMENT
@@ -101,7 +102,9 @@ def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> 
                 if way.method == "GET"
                 else {"json": bodies[way.tool.name]}
             )
-            answer = await client.request(way.method, path, **told)
+            answer = await client.request(
+                way.method, path, headers=callers.headers["admin"], **told
+            )
             assert answer.status_code == 200, answer.text
             Draft202012Validator(way.tool.output_schema).validate(answer.json())
 

@@ -1,0 +1,198 @@
+"""What the inspector reads: answers with everything that led to them, neighbours, times, checks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from bethink import Memory
+from serving import Callers, make_door, served, talk
+
+TEXTS = (
+    "The staging database is called heron, says Mara",
+    "Heron is backed up at night",
+    "Releases are cut on Tuesdays",
+)
+
+
+@pytest.fixture
+def ids(memory: Memory) -> list[str]:
+    return [memory.remember(text).id for text in TEXTS]
+
+
+def _asked(memory: Memory, folder: Path, *calls: tuple[str, str, dict[str, Any]]) -> list[Any]:
+    """The answers of several requests, with the rights of an administrator."""
+    callers = Callers(folder)
+
+    async def conversation(client: httpx.AsyncClient) -> list[Any]:
+        client.headers.update(callers.headers["admin"])
+        made = []
+        for method, path, told in calls:
+            given: Any = {"params": told} if method == "GET" else {"json": told}
+            answer = await client.request(method, path, **given)
+            assert answer.status_code == 200, answer.text
+            made.append(answer.json())
+        return made
+
+    return list(talk(served(memory, make_door(callers)), conversation))
+
+
+def test_the_evidence_of_every_hit_adds_up_to_its_score(
+    memory: Memory, ids: list[str], tmp_path: Path
+) -> None:
+    """Replaying it gives the score, in every hit."""
+    (answer,) = _asked(memory, tmp_path, ("POST", "/v1/inspect", {"query": "staging heron"}))
+
+    assert {hit["id"] for hit in answer["hits"]} >= {ids[0]}
+    for hit in answer["hits"]:
+        score = 0.0
+        for reason in hit["evidence"]:
+            if reason["op"] == "add":
+                score += reason["value"]
+            elif reason["op"] == "times":
+                score *= reason["value"]
+            elif reason["op"] == "set":
+                score = reason["value"]
+        assert score == pytest.approx(hit["score"])
+
+
+def test_the_context_is_what_an_agent_gets(memory: Memory, ids: list[str], tmp_path: Path) -> None:
+    """The same memories in the same order and as many tokens as `recall` answers with."""
+    asked = {"query": "heron", "max_tokens": 100}
+    inspected, recalled = _asked(
+        memory, tmp_path, ("POST", "/v1/inspect", asked), ("POST", "/v1/recall", asked)
+    )
+
+    shown = [hit["id"] for hit in inspected["hits"] if hit["in_context"]]
+    assert shown == [entry["id"] for entry in recalled["memories"]]
+    assert inspected["context"]["tokens"] == recalled["tokens"]
+    assert all(entry["text"] in inspected["context"]["text"] for entry in recalled["memories"])
+
+
+def test_matching_words_are_those_of_the_index(
+    memory: Memory, ids: list[str], tmp_path: Path
+) -> None:
+    """As they are written in the memory, also in another form, and no stop words."""
+    (answer,) = _asked(memory, tmp_path, ("POST", "/v1/inspect", {"query": "is a release cut?"}))
+
+    assert next(hit["words"] for hit in answer["hits"] if hit["id"] == ids[2]) == [
+        "Releases",
+        "cut",
+    ]
+
+
+def test_a_memory_that_is_not_in_the_answer_has_its_reason(
+    memory: Memory, ids: list[str], tmp_path: Path
+) -> None:
+    """With the same limits as the answer itself."""
+    found, missed = _asked(
+        memory,
+        tmp_path,
+        ("POST", "/v1/inspect", {"query": "staging heron", "k": 1, "id": ids[0]}),
+        ("POST", "/v1/inspect", {"query": "staging heron", "k": 1, "id": ids[1]}),
+    )
+
+    assert found["why_not"]["returned"]
+    assert not missed["why_not"]["returned"]
+    assert missed["why_not"]["remedy"]
+
+
+def test_inspecting_records_no_use(memory: Memory, ids: list[str], tmp_path: Path) -> None:
+    """Looking is not using."""
+    before, _, after = _asked(
+        memory,
+        tmp_path,
+        ("GET", f"/v1/memories/{ids[0]}/usage", {}),
+        ("POST", "/v1/inspect", {"query": "staging heron"}),
+        ("GET", f"/v1/memories/{ids[0]}/usage", {}),
+    )
+
+    assert before == after
+    assert after["recalls"] == 0
+
+
+def test_profiles_are_listed_with_their_parts(memory: Memory, tmp_path: Path) -> None:
+    """One of them is the default."""
+    (answer,) = _asked(memory, tmp_path, ("GET", "/v1/profiles", {}))
+
+    assert [one["name"] for one in answer["profiles"] if one["default"]] == ["default"]
+    assert all(one["parts"] for one in answer["profiles"])
+
+
+def test_a_neighbourhood_has_links_and_mentions(
+    memory: Memory, ids: list[str], tmp_path: Path
+) -> None:
+    """From a memory and from an entity, and no more nodes than asked for."""
+    memory.link(ids[0], "implies", ids[1])
+    around, of_mara, small = _asked(
+        memory,
+        tmp_path,
+        ("GET", "/v1/graph", {"node": ids[0]}),
+        ("GET", "/v1/graph", {"node": "other:mara"}),
+        ("GET", "/v1/graph", {"node": ids[0], "limit": 2}),
+    )
+
+    types = {(edge["from"], edge["to"]): edge["type"] for edge in around["edges"]}
+    assert types[ids[0], ids[1]] == "implies"
+    assert types[ids[0], "other:mara"] == "mentions"
+    assert ids[0] in {node["id"] for node in of_mara["nodes"]}
+    assert (len(small["nodes"]), small["more"]) == (2, True)
+
+
+def test_no_neighbour_is_above_the_ceiling(memory: Memory, ids: list[str], tmp_path: Path) -> None:
+    """Neither as a node nor as an edge."""
+    secret = memory.remember("Mara keeps the vault code of heron", classification=3).id
+    memory.link(ids[0], "implies", secret)
+    (answer,) = _asked(memory, tmp_path, ("GET", "/v1/graph", {"node": ids[0], "depth": 4}))
+
+    assert secret not in str(answer)
+
+
+def test_memories_are_counted_by_day_and_conversation(memory: Memory, tmp_path: Path) -> None:
+    """With the first and the last moment of a conversation."""
+    start = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    for place in range(3):
+        memory.remember(
+            f"Turn {place} about the ferry",
+            session="talk",
+            level="raw",
+            occurred_at=start + timedelta(days=place // 2),
+        )
+    (answer,) = _asked(memory, tmp_path, ("GET", "/v1/times", {}))
+
+    assert [(day["day"], day["count"]) for day in answer["days"]] == [
+        ("2026-05-01", 2),
+        ("2026-05-02", 1),
+    ]
+    assert [(one["session"], one["count"]) for one in answer["sessions"]] == [("talk", 3)]
+    assert answer["complete"]
+
+
+def test_a_check_that_fails_names_nothing(
+    memory: Memory, ids: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finding may hold what the caller must not know of: it is told on the server."""
+    from bethink.ports.values import CheckResult
+
+    told = [
+        CheckResult("file", ok=True, detail="fine"),
+        CheckResult("words", ok=False, detail="x9"),
+    ]
+    monkeypatch.setattr(type(memory), "doctor", lambda _: told)
+    (answer,) = _asked(memory, tmp_path, ("GET", "/v1/checks", {}))
+
+    assert not answer["ok"]
+    assert "x9" not in str(answer)
+    assert answer["checks"][0]["detail"] == "fine"
+
+
+def test_a_listing_cuts_texts_on_request(memory: Memory, ids: list[str], tmp_path: Path) -> None:
+    """For tables of many rows."""
+    (answer,) = _asked(memory, tmp_path, ("GET", "/v1/memories", {"preview": 20}))
+
+    assert len(answer["memories"]) == 3
+    assert all(len(entry["text"]) <= 20 for entry in answer["memories"])

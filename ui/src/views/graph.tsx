@@ -1,0 +1,324 @@
+// Graph: what surrounds a memory or an entity, drawn the same way every time, and as a table.
+import { forceCenter, forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY, type SimulationLinkDatum, type SimulationNodeDatum } from "d3-force";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { call, type Answer } from "../lib/api";
+import { plural, score } from "../lib/format";
+import { partName } from "../lib/evidence";
+import { useResource } from "../lib/resource";
+import { oneLine } from "../lib/text";
+import { link, memoryLink, useAddress } from "../lib/url";
+import { Badge, Card, Empty, ErrorNote, Loading, Page } from "../parts/basics";
+
+type Found = Answer<"GET /v1/graph">;
+type Node = Found["nodes"][number];
+
+export function Graph() {
+  const address = useAddress();
+  const node = address.get("node");
+  const depth = Number(address.get("depth")) || 2;
+  const limit = Number(address.get("limit")) || 80;
+  const found = useResource(node ? `graph ${node} ${depth} ${limit}` : null, (abort) =>
+    call("GET /v1/graph", { node, depth, limit }, abort),
+  );
+  return (
+    <Page title="Graph" lead="Memories and what they mention, linked.">
+      <Picker />
+      <Loading on={found.loading} />
+      <ErrorNote error={found.error} />
+      {!node && <Entities />}
+      {node && found.data && (
+        <>
+          <div class="row">
+            <label class="row small muted">
+              Steps
+              <select class="input narrow" value={depth} onChange={(event) => address.set({ depth: event.currentTarget.value })}>
+                {[1, 2, 3, 4].map((one) => (
+                  <option key={one}>{one}</option>
+                ))}
+              </select>
+            </label>
+            <label class="row small muted">
+              Most nodes
+              <select class="input narrow" value={limit} onChange={(event) => address.set({ limit: event.currentTarget.value })}>
+                {[40, 80, 150, 300].map((one) => (
+                  <option key={one}>{one}</option>
+                ))}
+              </select>
+            </label>
+            <span class="muted small">
+              {plural(found.data.nodes.length, "node")}, {plural(found.data.edges.length, "edge")}
+              {found.data.more && ", and more"}
+            </span>
+          </div>
+          <Drawing found={found.data} start={node} />
+          <Spread />
+          <Table found={found.data} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Picker() {
+  const address = useAddress();
+  const [text, setText] = useState(address.get("node"));
+  useEffect(() => setText(address.get("node")), [address.get("node")]);
+  return (
+    <form
+      class="search-row"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        address.set({ node: text.trim() });
+      }}
+    >
+      <input
+        class="input grow"
+        type="search"
+        data-search
+        aria-label="Entity or id of a memory"
+        placeholder="person:alice, topic:billing, or the id of a memory"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+      <button class="button primary">Show</button>
+    </form>
+  );
+}
+
+function Entities() {
+  const found = useResource("entities", (abort) => call("GET /v1/entities", { limit: 60 }, abort));
+  if (!found.data) return <ErrorNote error={found.error} />;
+  return (
+    <Card title="Begin with an entity">
+      {!found.data.entities.length && <Empty>The memories mention no entities yet.</Empty>}
+      <ul class="row">
+        {found.data.entities.map((entity) => (
+          <li key={entity.id}>
+            <a class="badge accent" href={link("/graph", { node: entity.id })} title={`${entity.kind}, ${entity.pace}`}>
+              {oneLine(entity.name, 40)} <span class="muted">{entity.mentions}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+interface Placed extends SimulationNodeDatum {
+  node: Node;
+}
+
+const WIDTH = 960;
+const HEIGHT = 600;
+const ROUNDS = 220;
+
+/** Numbers that only depend on a seed: the same graph always looks the same. */
+function seeded(seed: number): () => number {
+  let state = seed >>> 0 || 1;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 4294967296;
+  };
+}
+
+/** Lay the graph out over several frames, so that the page stays alive; draw it when done. */
+function useLayout(found: Found): Map<string, Placed> | null {
+  const [placed, setPlaced] = useState<Map<string, Placed> | null>(null);
+  useEffect(() => {
+    const random = seeded(found.nodes.length * 31 + found.edges.length);
+    const nodes: Placed[] = found.nodes.map((node, place) => {
+      const angle = place * 2.399963;
+      const away = node.hop * 90 + 6 * Math.sqrt(place);
+      return { node, x: WIDTH / 2 + away * Math.cos(angle), y: HEIGHT / 2 + away * Math.sin(angle) };
+    });
+    const at = new Map(nodes.map((one) => [one.node.id, one]));
+    const links: SimulationLinkDatum<Placed>[] = found.edges.map((edge) => ({ source: at.get(edge.from)!, target: at.get(edge.to)! }));
+    const crowd = Math.max(1, Math.sqrt(nodes.length / 40));
+    const simulation = forceSimulation(nodes)
+      .randomSource(random)
+      .force("link", forceLink<Placed, SimulationLinkDatum<Placed>>(links).distance(70 / crowd).strength(0.5))
+      .force("charge", forceManyBody().strength(-260 / crowd).distanceMax(400))
+      .force("collide", forceCollide(16 / Math.sqrt(crowd)))
+      .force("x", forceX(WIDTH / 2).strength(0.05))
+      .force("y", forceY(HEIGHT / 2).strength(0.09))
+      .force("center", forceCenter(WIDTH / 2, HEIGHT / 2))
+      .alphaDecay(1 - 0.001 ** (1 / ROUNDS))
+      .stop();
+    let round = 0;
+    let frame = 0;
+    const work = () => {
+      const until = performance.now() + 12;
+      while (round < ROUNDS && performance.now() < until) {
+        simulation.tick();
+        round += 1;
+      }
+      if (round < ROUNDS) frame = requestAnimationFrame(work);
+      else setPlaced(at);
+    };
+    frame = requestAnimationFrame(work);
+    return () => cancelAnimationFrame(frame);
+  }, [found]);
+  return placed;
+}
+
+function Drawing(props: { found: Found; start: string }) {
+  const address = useAddress();
+  const placed = useLayout(props.found);
+  const chosen = address.get("follow");
+  const near = useMemo(() => {
+    const ids = new Set<string>();
+    for (const edge of props.found.edges) {
+      if (edge.from === chosen) ids.add(edge.to);
+      if (edge.to === chosen) ids.add(edge.from);
+    }
+    return ids;
+  }, [props.found, chosen]);
+  if (!placed) return <div class="card graph-wait muted">Laying out …</div>;
+  const xs = [...placed.values()].map((one) => one.x!);
+  const ys = [...placed.values()].map((one) => one.y!);
+  // Few nodes are not blown up: the drawing has at least this size.
+  const width = Math.max(900, Math.max(...xs) - Math.min(...xs) + 220);
+  const height = Math.max(420, Math.max(...ys) - Math.min(...ys) + 60);
+  const left = (Math.max(...xs) + Math.min(...xs)) / 2 + 50 - width / 2;
+  const top = (Math.max(...ys) + Math.min(...ys)) / 2 - height / 2;
+  const few = placed.size <= 45;
+  return (
+    <section class="card" aria-label="Drawing">
+      <svg class="chart graph" viewBox={`${left} ${top} ${width} ${height}`} role="img" aria-label="The graph; the table below has the same nodes and edges">
+        {props.found.edges.map((edge) => {
+          const a = placed.get(edge.from);
+          const b = placed.get(edge.to);
+          if (!a || !b) return null;
+          const on = edge.from === chosen || edge.to === chosen;
+          return (
+            <line key={`${edge.from} ${edge.to} ${edge.type}`} class={`edge ${edge.type === "mentions" ? "mentions" : "typed"} ${on ? "on" : ""}`} x1={a.x} y1={a.y} x2={b.x} y2={b.y}>
+              <title>{edge.type.replace(/_/g, " ")}</title>
+            </line>
+          );
+        })}
+        {[...placed.values()].map(({ node, x, y }) => {
+          const shown = few || node.what === "entity" || node.hop === 0 || node.id === chosen || near.has(node.id);
+          return (
+            <g
+              key={node.id}
+              class={`node ${node.what} ${node.hop === 0 ? "start" : ""} ${node.id === chosen ? "on" : ""}`}
+              transform={`translate(${x},${y})`}
+              onClick={() => address.set({ follow: node.id === chosen ? null : node.id }, { replace: true })}
+            >
+              {node.what === "entity" ? <rect x="-6" y="-6" width="12" height="12" rx="3" /> : <circle r={node.hop === 0 ? 8 : 6} />}
+              {shown && (
+                <text x="10" y="4" font-size={node.hop === 0 ? 12 : 10.5}>
+                  {oneLine(node.label, node.what === "entity" ? 28 : 26)}
+                </text>
+              )}
+              <title>{oneLine(node.label, 160)}</title>
+            </g>
+          );
+        })}
+      </svg>
+      <p class="row small muted">
+        <span>Squares are entities, circles memories. Choose a node to see its edges.</span>
+        {chosen && <a href={link("/graph", { node: chosen })}>Put it in the middle</a>}
+        {chosen && placed.get(chosen)?.node.what === "memory" && <a href={memoryLink(chosen)}>Open the memory</a>}
+      </p>
+    </section>
+  );
+}
+
+/** Activation that spreads from the best matches of a question along links, hop by hop. */
+function Spread() {
+  const address = useAddress();
+  const question = address.get("q");
+  const [text, setText] = useState(question);
+  const found = useResource(question ? `spread ${question}` : null, (abort) =>
+    call("POST /v1/inspect", { query: question, profile: "remind", k: 20, candidates: 200 }, abort),
+  );
+  const steps = (found.data?.trace.steps ?? []).filter((step) => step.step === "fuse" || step.step.startsWith("expand."));
+  let before = new Map<string, number>();
+  return (
+    <Card title="Activation for a question">
+      <form
+        class="search-row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          address.set({ q: text.trim() });
+        }}
+      >
+        <input class="input grow" aria-label="Question whose activation spreads" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+        <button class="button">Spread</button>
+      </form>
+      <ErrorNote error={found.error} />
+      {found.data && (
+        <ol class="stack-s spread">
+          {steps.map((step) => {
+            const changed = step.candidates.filter((one) => one.score !== null && Math.abs((before.get(one.id) ?? 0) - one.score) > 1e-9);
+            const old = before;
+            before = new Map(step.candidates.map((one) => [one.id, one.score ?? 0]));
+            return (
+              <li key={step.step}>
+                <h3>
+                  {partName(step.step)}{" "}
+                  <span class="muted small">
+                    {changed.length ? `${plural(changed.length, "memory", "memories")} gained activation` : "nothing changed"}
+                  </span>
+                </h3>
+                <ul>
+                  {changed.slice(0, 8).map((one) => (
+                    <li key={one.id} class="row small">
+                      <Badge tone={old.has(one.id) ? "" : "accent"}>
+                        {old.has(one.id) ? `${score(old.get(one.id))} → ` : ""}
+                        {score(one.score)}
+                      </Badge>
+                      <a class="line grow" href={memoryLink(one.id)} dir="auto">
+                        {oneLine(one.text, 110)}
+                      </a>
+                    </li>
+                  ))}
+                </ul>
+              </li>
+            );
+          })}
+        </ol>
+      )}
+    </Card>
+  );
+}
+
+function Table(props: { found: Found }) {
+  const labels = new Map(props.found.nodes.map((node) => [node.id, node]));
+  const name = (id: string) => {
+    const node = labels.get(id);
+    const text = node ? oneLine(node.label, 80) : id;
+    return node?.what === "memory" ? <a href={memoryLink(id)}>{text}</a> : <a href={link("/graph", { node: id })}>{text}</a>;
+  };
+  return (
+    <Card title="The same as a table">
+      <div class="scroll-x table-box" tabIndex={0} role="region" aria-label="Edges">
+        <table class="waterfall">
+          <caption class="sr">Edges of the graph</caption>
+          <thead>
+            <tr>
+              <th scope="col">From</th>
+              <th scope="col">Link</th>
+              <th scope="col">To</th>
+              <th scope="col" class="num">
+                Weight
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {props.found.edges.map((edge) => (
+              <tr key={`${edge.from} ${edge.to} ${edge.type}`}>
+                <td>{name(edge.from)}</td>
+                <td class="nowrap">{edge.type.replace(/_/g, " ")}</td>
+                <td>{name(edge.to)}</td>
+                <td class="num">{score(edge.weight, 2)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,302 @@
+// Health: checks of the store, what it holds, its journal, and maintenance with preview and undo.
+import { useState } from "preact/hooks";
+import { ApiError, call, type Answer } from "../lib/api";
+import { bytes, count, moment, plural } from "../lib/format";
+import { useResource } from "../lib/resource";
+import { may } from "../lib/session";
+import { oneLine } from "../lib/text";
+import { memoryLink, useAddress } from "../lib/url";
+import { Badge, Card, Empty, ErrorNote, Loading, Page, tell } from "../parts/basics";
+
+export function Health() {
+  const [turn, setTurn] = useState(0);
+  return (
+    <Page title="Health" lead="What the store holds, and whether it is in order.">
+      <div class="columns">
+        <div class="stack">
+          {may("checks") && <Checks />}
+          <Maintenance turn={turn} onDone={() => setTurn(turn + 1)} />
+          <Journal turn={turn} />
+        </div>
+        <Stats turn={turn} />
+      </div>
+    </Page>
+  );
+}
+
+function Checks() {
+  const found = useResource("checks", (abort) => call("GET /v1/checks", {}, abort));
+  const bad = found.data?.checks.filter((check) => !check.ok) ?? [];
+  return (
+    <Card title="Checks">
+      <Loading on={found.loading} />
+      <ErrorNote error={found.error} />
+      {found.data && (
+        <div class="stack-s">
+          <p>
+            {bad.length === 0 ? (
+              <Badge tone="good">everything is in order</Badge>
+            ) : (
+              <Badge tone={found.data.ok ? "warn" : "bad"}>{plural(bad.length, "finding")}</Badge>
+            )}{" "}
+            <button type="button" class="button small quiet" onClick={found.reload}>
+              Check again
+            </button>
+          </p>
+          <table class="waterfall">
+            <caption class="sr">Checks of the store</caption>
+            <tbody>
+              {found.data.checks.map((check) => (
+                <tr key={check.name}>
+                  <th scope="row">{check.name}</th>
+                  <td>
+                    <Badge tone={check.ok ? "good" : check.warning ? "warn" : "bad"}>{check.ok ? "ok" : check.warning ? "warning" : "broken"}</Badge>
+                  </td>
+                  <td class="muted">{oneLine(check.detail, 300)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          {!found.data.ok && (
+            <p class="notice warn">
+              <code>bethink doctor --repair</code> on the server mends what can be derived again.
+            </p>
+          )}
+        </div>
+      )}
+    </Card>
+  );
+}
+
+type Plan = Answer<"POST /v1/consolidate">;
+
+function Maintenance(props: { turn: number; onDone: () => void }) {
+  const runs = useResource(`runs ${props.turn}`, (abort) => call("GET /v1/maintenance", {}, abort));
+  const [plan, setPlan] = useState<Plan | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [busy, setBusy] = useState("");
+  const attempt = async (name: string, work: () => Promise<void>) => {
+    setBusy(name);
+    setError(null);
+    try {
+      await work();
+    } catch (problem) {
+      if (!(problem instanceof ApiError)) throw problem;
+      setError(problem);
+    } finally {
+      setBusy("");
+    }
+  };
+  const preview = () => attempt("preview", async () => setPlan(await call("POST /v1/consolidate", {})));
+  const run = () =>
+    attempt("run", async () => {
+      const done = await call("POST /v1/consolidate", { token: plan!.token });
+      setPlan(null);
+      tell(done.run ? `Done: ${plural(done.proposals.length, "change")}.` : "Nothing was done.");
+      props.onDone();
+    });
+  const undo = (id: string) =>
+    attempt("undo", async () => {
+      const undone = await call("POST /v1/undo", { id });
+      tell(`Undone: ${undone.doing}.`);
+      props.onDone();
+    });
+  return (
+    <Card title="Maintenance">
+      <div class="stack-s">
+        <p class="muted">Merge near-duplicates and condense unused memories. A preview comes first; every run can be undone.</p>
+        {may("consolidate") && (
+          <div class="row">
+            <button type="button" class="button" disabled={busy !== ""} onClick={() => void preview()}>
+              {busy === "preview" ? "Looking …" : "Preview"}
+            </button>
+            {plan?.token && (
+              <button type="button" class="button primary" disabled={busy !== ""} onClick={() => void run()}>
+                {busy === "run" ? "Working …" : `Carry out ${plural(plan.proposals.length + plan.left_out, "change")}`}
+              </button>
+            )}
+          </div>
+        )}
+        <ErrorNote error={error} />
+        {plan && (
+          <div class="stack-s" role="status">
+            {!plan.proposals.length && <Empty>Nothing to do.</Empty>}
+            {plan.proposals.map((proposal, place) => (
+              <div key={place} class="notice">
+                <p>
+                  <Badge>{proposal.job}</Badge> {oneLine(proposal.why, 300)}
+                </p>
+                <p class="small muted">
+                  {plural(proposal.leaves.length, "memory", "memories")} leave recall:{" "}
+                  {proposal.leaves.slice(0, 5).map((id) => (
+                    <a key={id} class="mono" href={memoryLink(id)}>
+                      {id}{" "}
+                    </a>
+                  ))}
+                </p>
+              </div>
+            ))}
+            {plan.left.map((line) => (
+              <p key={line} class="small muted">
+                {line}
+              </p>
+            ))}
+          </div>
+        )}
+        <h3>Runs</h3>
+        <ErrorNote error={runs.error} />
+        {runs.data && !runs.data.runs.length && <Empty>There was no maintenance yet.</Empty>}
+        <ul class="stack-s">
+          {runs.data?.runs.map((one) => (
+            <li key={one.run} class="row">
+              <span class="mono">{one.run}</span>
+              <span class="muted small">{moment(one.at)}</span>
+              <span class="grow">
+                {Object.entries(one.jobs)
+                  .map(([job, times]) => `${job}: ${times}`)
+                  .join(", ")}
+              </span>
+              {may("undo") && (
+                <button type="button" class="button small" disabled={busy !== ""} onClick={() => void undo(one.run)}>
+                  Undo
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
+      </div>
+    </Card>
+  );
+}
+
+const PAGE = 50;
+
+function Journal(props: { turn: number }) {
+  const address = useAddress();
+  const stats = useResource(`stats ${props.turn}`, (abort) => call("GET /v1/stats", {}, abort));
+  const total = Number((stats.data as { events?: number } | null)?.events ?? 0);
+  const after = address.get("after") ? Number(address.get("after")) : Math.max(0, total - PAGE);
+  const found = useResource(stats.data ? `events ${after} ${props.turn}` : null, (abort) => call("GET /v1/events", { after, limit: PAGE }, abort));
+  const events = [...(found.data?.events ?? [])].reverse();
+  return (
+    <Card title={`Journal, ${plural(total, "entry", "entries")}`}>
+      <ErrorNote error={found.error} />
+      <div class="scroll-x" tabIndex={0} role="region" aria-label="Journal">
+        <table class="waterfall">
+          <caption class="sr">The last changes</caption>
+          <thead>
+            <tr>
+              <th scope="col" class="num">
+                No.
+              </th>
+              <th scope="col">When</th>
+              <th scope="col">Change</th>
+              <th scope="col">Memory</th>
+              <th scope="col">By</th>
+              <th scope="col">Detail</th>
+            </tr>
+          </thead>
+          <tbody>
+            {events.map((event) => (
+              <tr key={event.seq}>
+                <td class="num">{count(event.seq)}</td>
+                <td class="nowrap">{moment(event.at)}</td>
+                <td>{event.kind}</td>
+                <td>
+                  {event.item ? (
+                    <a class="mono" href={memoryLink(event.item)}>
+                      {event.item}
+                    </a>
+                  ) : (
+                    "–"
+                  )}
+                </td>
+                <td>{oneLine(event.actor, 40)}</td>
+                <td class="muted">{oneLine(event.detail, 80)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <div class="row">
+        <button type="button" class="button small" disabled={after <= 0} onClick={() => address.set({ after: String(Math.max(1, after - PAGE)) })}>
+          Older
+        </button>
+        <button type="button" class="button small" disabled={!address.get("after")} onClick={() => address.set({ after: after + PAGE >= total - PAGE ? null : String(after + PAGE) })}>
+          Newer
+        </button>
+      </div>
+    </Card>
+  );
+}
+
+function Stats(props: { turn: number }) {
+  const found = useResource(`stats side ${props.turn}`, (abort) => call("GET /v1/stats", {}, abort));
+  if (!found.data) return <ErrorNote error={found.error} />;
+  const stats = found.data as Record<string, unknown>;
+  const groups: [string, string][] = [
+    ["by_kind", "By kind"],
+    ["by_status", "By status"],
+    ["by_source_class", "By origin"],
+  ];
+  const simple: [string, string][] = [
+    ["memories", "Memories"],
+    ["forgotten", "Forgotten"],
+    ["revisions", "Revisions"],
+    ["entities", "Entities"],
+    ["links", "Links"],
+    ["threads", "Threads"],
+    ["vectors", "Vectors"],
+    ["unembedded", "Without vector"],
+    ["erased", "Erased"],
+  ];
+  return (
+    <div class="stack">
+      <Card title="Holds">
+        <dl class="facts">
+          {simple
+            .filter(([name]) => typeof stats[name] === "number")
+            .map(([name, label]) => (
+              <>
+                <dt>{label}</dt>
+                <dd class="num">{count(stats[name] as number)}</dd>
+              </>
+            ))}
+          {typeof stats.bytes === "number" && (
+            <>
+              <dt>Size</dt>
+              <dd class="num">{bytes(stats.bytes)}</dd>
+            </>
+          )}
+          <dt>Embedder</dt>
+          <dd>{String(stats.embedder ?? "–")}</dd>
+        </dl>
+      </Card>
+      {groups.map(([name, label]) => {
+        const table = (stats[name] ?? {}) as Record<string, number>;
+        const most = Math.max(1, ...Object.values(table));
+        if (!Object.keys(table).length) return null;
+        return (
+          <Card key={name} title={label}>
+            <table>
+              <caption class="sr">{label}</caption>
+              <tbody>
+                {Object.entries(table).map(([key, value]) => (
+                  <tr key={key}>
+                    <th scope="row">{oneLine(key, 30)}</th>
+                    <td class="bar-half">
+                      <svg class="bar-svg" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+                        <rect class="bar" width={(value / most) * 100} y="2" height="6" />
+                      </svg>
+                    </td>
+                    <td class="num">{count(value)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Card>
+        );
+      })}
+    </div>
+  );
+}

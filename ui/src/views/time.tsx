@@ -1,0 +1,225 @@
+// Time: when things happened, with a brush to choose a period, and conversations as lanes.
+import { scaleLinear, scaleTime } from "d3-scale";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { call, type Answer } from "../lib/api";
+import { count, day, plural } from "../lib/format";
+import { useResource } from "../lib/resource";
+import { oneLine } from "../lib/text";
+import { link, memoryLink, useAddress } from "../lib/url";
+import { Badge, Card, Empty, ErrorNote, Loading, Page } from "../parts/basics";
+
+type Times = Answer<"GET /v1/times">;
+const DAY = 86_400_000;
+
+export function Time() {
+  const address = useAddress();
+  const kind = address.get("kind");
+  const times = useResource(`times ${kind}`, (abort) => call("GET /v1/times", kind ? { kind } : {}, abort));
+  const from = address.get("from");
+  const to = address.get("to");
+  return (
+    <Page title="Time" lead="When what is remembered happened.">
+      <Loading on={times.loading} />
+      <ErrorNote error={times.error} />
+      {times.data && !times.data.days.length && <Empty>Nothing is stored yet.</Empty>}
+      {times.data && times.data.days.length > 0 && (
+        <>
+          <Histogram times={times.data} from={from} to={to} />
+          <div class="columns">
+            <Chosen from={from} to={to} kind={kind} />
+            <Sessions times={times.data} from={from} to={to} />
+          </div>
+        </>
+      )}
+    </Page>
+  );
+}
+
+const WIDTH = 1000;
+const HEIGHT = 190;
+const BOTTOM = 26;
+
+interface Bucket {
+  start: number;
+  end: number;
+  count: number;
+}
+
+/** Days joined to as many buckets as can be told apart. */
+export function buckets(days: Times["days"]): Bucket[] {
+  const first = Date.parse(days[0]!.day);
+  const last = Date.parse(days[days.length - 1]!.day) + DAY;
+  const length = (last - first) / DAY;
+  const size = ([1, 2, 7, 14, 30, 90, 365].find((one) => length / one <= 120) ?? 365) * DAY;
+  const made: Bucket[] = [];
+  for (let start = first; start < last; start += size) made.push({ start, end: start + size, count: 0 });
+  for (const one of days) made[Math.floor((Date.parse(one.day) - first) / size)]!.count += one.count;
+  return made;
+}
+
+function iso(moment: number): string {
+  return new Date(moment).toISOString().slice(0, 10);
+}
+
+function Histogram(props: { times: Times; from: string; to: string }) {
+  const address = useAddress();
+  const { days, counted, complete } = props.times;
+  const made = useMemo(() => buckets(days), [days]);
+  const svg = useRef<SVGSVGElement>(null);
+  const [drag, setDrag] = useState<[number, number] | null>(null);
+  const x = scaleTime()
+    .domain([new Date(made[0]!.start), new Date(made[made.length - 1]!.end)])
+    .range([0, WIDTH]);
+  const y = scaleLinear()
+    .domain([0, Math.max(...made.map((one) => one.count))])
+    .range([HEIGHT - BOTTOM, 8])
+    .nice();
+  const place = (event: PointerEvent) => {
+    const box = svg.current!.getBoundingClientRect();
+    return Math.max(0, Math.min(WIDTH, ((event.clientX - box.left) / box.width) * WIDTH));
+  };
+  const chosen: [number, number] | null =
+    drag ?? (props.from && props.to ? [x(new Date(props.from)), x(new Date(Date.parse(props.to) + DAY))] : null);
+  const finish = () => {
+    if (!drag) return;
+    const [a, b] = [Math.min(...drag), Math.max(...drag)];
+    setDrag(null);
+    if (b - a < 3) address.set({ from: null, to: null });
+    else address.set({ from: iso(x.invert(a).getTime()), to: iso(x.invert(b).getTime()) });
+  };
+  const peak = made.reduce((best, one) => (one.count > best.count ? one : best));
+  return (
+    <Card title={`${plural(counted, "memory", "memories")}${complete ? "" : ", the newest"}`}>
+      <svg
+        ref={svg}
+        class="chart brush"
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={`Memories by time, from ${day(days[0]!.day)} to ${day(days[days.length - 1]!.day)}; most around ${day(iso(peak.start))}: ${peak.count}`}
+        onPointerDown={(event) => {
+          svg.current!.setPointerCapture(event.pointerId);
+          setDrag([place(event), place(event)]);
+        }}
+        onPointerMove={(event) => drag && setDrag([drag[0], place(event)])}
+        onPointerUp={finish}
+        onPointerCancel={() => setDrag(null)}
+      >
+        {y.ticks(3).filter(Number.isInteger).map((tick) => (
+          <g key={tick}>
+            <line class="grid" x1="0" x2={WIDTH} y1={y(tick)} y2={y(tick)} />
+            <text class="axis" x="0" y={y(tick) - 3} font-size="11">
+              {count(tick)}
+            </text>
+          </g>
+        ))}
+        {made.map((one) => (
+          <rect key={one.start} class="bar" x={x(new Date(one.start)) + 0.5} width={Math.max(1, x(new Date(one.end)) - x(new Date(one.start)) - 1)} y={y(one.count)} height={Math.max(0, HEIGHT - BOTTOM - y(one.count))}>
+            <title>{`${day(iso(one.start))}: ${one.count}`}</title>
+          </rect>
+        ))}
+        {x.ticks(8).map((tick) => (
+          <text key={tick.getTime()} class="axis" x={x(tick)} y={HEIGHT - 8} font-size="11" text-anchor="middle">
+            {x.tickFormat(8)(tick)}
+          </text>
+        ))}
+        {chosen && <rect class="brushed" x={Math.min(...chosen)} width={Math.max(2, Math.abs(chosen[1] - chosen[0]))} y="2" height={HEIGHT - BOTTOM} />}
+      </svg>
+      <div class="row">
+        <label class="row small muted">
+          From
+          <input class="input narrow-date" type="date" value={props.from} onChange={(event) => address.set({ from: event.currentTarget.value })} />
+        </label>
+        <label class="row small muted">
+          To
+          <input class="input narrow-date" type="date" value={props.to} onChange={(event) => address.set({ to: event.currentTarget.value })} />
+        </label>
+        {props.from && props.to && (
+          <>
+            <button type="button" class="button small quiet" onClick={() => address.set({ from: null, to: null })}>
+              The whole time
+            </button>
+            <a class="small" href={link("/memories", { since: props.from, until: iso(Date.parse(props.to) + DAY) })}>
+              As a list
+            </a>
+            <a class="small" href={link("/ask", { as_of: `${props.to}T23:59:59Z` })}>
+              Ask as of {day(props.to)}
+            </a>
+          </>
+        )}
+        <span class="small muted">Drag over the bars to choose a period.</span>
+      </div>
+    </Card>
+  );
+}
+
+function Chosen(props: { from: string; to: string; kind: string }) {
+  const given = {
+    limit: 40,
+    preview: 240,
+    ...(props.from && { since: props.from }),
+    ...(props.to && { until: iso(Date.parse(props.to) + DAY) }),
+    ...(props.kind && { kind: props.kind }),
+  };
+  const found = useResource(`chosen ${JSON.stringify(given)}`, (abort) => call("GET /v1/memories", given, abort));
+  const rows = [...(found.data?.memories ?? [])].sort((a, b) => b.when.localeCompare(a.when));
+  return (
+    <Card title={props.from && props.to ? `${day(props.from)} to ${day(props.to)}` : "Last stored"}>
+      <ErrorNote error={found.error} />
+      {found.data && !rows.length && <Empty>Nothing happened in this period.</Empty>}
+      <ol class="stack-s">
+        {rows.map((memory) => (
+          <li key={memory.id} class="dated short">
+            <span class="muted small nowrap">{day(memory.when)}</span>
+            <a class="line" href={memoryLink(memory.id)} dir="auto">
+              {oneLine(memory.text, 140)}
+            </a>
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+const LANE = 22;
+
+function Sessions(props: { times: Times; from: string; to: string }) {
+  const shown = props.times.sessions.filter(
+    (one) => (!props.from || one.last >= props.from) && (!props.to || one.first <= `${props.to}T23:59:59Z`),
+  );
+  if (!shown.length) return null;
+  const lanes = shown.slice(0, 30);
+  const first = Math.min(...lanes.map((one) => Date.parse(one.first)));
+  const last = Math.max(...lanes.map((one) => Date.parse(one.last)), first + DAY / 24);
+  const x = scaleTime().domain([new Date(first), new Date(last)]).range([4, 396]);
+  return (
+    <Card title={plural(shown.length, "conversation")}>
+      <svg class="chart" viewBox={`0 0 400 ${lanes.length * LANE * 1.5 + 18}`} role="img" aria-label="Conversations as lanes; the list below has the same">
+        {lanes.map((one, place) => (
+          <g key={one.session}>
+            <text x="4" y={place * LANE * 1.5 + 12} font-size="10.5">
+              {oneLine(one.session, 44)} ({one.count})
+            </text>
+            <rect class="bar" x={x(new Date(one.first))} y={place * LANE * 1.5 + 17} width={Math.max(4, x(new Date(one.last)) - x(new Date(one.first)))} height="8" rx="4" />
+          </g>
+        ))}
+        <text class="axis" x="4" y={lanes.length * LANE * 1.5 + 14} font-size="10">
+          {day(new Date(first).toISOString())}
+        </text>
+        <text class="axis" x="396" y={lanes.length * LANE * 1.5 + 14} font-size="10" text-anchor="end">
+          {day(new Date(last).toISOString())}
+        </text>
+      </svg>
+      <ul class="stack-s">
+        {lanes.map((one) => (
+          <li key={one.session} class="row small">
+            <a class="line grow" href={link("/memories", { session: one.session })} dir="auto">
+              {oneLine(one.session, 60)}
+            </a>
+            <Badge>{plural(one.count, "turn")}</Badge>
+            <span class="muted">{day(one.last)}</span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
