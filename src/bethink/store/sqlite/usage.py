@@ -21,7 +21,7 @@ from bethink.lang.dates import DAY_S
 from bethink.model import Entity
 from bethink.ports import Activity, EntityListing, Momentum, Usage, UsageDecay
 from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, is_stale, momentum
-from bethink.store.sqlite.db.connection import select
+from bethink.store.sqlite.db.connection import Row, select
 from bethink.store.sqlite.db.history import (
     AS_OF_CTE,
     LAST_SEEN,
@@ -233,19 +233,25 @@ MAX_COMPUTED = 5_000
 # The momentum after a week without mentions is constant.
 _DORMANT_MOMENTUM = momentum(ActivityCounts(), 1.0)
 
+_FIRST_RANKED = 100  # entities
+MAX_MOMENTUM = 10.0
+_ROUNDING = 1e-6
+_ALL = 2**62  # more than there are
+
 _STATE_COLUMNS = "e.id, e.mentions, e.momentum, e.momentum_at, e.last_seen_at"
 _STATE_BY_ID = f"""
     SELECT {_STATE_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
     WHERE e.created_at <= ?
 """
 _STATE_BY_ID_AS_OF = f"{AS_OF_CTE} {_STATE_BY_ID.replace('e.last_seen_at', LAST_SEEN)}"
-# How many live memories above a classification mention each entity: seldom many.
+# How many live memories above a classification mention each entity: seldom many. ABOVE is a
+# number that the index of classifications, which has those above 1, can be used for.
 _HIDDEN_CTE = """
     WITH hidden (entity, times) AS MATERIALIZED (
         SELECT l.dst, count(*) FROM item AS i
         CROSS JOIN link AS l ON l.src = i.id AND l.type = 'mentions'
             AND l.src_kind = 'item' AND l.dst_kind = 'entity'
-        WHERE i.live_to IS NULL AND i.classification > ? GROUP BY l.dst
+        WHERE i.live_to IS NULL AND i.classification > ABOVE AND i.classification > ? GROUP BY l.dst
     )
 """
 _LISTING_COLUMNS = (
@@ -310,8 +316,12 @@ def write_momenta(db: apsw.Connection, values: Mapping[str, float], now: datetim
 
 def rank_entities(db: apsw.Connection, listing: EntityListing, now: datetime) -> list[Entity]:
     """Return entities by momentum, number of memories and recency, with their counts."""
-    found = [*_recent_entities(db, listing, now), *_dormant_entities(db, listing, now)]
-    momenta = _compute_momenta(db, found, now)
+    momenta: dict[str, Momentum] = {}
+    found = [
+        state
+        for recent in (True, False)
+        for state in _best_entities(db, listing, now, momenta, recent=recent)
+    ]
     ranked = sorted(
         found, key=lambda state: (-_rank_score(state, momenta[state.id].value, now), state.id)
     )
@@ -329,31 +339,50 @@ def rank_entities(db: apsw.Connection, listing: EntityListing, now: datetime) ->
     ]
 
 
-def _recent_entities(
-    db: apsw.Connection, listing: EntityListing, now: datetime
+def _best_entities(
+    db: apsw.Connection,
+    listing: EntityListing,
+    now: datetime,
+    momenta: dict[str, Momentum],
+    *,
+    recent: bool,
 ) -> list[EntityState]:
-    """Return entities mentioned in the last week, the latest first."""
-    where, values = _listing_condition(listing)
-    sql = f"""
-        {_HIDDEN_CTE} SELECT {_LISTING_COLUMNS} FROM {_LISTING_FROM}
-        WHERE {where} AND e.last_seen_at >= ?
-        ORDER BY e.last_seen_at DESC, e.id
+    """Return as many entities as could be on the page: those of the last week, or the others.
+
+    Their momenta are added. The most mentioned come first, until no momentum could bring a
+    further one onto the page.
     """
-    return [EntityState(*row) for row in select(db, sql, (*values, to_ms(now - QUIET_AFTER)))]
+    wanted = listing.offset + listing.limit
+    count = max(_FIRST_RANKED, 2 * wanted)
+    highest = MAX_MOMENTUM if recent else _DORMANT_MOMENTUM
+    while True:
+        rows = _most_mentioned(db, listing, now, count, recent=recent)
+        found = [EntityState(*row[1:]) for row in rows]
+        unknown = [state for state in found if state.id not in momenta]
+        momenta |= _compute_momenta(db, unknown, now)
+        scores = sorted(_rank_score(state, momenta[state.id].value, now) for state in found)
+        if len(found) < count or not wanted or count == _ALL:
+            return found
+        if scores[-wanted] > 10.0 * highest + 0.5 * rows[-1][0] + _ROUNDING:
+            return found
+        count = 2 * count if count < MAX_COMPUTED else _ALL
 
 
-def _dormant_entities(
-    db: apsw.Connection, listing: EntityListing, now: datetime
-) -> list[EntityState]:
-    """Return as many of the others, all of one momentum, as could be on the page."""
+def _most_mentioned(
+    db: apsw.Connection, listing: EntityListing, now: datetime, count: int, *, recent: bool
+) -> list[Row]:
+    """Return the mentions and the state of entities, the most mentioned first."""
     where, values = _listing_condition(listing)
+    seen = "e.last_seen_at >= ?" if recent else "coalesce(e.last_seen_at, 0) < ?"
     sql = f"""
-        {_HIDDEN_CTE} SELECT {_LISTING_COLUMNS} FROM {_LISTING_FROM}
-        WHERE {where} AND coalesce(e.last_seen_at, 0) < ?
-        ORDER BY 0.5 * seen + 2.0 * coalesce(e.last_seen_at, 0) / ? DESC, e.id LIMIT ?
+        {_hidden_cte(listing)} SELECT e.mentions, {_LISTING_COLUMNS} FROM {_LISTING_FROM}
+        WHERE {where} AND {seen} ORDER BY e.mentions DESC LIMIT ?
     """
-    rest = (to_ms(now - QUIET_AFTER), YEAR_DAYS * DAY_MS, listing.offset + listing.limit)
-    return [EntityState(*row) for row in select(db, sql, (*values, *rest))]
+    return select(db, sql, (*values, to_ms(now - QUIET_AFTER), count))
+
+
+def _hidden_cte(listing: EntityListing) -> str:
+    return _HIDDEN_CTE.replace("ABOVE", str(min(int(listing.max_classification), 1)))
 
 
 def _listing_condition(listing: EntityListing) -> tuple[str, list[int | str]]:

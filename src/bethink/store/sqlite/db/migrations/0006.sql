@@ -18,7 +18,8 @@ INSERT INTO meta (name, value) VALUES ('packed', '0:0');
 
 -- Filters find few memories by an index, without looking at all there are.
 CREATE INDEX entity_key ON entity (substr(id, instr(id, ':') + 1));
-CREATE INDEX item_speaker ON item (speaker) WHERE speaker IS NOT NULL;
+CREATE INDEX entity_mentions ON entity (mentions, last_seen_at);
+CREATE INDEX item_speaker ON item (speaker, stored_at) WHERE speaker IS NOT NULL;
 DROP INDEX item_topic;
 CREATE INDEX item_topic ON item (topic, stored_at) WHERE topic IS NOT NULL;
 
