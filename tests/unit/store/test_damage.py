@@ -237,6 +237,28 @@ def test_after_a_zeroed_page_what_is_readable_is_found(tmp_path: Path, table: st
         assert all(one.ok for one in other.doctor())
 
 
+def test_a_file_that_is_cut_off_is_told_and_what_is_there_can_be_saved(tmp_path: Path) -> None:
+    """It is left as it is; lengthened with zeros, a copy gives all that can be read."""
+    path = tmp_path / "many.db"
+    texts = [f"memory {n} about a harbour and word{n} " + "tea " * 40 for n in range(60)]
+    with open_memory(path) as memory:
+        memory.remember_many([Draft(text) for text in texts])
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.truncate(size * 9 // 10)
+    with pytest.raises(StoreDamaged, match="is cut off") as refused:
+        open_memory(path)
+    assert f"truncate -s {size}" in refused.value.remedy
+    with path.open("r+b") as file:
+        file.truncate(size)
+    with open_memory(path) as memory:
+        kept = {line["text"] for line in memory.export() if line["type"] == "item"}
+        assert {item.text for item in memory.browse(limit=100)} == kept
+
+    assert kept
+    assert kept <= set(texts)
+
+
 def zero_page(path: Path, table: str) -> None:
     """Overwrite the last leaf of a table or an index."""
     db = apsw.Connection(str(path))

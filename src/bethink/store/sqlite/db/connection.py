@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from bethink.store.sqlite.db.checkpoint import (
     transfer_if_long,
     watch_log,
 )
-from bethink.store.sqlite.db.damage import Bindings, LenientCursor, Row, name_damage
+from bethink.store.sqlite.db.damage import LenientCursor, name_damage
 from bethink.store.sqlite.db.lock import (
     TIMEOUT_S,
     FileLock,
@@ -150,9 +150,13 @@ _IMMUTABLE = "mode=ro&immutable=1"
 WRITE_ERRORS = (apsw.IOError, apsw.FullError)
 WAL_ERRORS = (*WRITE_ERRORS, apsw.CantOpenError, apsw.ReadOnlyError)
 _BUMP_GENERATION = "UPDATE meta SET value = value + 1 WHERE name = 'generation'"
+Row = tuple[Any, ...]
+Bindings = Sequence[int | float | str | bytes | None]
+
 _memory_db_numbers = itertools.count(1)
 # The journal's key of each connection's space.
 journal_keys = WeakKeyDictionary[apsw.Connection, JournalKey]()
+
 
 def set_pragmas(db: apsw.Connection) -> None:
     """Set each pragma and read it back.

@@ -6,7 +6,6 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 from weakref import WeakSet
 
@@ -96,7 +95,7 @@ _unreadable = WeakSet[apsw.Connection]()
 def select_readable(
     db: apsw.Connection,
     sql: str,
-    rows: Sequence[Any],
+    rows: Any,
     values: Bindings = (),
     *,
     bind: Callable[[Any], Any],
@@ -104,7 +103,8 @@ def select_readable(
 ) -> list[Row]:
     """Return the rows of a query of which one value is a table of ids, made by ``bind``.
 
-    It stands after the values in ``first``. Those on broken pages are left out, one by one, and `met_unreadable` tells of them.
+    It stands after the values in ``first``. Those on broken pages are left out, one by one,
+    and `met_unreadable` tells of them.
     """
     try:
         return db.execute(sql, (*first, bind(rows), *values)).fetchall()
@@ -113,11 +113,17 @@ def select_readable(
         middle = len(rows) // 2
         if not middle:
             without = without_usage(sql)
-            read = partial(select_readable, values=values, bind=bind, first=first)
-            return [] if without == sql else read(db, without, rows)
+            if without == sql:
+                return []
+            return select_readable(db, without, rows, values, bind=bind, first=first)
         halves = (rows[:middle], rows[middle:])
         read = (select_readable(db, sql, half, values, bind=bind, first=first) for half in halves)
         return [row for some in read for row in some]
+
+
+def as_bytes(stored: object) -> bytes:
+    """Return a stored blob; none where rot has made it something else."""
+    return stored if isinstance(stored, bytes) else b""
 
 
 def without_usage(sql: str) -> str:

@@ -292,16 +292,38 @@ def _require_own_file(path: Path) -> None:
             break
         except (apsw.NotADBError, apsw.CorruptError) as error:
             if wait_s is None:
-                raise StoreDamaged(
-                    f"{path} is not a database",
-                    remedy="choose another file; this one was not changed",
-                ) from error
+                raise _unreadable_error(path) from error
             time.sleep(wait_s)
     if found != APPLICATION_ID:
         raise StoreDamaged(
             f"{path} is a database of another program",
             remedy="choose another file; this one was not changed",
         )
+
+
+def _unreadable_error(path: Path) -> StoreDamaged:
+    """Say why SQLite reads nothing of a file: it is none of its own, or was cut off."""
+    whole = _stated_size(path)
+    size = path.stat().st_size
+    if size >= whole:
+        return StoreDamaged(
+            f"{path} is not a database", remedy="choose another file; this one was not changed"
+        )
+    return StoreDamaged(
+        f"{path} is cut off: {size:,} of {whole:,} bytes are there; it was not changed",
+        remedy="restore it from a backup; or save the rest: copy it,"
+        f" truncate -s {whole} COPY, bethink export with the copy",
+    )
+
+
+def _stated_size(path: Path) -> int:
+    """Return how many bytes a database should have by its header; 0 where it is none."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+        return 0
+    page = int.from_bytes(header[16:18], "big")
+    return (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
 
 
 def _application_id(path: Path) -> int:

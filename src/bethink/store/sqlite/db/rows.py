@@ -33,7 +33,8 @@ from bethink.model.fields import (
     field_names,
 )
 from bethink.ports import Record
-from bethink.store.sqlite.db.damage import Row, select_readable
+from bethink.store.sqlite.db.connection import Row
+from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.db.history import STATUS_AT
 from bethink.store.sqlite.db.sql_functions import (
     DAY_MS,
@@ -348,7 +349,6 @@ EVENT = (
 # Content of a revision: these columns never change, and the content hash covers them.
 CONTENT = tuple(field.name for field in ITEM)
 _FIRST_CONTENT_COLUMNS = 43  # those of schema 1
-# Positions of the indexed columns and of the entities.
 WORDS_SLICE = slice(CONTENT.index("text"), CONTENT.index("original") + 1)
 ENTITIES_INDEX = CONTENT.index("entities")
 # Columns of a revision that may change or are computed.

@@ -50,7 +50,7 @@ def from_ms_or_none(ms: int | None) -> datetime | None:
     return None if ms is None else EPOCH + timedelta(milliseconds=ms)
 
 
-def state_hash(*values: bytes | str | int | None) -> int:
+def state_hash(*values: object) -> int:
     """Return the hash of a revision's state, 64 bits, as SQLite keeps numbers.
 
     The values are those of `STATE_HASH`, and each counts as its bytes, so that SQLite and

@@ -29,7 +29,7 @@ import numpy as np
 from bethink.errors import ModelError, StoreDamaged
 from bethink.ports import Embedding
 from bethink.store.sqlite.db.connection import Row, select
-from bethink.store.sqlite.db.damage import met_unreadable, select_readable
+from bethink.store.sqlite.db.damage import as_bytes, met_unreadable, select_readable
 from bethink.store.sqlite.search.lexical import as_table
 
 if TYPE_CHECKING:
@@ -65,12 +65,7 @@ def to_float16_rows(vectors: Sequence[NDArray[np.float32]], dim: int) -> Float16
     return rows
 
 
-def as_bytes(stored: object) -> bytes:
-    """Return a stored blob; none where rot has made it something else."""
-    return stored if isinstance(stored, bytes) else b""
-
-
-def from_stored_rows(stored: Iterable[bytes], dim: int) -> Float16Matrix:
+def from_stored_rows(stored: Iterable[object], dim: int) -> Float16Matrix:
     """Decode stored vectors, one a row; one that rot has made none is zero."""
     size = dim * BYTES_PER_VALUE
     whole = (one if isinstance(one, bytes) and len(one) == size else bytes(size) for one in stored)
@@ -363,7 +358,7 @@ def read_vectors(db: apsw.Connection, keys: IntArray, dim: int) -> Float16Matrix
         if not met_unreadable(db, forget=False):
             missing = "the chunks refer to missing vectors"
             raise StoreDamaged(missing, remedy="bethink doctor --repair")
-        known = dict(rows)  # what cannot be read is zero, and found last
+        known: dict[int, object] = dict(rows)  # what cannot be read is zero, and found last
         rows = [(key, known.get(key)) for key in keys[order].tolist()]
     vectors[order] = from_stored_rows((stored for _, stored in rows), dim)
     return vectors

@@ -20,7 +20,7 @@ from bethink.ports import Embedding, SearchResult
 from bethink.store.sqlite import entities
 from bethink.store.sqlite.db.ceiling import hides_rows
 from bethink.store.sqlite.db.connection import Connections, Row, generation, select
-from bethink.store.sqlite.db.damage import select_readable
+from bethink.store.sqlite.db.damage import as_bytes, select_readable
 from bethink.store.sqlite.db.rows import read_items
 from bethink.store.sqlite.db.sql_functions import to_ms_or_none
 from bethink.store.sqlite.entities import ids_without_vector
@@ -215,7 +215,7 @@ def _to_embeddings(rows: Sequence[Row], dim: int) -> dict[str, Embedding]:
 
     vectors = vector_index.from_stored_rows((row[2] for row in rows), dim).astype("f4")
     made = [
-        (row[0], row[1], Embedding(vector, vector_index.as_bytes(row[3])))
+        (row[0], row[1], Embedding(vector, as_bytes(row[3])))
         for row, vector in zip(rows, vectors, strict=True)
     ]
     found = {item: embedding for item, _, embedding in made}
