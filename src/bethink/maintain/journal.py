@@ -60,6 +60,11 @@ def record_successor(run: str, item: str, work: JobContext) -> None:
     _write_line(_STORING_SUCCESSOR, run, {"makes": item}, work)
 
 
+def record_successors(run: str, items: Sequence[str], work: JobContext) -> None:
+    """Record the ids of several successors before they are stored."""
+    _write_line(_STORING_SUCCESSOR, run, {"makes_all": list(items)}, work)
+
+
 class StepRecord(NamedTuple):
     """A proposal about to be applied: its run and its job."""
 
@@ -110,12 +115,16 @@ def run_trail(run: str, store: Store) -> RunTrail | None:
         return None
     details = [_parse_detail(line.detail) for line in reversed(lines)]
     return RunTrail(
-        made=tuple(dict.fromkeys(detail["makes"] for detail in details if detail.get("makes"))),
+        made=tuple(dict.fromkeys(made for detail in details for made in _made_in(detail))),
         ended=tuple(dict.fromkeys(item for detail in details for item in detail.get("ends", ()))),
         statuses=tuple(tuple(judged) for detail in details for judged in detail.get("judges", ())),
         links=tuple(tuple(link) for detail in details for link in detail.get("links", ())),
         undone=any(line.kind == _RUN_UNDONE for line in lines),
     )
+
+
+def _made_in(detail: Mapping[str, Any]) -> list[str]:
+    return [*([detail["makes"]] if detail.get("makes") else ()), *detail.get("makes_all", ())]
 
 
 def successors_in_run(run: str, store: Store) -> dict[str, str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from bethink.core import plural
@@ -19,6 +20,7 @@ from bethink.maintain.job import (
     Job,
     JobContext,
     Proposal,
+    batches,
     exemption_reason,
     is_made_by,
     limit_text,
@@ -31,7 +33,13 @@ from bethink.maintain.journal import (
     record_undo,
     run_trail,
 )
-from bethink.maintain.succession import Blocked, Successor, ensure_successor, find_successor
+from bethink.maintain.succession import (
+    Blocked,
+    Successor,
+    add_successors,
+    ensure_successor,
+    find_successor,
+)
 from bethink.model import Item, Link, Node
 from bethink.ports import Progress
 
@@ -150,18 +158,61 @@ def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = No
     run = begin_run(Counter(step.job.name for step in plan.steps), work)
     done: list[AppliedProposal] = []
     left = list(plan.left)
-    for number, step in enumerate(plan.steps, start=1):
+    number = 0
+    for steps in _batches_of_steps(plan.steps):
+        outcomes: Sequence[AppliedProposal | Blocked]
         try:
-            outcome = _apply_step(step, run, work)
+            outcomes = _apply_steps(steps, run, work)
         except ModelError as error:  # the next run retries it
-            outcome = Blocked(f"a model failed: {error.message}")
-        if isinstance(outcome, AppliedProposal):
-            done.append(outcome)
-        else:
-            left.append(SkippedProposal(step.job.name, step.proposal.why, outcome.why))
+            outcomes = [Blocked(f"a model failed: {error.message}")] * len(steps)
+        for step, outcome in zip(steps, outcomes, strict=True):
+            if isinstance(outcome, AppliedProposal):
+                done.append(outcome)
+            else:
+                left.append(SkippedProposal(step.job.name, step.proposal.why, outcome.why))
+        number += len(steps)
         if progress is not None:
             progress(number, len(plan.steps))
     return Report(run, plan, tuple(done), tuple(left))
+
+
+_MAX_STEPS_AT_ONCE = 100
+
+
+def _batches_of_steps(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
+    """Yield the steps in their order, those that only add a memory together."""
+    for adds, group in groupby(steps, key=_only_adds):
+        if adds:
+            yield from batches(group, _MAX_STEPS_AT_ONCE)
+        else:
+            yield from ([step] for step in group)
+
+
+def _only_adds(step: Step) -> bool:
+    proposal = step.proposal
+    changes = (proposal.leaving, proposal.links, proposal.statuses, proposal.actions)
+    return proposal.successor is not None and not any(changes)
+
+
+def _apply_steps(
+    steps: Sequence[Step], run: str, work: JobContext
+) -> list[AppliedProposal | Blocked]:
+    """Apply one step, or several that only add memories."""
+    if len(steps) == 1:
+        return [_apply_step(steps[0], run, work)]
+    items = work.store.items.get([parent for step in steps for parent in step.proposal.lineage])
+    changed = [_change_since_plan(step, items) for step in steps]
+    ready = [step for step, why in zip(steps, changed, strict=True) if why is None]
+    made = iter(add_successors([(step.job, step.proposal) for step in ready], run, work))
+    outcomes: list[AppliedProposal | Blocked] = []
+    for step, why in zip(steps, changed, strict=True):
+        outcome = next(made) if why is None else Blocked(why)
+        if isinstance(outcome, Blocked):
+            outcomes.append(outcome)
+            continue
+        record_step(StepRecord(run, step.job.name, step.proposal), outcome, work)
+        outcomes.append(AppliedProposal(step.job.name, step.proposal, outcome.id, ()))
+    return outcomes
 
 
 def _make_step(job: Job, proposal: Proposal, work: JobContext) -> tuple[Step, dict[str, Item]]:

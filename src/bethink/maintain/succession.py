@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from bethink.errors import NotFound, Refused
 from bethink.ingest.admission import DERIVED_SOURCE
-from bethink.ingest.pipeline import remember
+from bethink.ingest.pipeline import remember, remember_each
 from bethink.ingest.revision import bridge_supersession, find_reactivatable, reactivate_superseded
 from bethink.maintain.job import Job, JobContext, Proposal, is_made_by
 from bethink.maintain.journal import (
@@ -19,12 +19,15 @@ from bethink.maintain.journal import (
     orphans_of,
     record_status_changes,
     record_successor,
+    record_successors,
 )
 from bethink.maintain.notes import rewrite_notes_without
-from bethink.model import Draft, Filters, Item, Link, Node
+from bethink.model import Draft, Filters, Item, Link, Node, Remembered
 from bethink.ports import EraseReceipt, Scope, Store, TextSearch
 
 QUARANTINED: Literal["quarantined"] = "quarantined"
+_ERASED_MEANWHILE = "one of its memories was erased meanwhile"
+_RECALLED_CHARACTERS = 120  # of a successor, by which it must be found
 
 
 class EraseResult(NamedTuple):
@@ -167,11 +170,46 @@ def ensure_successor(
     if len(parents) < len(proposal.lineage):
         # Erased while the successor was being stored: the successor may repeat erased text.
         work.store.items.erase([made.id], actor=work.write_context().actor, now=work.now)
-        return Blocked("one of its memories was erased meanwhile")
+        return Blocked(_ERASED_MEANWHILE)
+    work.store.graph.add_links(_lineage_links(made, proposal), now=work.now)
+    if proposal.leaving and not _is_recallable(made.id, work):
+        return Blocked(f"{made.id} cannot be recalled yet")
+    return made
+
+
+def _lineage_links(made: Successor, proposal: Proposal) -> list[Link]:
     me = Node("item", made.id)
-    links = [Link(me, Node("item", parent), "derives_from") for parent in proposal.lineage]
+    return [Link(me, Node("item", parent), "derives_from") for parent in proposal.lineage]
+
+
+def add_successors(
+    proposals: Sequence[tuple[Job, Proposal]], run: str, work: JobContext
+) -> list[Successor | Blocked]:
+    """Store successors beside which nothing leaves recall, in one transaction."""
+    known = [find_successor(job, proposal, work) for job, proposal in proposals]
+    drafts = {
+        at: with_inherited_fields(*proposals[at], run, work)
+        for at, found in enumerate(known)
+        if found is None
+    }
+    if drafts:
+        record_successors(run, [str(draft.id) for draft in drafts.values()], work)
+    outcomes = remember_each(list(drafts.values()), work.write_context())
+    for (at, draft), outcome in zip(drafts.items(), outcomes, strict=True):
+        known[at] = _as_successor(draft, outcome)
+    parents = work.store.items.get([parent for _, one in proposals for parent in one.lineage])
+    links: list[Link] = []
+    made: list[Successor | Blocked] = []
+    for found, (_, proposal) in zip(known, proposals, strict=True):
+        assert found is not None
+        if isinstance(found, Successor) and not parents.keys() >= set(proposal.lineage):
+            work.store.items.erase([found.id], actor=work.write_context().actor, now=work.now)
+            found = Blocked(_ERASED_MEANWHILE)  # noqa: PLW2901 - its text may repeat erased text
+        if isinstance(found, Successor):
+            links += _lineage_links(found, proposal)
+        made.append(found)
     work.store.graph.add_links(links, now=work.now)
-    return made if _is_recallable(made.id, work) else Blocked(f"{made.id} cannot be recalled yet")
+    return made
 
 
 def _store_successor(
@@ -181,13 +219,18 @@ def _store_successor(
     assert draft.id is not None
     record_successor(run, draft.id, work)
     try:
-        kept = remember([draft], work.write_context())[0]
+        return _as_successor(draft, remember([draft], work.write_context())[0])
     except Refused as error:
-        return Blocked(f"its text was refused: {error.message}")
-    if kept.id != draft.id:
+        return _as_successor(draft, error)
+
+
+def _as_successor(draft: Draft, outcome: Remembered | Refused) -> Successor | Blocked:
+    if isinstance(outcome, Refused):
+        return Blocked(f"its text was refused: {outcome.message}")
+    if outcome.id != draft.id:
         # A user's own memory must not become a successor: undoing the run would remove it.
-        return Blocked(f"{kept.id} already says the same")
-    return Successor(kept.id)
+        return Blocked(f"{outcome.id} already says the same")
+    return Successor(outcome.id)
 
 
 def with_inherited_fields(job: Job, proposal: Proposal, run: str, work: JobContext) -> Draft:
@@ -234,7 +277,7 @@ def _is_recallable(item_id: str, work: JobContext) -> bool:
     found = store.items.browse(scope, limit=1)
     if not found:
         return False
-    words = found[0].text[:500]
+    words = found[0].text[:_RECALLED_CHARACTERS]
     if (
         store.search.terms(words)
         and not store.search.text(TextSearch(words, depth=1), scope).matches
