@@ -67,11 +67,11 @@ def test_without_a_space_no_row_is_seen(
 
 def test_another_space_cannot_be_written(connection: psycopg.Connection[Any]) -> None:
     """Row-level security refuses a row of another space."""
-    with pytest.raises(psycopg.errors.InsufficientPrivilege), connection.transaction():
+    other = f"INSERT INTO {SCHEMA}.meta (space_id, name, value) VALUES (2, 'theirs', 'x')"
+    with connection.transaction(force_rollback=True):
         connection.execute("SELECT set_config('bethink.space', '1', true)")
-        connection.execute(
-            f"INSERT INTO {SCHEMA}.meta (space_id, name, value) VALUES (2, 'theirs', 'x')"
-        )
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(other)
 
 
 def test_the_space_is_forgotten_with_the_transaction(

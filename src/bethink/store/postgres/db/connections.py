@@ -88,6 +88,7 @@ class PgConnections(Connections):
             yield cast("apsw.Connection", session)
             if session.total_changes():
                 session.execute(_BUMP_GENERATION)
+            session.finish()
 
     @contextmanager
     def _transaction(
@@ -241,7 +242,7 @@ class PgCeiling(CeilingConnections, PgConnections):
         if self._state[0] != generation:
             found = find_hidden(session, self.ceiling, trusted=self.trusted)
             self._state = (generation, found)
-        session.view, session.hidden = self._view, self._state[1]
+        session.show(self._view, self._state[1])
 
     def close(self) -> None:
         """Nothing: the base releases the server."""

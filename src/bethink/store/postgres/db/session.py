@@ -7,6 +7,7 @@ driver. Here they reach a server: each statement is translated once and then kno
 from __future__ import annotations
 
 import json
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ from bethink.store.postgres.db.translate import (
     Source,
     Statement,
     View,
+    on_conflict,
     special_marks,
     translate,
 )
@@ -44,6 +46,8 @@ from bethink.store.sqlite.db.sql_functions import state_hash
 from bethink.store.sqlite.search.lexical import tokenizer
 
 Row = tuple[Any, ...]
+_MAX_WAITING = 100  # statements that are sent together
+_MAX_KNOWN_ROWS = 64  # rows of one statement that are kept until the transaction ends
 _BELOW_CEILING = "SELECT 1 FROM sqlite_temp_schema WHERE name = 'hidden_row'"
 _CHUNK_WRITE = "INSERT INTO chunk (mid, number, version, bits, rids)"
 _TOUCH_CHUNK = f"""
@@ -105,6 +109,9 @@ class Rows:
         return None if not values else values[0] if len(values) == 1 else values
 
 
+_DELETE = re.compile(r"DELETE FROM (\w+) WHERE (\w+) = \?")
+
+
 class _Parsed(NamedTuple):
     """A statement's tree, its marks of lists and word queries, and its state hash, if any."""
 
@@ -143,8 +150,6 @@ def _translated(sql: str, shapes: tuple[tuple[int, Shape], ...], view: ViewKey) 
 @lru_cache(maxsize=512)
 def _written(sql: str) -> Statement:
     """Return a statement of ours: ``?1`` is a value, ``:space`` the space."""
-    import re  # only here
-
     sources: list[Source] = []
 
     def sign(match: re.Match[str]) -> str:
@@ -185,7 +190,15 @@ class Session:
         self.hidden: Mapping[str, Sequence[Any]] = {}
         self._cursor = psycopg.RawCursor(connection, row_factory=tuple_row)
         self._changes = self._total = 0
+        self._known: dict[tuple[str, Row], list[Row]] = {}
+        self._waiting: list[tuple[str, list[Any]]] = []
+        self._answer: psycopg.RawCursor[Row] | None = None
         self._slots: dict[int, dict[str, list[tuple[int, bytes]]]] = {}
+
+    def show(self, view: ViewKey, hidden: Mapping[str, Sequence[Any]]) -> None:
+        """Show the tables as a view has them from now on."""
+        self.view, self.hidden = view, hidden
+        self._known.clear()
 
     # The methods of SQLite's driver that the shared modules use
 
@@ -233,6 +246,9 @@ class Session:
         if batched is not None:
             columns = [list(column) for column in zip(*every, strict=True)]
             return self.run(batched, columns)
+        delete = _batch_delete(sql)
+        if delete:
+            return self.run(delete, ([value for (value,) in every],))
         insert = _batch_insert(sql)
         if insert is not None:
             return self._insert_many(insert, every)
@@ -242,11 +258,17 @@ class Session:
 
     def changes(self) -> int:
         """Return how many rows the last statement changed."""
+        self._flush()
         return self._changes
 
     def total_changes(self) -> int:
         """Return how many rows all statements of this transaction changed."""
+        self._flush()
         return self._total
+
+    def finish(self) -> None:
+        """Send what waits: the transaction is about to be committed."""
+        self._flush()
 
     def txn_state(self, _: str = "main") -> int:
         """Return whether the transaction writes, as SQLite says it."""
@@ -281,6 +303,8 @@ class Session:
 
     def _run(self, sql: str, bindings: Sequence[Any]) -> Rows:
         special = _parsed(sql).special
+        if not special and not self.writes:
+            return self._run_once(sql, tuple(bindings))
         values, shapes = bindings, []
         lists: dict[int, Any] = {}
         for mark, kind in special.items():
@@ -291,16 +315,49 @@ class Session:
             shapes.append((mark, shape))
         return self._send(_translated(sql, tuple(shapes), self.view), values, lists)
 
+    def _run_once(self, sql: str, values: Row) -> Rows:
+        """Run a statement of a transaction that only reads; the same again has the same rows."""
+        known = self._known.get((sql, values))
+        if known is None:
+            known = self._send(_translated(sql, (), self.view), values).fetchall()
+            if len(known) <= _MAX_KNOWN_ROWS:
+                self._known[sql, values] = known
+        return Rows(known)
+
     def _send(
         self, statement: Statement, values: Sequence[Any], lists: Mapping[int, Any] | None = None
     ) -> Rows:
-        cursor = self._cursor
+        """Send a statement; one that only writes waits for the next whose outcome is asked for."""
         bound = [self._value(source, values, lists or {}) for source in statement.sources]
-        cursor.execute(statement.sql.encode(), bound)
-        found = cursor.fetchall() if cursor.description is not None else []
-        self._changes = max(cursor.rowcount, 0) if not _reads(statement.sql) else 0
+        if self.writes and not _answers(statement.sql):
+            self._waiting.append((statement.sql, bound))
+            if len(self._waiting) >= _MAX_WAITING:
+                self._flush()
+            return Rows()
+        self._flush(also=(statement.sql, bound) if self._waiting else None)
+        if self._answer is None:
+            self._cursor.execute(statement.sql.encode(), bound)
+            self._answer = self._cursor
+        cursor, self._answer = self._answer, None
+        self._changes = 0 if _reads(statement.sql) else max(cursor.rowcount, 0)
         self._total += self._changes
-        return Rows(found)
+        return Rows(cursor.fetchall())
+
+    def _flush(self, also: tuple[str, list[Any]] | None = None) -> None:
+        """Send the statements that wait, and one more, as one message."""
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        cursors = []
+        with self.connection.pipeline():
+            for sql, bound in (*waiting, *((also,) if also else ())):
+                cursor = psycopg.RawCursor(self.connection, row_factory=tuple_row)
+                cursor.execute(sql.encode(), bound)
+                cursors.append(cursor)
+        counted = [max(cursor.rowcount, 0) for cursor in cursors[: len(waiting)]]
+        self._changes = counted[-1]
+        self._total += sum(counted)
+        self._answer = cursors[-1] if also else None
 
     def _value(self, source: Source, values: Sequence[Any], lists: Mapping[int, Any]) -> Any:
         if source.kind == "value":
@@ -328,7 +385,7 @@ class Session:
         before = self._numbered(sql, select, bindings)
         sound = [row[0] for row in before if state_hash(row[1], row[0], *row[2:5]) == row[5]]
         self._run(sql, bindings)
-        changed = self._changes
+        changed = self.changes()
         rids = "SELECT rid, content_hash, live_to, status, ended_by FROM item AS i"
         rows = self._run(f"{rids} WHERE i.rid IN (SELECT value FROM json_each(?))", (sound,))
         hashes = [(rid, state_hash(text, rid, *state)) for rid, text, *state in rows]
@@ -338,6 +395,7 @@ class Session:
             WHERE item.space_id = :space AND item.rid = n.rid""",
             ([rid for rid, _ in hashes], [hashed for _, hashed in hashes]),
         )
+        self._flush()
         self._changes = changed
         return Rows()
 
@@ -351,6 +409,10 @@ class Session:
     def _insert_many(self, insert: _Insert, rows: Sequence[Sequence[Any]]) -> Rows:
         columns = ", ".join((SPACE_ID, *insert.columns))
         kinds = tables()[insert.table].columns
+        if "DO UPDATE" in insert.conflict:
+            # The last of several rows with the same key stays.
+            places = [insert.columns.index(name) for name in tables()[insert.table].key]
+            rows = list({tuple(row[place] for place in places): row for row in rows}.values())
         arrays = ", ".join(f"?{n}::{kinds[name]}[]" for n, name in enumerate(insert.columns, 1))
         values = [
             [_storable(value, writes=True) for value in column]
@@ -497,11 +559,26 @@ def _batch_insert(sql: str) -> _Insert | None:
     plain = [mark.text if mark and mark.kind == "mark" else "" for mark in marks]
     in_order = plain == [str(number) for number in range(1, len(names) + 1)]
     rest = tree[place + 4 :]
-    ignores = at(tree, 1).is_word("OR") and at(tree, 2).is_word("IGNORE")
     table = at(tree, place).text
-    if not in_order or rest or table == "file_edit" or (at(tree, 1).is_word("OR") and not ignores):
+    if not in_order or rest or table == "file_edit":
         return None
-    return _Insert(table, names, "ON CONFLICT DO NOTHING" if ignores else "")
+    conflict = ""
+    if at(tree, 1).is_word("OR"):
+        conflict = on_conflict(table, names, replace=at(tree, 2).is_word("REPLACE"))
+    return _Insert(table, names, conflict)
+
+
+@lru_cache(maxsize=256)
+def _batch_delete(sql: str) -> str:
+    """Return a delete by one column, for many values at once; "" for any other statement."""
+    match = _DELETE.fullmatch(sql.strip())
+    if match is None or match[1] not in tables():
+        return ""
+    kind = tables()[match[1]].columns[match[2]]
+    return (
+        f"DELETE FROM {SCHEMA}.{match[1]}"
+        f" WHERE {SPACE_ID} = :space AND {match[2]} = ANY (?1::{kind}[])"
+    )
 
 
 def _word_table(sql: str) -> str:
@@ -551,6 +628,11 @@ def _storable(value: Any, *, writes: bool) -> Any:
             raise BadText("a text with a NUL cannot be stored")
         return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
     return value
+
+
+def _answers(sql: str) -> bool:
+    """Whether a statement has rows to give."""
+    return _reads(sql) or sql.lstrip().startswith("WITH") or "RETURNING" in sql
 
 
 def _reads(sql: str) -> bool:

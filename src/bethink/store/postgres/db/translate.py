@@ -173,7 +173,7 @@ class _Renderer:
             self._inserted(Group(tree[place + 2 : end]), name, number),
         ]
         if at(tree, 1).is_word("OR"):
-            written.append(_on_conflict(name, names, replace=at(tree, 2).is_word("REPLACE")))
+            written.append(on_conflict(name, names, replace=at(tree, 2).is_word("REPLACE")))
         elif conflict < len(tree):
             written.append(self._conflict(name, Group(tree[conflict:])))
         else:
@@ -492,7 +492,8 @@ def conflict_key(name: str) -> tuple[str, ...]:
     return ("edit_hash",) if name == "file_edit" else tables()[name].key
 
 
-def _on_conflict(name: str, columns: Iterable[str], *, replace: bool) -> str:
+def on_conflict(name: str, columns: Iterable[str], *, replace: bool) -> str:
+    """Return what an insert does with a row that exists: replace it, or leave it."""
     if not replace:
         return "ON CONFLICT DO NOTHING"
     key = conflict_key(name)
