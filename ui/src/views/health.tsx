@@ -148,7 +148,7 @@ function Maintenance(props: { turn: number; onDone: () => void }) {
         {runs.data && !runs.data.runs.length && <Empty>There was no maintenance yet.</Empty>}
         <ul class="stack-s">
           {runs.data?.runs.map((one) => (
-            <li key={one.run} class="row">
+            <li key={one.run} class="row run">
               <span class="mono">{one.run}</span>
               <span class="muted small">{moment(one.at)}</span>
               <span class="grow">
@@ -170,6 +170,17 @@ function Maintenance(props: { turn: number; onDone: () => void }) {
 }
 
 const PAGE = 50;
+
+/** A detail of the journal in words; maintenance writes JSON. */
+function detail(text: string): string {
+  if (!text.startsWith("{")) return text;
+  try {
+    const parsed = JSON.parse(text) as Record<string, unknown>;
+    return [parsed.job, parsed.why].filter(Boolean).join(": ") || Object.keys(parsed).join(", ");
+  } catch {
+    return text;
+  }
+}
 
 function Journal(props: { turn: number }) {
   const address = useAddress();
@@ -203,8 +214,10 @@ function Journal(props: { turn: number }) {
                 <td class="nowrap">{moment(event.at)}</td>
                 <td>{event.kind}</td>
                 <td>
-                  {event.item ? (
-                    <a class="mono" href={memoryLink(event.item)}>
+                  {event.item?.startsWith("run-") ? (
+                    <span class="mono nowrap">{event.item.split(":")[0]}</span>
+                  ) : event.item ? (
+                    <a class="mono nowrap" href={memoryLink(event.item)}>
                       {event.item}
                     </a>
                   ) : (
@@ -212,7 +225,7 @@ function Journal(props: { turn: number }) {
                   )}
                 </td>
                 <td>{oneLine(event.actor, 40)}</td>
-                <td class="muted">{oneLine(event.detail, 80)}</td>
+                <td class="muted">{oneLine(detail(event.detail), 100)}</td>
               </tr>
             ))}
           </tbody>

@@ -62,6 +62,7 @@ export function Insights() {
 
 function Branch(props: { insight: Insight; open?: boolean }) {
   const { insight } = props;
+  const sources = insight.points.reduce((sum, point) => sum + point.sources.length, 0);
   return (
     <li>
       <details open={props.open}>
@@ -70,26 +71,18 @@ function Branch(props: { insight: Insight; open?: boolean }) {
           {insight.stale && <Badge tone="warn">stale: its sources changed</Badge>}
         </summary>
         <div class="stack-s">
-          <MemoryText text={insight.text} clamp />
+          {!insight.points.length && <MemoryText text={insight.text} clamp />}
           <p class="small muted">
             trust {insight.trust} of 3{insight.made_by && `, made by ${insight.made_by}`} · <a href={memoryLink(insight.id)}>open</a>
           </p>
-          {insight.points.map((point, place) => (
-            <div key={place} class="revision">
-              <p class="text" dir="auto">
-                {oneLine(point.text, 400)}
-              </p>
-              <ul class="small">
-                {point.sources.map((source) => (
-                  <li key={source.id} class="line">
-                    <a href={memoryLink(source.id)} dir="auto">
-                      {oneLine(source.text, 140)}
-                    </a>
-                  </li>
-                ))}
-              </ul>
-            </div>
-          ))}
+          {insight.points.length > 0 && (
+            <details open={!insight.below.length}>
+              <summary class="small">
+                {plural(insight.points.length, "point")} from {plural(sources, "source")}
+              </summary>
+              <Points points={insight.points} />
+            </details>
+          )}
           {insight.below.length > 0 && (
             <ul class="tree">
               {insight.below.map((one) => (
@@ -100,6 +93,29 @@ function Branch(props: { insight: Insight; open?: boolean }) {
         </div>
       </details>
     </li>
+  );
+}
+
+function Points(props: { points: Insight["points"] }) {
+  return (
+    <div class="stack-s">
+      {props.points.map((point, place) => (
+        <div key={place} class="revision">
+          <p class="text" dir="auto">
+            {oneLine(point.text, 400)}
+          </p>
+          <ul class="small muted">
+            {point.sources.map((source) => (
+              <li key={source.id} class="line">
+                <a href={memoryLink(source.id)} dir="auto">
+                  {oneLine(source.text, 140)}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+    </div>
   );
 }
 
@@ -118,63 +134,67 @@ export function Threads() {
         </Empty>
       )}
       {threads.length > 0 && <Lanes threads={threads} chosen={chosen} />}
-      {chosen && <OneThread id={chosen} />}
     </Page>
   );
 }
 
 const TONES: Record<string, "good" | "warn" | ""> = { active: "good", dormant: "warn" };
-const LANE = 40;
 
 function Lanes(props: { threads: Thread[]; chosen: string }) {
   const address = useAddress();
-  const moments = props.threads.flatMap((thread) => [thread.created_at, thread.updated_at, ...thread.events.map((event) => event.at)]).filter((at): at is string => Boolean(at));
-  const first = Math.min(...moments.map((at) => Date.parse(at)));
-  const last = Math.max(...moments.map((at) => Date.parse(at)), first + 3_600_000);
-  const x = scaleTime().domain([new Date(first), new Date(last)]).range([8, 992]);
-  const height = props.threads.length * LANE + 24;
+  const state = address.get("state");
+  const shown = props.threads.filter((thread) => !state || thread.lifecycle === state);
+  const moments = props.threads
+    .flatMap((thread) => [thread.created_at, thread.updated_at, ...thread.events.map((event) => event.at)])
+    .filter((at): at is string => Boolean(at))
+    .map((at) => Date.parse(at));
+  const first = Math.min(...moments);
+  const last = Math.max(...moments, first + 3_600_000);
+  const x = scaleTime().domain([new Date(first), new Date(last)]).range([1, 99]);
+  const states = [...new Set(props.threads.map((thread) => thread.lifecycle))];
   return (
-    <Card title={plural(props.threads.length, "thread")}>
-      <svg class="chart" viewBox={`0 0 1000 ${height}`} role="img" aria-label="Threads as lanes; the list below has the same">
-        {props.threads.map((thread, place) => {
-          const y = place * LANE;
+    <Card title={plural(shown.length, "thread")}>
+      <p class="row small muted">
+        <label class="row">
+          Show
+          <select class="input narrow" value={state} onChange={(event) => address.set({ state: event.currentTarget.value })}>
+            <option value="">all</option>
+            {states.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+        <span>
+          The lanes go from {day(new Date(first).toISOString())} to {day(new Date(last).toISOString())}; a dot is an event.
+        </span>
+      </p>
+      <ul class="lanes">
+        {shown.map((thread) => {
           const begin = x(new Date(thread.created_at ?? first));
           const end = x(new Date(thread.updated_at ?? last));
+          const isOpen = thread.id === props.chosen;
           return (
-            <g key={thread.id} class={`lane ${thread.id === props.chosen ? "on" : ""}`} onClick={() => address.set({ thread: thread.id === props.chosen ? null : thread.id })}>
-              <text x="8" y={y + 14} font-size="12.5">
-                {oneLine(thread.headline, 110)}
-              </text>
-              <rect class="bar base" x={begin} y={y + 20} width={Math.max(6, end - begin)} height="9" rx="4.5" />
-              {thread.events.map((event) => (
-                <circle key={event.seq} class="bump-dot event" cx={x(new Date(event.at))} cy={y + 24.5} r="5">
-                  <title>{`${moment(event.at)}: ${event.kind}`}</title>
-                </circle>
-              ))}
-            </g>
+            <li key={thread.id} class="lane-row">
+              <button type="button" class="lane-name" aria-expanded={isOpen} onClick={() => address.set({ thread: isOpen ? null : thread.id }, { replace: true })}>
+                <span class="line" dir="auto">
+                  {oneLine(thread.headline, 120)}
+                </span>
+              </button>
+              <svg class="lane-svg" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label={`${day(thread.created_at)} to ${day(thread.updated_at)}, ${plural(thread.events.length, "event")}`}>
+                <rect class="bar base" x={begin} y="3.5" width={Math.max(0.6, end - begin)} height="3" />
+                {thread.events.map((event) => (
+                  <rect key={event.seq} class="bar" x={x(new Date(event.at)) - 0.3} y="1.5" width="0.7" height="7" />
+                ))}
+              </svg>
+              <span class="row lane-facts">
+                <Badge tone={TONES[thread.lifecycle] ?? ""}>{thread.lifecycle}</Badge>
+                <Badge>{thread.state}</Badge>
+                <span class="muted small">{plural(thread.memories, "memory", "memories")}</span>
+              </span>
+              {isOpen && <OneThread id={thread.id} />}
+            </li>
           );
         })}
-        {x.ticks(6).map((tick) => (
-          <text key={tick.getTime()} class="axis" x={x(tick)} y={height - 4} font-size="11" text-anchor="middle">
-            {x.tickFormat(6)(tick)}
-          </text>
-        ))}
-      </svg>
-      <ul class="stack-s">
-        {props.threads.map((thread) => (
-          <li key={thread.id} class="row">
-            <button type="button" class="button small quiet pick grow" aria-expanded={thread.id === props.chosen} onClick={() => address.set({ thread: thread.id === props.chosen ? null : thread.id })}>
-              <span class="line" dir="auto">
-                {oneLine(thread.headline, 120)}
-              </span>
-            </button>
-            <Badge tone={TONES[thread.lifecycle] ?? ""}>{thread.lifecycle}</Badge>
-            <Badge>{thread.state}</Badge>
-            <span class="muted small">
-              {plural(thread.memories, "memory", "memories")}, {day(thread.updated_at)}
-            </span>
-          </li>
-        ))}
       </ul>
     </Card>
   );
@@ -184,12 +204,12 @@ function OneThread(props: { id: string }) {
   const found = useResource(`thread ${props.id}`, (abort) => call("GET /v1/threads/{id}", { id: props.id, limit: 100 }, abort));
   const thread = found.data?.threads[0] as unknown as Thread | undefined;
   return (
-    <Card title={thread ? oneLine(thread.headline, 160) : "Thread"}>
+    <div class="lane-open">
       <ErrorNote error={found.error} />
       {thread && (
         <div class="stack-s">
           <p class="muted small">
-            {thread.kind}, {thread.lifecycle}, {thread.state}
+            {thread.kind}, {thread.lifecycle}, {thread.state}, since {day(thread.created_at)}
             {thread.anchor && (
               <>
                 {" "}
@@ -199,7 +219,7 @@ function OneThread(props: { id: string }) {
           </p>
           <ol class="stack-s">
             {thread.members.map((member) => (
-              <li key={member.item} class="row">
+              <li key={member.item} class="row nowrap-row">
                 <Badge>{member.role}</Badge>
                 <a class="line grow" href={memoryLink(member.item)} dir="auto">
                   {oneLine(member.text ?? member.item, 160)}
@@ -208,8 +228,21 @@ function OneThread(props: { id: string }) {
             ))}
           </ol>
           {Boolean(found.data?.left_out) && <p class="muted small">{count(found.data!.left_out)} older memories not shown</p>}
+          {thread.events.length > 0 && (
+            <>
+              <h3>Events</h3>
+              <ol>
+                {thread.events.map((event) => (
+                  <li key={event.seq} class="dated">
+                    <span class="muted small">{moment(event.at)}</span>
+                    <span>{event.kind.replace(/_/g, " ")}</span>
+                  </li>
+                ))}
+              </ol>
+            </>
+          )}
         </div>
       )}
-    </Card>
+    </div>
   );
 }

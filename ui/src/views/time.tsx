@@ -6,7 +6,7 @@ import { count, day, plural } from "../lib/format";
 import { useResource } from "../lib/resource";
 import { oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
-import { Badge, Card, Empty, ErrorNote, Loading, Page } from "../parts/basics";
+import { Card, Empty, ErrorNote, Loading, Page } from "../parts/basics";
 
 type Times = Answer<"GET /v1/times">;
 const DAY = 86_400_000;
@@ -38,6 +38,7 @@ export function Time() {
 const WIDTH = 1000;
 const HEIGHT = 190;
 const BOTTOM = 26;
+const LEFT = 40; // room for the numbers
 
 interface Bucket {
   start: number;
@@ -69,14 +70,14 @@ function Histogram(props: { times: Times; from: string; to: string }) {
   const [drag, setDrag] = useState<[number, number] | null>(null);
   const x = scaleTime()
     .domain([new Date(made[0]!.start), new Date(made[made.length - 1]!.end)])
-    .range([0, WIDTH]);
+    .range([LEFT, WIDTH]);
   const y = scaleLinear()
     .domain([0, Math.max(...made.map((one) => one.count))])
     .range([HEIGHT - BOTTOM, 8])
     .nice();
   const place = (event: PointerEvent) => {
     const box = svg.current!.getBoundingClientRect();
-    return Math.max(0, Math.min(WIDTH, ((event.clientX - box.left) / box.width) * WIDTH));
+    return Math.max(LEFT, Math.min(WIDTH, ((event.clientX - box.left) / box.width) * WIDTH));
   };
   const chosen: [number, number] | null =
     drag ?? (props.from && props.to ? [x(new Date(props.from)), x(new Date(Date.parse(props.to) + DAY))] : null);
@@ -106,8 +107,8 @@ function Histogram(props: { times: Times; from: string; to: string }) {
       >
         {y.ticks(3).filter(Number.isInteger).map((tick) => (
           <g key={tick}>
-            <line class="grid" x1="0" x2={WIDTH} y1={y(tick)} y2={y(tick)} />
-            <text class="axis" x="0" y={y(tick) - 3} font-size="11">
+            <line class="grid" x1={LEFT} x2={WIDTH} y1={y(tick)} y2={y(tick)} />
+            <text class="axis" x={LEFT - 8} y={y(tick) + 4} font-size="11" text-anchor="end">
               {count(tick)}
             </text>
           </g>
@@ -180,43 +181,31 @@ function Chosen(props: { from: string; to: string; kind: string }) {
   );
 }
 
-const LANE = 22;
-
 function Sessions(props: { times: Times; from: string; to: string }) {
   const shown = props.times.sessions.filter(
     (one) => (!props.from || one.last >= props.from) && (!props.to || one.first <= `${props.to}T23:59:59Z`),
   );
   if (!shown.length) return null;
-  const lanes = shown.slice(0, 30);
+  const lanes = shown.slice(0, 40);
   const first = Math.min(...lanes.map((one) => Date.parse(one.first)));
   const last = Math.max(...lanes.map((one) => Date.parse(one.last)), first + DAY / 24);
-  const x = scaleTime().domain([new Date(first), new Date(last)]).range([4, 396]);
+  const x = scaleTime().domain([new Date(first), new Date(last)]).range([0, 100]);
   return (
     <Card title={plural(shown.length, "conversation")}>
-      <svg class="chart" viewBox={`0 0 400 ${lanes.length * LANE * 1.5 + 18}`} role="img" aria-label="Conversations as lanes; the list below has the same">
-        {lanes.map((one, place) => (
-          <g key={one.session}>
-            <text x="4" y={place * LANE * 1.5 + 12} font-size="10.5">
-              {oneLine(one.session, 44)} ({one.count})
-            </text>
-            <rect class="bar" x={x(new Date(one.first))} y={place * LANE * 1.5 + 17} width={Math.max(4, x(new Date(one.last)) - x(new Date(one.first)))} height="8" rx="4" />
-          </g>
-        ))}
-        <text class="axis" x="4" y={lanes.length * LANE * 1.5 + 14} font-size="10">
-          {day(new Date(first).toISOString())}
-        </text>
-        <text class="axis" x="396" y={lanes.length * LANE * 1.5 + 14} font-size="10" text-anchor="end">
-          {day(new Date(last).toISOString())}
-        </text>
-      </svg>
-      <ul class="stack-s">
+      <p class="small muted">
+        {day(new Date(first).toISOString())} to {day(new Date(last).toISOString())}
+      </p>
+      <ul class="lanes">
         {lanes.map((one) => (
-          <li key={one.session} class="row small">
-            <a class="line grow" href={link("/memories", { session: one.session })} dir="auto">
+          <li key={one.session} class="lane-row narrow-lane">
+            <a class="line" href={link("/memories", { session: one.session })} dir="auto">
               {oneLine(one.session, 60)}
             </a>
-            <Badge>{plural(one.count, "turn")}</Badge>
-            <span class="muted">{day(one.last)}</span>
+            <svg class="lane-svg" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label={`${day(one.first)} to ${day(one.last)}`}>
+              <rect class="bar base" x="0" y="4.5" width="100" height="1" />
+              <rect class="bar" x={Math.min(98.5, x(new Date(one.first)))} y="2" width={Math.max(1.5, x(new Date(one.last)) - x(new Date(one.first)))} height="6" />
+            </svg>
+            <span class="muted small">{plural(one.count, "turn")}</span>
           </li>
         ))}
       </ul>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bethink.core import plural
 from bethink.core.json_values import Json, finite_or_none, format_moment
@@ -71,10 +71,9 @@ def recall_reply(call: Call, answer: Recall) -> Reply:
     memory = call.memory
     profile = memory.profile(call.arguments.get("profile"))
     sections = [one for one in profile.text if one.show == "memories" and one.heading]
-    hits = _fit_hits(answer, sections, memory)
+    hits, text, tokens = _fit_hits(answer, sections, memory)
     left_out, cursor = _remaining(answer, hits)
     by_tokens = len(hits) < len(answer.hits)
-    text = _format_answer(answer, hits, sections)
     content = {
         "status": answer.status,
         "reason": answer.reason,
@@ -85,7 +84,7 @@ def recall_reply(call: Call, answer: Recall) -> Reply:
         "left_out": left_out,
         "stopped_by": "tokens" if by_tokens else answer.page.stopped_by,
         "cursor": cursor,
-        "tokens": _count_tokens(text, memory),
+        "tokens": tokens,
         "captions": [caption.text for caption in answer.captions],
         "warnings": list(answer.warnings),
         "degraded": [degraded_json(part) for part in answer.degraded],
@@ -100,9 +99,25 @@ def recall_reply(call: Call, answer: Recall) -> Reply:
     return Reply(text, content, meta)
 
 
-def _fit_hits(answer: Recall, sections: Sequence[Section], memory: Memory) -> tuple[Candidate, ...]:
+class _FittingAnswer(NamedTuple):
+    """The hits that fit the budget, the answer with them, and its tokens."""
+
+    hits: Sequence[Candidate]
+    text: str
+    tokens: int
+
+
+def _fit_hits(answer: Recall, sections: Sequence[Section], memory: Memory) -> _FittingAnswer:
     """Return the best hits that fit the budget with their labels; the first at least in part."""
+
+    def fit(hits: Sequence[Candidate]) -> _FittingAnswer:
+        text = _format_answer(answer, hits, sections)
+        return _FittingAnswer(hits, text, _count_tokens(text, memory))
+
     max_tokens = answer.query.max_tokens
+    whole = fit(answer.hits)
+    if not answer.hits or (whole.tokens <= max_tokens and len(answer.hits) > 1):
+        return whole
     room = max_tokens
     kept: list[Candidate] = []
     for hit in answer.hits:
@@ -111,13 +126,12 @@ def _fit_hits(answer: Recall, sections: Sequence[Section], memory: Memory) -> tu
             break
         kept.append(hit)
     # That was an estimate: the fence and the entry heads count as well.
-    while (
-        len(kept) > 1 and _count_tokens(_format_answer(answer, kept, sections), memory) > max_tokens
-    ):
+    while len(kept) > 1:
+        fitting = fit(tuple(kept))
+        if fitting.tokens <= max_tokens:
+            return fitting
         kept.pop()
-    if len(kept) > 1 or not answer.hits:
-        return tuple(kept)
-    return (_shorten(answer.hits[0], answer, sections, memory),)
+    return fit((_shorten(answer.hits[0], answer, sections, memory),))
 
 
 def _shorten(
