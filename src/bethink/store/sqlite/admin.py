@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
@@ -432,8 +433,8 @@ def _summarise(entries: Sequence[str]) -> str:
 
 _COUNTS = {
     "memories": "SELECT count(*) FROM item WHERE live_to IS NULL",
-    "forgotten": "SELECT count(DISTINCT id) FROM item"
-    " WHERE id NOT IN (SELECT id FROM item WHERE live_to IS NULL)",
+    "forgotten": "SELECT count(DISTINCT e.id) FROM item AS e WHERE e.live_to IS NOT NULL"
+    " AND NOT EXISTS (SELECT 1 FROM item AS l WHERE l.id = e.id AND l.live_to IS NULL)",
     "revisions": "SELECT count(*) FROM item",
     "entities": "SELECT count(*) FROM entity",
     "links": "SELECT count(*) FROM link",
@@ -453,10 +454,19 @@ _MODELS = """
     GROUP BY m.mid ORDER BY m.name
 """
 _OF_THE_FILE = ("generation", "bytes", "erased")
-_TIME_SPAN = f"""
-    SELECT min(coalesce(occurred_at, stored_at)), max(coalesce(occurred_at, stored_at))
-    FROM item WHERE live_to IS NULL
+_OLDEST = f"""
+    SELECT coalesce(occurred_at, stored_at) FROM item WHERE live_to IS NULL
         AND coalesce(occurred_at, stored_at) BETWEEN {FIRST_MS} AND {LAST_MS}
+    ORDER BY coalesce(occurred_at, stored_at) LIMIT 1
+"""
+_TIME_SPAN = f"SELECT ({_OLDEST}), ({_OLDEST.replace(' LIMIT', ' DESC LIMIT')})"
+# What the models themselves count, for a connection that sees everything.
+_VECTORS = "SELECT name, slots - passages, passages FROM model ORDER BY name"
+_OF_VECTORS = ("vectors", "passages", "unembedded")
+# In the order of its index.
+_TALLY = f"""
+    SELECT {", ".join(_GROUPED_COLUMNS)}, count(*) FROM item WHERE live_to IS NULL
+    GROUP BY {", ".join(_GROUPED_COLUMNS)}
 """
 
 
@@ -482,15 +492,46 @@ def space_stats(db: apsw.Connection, connections: Connections, space: str) -> di
         "bytes": _size_in_bytes(db, connections),
         "oldest": from_ms_or_none(first),
         "newest": from_ms_or_none(last),
-        **{name: db.execute(sql).get for name, sql in _COUNTS.items()},
-        **{f"by_{column}": _count_by(db, column) for column in _GROUPED_COLUMNS},
-        "models": dict(db.execute(_MODELS)),
+        **_count_all(db),
+        **_count_groups(db),
+        "models": {},
     }
     if not is_below_ceiling(db):
-        return stats
+        return stats | {"models": {name: own for name, own, _ in select(db, _VECTORS)}}
+    stats["models"] = dict(db.execute(_MODELS))
     # The whole file tells of what is hidden.
     models = {name: count for name, count in stats["models"].items() if count}
     return {name: stats[name] for name in stats if name not in _OF_THE_FILE} | {"models": models}
+
+
+def _count_all(db: apsw.Connection) -> dict[str, int]:
+    """Return how many there are of each kind of thing; vectors as their models count them."""
+    counts = dict.fromkeys(_COUNTS, 0)
+    is_whole = not is_below_ceiling(db)
+    for name, sql in _COUNTS.items():
+        if not (is_whole and name in _OF_VECTORS):
+            counts[name] = db.execute(sql).get
+    if is_whole:
+        models = select(db, _VECTORS)
+        counts["vectors"] = sum(own for _, own, _ in models)
+        counts["passages"] = sum(passages for _, _, passages in models)
+        if counts["vectors"] < counts["revisions"]:
+            counts["unembedded"] = db.execute(_COUNTS["unembedded"]).get
+    return counts
+
+
+def _count_groups(db: apsw.Connection) -> dict[str, dict[str, int]]:
+    """Count live items by each of some columns, most first."""
+    rows = select(db, _TALLY)
+    found = {}
+    for place, column in enumerate(_GROUPED_COLUMNS):
+        counts: Counter[str] = Counter()
+        for row in rows:
+            if row[place] is not None:
+                counts[row[place]] += row[-1]
+        by_count = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+        found[f"by_{column}"] = dict(by_count)
+    return found
 
 
 def _count_by(db: apsw.Connection, column: str) -> dict[str, int]:

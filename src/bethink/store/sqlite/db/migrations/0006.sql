@@ -29,6 +29,11 @@ CREATE INDEX link_context ON link (context)
 CREATE INDEX link_source ON link (source) WHERE src_kind = 'entity' AND dst_kind = 'entity';
 CREATE INDEX thread_event_item ON thread_event (item) WHERE item IS NOT NULL;
 
+-- What there is of each sort is counted from indexes alone.
+CREATE INDEX item_sort ON item (level, kind, layer, tier, status, source_class, live_to)
+    WHERE live_to IS NULL;
+CREATE INDEX item_ended ON item (id, live_to) WHERE live_to IS NOT NULL;
+
 -- What nobody vouches for is found at once: how sure an answer is, is judged without it.
 CREATE INDEX item_untrusted ON item (id) WHERE trust < 1;
 
