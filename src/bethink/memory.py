@@ -591,9 +591,11 @@ class Memory:
         """Do what `reindex` does and return the counts by kind."""
         return self._upkeep.make_missing(progress=progress)
 
-    def doctor(self, *, repair: bool = False) -> list[CheckResult]:
+    def doctor(
+        self, *, repair: bool = False, progress: Progress | None = None
+    ) -> list[CheckResult]:
         """Check the store's integrity; repair derived data on request."""
-        return self._upkeep.doctor(repair=repair)
+        return self._upkeep.doctor(repair=repair, progress=progress)
 
     def stats(self) -> dict[str, Any]:
         """Return counts, sizes and the embedder in use."""

@@ -823,3 +823,14 @@ def test_a_reindex_counts_what_it_made_by_kind(embedder: Embedder, tmp_path: Pat
         assert made == (0, 1, 1)
         assert memory.make_missing() == (0, 0, 0)
         assert all(one.ok for one in memory.doctor())
+
+
+def test_a_check_of_the_store_tells_how_far_it_is(plain: Memory) -> None:
+    """Before each check and at the end, so that a terminal can show it."""
+    told: list[tuple[int, int]] = []
+
+    plain.doctor(progress=lambda done, all_: told.append((done, all_)))
+
+    count = told[0][1]
+    assert count > 3
+    assert told == [(done, count) for done in range(count + 1)]

@@ -272,9 +272,11 @@ class Upkeep:
             )
         return done
 
-    def doctor(self, *, repair: bool = False) -> list[CheckResult]:
+    def doctor(
+        self, *, repair: bool = False, progress: Progress | None = None
+    ) -> list[CheckResult]:
         """Check the store's integrity; repair derived data on request."""
-        return self._session.store.admin.check(repair=repair)
+        return self._session.store.admin.check(repair=repair, progress=progress)
 
     def stats(self) -> dict[str, Any]:
         """Return counts, sizes and the embedder in use."""

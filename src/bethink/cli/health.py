@@ -49,7 +49,9 @@ def doctor(app: App, *, repair: bool) -> int:
     """
     with app.open() as memory:
         statistics = memory.stats()
-        findings = [*memory.doctor(repair=repair), *_check_models(memory)]
+        with progress(app, "checking", unit="checks") as advance:
+            findings = memory.doctor(repair=repair, progress=advance)
+        findings += _check_models(memory)
         if not any(finding.name == "embedder" and finding.warning for finding in findings):
             findings += _check_embeddings(memory, repair=repair)
     findings += _check_hooks_log()

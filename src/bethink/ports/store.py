@@ -35,6 +35,7 @@ from bethink.ports.values import (
 )
 
 if TYPE_CHECKING:
+    from bethink.ports import Progress
     from bethink.ports.models import Vector
 
 
@@ -532,7 +533,9 @@ class StoreAdmin(Protocol):
         """Import a dump in one transaction. Known ids are left unchanged."""
         ...
 
-    def check(self, *, repair: bool = False) -> list[CheckResult]: ...
+    def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
+        """Run all checks, each told to ``progress``; return one finding each."""
+        ...
 
 
 class Store(Protocol):

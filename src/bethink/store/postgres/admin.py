@@ -9,8 +9,9 @@ from typing import Any
 import apsw
 import psycopg
 
+from bethink.core import with_progress
 from bethink.errors import StoreBusy, StoreError
-from bethink.ports import CheckResult, EraseReceipt
+from bethink.ports import CheckResult, EraseReceipt, Progress
 from bethink.store.postgres.db.connections import SERVING_ROLE, PgCeiling, PgConnections
 from bethink.store.postgres.db.schema import SCHEMA, migrations, tables
 from bethink.store.sqlite import admin as shared
@@ -104,10 +105,10 @@ class PgAdmin(SqliteAdmin):
         shown = {name: stats[name] for name in stats if name not in shared._OF_THE_FILE}
         return shown | {"models": {name: count for name, count in models.items() if count}}
 
-    def check(self, *, repair: bool = False) -> list[CheckResult]:
+    def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
         """Run all checks; return one finding each, also for those that passed."""
         findings = []
-        for check in _checks(self._vectors):
+        for check in with_progress(_checks(self._vectors), progress):
             try:
                 # The write transaction of a check that does not repair is rolled back.
                 opened = (

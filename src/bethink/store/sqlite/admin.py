@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from bethink.core import with_progress
 from bethink.errors import StoreBusy, StoreDamaged, StoreError
-from bethink.ports import CheckResult, Event
+from bethink.ports import CheckResult, Event, Progress
 from bethink.store.sqlite import erase, revisions
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import is_below_ceiling
@@ -108,11 +109,15 @@ class _Check(NamedTuple):
 
 
 def run_checks(
-    connections: Connections, vectors: VectorIndex, *, repair: bool
+    connections: Connections,
+    vectors: VectorIndex,
+    *,
+    repair: bool,
+    progress: Progress | None = None,
 ) -> list[CheckResult]:
     """Run all checks; return one finding each, also for those that passed."""
     findings = []
-    for check in _checks(vectors):
+    for check in with_progress(_checks(vectors), progress):
         try:
             with _open_for(check, connections, repair=repair) as (db, why_not):
                 found = _run_check(db, check, repair=repair and not why_not)
@@ -183,21 +188,10 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     good = "every text has a signature"
     yield _Check("signatures", good, _check_signatures, abmind_queries.rebuild_signatures)
     good = "right size, no orphans"
-    yield _Check(
-        "entity vectors",
-        good,
-        verify_entity_vectors,
-        drop_invalid_vectors,
-    )
+    yield _Check("entity vectors", good, verify_entity_vectors, drop_invalid_vectors)
     good = "every revision has the end and the status that were stored"
-    yield _Check(
-        "state",
-        good,
-        _check_states,
-        _repair_states,
-        remains=_QUARANTINED,
-        done="restored from the journal",
-    )
+    told = "restored from the journal"
+    yield _Check("state", good, _check_states, _repair_states, remains=_QUARANTINED, done=told)
     yield _Check("file", "SQLite reports no errors", _check_file, _rebuild_indexes)
     yield _Check("values", "every value is one that is stored", _check_values)
     yield _Check("references", "no dangling references", _check_references)
@@ -600,5 +594,5 @@ class SqliteAdmin:
         with self._connections.write_transaction() as db:
             return load_records(db, records, actor=actor, now=to_ms(now))
 
-    def check(self, *, repair: bool = False) -> list[CheckResult]:
-        return run_checks(self._connections, self._vectors, repair=repair)
+    def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
+        return run_checks(self._connections, self._vectors, repair=repair, progress=progress)
