@@ -21,6 +21,7 @@ from bethink.errors import ModelError
 from bethink.ports import Embedder, Embedding, SearchResult
 from bethink.store.sqlite.search import vector_index as bits
 from bethink.store.sqlite.search import vector_index as chunks
+from bethink.store.sqlite.search import vector_scan
 from bethink.store.sqlite.search.scope import Condition, Predicate, ScopeRows
 from bethink.store.sqlite.search.vector_scan import ChunkCache, Float16Cache
 from bethink.store.sqlite.search.vectors import VectorIndex
@@ -561,7 +562,7 @@ def test_nearest_gives_the_smallest_and_all_that_tie(distances: list[int], count
     """Never fewer than asked for, never one that is farther than one left out."""
     given_ = np.array(distances, dtype=np.uint16)
 
-    chosen = set(bits.smallest_distances(given_, count).tolist())
+    chosen = set(vector_scan.smallest_distances(given_, count).tolist())
 
     left = [d for place, d in enumerate(distances) if place not in chosen]
     assert len(chosen) >= min(count, len(distances))

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import apsw
@@ -126,24 +126,6 @@ def query_bit_planes(query: NDArray[np.float32]) -> list[PackedBits]:
     return [np.packbits((whole >> bit) & 1) for bit in reversed(range(BIT_PLANES))]
 
 
-def smallest_distances(distances: NDArray[np.unsignedinteger[Any]], count: int) -> IntArray:
-    """Return positions of the ``count`` smallest distances, and of all ties with the last."""
-    if len(distances) <= count:
-        return np.arange(len(distances))
-    # The smallest limit that as many are within: near that of a sample.
-    sample = distances[:: max(1, len(distances) // 4_096)]
-    place = min(count * len(sample) // len(distances), len(sample) - 1)
-    limit, step = int(np.partition(sample, place)[place]), 1
-    while np.count_nonzero(distances <= limit) < count:
-        limit, step = limit + step, 2 * step
-    while step:
-        if limit >= step and np.count_nonzero(distances <= limit - step) >= count:
-            limit, step = limit - step, 2 * step
-        else:
-            step //= 2
-    return np.flatnonzero(distances <= limit)
-
-
 def float16_to_float32(rows: Float16Matrix) -> NDArray[np.float32]:
     """Convert float16 to float32, several times faster than ``astype``.
 
@@ -156,16 +138,6 @@ def float16_to_float32(rows: Float16Matrix) -> NDArray[np.float32]:
     numbers = wide.view(np.float32)
     numbers *= np.float32(2.0**112)
     return numbers
-
-
-def cosine_similarities(query: NDArray[np.float32], rows: Float16Matrix) -> NDArray[np.float64]:
-    """Return the cosine of the query with each row; equal rows get exactly equal cosines."""
-    wide = float16_to_float32(rows)
-    # Not a matrix product, whose sums depend on the position of a row.
-    dots = np.einsum("ij,j->i", wide, query)
-    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    lengths[lengths == 0.0] = 1.0
-    return np.asarray(dots / (lengths * np.sqrt(np.einsum("i,i->", query, query))), np.float64)
 
 
 SLOTS_PER_CHUNK = 4_096

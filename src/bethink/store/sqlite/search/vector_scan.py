@@ -33,6 +33,34 @@ MAX_CACHED_VECTORS = 131_072  # vectors, 67 MB of 256 dimensions
 ChunkVersions = tuple[tuple[int, int, int], ...]  # of each its id, version and number of rows
 
 
+def smallest_distances(distances: NDArray[np.unsignedinteger[Any]], count: int) -> IntArray:
+    """Return positions of the ``count`` smallest distances, and of all ties with the last."""
+    if len(distances) <= count:
+        return np.arange(len(distances))
+    # The smallest limit that as many are within: near that of a sample.
+    sample = distances[:: max(1, len(distances) // 4_096)]
+    place = min(count * len(sample) // len(distances), len(sample) - 1)
+    limit, step = int(np.partition(sample, place)[place]), 1
+    while np.count_nonzero(distances <= limit) < count:
+        limit, step = limit + step, 2 * step
+    while step:
+        if limit >= step and np.count_nonzero(distances <= limit - step) >= count:
+            limit, step = limit - step, 2 * step
+        else:
+            step //= 2
+    return np.flatnonzero(distances <= limit)
+
+
+def cosine_similarities(query: NDArray[np.float32], rows: Float16Matrix) -> NDArray[np.float64]:
+    """Return the cosine of the query with each row; equal rows get exactly equal cosines."""
+    wide = vector_index.float16_to_float32(rows)
+    # Not a matrix product, whose sums depend on the position of a row.
+    dots = np.einsum("ij,j->i", wide, query)
+    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    lengths[lengths == 0.0] = 1.0
+    return np.asarray(dots / (lengths * np.sqrt(np.einsum("i,i->", query, query))), np.float64)
+
+
 class Float16Arena:
     """An append-only array of vectors; none is ever moved or changed.
 
@@ -276,7 +304,7 @@ class DistanceEstimates(NamedTuple):
 
     def nearest(self, count: int) -> IntArray:
         """Return the ``count`` nearest in order, and all that tie with the last."""
-        near = vector_index.smallest_distances(self.estimates, count)
+        near = smallest_distances(self.estimates, count)
         return self.places[near[np.argsort(self.estimates[near], kind="stable")]]
 
 
@@ -310,7 +338,7 @@ class VectorScan:
         if count > MAX_FULL_SCAN:
             most = int(SIGN_FILTER_FACTOR * MAX_RESCORED_FACTOR * count**0.5)
             count = max(MAX_FULL_SCAN, min(count // SIGN_FILTER_RATIO, most))
-        return self.estimate_distances(vector_index.smallest_distances(self._signs, count))
+        return self.estimate_distances(smallest_distances(self._signs, count))
 
     def estimate_distances(self, positions: IntArray) -> DistanceEstimates:
         """Estimate the distance of these positions from the query, by all its bit planes."""
@@ -361,7 +389,7 @@ class VectorScan:
         halves = self._halves.read(
             db, self.stored.chunks, self.stored.keys, positions, len(self.query)
         )
-        return vector_index.cosine_similarities(self.query, halves)
+        return cosine_similarities(self.query, halves)
 
     def _best_of_rows(self, rids: IntArray, cosines: NDArray[np.float64]) -> Ranking:
         """Keep the best vector of each row."""
