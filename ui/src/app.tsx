@@ -157,7 +157,7 @@ function SideFoot() {
   const who = session.value!;
   return (
     <>
-      <p class="muted">
+      <p class="muted who">
         Space <strong>{who.space}</strong>
         <br />
         {may("remember") ? `You may ${who.scope === "admin" ? "change and erase" : "change"}` : "Read only"}
@@ -175,7 +175,7 @@ function SideFoot() {
           </button>
         )}
       </div>
-      <p class="muted">Version {who.version}</p>
+      <p class="muted who">Version {who.version}</p>
     </>
   );
 }

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -58,8 +58,12 @@ _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn", "h11", "p
               help="Additional MCP tools, or all.")  # fmt: skip
 @click.option("--rate", default="1200/min", show_default=True, metavar="N/min",
               help="Rate limit per token or address; 0 for none.")  # fmt: skip
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
+              help="Processes that answer recalls; more than one use several cores.")  # fmt: skip
 @pass_app
-def serve(app: App, /, host: str, port: int, tools: str, rate: str, **allowed: Any) -> int:
+def serve(
+    app: App, /, host: str, port: int, *, tools: str, rate: str, workers: int, **allowed: Any
+) -> int:
     """Serve this project's memory over HTTP.
 
     A REST API below /v1, described by /openapi.json, and MCP at /mcp, with the same operations
@@ -74,7 +78,7 @@ def serve(app: App, /, host: str, port: int, tools: str, rate: str, **allowed: A
     address = Address(host.removeprefix("[").removesuffix("]"), port)
     loader = _make_loader(app)
     config = _make_config(loader, address, rate=parse_rate(rate), **allowed)
-    _run_server(app, loader, config, address, _tool_names(tools))
+    _run_server(app, loader, config, address, _tool_names(tools), workers=workers)
     return 0
 
 
@@ -138,6 +142,7 @@ def _run_server(
     *,
     reader: Principal | None = None,
     opens: bool = False,
+    workers: int = 1,
 ) -> None:
     """Serve until a signal; for a ``reader`` print a link to the inspector and open it."""
     from bethink.server.mcp.manifest import ServerManifest  # help does without
@@ -149,6 +154,7 @@ def _run_server(
         from bethink.server.listener import bind_socket, serve_until_signal
         from bethink.server.rest.app import make_app
         from bethink.server.rest.browser import BrowserSessions, open_browser
+        from bethink.server.tools.calls import ReadPool
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA_MODULES:
             raise
@@ -167,8 +173,10 @@ def _run_server(
     else:
         app.note(f"the inspector of the space {config.space}: {link}")
         app.note(dim("the link works once, within ten minutes; Ctrl-C stops"))
-    with open_browser(link) if opens else nullcontext():
-        serve_until_signal(make_app(manifest, loader, config, sessions=sessions), listener)
+    pool = ReadPool(workers, app.space, app.store) if workers > 1 else None
+    with open_browser(link) if opens else nullcontext(), closing(pool) if pool else nullcontext():
+        made = make_app(manifest, loader, config, sessions=sessions, pool=pool)
+        serve_until_signal(made, listener)
     loader.close()
 
 

@@ -90,8 +90,8 @@ function Answers(props: Compared) {
   );
 }
 
-const BOX = 270;
-const GAP = 110;
+const GAP = 100;
+const WIDE = 1180; // of the whole drawing
 const ROW = 34;
 const HEAD = 34;
 
@@ -100,9 +100,11 @@ function Slopes(props: Compared) {
   const chosen = address.get("follow");
   const ranks = props.answers.map((answer) => new Map(answer.hits.map((hit, place) => [hit.id, place])));
   const rows = Math.max(1, ...props.answers.map((answer) => answer.hits.length));
-  const width = BOX * props.answers.length + GAP * (props.answers.length - 1);
+  const box = Math.min(420, (WIDE - GAP * (props.answers.length - 1)) / props.answers.length);
+  const letters = Math.floor((box - 46) / 6.6);
+  const width = box * props.answers.length + GAP * (props.answers.length - 1);
   const height = HEAD + rows * ROW;
-  const x = (place: number) => place * (BOX + GAP);
+  const x = (place: number) => place * (box + GAP);
   const y = (rank: number) => HEAD + rank * ROW + ROW / 2;
   return (
     <Card title="Ranks side by side">
@@ -113,7 +115,7 @@ function Slopes(props: Compared) {
               const other = ranks[place + 1]!.get(hit.id);
               if (other === undefined) return null;
               const points = [
-                [x(place) + BOX, y(rank)],
+                [x(place) + box, y(rank)],
                 [x(place + 1), y(other)],
               ] as const;
               return <path key={`${place} ${hit.id}`} class={hit.id === chosen ? "slope-line on" : "slope-line"} d={curve(points)} />;
@@ -128,13 +130,13 @@ function Slopes(props: Compared) {
                 const alone = ranks.every((others, at) => at === place || !others.has(hit.id));
                 return (
                   <g key={hit.id} class={`slope-box ${alone ? "alone" : ""} ${hit.id === chosen ? "on" : ""}`} onClick={() => address.set({ follow: hit.id === chosen ? null : hit.id }, { replace: true })}>
-                    <rect x={x(place) + 0.5} y={y(rank) - ROW / 2 + 3} width={BOX - 1} height={ROW - 6} rx="6" />
+                    <rect x={x(place) + 0.5} y={y(rank) - ROW / 2 + 3} width={box - 1} height={ROW - 6} rx="6" />
                     <text class="axis" x={x(place) + 10} y={y(rank) + 4} font-size="12">
                       {rank + 1}
                     </text>
-                    <svg x={x(place) + 32} y={y(rank) - ROW / 2} width={BOX - 42} height={ROW}>
+                    <svg x={x(place) + 32} y={y(rank) - ROW / 2} width={box - 42} height={ROW}>
                       <text x="0" y={ROW / 2 + 4} font-size="12">
-                        {oneLine(hit.text, 60)}
+                        {oneLine(hit.text, letters)}
                       </text>
                     </svg>
                   </g>

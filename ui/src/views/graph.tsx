@@ -178,8 +178,8 @@ function Drawing(props: { found: Found; start: string }) {
   const xs = [...placed.values()].map((one) => one.x!);
   const ys = [...placed.values()].map((one) => one.y!);
   // Few nodes are not blown up: the drawing has at least this size.
-  const width = Math.max(900, Math.max(...xs) - Math.min(...xs) + 220);
-  const height = Math.max(420, Math.max(...ys) - Math.min(...ys) + 60);
+  const width = Math.max(720, Math.max(...xs) - Math.min(...xs) + 220);
+  const height = Math.max(340, Math.max(...ys) - Math.min(...ys) + 60);
   const left = (Math.max(...xs) + Math.min(...xs)) / 2 + 50 - width / 2;
   const top = (Math.max(...ys) + Math.min(...ys)) / 2 - height / 2;
   const few = placed.size <= 45;

@@ -1,6 +1,6 @@
 // Time: when things happened, with a brush to choose a period, and conversations as lanes.
 import { scaleLinear, scaleTime } from "d3-scale";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, type Answer } from "../lib/api";
 import { count, day, plural } from "../lib/format";
 import { useResource } from "../lib/resource";
@@ -35,7 +35,6 @@ export function Time() {
   );
 }
 
-const WIDTH = 1000;
 const HEIGHT = 190;
 const BOTTOM = 26;
 const LEFT = 40; // room for the numbers
@@ -62,22 +61,36 @@ function iso(moment: number): string {
   return new Date(moment).toISOString().slice(0, 10);
 }
 
+/** The width of an element, so that a drawing has as many units as pixels. */
+function useWidth(element: { current: Element | null }): number {
+  const [width, setWidth] = useState(1000);
+  useLayoutEffect(() => {
+    const watched = element.current;
+    if (!watched) return;
+    const observer = new ResizeObserver(() => setWidth(Math.max(280, Math.round(watched.getBoundingClientRect().width))));
+    observer.observe(watched);
+    return () => observer.disconnect();
+  }, []);
+  return width;
+}
+
 function Histogram(props: { times: Times; from: string; to: string }) {
   const address = useAddress();
   const { days, counted, complete } = props.times;
   const made = useMemo(() => buckets(days), [days]);
   const svg = useRef<SVGSVGElement>(null);
+  const wide = useWidth(svg);
   const [drag, setDrag] = useState<[number, number] | null>(null);
   const x = scaleTime()
     .domain([new Date(made[0]!.start), new Date(made[made.length - 1]!.end)])
-    .range([LEFT, WIDTH]);
+    .range([LEFT, wide]);
   const y = scaleLinear()
     .domain([0, Math.max(...made.map((one) => one.count))])
     .range([HEIGHT - BOTTOM, 8])
     .nice();
   const place = (event: PointerEvent) => {
     const box = svg.current!.getBoundingClientRect();
-    return Math.max(LEFT, Math.min(WIDTH, ((event.clientX - box.left) / box.width) * WIDTH));
+    return Math.max(LEFT, Math.min(wide, ((event.clientX - box.left) / box.width) * wide));
   };
   const chosen: [number, number] | null =
     drag ?? (props.from && props.to ? [x(new Date(props.from)), x(new Date(Date.parse(props.to) + DAY))] : null);
@@ -94,7 +107,7 @@ function Histogram(props: { times: Times; from: string; to: string }) {
       <svg
         ref={svg}
         class="chart brush"
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        viewBox={`0 0 ${wide} ${HEIGHT}`}
         role="img"
         aria-label={`Memories by time, from ${day(days[0]!.day)} to ${day(days[days.length - 1]!.day)}; most around ${day(iso(peak.start))}: ${peak.count}`}
         onPointerDown={(event) => {
@@ -107,7 +120,7 @@ function Histogram(props: { times: Times; from: string; to: string }) {
       >
         {y.ticks(3).filter(Number.isInteger).map((tick) => (
           <g key={tick}>
-            <line class="grid" x1={LEFT} x2={WIDTH} y1={y(tick)} y2={y(tick)} />
+            <line class="grid" x1={LEFT} x2={wide} y1={y(tick)} y2={y(tick)} />
             <text class="axis" x={LEFT - 8} y={y(tick) + 4} font-size="11" text-anchor="end">
               {count(tick)}
             </text>
@@ -118,9 +131,9 @@ function Histogram(props: { times: Times; from: string; to: string }) {
             <title>{`${day(iso(one.start))}: ${one.count}`}</title>
           </rect>
         ))}
-        {x.ticks(8).map((tick) => (
+        {x.ticks(Math.round(wide / 110)).map((tick) => (
           <text key={tick.getTime()} class="axis" x={x(tick)} y={HEIGHT - 8} font-size="11" text-anchor="middle">
-            {x.tickFormat(8)(tick)}
+            {x.tickFormat(Math.round(wide / 110))(tick)}
           </text>
         ))}
         {chosen && <rect class="brushed" x={Math.min(...chosen)} width={Math.max(2, Math.abs(chosen[1] - chosen[0]))} y="2" height={HEIGHT - BOTTOM} />}

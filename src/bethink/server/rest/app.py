@@ -61,7 +61,12 @@ from bethink.server.rest.routes import (
     ToolRoute,
     openapi_document,
 )
-from bethink.server.tools.calls import ToolExecutor, ToolRequest, hide_internal_errors
+from bethink.server.tools.calls import (
+    ReadPool,
+    ToolExecutor,
+    ToolRequest,
+    hide_internal_errors,
+)
 from bethink.version import __version__
 
 METRICS_MEDIA = CONTENT_TYPE_PLAIN_0_0_4
@@ -141,10 +146,11 @@ def make_app(
     timeout_s: float = READ_TIMEOUT_S,
     tool_routes: Sequence[ToolRoute] = TOOL_ROUTES,
     sessions: BrowserSessions | None = None,
+    pool: ReadPool | None = None,
 ) -> Guard:
     """Build the application that `serve` runs: REST, MCP and the inspector behind the guard."""
     metrics = Metrics()
-    executor = ToolExecutor(loader, [metrics.observe_call], default_principal=ANONYMOUS)
+    executor = ToolExecutor(loader, [metrics.observe_call], default_principal=ANONYMOUS, pool=pool)
     sessions = sessions or BrowserSessions(config.tokens, config.space)
     rest = RestApi(executor, metrics, timeout_s, tool_routes, sessions)
     mcp = StreamableEndpoint(make_server(manifest, loader, timeout_s=timeout_s, executor=executor))

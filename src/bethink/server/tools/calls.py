@@ -7,10 +7,14 @@ contain stored memories. Over a network, internal errors are reported without pa
 from __future__ import annotations
 
 import logging
+import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from bethink.access.policy import OWNER, Principal, operation_of, permits, require
@@ -24,7 +28,7 @@ from bethink.errors import (
     StoreBusy,
     StoreError,
 )
-from bethink.server.mcp.memory_loader import MemoryLoader
+from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
 from bethink.server.telemetry import trace_call
 from bethink.server.tools.tool import Call, Reply, Tool, validate_arguments
 
@@ -95,7 +99,8 @@ class ToolExecutor:
     """Executes every tool call, whichever surface it came through.
 
     ``default_principal`` is the caller of requests that did not come over HTTP: the process that
-    started the server or, for a server that only listens on a network, ANONYMOUS.
+    started the server or, for a server that only listens on a network, ANONYMOUS. ``pool`` takes
+    the work of recalls for programs.
     """
 
     def __init__(
@@ -104,8 +109,9 @@ class ToolExecutor:
         observers: Sequence[CallObserver] = (),
         *,
         default_principal: Principal = OWNER,
+        pool: ReadPool | None = None,
     ) -> None:
-        self.loader, self.default_principal = loader, default_principal
+        self.loader, self.default_principal, self._pool = loader, default_principal, pool
         self._observers = (trace_call, *observers)
 
     def memory_for(self, principal: Principal, *, writing: bool = False) -> Memory:
@@ -135,10 +141,76 @@ class ToolExecutor:
             callbacks = [
                 stack.enter_context(observer(request, space)) for observer in self._observers
             ]
-            reply = tool.run_untruncated(call) if for_program else tool(call)
+            reply = self._pool.answer(request) if self._pool and for_program else None
+            if reply is None:
+                reply = tool.run_untruncated(call) if for_program else tool(call)
             for callback in callbacks:
                 callback(reply.content)
         return reply
+
+
+class ReadPool:
+    """Processes that answer recalls for programs: in one process Python keeps to one core.
+
+    Rights, limits, sessions and metrics stay with the server that starts them. ``space`` and
+    ``store`` name the memory that each of them opens for itself.
+    """
+
+    def __init__(self, workers: int, space: str | None, store: str | None) -> None:
+        self._start = partial(_start_processes, workers, space, store)
+        self._lock, self._processes = Lock(), self._start()
+
+    def close(self) -> None:
+        """End the processes."""
+        self._processes.shutdown(wait=False, cancel_futures=True)
+
+    def answer(self, request: ToolRequest) -> Reply | None:
+        """Return the reply to a recall; None for other tools, and where a process was killed."""
+        if request.tool.name != _POOLED_TOOL:
+            return None
+        processes = self._processes
+        arguments = (dict(request.arguments), request.principal, request.client, request.via)
+        try:
+            return processes.submit(_answer_recall, *arguments).result()
+        except BrokenExecutor:
+            with self._lock:
+                if self._processes is processes:
+                    self._processes = self._start()
+            return None
+
+
+_POOLED_TOOL = "recall"
+_executors: list[ToolExecutor] = []  # the one of a process in a pool
+
+
+def _start_processes(workers: int, space: str | None, store: str | None) -> Executor:
+    from concurrent.futures import ProcessPoolExecutor  # start-up time: seldom needed
+    from multiprocessing import get_context
+
+    # Not forked: the server has threads and open connections.
+    return ProcessPoolExecutor(
+        workers, get_context("spawn"), initializer=_open_in_process, initargs=(space, store)
+    )
+
+
+def _open_in_process(space: str | None, store: str | None) -> None:
+    """Open the memory in a process of a pool, which ends with the server."""
+    from bethink.server.mcp.stdio import watch_parent  # start-up time: seldom needed
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the server as well
+    watch_parent()
+    loader = MemoryLoader(settings_for(space, store=store))
+    loader.start()
+    _executors.append(ToolExecutor(loader))
+
+
+def _answer_recall(
+    arguments: Mapping[str, Any], principal: Principal, client: str, via: str
+) -> Reply:
+    from bethink.server.tools.catalog import RECALL  # start-up time: the others need it not
+
+    request = ToolRequest(RECALL, arguments, principal, client=client, via=via)
+    return _executors[0](request, for_program=True)
 
 
 def for_caller(memory: Memory, principal: Principal) -> Memory:
