@@ -1,0 +1,62 @@
+"""Processes that answer recalls for the server."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bethink import Memory
+from bethink.access.policy import LOOPBACK
+from bethink.errors import Refused
+from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
+from bethink.server.tools.calls import ReadPool, ToolExecutor, ToolRequest
+from bethink.server.tools.catalog import RECALL, REMEMBER
+
+TEXTS = ("The deploy key lives in vault B", "Ann drinks tea", "The port of the database is 5433")
+
+
+@pytest.fixture
+def executors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[ToolExecutor, ToolExecutor, ReadPool]]:
+    """The same space, asked directly and through a process."""
+    for name in ("HOME", "BETHINK_DATA_DIR", "BETHINK_CONFIG_DIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    settings = settings_for("work")
+    with Memory.open(settings=settings) as memory:
+        memory.remember_many(TEXTS)
+    pool = ReadPool(1, "work", None)
+    loader = MemoryLoader(settings)
+    loader.start()
+    yield ToolExecutor(loader), ToolExecutor(loader, pool=pool), pool
+    pool.close()
+    loader.close()
+
+
+def ask(executor: ToolExecutor, question: str, **arguments: object) -> dict[str, object]:
+    given = {"query": question, **arguments}
+    return executor(ToolRequest(RECALL, given, LOOPBACK, via="http"), for_program=True).content
+
+
+def test_a_process_answers_as_the_server_would(
+    executors: tuple[ToolExecutor, ToolExecutor, ReadPool],
+) -> None:
+    """Recalls, refusals and what was written a moment ago are the same through a process.
+
+    A process that was killed is replaced, and no call is lost.
+    """
+    direct, pooled, pool = executors
+    for question in ("where is the deploy key?", "which port?", "what is the weather?"):
+        assert ask(pooled, question) == ask(direct, question)
+    with pytest.raises(Refused, match="no argument"):
+        ask(pooled, "which port?", nonsense=1)
+    stored = ToolRequest(REMEMBER, {"text": "The spare key hangs in the hall"}, LOOPBACK)
+    pooled(stored, for_program=True)
+    assert "hall" in str(ask(pooled, "where does the spare key hang?")["memories"])
+    for pid in list(pool._processes._processes):
+        os.kill(pid, signal.SIGKILL)
+    for _ in range(3):
+        assert ask(pooled, "which port?") == ask(direct, "which port?")
