@@ -364,14 +364,15 @@ _SOURCE_PRIORITY = {"user file": 0, "project file": 1, "environment": 2, "argume
 def _from_foreign_config(
     changes: tuple[Change, ...], folder: Path | None
 ) -> dict[str, tuple[Any, Origin]]:
-    return {
-        name: (
-            _resolve_path(validate_value(SETTINGS_BY_NAME[name], value, where), folder),
-            Origin(kind, where),
-        )
-        for verb, name, value, where, kind in changes
-        if verb == "setting"
-    }
+    found: dict[str, tuple[Any, Origin]] = {}
+    for verb, name, value, where, kind in changes:
+        if verb != "setting":
+            continue
+        checked = validate_value(SETTINGS_BY_NAME[name], value, where)
+        if kind == "project file":
+            refuse_in_project(name, checked, where)
+        found[name] = (_resolve_path(checked, folder), Origin(kind, where))
+    return found
 
 
 def _from_file(

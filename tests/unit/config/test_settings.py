@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from bethink.config import settings as settings_module
+from bethink.config.aliases import Change
 from bethink.config.settings import (
     SETTINGS,
     Origin,
@@ -526,3 +528,12 @@ def test_loading_is_cheap(desk):
     )  # fmt: skip
 
     assert done.stdout.strip() == "[]", done.stderr
+
+
+@pytest.mark.parametrize(("name", "value"), [("data_dir", "/tmp/x"), ("embedder", "ollama:x")])
+def test_another_tools_file_in_a_project_is_as_strange_as_ours(name: str, value: str) -> None:
+    """What a project's file must not set, none of another system's name may set either."""
+    change = Change("setting", name, value, ".other/config.json", "project file")
+    with pytest.raises(BadSetting, match="a project cannot set"):
+        settings_module._from_foreign_config((change,), None)
+    assert settings_module._from_foreign_config((change._replace(source="user file"),), None)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import apsw
 import pytest
+from old_schema import bring_back
 
 from bethink.errors import Refused
 from bethink.ports.values import is_erased
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.db.lock import key_path
-from old_schema import bring_back
 from records import NOW, at, record
 
 
@@ -173,6 +173,19 @@ def test_a_damaged_secret_is_like_none(path: Path) -> None:
     ok, warning, detail = journal(path)
     assert (ok, warning) == (True, True)
     assert "lines up to 3" in detail
+
+
+@pytest.mark.parametrize("cut", [1, 2, 64])
+def test_a_damaged_secret_is_kept_aside(path: Path, cut: int) -> None:
+    """The next write makes another secret, and does not destroy what is left of the first."""
+    key = key_path(path)
+    left = key.read_bytes().rstrip()[:-cut]
+    key.write_bytes(left)
+    write(path, "d")
+
+    assert key.with_name(f"{key.name}.damaged").read_bytes() == left
+    assert key.read_bytes() != left
+    assert journal(path)[:2] == (True, True)
 
 
 def test_a_space_of_the_schema_before_is_brought_up(path: Path) -> None:

@@ -151,7 +151,9 @@ class JournalKey:
             return self._in_memory
         try:
             kind, since, secret = self.path.read_text(encoding="ascii").split()
-            return Secret(bytes.fromhex(secret), int(since)) if kind == _KEY_KIND else Secret()
+            found = Secret(bytes.fromhex(secret), int(since))
+            is_whole = kind == _KEY_KIND and len(found.value) == _SECRET_BYTES
+            return found if is_whole else Secret()
         except (FileNotFoundError, ValueError):
             return Secret()
         except OSError as error:
@@ -168,6 +170,9 @@ class JournalKey:
         new = Secret(os.urandom(_SECRET_BYTES), line)
         content = f"{_KEY_KIND} {line} {new.value.hex()}\n"
         try:
+            if self.path.exists():
+                # Damaged, but perhaps not beyond a repair by hand.
+                self.path.replace(self.path.with_name(f"{self.path.name}.damaged"))
             atomic_replace(self.path, content.encode(), mode=FILE_MODE)
             fsync_folder(self.path.parent)
         except OSError as error:
