@@ -102,6 +102,7 @@ def not_hidden(db: apsw.Connection, column: str) -> str:
 
 _TOKENIZER_ARGS = ("porter", ["unicode61", "remove_diacritics", "2"])  # as in the schema
 MAX_TERM_LENGTH = 128  # longer ones are blobs: indexed, but not searched
+BLOCK_ROWS = 1_024  # row ids whose postings become blocks together
 MAX_QUERY_LENGTH = 16_384  # characters; a longer query is read no further
 
 
@@ -201,7 +202,7 @@ def word_statistics(
         # rarely needed
 
         return statistics_as_of(db, tokenizer(db), document_frequencies(db, terms), as_of_ms)
-    counters = dict(
+    counters: dict[str, str] = dict(
         select(db, "SELECT name, value FROM meta WHERE name IN ('documents', 'total_length')")
     )
     documents = int(counters.get("documents", "0"))
@@ -371,7 +372,7 @@ class _RankedRow(NamedTuple):
     score: float
     id: str
     rid: int
-    index: int
+    place: int
     ranked: Ranked
     scored: DocumentScore | None
 
@@ -406,7 +407,7 @@ class _Best:
         scores = {row.rid: row.scored for row in best if row.scored is not None}
         for ranked in {id(row.ranked): row.ranked for row in best}.values():
             rows = [row for row in best if row.ranked is ranked and row.scored is None]
-            counts = ranked.counts([row.index for row in rows])
+            counts = ranked.counts([row.place for row in rows])
             for row, found in zip(rows, counts, strict=True):
                 scores[row.rid] = DocumentScore(row.score, found, ())
         return [(row.rid, scores[row.rid]) for row in best]

@@ -17,7 +17,7 @@ import numpy as np
 from bethink.errors import StoreDamaged
 from bethink.store.ranking import WINDOW_TERMS, WeightedQuery
 from bethink.store.sqlite.db.connection import generation, select
-from bethink.store.sqlite.search.lexical import as_table
+from bethink.store.sqlite.search.lexical import BLOCK_ROWS, MAX_TERM_LENGTH, as_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.int64]
     Counts = NDArray[np.uint8]
 
-SMALL_BLOCK, LARGE_BLOCK = 1_024, 16_384  # row ids
+SMALL_BLOCK, LARGE_BLOCK = BLOCK_ROWS, 16 * BLOCK_ROWS  # row ids
 LENGTH_TERM = 0  # the term whose count is the number of index words
 MAX_COUNT = 255  # or more
 _MANY = 1e9  # what that is taken for
@@ -118,13 +118,19 @@ def _add_to_blocks(db: apsw.Connection, packed: Packed, new: Postings) -> None:
         known = _decode_blocks(select(db, _READ_BLOCKS, (as_table(keys),)))
         if len(known.rids):
             # A row id that was used before, or blocks that have just become one.
-            both = Postings(*map(np.concatenate, zip(known, added, strict=True)))
+            both = Postings(
+                np.concatenate((known.tids, added.tids)),
+                np.concatenate((known.rids, added.rids)),
+                np.concatenate((known.counts, added.counts)),
+            )
             added = both.of(np.argsort(both.rids, kind="stable"))
         _write_blocks(db, start, added)
 
 
 def _write_blocks(db: apsw.Connection, start: int, postings: Postings) -> None:
     """Write the blocks of the terms that occur from one row id on."""
+    if not len(postings.tids):
+        return
     order = np.argsort(postings.tids, kind="stable")
     tids = postings.tids[order]
     entries = np.empty(len(order), _IN_BLOCK)
@@ -446,6 +452,9 @@ def rank(
     lengths = part.lengths[positions]
     bounds, is_name = _bound(query, found, _length_norms(query)[lengths])
     exact = (lengths <= WINDOW_TERMS) & ~is_name & (query.about_weight == 1.0)
+    unindexed = [weight for term, weight in query.weights.items() if len(term) > MAX_TERM_LENGTH]
+    if unindexed:
+        bounds, exact = bounds + (query.k1 + 1.0) * sum(unindexed), np.zeros_like(exact)
     return Ranked(part, positions, bounds, exact, lists)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
@@ -90,9 +90,6 @@ class Condition(NamedTuple):
     sql: str
     values: tuple[SqlValue, ...] = ()
 
-    def flat(self) -> tuple[Any, ...]:
-        return (self.sql, *self.values)
-
 
 class Predicate(NamedTuple):
     """The SQL condition of a scope.
@@ -138,10 +135,10 @@ def compile_scope(scope: Scope) -> Predicate:
     for name, column in _VALUE_FILTERS:
         allowed: tuple[str, ...] = getattr(filters, name)
         if allowed:
-            condition = _allow(column, allowed)
+            allow = _allow(column, allowed)
             if name == "topics" and filters.include_untopiced:
-                condition = condition._replace(sql=f"(i.topic IS NULL OR {condition.sql})")
-            where.add(*condition.flat())
+                allow = allow._replace(sql=f"(i.topic IS NULL OR {allow.sql})")
+            where.add(allow.sql, *allow.values)
     if filters.users:
         condition = _OF_USER_OR_SHARED if filters.include_shared else _OF_USER
         where.add(condition, _json(filters.users))

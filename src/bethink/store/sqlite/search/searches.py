@@ -142,14 +142,13 @@ def _rows_in_window(
 
     By the time index, whatever else the scope has an index for; of few rows, by themselves.
     """
+    values: tuple[Any, ...] = ()
+    table, row_id, at = "item", "t.rid", _EVENT_TIME.replace("i.", "t.")
     if predicate.rows is not None and len(predicate.rows) <= FEW_ROWS:
         if not len(predicate.rows):
             return []
-        table, values = "carray(?)", (as_table(predicate.rows),)
-        row_id = "t.value"
-    else:
-        table, values, row_id = "item", (), "t.rid"
-    at = _EVENT_TIME if values else _EVENT_TIME.replace("i.", "t.")
+        values = (as_table(predicate.rows),)
+        table, row_id, at = "carray(?)", "t.value", _EVENT_TIME
     return select(
         db,
         f"SELECT i.rid, i.id, {at} AS at FROM {table} AS t CROSS JOIN item AS i ON i.rid = {row_id}"

@@ -18,6 +18,7 @@ import apsw
 
 from bethink.store.sqlite.search.fuzzy import search_substring
 from bethink.store.sqlite.search.lexical import (
+    BLOCK_ROWS,
     MAX_TERM_LENGTH,
     as_table,
     index_terms,
@@ -215,7 +216,6 @@ def _add_terms(db: apsw.Connection, frequencies: Mapping[str, int]) -> dict[str,
 _ADD_POSTINGS = "INSERT OR REPLACE INTO posting_new (rid, data) VALUES (?, ?)"
 _PACKED_END = "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'packed'"
 _TERM_IDS = "SELECT t, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
-_BLOCK_ROWS = 1_024  # row ids that become a block together
 _MAX_COUNT = 255
 
 
@@ -238,7 +238,7 @@ def _encode_terms(terms: RowTerms, tids: Mapping[str, int]) -> bytes:
 def _add_postings(db: apsw.Connection, rows: Sequence[tuple[int, bytes]]) -> None:
     """Add the postings of new revisions; complete stretches of row ids become blocks."""
     db.executemany(_ADD_POSTINGS, rows)
-    end = (max((rid for rid, _ in rows), default=0) + 1) // _BLOCK_ROWS * _BLOCK_ROWS
+    end = (max((rid for rid, _ in rows), default=0) + 1) // BLOCK_ROWS * BLOCK_ROWS
     if end > db.execute(_PACKED_END).get:
         from bethink.store.sqlite.search import postings  # NumPy
 

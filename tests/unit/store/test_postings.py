@@ -1,0 +1,161 @@
+"""Posting lists: kept in step in blocks of any size, and scores that equal those of the texts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import apsw
+import pytest
+from bare_store import EVERYTHING, add, empty_database, hydrate, index_rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bethink.ports import TextSearch
+from bethink.store.ranking import WeightedQuery, weight_query
+from bethink.store.sqlite.search import postings, word_index
+from bethink.store.sqlite.search.lexical import parse_query, tokenizer
+from bethink.store.sqlite.search.postings import PostingLists
+
+VOCABULARY = [f"k{letter}{other}k" for letter in "abdegiou" for other in "bdgtx"]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks() -> Iterator[None]:
+    """Blocks of 4 and 16 row ids, so that few memories fill them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postings, "SMALL_BLOCK", 4)
+        patch.setattr(postings, "LARGE_BLOCK", 16)
+        patch.setattr(word_index, "BLOCK_ROWS", 4)
+        yield
+
+
+def texts(rng: random.Random, count: int, words: int = 8) -> list[str]:
+    weights = [1 / (rank + 1) for rank in range(len(VOCABULARY))]
+    return [
+        " ".join(rng.choices(VOCABULARY, weights, k=rng.randint(1, words))) for _ in range(count)
+    ]
+
+
+def found(db: apsw.Connection, search: TextSearch, lists: PostingLists) -> list[tuple[str, float]]:
+    result = word_index.search_text(db, search, EVERYTHING, hydrate, lists)
+    return [(match.item.id, match.score) for match in result.matches]
+
+
+def judged(db: apsw.Connection, search: TextSearch) -> list[tuple[str, float]]:
+    """The best by reading every text."""
+    reading = parse_query(db, search.text)
+    query = weight_query(reading.terms, word_index.word_statistics(db, reading.spelling), search)
+    scores = [(f"m{row.rid}", score_text(db, query, row)) for row in index_rows(db)]
+    best = sorted((-score, identity) for identity, score in scores if score > 0.0)
+    return [(identity, -score) for score, identity in best[: search.depth]]
+
+
+def score_text(db: apsw.Connection, query: WeightedQuery, row: word_index.IndexRow) -> float:
+    text, about = tokenizer(db)(row.text), tokenizer(db)(row.about)
+    if len(text) + len(about) > 120:
+        return query.score_best_window(text, about).score
+    return query.score(text, about, len(text) + len(about)).score
+
+
+def remove(db: apsw.Connection, rids: set[int]) -> None:
+    rows = [row for row in index_rows(db) if row.rid in rids]
+    word_index.unindex_rows(db, rows)
+    db.executemany("DELETE FROM item WHERE rid = ?", [(row.rid,) for row in rows])
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 25), st.integers(0, 12)), max_size=6), st.integers(0, 99))
+def test_lists_match_the_texts_after_any_writes(steps: list[tuple[int, int]], seed: int) -> None:
+    """Through blocks that fill, merge and lose rows, and row ids that are used again."""
+    rng = random.Random(seed)
+    db, lists = empty_database(), PostingLists()
+    for added, removed in steps:
+        with db:
+            add(db, texts(rng, added))
+            there = [row.rid for row in index_rows(db)]
+            # The last ones more often: their row ids are used again.
+            remove(db, set(rng.sample(there[-20:], min(removed, len(there[-20:])))))
+        assert word_index.verify_word_index(db) == []
+        db.execute("UPDATE meta SET value = value + 1 WHERE name = 'generation'")
+        search = TextSearch(" ".join(rng.sample(VOCABULARY[:12], 3)), depth=rng.choice((1, 5, 50)))
+        assert found(db, search, lists) == judged(db, search)
+
+
+@pytest.mark.parametrize("about_weight", [0.5, 1.0, 2.0])
+def test_scores_are_exact_where_arrays_alone_cannot_tell(about_weight: float) -> None:
+    """Names in full or in one word, long memories, words around the text, very many of one."""
+    rng = random.Random(3)
+    db = empty_database()
+    long = [" ".join(texts(rng, 40)) for _ in range(12)]
+    named = ["we call parse_config here", "parseconfig it is", "parse and then config", "config"]
+    with db:
+        add(db, [*texts(rng, 30), *long, *named, "kabk " * 400, *texts(rng, 9)])
+    for asked in ("parse_config kabk", "parseconfig", "kabk kadk kegk", "config kabk parse"):
+        search = TextSearch(asked, depth=12, about_weight=about_weight)
+        assert found(db, search, PostingLists()) == judged(db, search)
+
+
+def test_a_rebuild_gives_what_writes_had_made() -> None:
+    """Byte for byte, wherever the blocks end."""
+    rng = random.Random(8)
+    db = empty_database()
+    with db:
+        for count in (3, 14, 1, 30, 7):
+            add(db, texts(rng, count))
+    written = stored(db)
+
+    word_index.rebuild_postings(db)
+
+    assert stored(db) == written
+
+
+def stored(db: apsw.Connection) -> list[object]:
+    return [
+        *db.execute("SELECT key, data FROM posting_block ORDER BY key"),
+        *db.execute("SELECT rid, data FROM posting_new ORDER BY rid"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM posting_block WHERE key = (SELECT max(key) FROM posting_block)",
+        "UPDATE posting_block SET data = CAST(data || X'010001' AS BLOB)",
+        "DELETE FROM posting_new",
+        "UPDATE posting_new SET data = substr(data, 6)",
+        "INSERT INTO posting_new VALUES (9999, X'0000000001')",
+        "INSERT INTO posting_block VALUES (1 << 60, X'000001')",
+    ],
+)
+def test_wrong_lists_are_noticed_and_rebuilt(damage: str) -> None:
+    """Missing, added or changed entries, in blocks and beyond them."""
+    db = empty_database()
+    with db:
+        add(db, texts(random.Random(2), 25))
+    assert word_index.verify_word_index(db) == []
+
+    db.execute(damage)
+
+    (problem,) = word_index.verify_word_index(db)
+    assert "posting lists do not match the stored texts" in problem
+    word_index.rebuild_word_index(db)
+    assert word_index.verify_word_index(db) == []
+
+
+def test_nothing_of_an_erased_memory_stays_in_the_lists() -> None:
+    """Neither in a block nor beyond, and its terms are not known any more."""
+    db = empty_database()
+    with db:
+        add(db, texts(random.Random(4), 9))
+        before = stored(db)
+        add(db, ["kabk zyxq zyxq", *texts(random.Random(5), 12)])
+        remove(db, set(range(10, 30)))
+
+    assert word_index.verify_word_index(db) == []
+    assert not db.execute("SELECT 1 FROM term WHERE t = 'zyxq'").get
+    held = {rid for rid, _ in db.execute("SELECT rid, data FROM posting_new")}
+    for part, lists in PostingLists().read(db, [0]):
+        held.update(part.rows(lists[0].positions).tolist())
+    assert held == set(range(1, 10))
+    assert before
