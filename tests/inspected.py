@@ -55,7 +55,8 @@ def running_inspector(folder: Path, space: str, *words: str, **env: str) -> Iter
 
 def room(folder: Path) -> dict[str, str]:
     own = {"HOME": str(folder / "home"), "BETHINK_DATA_DIR": str(folder / "data")}
-    return {"PATH": os.environ["PATH"], "TZ": "UTC"} | own
+    passed = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return passed | {"TZ": "UTC"} | own
 
 
 class Faults:

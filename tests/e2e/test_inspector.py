@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from bethink import Memory
 from bethink.model import Draft
@@ -248,6 +249,67 @@ def test_maintenance_is_previewed_carried_out_and_undone(page: Page, demo: Inspe
         page.get_by_text("Nothing to do.").or_(page.get_by_text("leave recall").first)
     ).to_be_visible()
     expect(page.get_by_role("region", name="Journal")).to_contain_text("stored")
+
+
+def test_a_report_of_an_evaluation_is_drawn(page: Page, demo: Inspector) -> None:
+    """From a file of this machine that is sent nowhere; another file is refused in words."""
+    bins = [{"confidence": at / 10, "right": at / 10, "share": 0.1} for at in range(10)]
+    profile = {
+        "name": "default",
+        "calibration": {"n": 40, "ece": 0.012, "auc": 0.9, "bins": bins},
+        "types": [{"type": "all", "quality": {"hit@1": 0.75, "hit@10": 0.9}}],
+    }
+    measured = {"label": "notes", "questions": 40, "memories": 200}
+    report = json.dumps({"measured_on": measured, "profiles": [profile]}).encode()
+    open_view(page, demo, "/health", "Health")
+    chooser = page.get_by_label("A report of")
+    chooser.set_input_files({"name": "x.json", "mimeType": "application/json", "buffer": b"[1]"})
+    expect(page.get_by_text("x.json is no report of bethink eval")).to_be_visible()
+    chooser.set_input_files({"name": "r.json", "mimeType": "application/json", "buffer": report})
+    expect(page.get_by_text("calibration error 0.012")).to_be_visible()
+    expect(page.get_by_role("cell", name="75%")).to_be_visible()
+
+
+def test_a_table_of_100000_rows_stays_small(page: Page, demo: Inspector) -> None:
+    """Only visible rows are in the page, and every row can be reached."""
+    total, size = 100_000, 500
+
+    def listed(route: Route) -> None:
+        after = re.search(r"after=row-(\d+)", route.request.url)
+        first = int(after[1]) + 1 if after else 0
+        rows = [
+            ROW | {"id": f"row-{at}", "text": f"Memory number {at}"}
+            for at in range(first, min(first + size, total))
+        ]
+        last = first + len(rows) - 1
+        cursor = f"row-{last}" if last + 1 < total else None
+        route.fulfill(json={"notice": "", "memories": rows, "cursor": cursor})
+
+    stats = {"space": "demo", "memories": total, "entities": 0, "by_kind": {}}
+    page.route("**/v1/stats", lambda route: route.fulfill(json=stats))
+    page.route(re.compile(r"/v1/memories\?"), listed)
+    open_view(page, demo, "/memories", "Memories")
+    expect(page.get_by_role("link", name="Memory number 0", exact=True)).to_be_visible()
+    assert page.locator(".vrow").count() < 100
+    page.locator(".vbody").evaluate("(body) => { body.scrollTop = body.scrollHeight; }")
+    expect(page.get_by_role("link", name=f"Memory number {total - 1}")).to_be_visible(
+        timeout=60_000
+    )
+    assert page.locator(".vrow").count() < 100
+
+
+ROW = {
+    "kind": "fact",
+    "level": "item",
+    "topic": None,
+    "when": "2026-05-07T12:00:00Z",
+    "trust": 2,
+    "source": "notes",
+    "speaker": None,
+    "status": "active",
+    "pinned": False,
+    "flags": [],
+}
 
 
 def test_the_keyboard_goes_everywhere(page: Page, demo: Inspector) -> None:

@@ -186,8 +186,8 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     The handshake and the lists are answered at once, while the library loads.
     """
     from bethink.server.mcp.stdio import (
-        BridgeInput,
-        BridgeOutput,
+        LINGER_S,
+        EarlyCalls,
         EarlyHandshake,
         StdioBridge,
         take_over_stdio,
@@ -199,23 +199,39 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Before any answer: a parent that exits earlier would go unnoticed.
     watch_parent()
-    lines = StdioBridge(take_over_stdio(), EarlyHandshake(manifest))
+    calls = EarlyCalls(lambda: _make_executor(loader))
+    lines = StdioBridge(take_over_stdio(), EarlyHandshake(manifest), calls=calls)
     lines.start()
+    lines.wait_for_client()
+    start_tracing(_print_notice)
+    loader.start()
+    if lines.wait_for_need():
+        _serve_by_library(manifest, loader, lines)
+    calls.wait(LINGER_S)
+    loader.close()
+    lines.finish()
+
+
+def _make_executor(loader: MemoryLoader) -> ToolExecutor:
+    from bethink.server.tools.calls import ToolExecutor  # after the handshake
+
+    return ToolExecutor(loader)
+
+
+def _serve_by_library(manifest: ServerManifest, loader: MemoryLoader, lines: StdioBridge) -> None:
+    """Load the official library and let it answer all that follows."""
     server = _load_server(manifest, loader)
     import anyio
     from mcp.server.stdio import stdio_server
 
-    start_tracing(_print_notice)
+    from bethink.server.mcp.stdio import BridgeInput, BridgeOutput
 
     async def serve() -> None:
         come, go = anyio.wrap_file(BridgeInput(lines)), anyio.wrap_file(BridgeOutput(lines))
         async with stdio_server(come, go) as (reading, writing):
-            loader.start()
             await server.run(reading, writing, server.create_initialization_options())
 
     anyio.run(serve)
-    loader.close()
-    lines.finish()
 
 
 def serve_http(

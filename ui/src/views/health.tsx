@@ -7,6 +7,7 @@ import { may } from "../lib/session";
 import { oneLine } from "../lib/text";
 import { memoryLink, useAddress } from "../lib/url";
 import { Badge, Card, Empty, ErrorNote, Loading, Page, tell } from "../parts/basics";
+import { Evaluation } from "./evaluation";
 
 export function Health() {
   const [turn, setTurn] = useState(0);
@@ -17,6 +18,7 @@ export function Health() {
           {may("checks") && <Checks />}
           <Maintenance turn={turn} onDone={() => setTurn(turn + 1)} />
           <Journal turn={turn} />
+          <Evaluation />
         </div>
         <Stats turn={turn} />
       </div>

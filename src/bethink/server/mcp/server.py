@@ -31,6 +31,12 @@ from bethink.server.mcp.manifest import (
     resource_operation,
 )
 from bethink.server.mcp.memory_loader import MemoryLoader
+from bethink.server.mcp.stdio import (
+    ERROR_KIND_KEY,
+    READ_TIMEOUT_S,
+    error_content,
+    too_slow_content,
+)
 from bethink.server.mcp.view import (
     EXTENSION,
     MIME,
@@ -45,8 +51,6 @@ from bethink.server.tools.catalog import LIST_ENTITIES
 from bethink.server.tools.tool import Reply, Tool
 from bethink.version import __version__
 
-READ_TIMEOUT_S = 10.0
-ERROR_KIND_KEY = "bethink/error"  # key in the `_meta` of an error: its kind, as on the command line
 T = TypeVar("T")
 _Ctx = ServerRequestContext[Any]
 _Paged = types.PaginatedRequestParams | None
@@ -177,11 +181,7 @@ class McpHandlers:
         except BethinkError as error:
             return _error_result(error.message, error.remedy, type(error).__name__)
         except TimeoutError:
-            return _error_result(
-                f"{tool.name} took longer than {self._timeout_s:g} seconds",
-                "try again, with fewer memories or a narrower question",
-                "TooSlow",
-            )
+            return types.CallToolResult.model_validate(too_slow_content(tool.name, self._timeout_s))
         except Exception as error:  # noqa: BLE001 - logged, and reported by its type
             # The outermost loop of this surface: only the type of a bug is reported, its
             # message may contain stored text.
@@ -251,9 +251,7 @@ def _capabilities(ctx: _Ctx) -> Mapping[str, object]:
 
 def _error_result(message: str, remedy: str, kind: str) -> types.CallToolResult:
     """Return a failed result: a message for the model and the error's kind for programs."""
-    full_message = one_line(message, 500) + (f". Try: {one_line(remedy, 1000)}" if remedy else "")
-    text = types.TextContent(type="text", text=in_tool_words(full_message))
-    return types.CallToolResult(content=[text], is_error=True, _meta={ERROR_KIND_KEY: kind})
+    return types.CallToolResult.model_validate(error_content(message, remedy, kind))
 
 
 async def _run_in_thread(work: Callable[[], T], timeout_s: float) -> T:

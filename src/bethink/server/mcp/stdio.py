@@ -13,13 +13,21 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from time import sleep
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
 
 from bethink.core.json_values import Json
+from bethink.core.lazy import BackgroundCall, Lazy
+from bethink.errors import BethinkError
 from bethink.server.mcp.manifest import ServerManifest
+from bethink.server.mcp.view import client_supports_views
+from bethink.server.tools.answers import in_tool_words, one_line
+
+if TYPE_CHECKING:
+    from bethink.server.tools.calls import ToolExecutor
 
 POLL_INTERVAL_S = 1.0
 
@@ -184,6 +192,9 @@ class EarlyHandshake:
         self._lists = manifest.lists
         self._version = ""
         self._is_first = True
+        self.tools = manifest.tools
+        self.client = ""  # its name, for the provenance of what it writes
+        self.supports_views = False
 
     @property
     def is_initialized(self) -> bool:
@@ -203,11 +214,26 @@ class EarlyHandshake:
             self.first_request_id = request["id"]
         return {"jsonrpc": "2.0", "id": request["id"], "result": content}
 
+    def is_plain_call(self, params: Json) -> bool:
+        """Whether the parameters of `tools/call` are in the usual form, for a tool of ours."""
+        meta = params.get("_meta") or {}
+        return (
+            params.keys() <= _CALL_FIELDS
+            and isinstance(params.get("name"), str)
+            and params["name"] in self.tools
+            and isinstance(params.get("arguments") or {}, dict)
+            and isinstance(meta, dict)
+            and not any(key.startswith(_META_PREFIX) for key in meta)
+            and _is_token(meta.get("progressToken"))
+        )
+
     def _content(self, method: str, params: Json, *, is_first: bool) -> Json | None:
         # Any other first message is of another version, or an error.
         if is_first and method == "initialize" and _is_initialize(params):
             self._version = params["protocolVersion"]
             self._lists = self._manifest.lists_for(params["capabilities"])
+            self.client = one_line(params["clientInfo"]["name"], 60)
+            self.supports_views = client_supports_views(params["capabilities"])
             return self._manifest.initialize_result(self._version)
         if is_first and _is_stateless(params):
             self._version = STATELESS_VERSION
@@ -238,6 +264,10 @@ def _parse_request(line: bytes) -> Json | None:
     number = request.get("id")
     counted = isinstance(number, int | str) and not isinstance(number, bool)
     return request if named and counted else None
+
+
+def _is_token(token: Any) -> bool:
+    return token is None or (isinstance(token, int | str) and not isinstance(token, bool))
 
 
 def _is_initialize(params: Json) -> bool:
@@ -281,6 +311,130 @@ def _is_stateless(params: Json) -> bool:
     )
 
 
+READ_TIMEOUT_S = 10.0
+ERROR_KIND_KEY = "bethink/error"  # key in the `_meta` of an error: its kind, as on the command line
+_CALL_FIELDS = frozenset({"name", "arguments", "_meta"})
+
+
+def error_content(message: str, remedy: str, kind: str) -> Json:
+    """Return the result of a failed call: a message for the model, the kind for programs."""
+    full_message = one_line(message, 500) + (f". Try: {one_line(remedy, 1000)}" if remedy else "")
+    text = {"type": "text", "text": in_tool_words(full_message)}
+    return {"content": [text], "isError": True, "_meta": {ERROR_KIND_KEY: kind}}
+
+
+def too_slow_content(name: str, timeout_s: float) -> Json:
+    """Return the result of a read that took too long."""
+    message = f"{name} took longer than {timeout_s:g} seconds"
+    remedy = "try again, with fewer memories or a narrower question"
+    return error_content(message, remedy, "TooSlow")
+
+
+class EarlyCalls:
+    """Answers tool calls while nothing has needed the MCP library yet.
+
+    Loading the library takes three times as long as a recall, and most clients never send
+    anything but calls. They are answered from here, field for field as the library would; the
+    first other request loads it, and from then on everything is its own.
+    """
+
+    def __init__(
+        self, executor: Callable[[], ToolExecutor], *, timeout_s: float = READ_TIMEOUT_S
+    ) -> None:
+        self._executor, self._timeout_s = Lazy(executor), timeout_s
+        self._lock = Lock()
+        self._running: set[int | str] = set()
+        self._idle = Event()
+        self._idle.set()
+
+    def take(self, line: bytes, handshake: EarlyHandshake, send: Callable[[Json], None]) -> bool:
+        """Answer a line, in a thread of its own; False if the library must do it."""
+        if not handshake.is_initialized:
+            return False
+        request = _parse_request(line)
+        if request is None:
+            return self._cancel(line)
+        number, params = request["id"], request.get("params") or {}
+        if request["method"] == "ping" and not params:
+            send({"jsonrpc": "2.0", "id": number, "result": {}})
+            return True
+        if request["method"] != "tools/call" or not handshake.is_plain_call(params):
+            return False
+        with self._lock:
+            if number in self._running:
+                return False
+            self._running.add(number)
+            self._idle.clear()
+        run = partial(self._run, number, params, handshake, send)
+        Thread(target=run, name="bethink-call", daemon=True).start()
+        return True
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait for the calls that are running, but no longer than this."""
+        self._idle.wait(timeout_s)
+
+    def _cancel(self, line: bytes) -> bool:
+        """Take a cancellation of a call of ours: it goes on, but is not answered."""
+        message: Json = json.loads(line)
+        wanted = (message.get("params") or {}).get("requestId")
+        if message.get("method") != "notifications/cancelled" or not isinstance(wanted, int | str):
+            return False
+        with self._lock:
+            known = wanted in self._running
+            self._running.discard(wanted)
+        return known
+
+    def _run(
+        self,
+        number: int | str,
+        params: Json,
+        handshake: EarlyHandshake,
+        send: Callable[[Json], None],
+    ) -> None:
+        content = self._call(params, handshake, send)
+        with self._lock:
+            is_wanted = number in self._running
+            self._running.discard(number)
+        if is_wanted:
+            send({"jsonrpc": "2.0", "id": number, "result": content})
+        if not self._running:
+            self._idle.set()
+
+    def _call(self, params: Json, handshake: EarlyHandshake, send: Callable[[Json], None]) -> Json:
+        from bethink.server.tools.calls import ToolRequest, log_bug  # after the handshake
+
+        tool = handshake.tools[params["name"]]
+        token = (params.get("_meta") or {}).get("progressToken")
+
+        def progress(done: int, total: int) -> None:
+            told = {"progressToken": token, "progress": float(done)}
+            told |= {"total": float(total)} if total else {}
+            send({"jsonrpc": "2.0", "method": "notifications/progress", "params": told})
+
+        try:
+            executor = self._executor()
+            request = ToolRequest(
+                tool, params.get("arguments") or {}, executor.default_principal,
+                client=handshake.client, supports_views=handshake.supports_views,
+                **({} if token is None else {"progress": progress}),
+            )  # fmt: skip
+            # A write has no timeout here: the store's own limits end it.
+            timeout_s = self._timeout_s if tool.read_only else None
+            reply = BackgroundCall(partial(executor, request)).result(timeout_s)
+        except BethinkError as error:
+            return error_content(error.message, error.remedy, type(error).__name__)
+        except TimeoutError:
+            return too_slow_content(tool.name, self._timeout_s)
+        except Exception as error:  # noqa: BLE001 - logged, and reported by its type
+            return error_content(log_bug(f"the tool {tool.name}", error), "please report it", "Bug")
+        content: Json = {
+            "content": [{"type": "text", "text": reply.text}],
+            "structuredContent": reply.content,
+            "isError": False,
+        }
+        return content if reply.meta is None else content | {"_meta": reply.meta}
+
+
 LINGER_S = 1.5  # grace period for running calls after the end of input
 
 
@@ -306,9 +460,16 @@ class StdioBridge:
     """Both directions of one conversation: lines are answered early or queued for the library."""
 
     def __init__(
-        self, pipe: Pipe, handshake: EarlyHandshake, exit_process: Callable[[int], None] = os._exit
+        self,
+        pipe: Pipe,
+        handshake: EarlyHandshake,
+        exit_process: Callable[[int], None] = os._exit,
+        calls: EarlyCalls | None = None,
     ) -> None:
         self._pipe, self._handshake, self._exit_process = pipe, handshake, exit_process
+        self._calls = calls
+        self._stirred, self._awaited = Event(), Event()
+        self._is_needed = False
         self._queue: SimpleQueue[bytes] = SimpleQueue()
         self._taken_over = Event()
         self._finished = Event()
@@ -318,6 +479,15 @@ class StdioBridge:
     def start(self) -> None:
         """Start reading in a thread."""
         Thread(target=self._read_loop, name="bethink-lines", daemon=True).start()
+
+    def wait_for_client(self) -> None:
+        """Wait until the client has said something."""
+        self._stirred.wait()
+
+    def wait_for_need(self) -> bool:
+        """Wait for a request that the library must answer; False at the end of input."""
+        self._awaited.wait()
+        return self._is_needed
 
     def finish(self) -> None:
         """Signal that everything is done and the process may exit by itself."""
@@ -329,15 +499,25 @@ class StdioBridge:
             if fault is not None:
                 self._send(json.dumps(fault, separators=(",", ":")) + "\n")
                 continue
-            reply = None if self._taken_over.is_set() else self._handshake.reply(line)
+            is_early = not self._taken_over.is_set()
+            if is_early and self._calls and self._calls.take(line, self._handshake, self._say):
+                continue
+            reply = self._handshake.reply(line) if is_early else None
             if reply is None:
                 self._queue.put(line)
+                if is_early and _parse_request(line) is not None:
+                    self._is_needed = True
+                    self._awaited.set()
+                self._stirred.set()
                 continue
             if reply["id"] == self._handshake.first_request_id:
                 self._answered.add(reply["id"])
                 self._queue.put(line)
-            self._send(json.dumps(reply, ensure_ascii=False, separators=(",", ":")) + "\n")
+            self._say(reply)
+            self._stirred.set()
         self._queue.put(b"")
+        self._stirred.set()
+        self._awaited.set()
         # A call that does not end must not keep the process alive: its writes are durable.
         if not self._finished.wait(LINGER_S):
             self._exit_process(0)
@@ -363,6 +543,9 @@ class StdioBridge:
         """Write one message of the library, dropping its duplicate handshake answer."""
         if not (self._answered and self._is_duplicate_reply(line)):
             self._send(line)
+
+    def _say(self, message: Json) -> None:
+        self._send(json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n")
 
     def _send(self, line: str) -> None:
         with self._lock:
