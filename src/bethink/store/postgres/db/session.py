@@ -6,39 +6,41 @@ driver. Here they reach a server: each statement is translated once and then kno
 
 from __future__ import annotations
 
-import json
-import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import apsw
 import psycopg
 from psycopg.rows import tuple_row
 
-from bethink.errors import BadText
 from bethink.store.postgres.db import words
-from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.db.sql_tree import (
-    Group,
-    at,
-    find_word,
-    group_at,
-    parse,
-    split_at_commas,
+from bethink.store.postgres.db.bindings import (
+    Insert,
+    Lists,
+    SlotWriter,
+    answers,
+    as_list,
+    as_query,
+    batch_delete,
+    batch_insert,
+    parsed,
+    reads,
+    storable,
+    type_of_empty,
+    word_table,
+    written,
 )
-from bethink.store.postgres.db.statements import PARTS, preceded, rewritten
+from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables
+from bethink.store.postgres.db.statements import preceded, rewritten
 from bethink.store.postgres.db.translate import (
     NO_VIEW,
-    WORD_TABLES,
     Shape,
     Source,
     Statement,
     View,
-    on_conflict,
-    special_marks,
     translate,
 )
 from bethink.store.sqlite.db import history
@@ -109,58 +111,9 @@ class Rows:
         return None if not values else values[0] if len(values) == 1 else values
 
 
-_DELETE = re.compile(r"DELETE FROM (\w+) WHERE (\w+) = \?")
-
-
-class _Parsed(NamedTuple):
-    """A statement's tree, its marks of lists and word queries, and its state hash, if any."""
-
-    tree: Group
-    special: Mapping[int, str]
-    hashes_state: bool
-
-
-@lru_cache(maxsize=2048)
-def _parsed(sql: str) -> _Parsed:
-    text = sql
-    for old, new in PARTS:
-        text = text.replace(old, new)
-    tree = parse(text)
-    hashes_state = "hash_state" in text and at(tree, 0).is_word("UPDATE")
-    return _Parsed(
-        _without_state_hash(tree) if hashes_state else tree, special_marks(tree), hashes_state
-    )
-
-
-def _without_state_hash(tree: Group) -> Group:
-    """Leave out the assignment of the state's hash, which no server can compute."""
-    start, end = find_word(tree, "SET") + 1, find_word(tree, "WHERE")
-    kept: list[Any] = []
-    for part in split_at_commas(tree[start:end]):
-        if at(part, 0).text != "state_hash":
-            kept += [parse(",")[0], *part] if kept else part
-    return Group((*tree[:start], *kept, *tree[end:]))
-
-
 @lru_cache(maxsize=4096)
 def _translated(sql: str, shapes: tuple[tuple[int, Shape], ...], view: ViewKey) -> Statement:
-    return translate(_parsed(sql).tree, dict(shapes), view.view)
-
-
-@lru_cache(maxsize=512)
-def _written(sql: str) -> Statement:
-    """Return a statement of ours: ``?1`` is a value, ``:space`` the space."""
-    sources: list[Source] = []
-
-    def sign(match: re.Match[str]) -> str:
-        source = Source("value", int(match[1])) if match[1] else Source("space")
-        if source not in sources:
-            sources.append(source)
-        number = f"${sources.index(source) + 1}"
-        return number if match[1] else f"{number}::bigint"
-
-    text = re.sub(r"\?(\d+)|:space\b", sign, sql)
-    return Statement(text, tuple(sources))
+    return translate(parsed(sql).tree, dict(shapes), view.view)
 
 
 class ViewKey:
@@ -171,12 +124,6 @@ class ViewKey:
 
 
 WITHOUT_VIEW = ViewKey(NO_VIEW)
-
-
-class Lists(NamedTuple):
-    """A list bound to ``carray(?)``."""
-
-    values: Any
 
 
 class Session:
@@ -222,14 +169,14 @@ class Session:
         elif sql in rewritten():
             found = self.run(rewritten()[sql], bindings)
             found = _with_native_keys(found) if " FROM chunk WHERE " in sql else found
-        elif _word_table(sql) or "temp.counted_term" in sql:
-            found = self._maintain_words(_word_table(sql), sql)
+        elif word_table(sql) or "temp.counted_term" in sql:
+            found = self._maintain_words(word_table(sql), sql)
         elif sql == history._WRONG_STATES:
             rows = self._run(sql.split("WHERE", maxsplit=1)[0], ())
             found = Rows([row for row in rows if state_hash(row[3], row[0], *row[4:7]) != row[7]])
         elif "FROM posting" in sql and sql.lstrip().startswith("SELECT count(DISTINCT"):
             found = self._count_holding(sql, bindings)
-        elif _parsed(sql).hashes_state:
+        elif parsed(sql).hashes_state:
             found = self._change_state(sql, bindings)
         return found
 
@@ -238,7 +185,7 @@ class Session:
         every = [tuple(row) for row in rows]
         if not every:
             return Rows()
-        table = _word_table(sql)
+        table = word_table(sql)
         if table:
             self._write_words(table, sql, every)
             return Rows()
@@ -246,10 +193,10 @@ class Session:
         if batched is not None:
             columns = [list(column) for column in zip(*every, strict=True)]
             return self.run(batched, columns)
-        delete = _batch_delete(sql)
+        delete = batch_delete(sql)
         if delete:
             return self.run(delete, ([value for (value,) in every],))
-        insert = _batch_insert(sql)
+        insert = batch_insert(sql)
         if insert is not None:
             return self._insert_many(insert, every)
         for row in every:
@@ -285,10 +232,10 @@ class Session:
     @contextmanager
     def blob_open(
         self, _database: str, _table: str, column: str, cid: int, _writes: bool
-    ) -> Iterator[_SlotWriter]:
+    ) -> Iterator[SlotWriter]:
         """Write slots of a chunk: of bits and keys those that come first wait for the others."""
         written: list[tuple[int, bytes]] = []
-        yield _SlotWriter(written)
+        yield SlotWriter(written)
         waiting = self._slots.setdefault(cid, {})
         waiting[column] = written
         if len(waiting) == 2:
@@ -299,19 +246,19 @@ class Session:
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         """Run a statement of PostgreSQL's own, with ``?1`` for values and ``:space``."""
-        return self._send(_written(sql), values)
+        return self._send(written(sql), values)
 
     def _run(self, sql: str, bindings: Sequence[Any]) -> Rows:
-        special = _parsed(sql).special
+        special = parsed(sql).special
         if not special and not self.writes:
             return self._run_once(sql, tuple(bindings))
         values, shapes = bindings, []
         lists: dict[int, Any] = {}
         for mark, kind in special.items():
             value = bindings[mark - 1]
-            lists[mark], shape = _as_list(value) if kind == "list" else _as_query(value, kind)
+            lists[mark], shape = as_list(value) if kind == "list" else as_query(value, kind)
             if kind == "list" and not lists[mark]:
-                shape = Shape(_type_of_empty(sql))
+                shape = Shape(type_of_empty(sql))
             shapes.append((mark, shape))
         return self._send(_translated(sql, tuple(shapes), self.view), values, lists)
 
@@ -329,7 +276,7 @@ class Session:
     ) -> Rows:
         """Send a statement; one that only writes waits for the next whose outcome is asked for."""
         bound = [self._value(source, values, lists or {}) for source in statement.sources]
-        if self.writes and not _answers(statement.sql):
+        if self.writes and not answers(statement.sql):
             self._waiting.append((statement.sql, bound))
             if len(self._waiting) >= _MAX_WAITING:
                 self._flush()
@@ -339,7 +286,7 @@ class Session:
             self._cursor.execute(statement.sql.encode(), bound)
             self._answer = self._cursor
         cursor, self._answer = self._answer, None
-        self._changes = 0 if _reads(statement.sql) else max(cursor.rowcount, 0)
+        self._changes = 0 if reads(statement.sql) else max(cursor.rowcount, 0)
         self._total += self._changes
         return Rows(cursor.fetchall())
 
@@ -361,7 +308,7 @@ class Session:
 
     def _value(self, source: Source, values: Sequence[Any], lists: Mapping[int, Any]) -> Any:
         if source.kind == "value":
-            return _storable(values[source.mark - 1], writes=self.writes)
+            return storable(values[source.mark - 1], writes=self.writes)
         if source.kind == "space":
             return self.space_id
         if source.kind == "array":
@@ -406,7 +353,7 @@ class Session:
         skipped = sql[: sql.index("WHERE")].count("?")
         return self._run(select, bindings[skipped:])
 
-    def _insert_many(self, insert: _Insert, rows: Sequence[Sequence[Any]]) -> Rows:
+    def _insert_many(self, insert: Insert, rows: Sequence[Sequence[Any]]) -> Rows:
         columns = ", ".join((SPACE_ID, *insert.columns))
         kinds = tables()[insert.table].columns
         if "DO UPDATE" in insert.conflict:
@@ -415,8 +362,7 @@ class Session:
             rows = list({tuple(row[place] for place in places): row for row in rows}.values())
         arrays = ", ".join(f"?{n}::{kinds[name]}[]" for n, name in enumerate(insert.columns, 1))
         values = [
-            [_storable(value, writes=True) for value in column]
-            for column in zip(*rows, strict=True)
+            [storable(value, writes=True) for value in column] for column in zip(*rows, strict=True)
         ]
         return self.run(
             f"INSERT INTO {SCHEMA}.{insert.table} ({columns})"
@@ -503,7 +449,7 @@ class Session:
             return
         folded = [(rid, words.folded_text(text, original)) for rid, text, original in rows]
         if folded:
-            self._insert_many(_Insert("gram", ("rid", "folded")), folded)
+            self._insert_many(Insert("gram", ("rid", "folded")), folded)
 
     def write_vocabulary(self, rows: Sequence[Sequence[Any]], *, removes: bool = False) -> None:
         """Add or remove the trigrams of terms: tid and term."""
@@ -521,123 +467,7 @@ class Session:
             return
         new = [(gram, tid) for tid, term in rows for gram in words.vocabulary_trigrams([term])]
         if new:
-            self._insert_many(_Insert("term_gram", ("gram", "tid")), new)
-
-
-class _SlotWriter:
-    """A blob of a chunk that is written in pieces."""
-
-    def __init__(self, written: list[tuple[int, bytes]]) -> None:
-        self._written = written
-        self._at = 0
-
-    def seek(self, offset: int) -> None:
-        """Go to a byte."""
-        self._at = offset
-
-    def write(self, data: bytes) -> None:
-        """Write bytes there."""
-        self._written.append((self._at, data))
-
-
-class _Insert(NamedTuple):
-    table: str
-    columns: tuple[str, ...]
-    conflict: str = ""
-
-
-@lru_cache(maxsize=256)
-def _batch_insert(sql: str) -> _Insert | None:
-    """Return an insert of plain values that can be done for many rows at once."""
-    tree = _parsed(sql).tree
-    place = find_word(tree, "INTO") + 1
-    columns, given = group_at(tree, place + 1), group_at(tree, place + 3)
-    if not at(tree, 0).is_word("INSERT") or columns is None or given is None:
-        return None
-    names = tuple(at(part, 0).text for part in split_at_commas(columns))
-    marks = [at(part, 0) if len(part) == 1 else None for part in split_at_commas(given)]
-    plain = [mark.text if mark and mark.kind == "mark" else "" for mark in marks]
-    in_order = plain == [str(number) for number in range(1, len(names) + 1)]
-    rest = tree[place + 4 :]
-    table = at(tree, place).text
-    if not in_order or rest or table == "file_edit":
-        return None
-    conflict = ""
-    if at(tree, 1).is_word("OR"):
-        conflict = on_conflict(table, names, replace=at(tree, 2).is_word("REPLACE"))
-    return _Insert(table, names, conflict)
-
-
-@lru_cache(maxsize=256)
-def _batch_delete(sql: str) -> str:
-    """Return a delete by one column, for many values at once; "" for any other statement."""
-    match = _DELETE.fullmatch(sql.strip())
-    if match is None or match[1] not in tables():
-        return ""
-    kind = tables()[match[1]].columns[match[2]]
-    return (
-        f"DELETE FROM {SCHEMA}.{match[1]}"
-        f" WHERE {SPACE_ID} = :space AND {match[2]} = ANY (?1::{kind}[])"
-    )
-
-
-def _word_table(sql: str) -> str:
-    """Return the word index that a statement writes; "" for any other."""
-    words_ = sql.split("(", 1)[0].split()
-    is_insert = len(words_) == 3 and words_[:2] == ["INSERT", "INTO"]
-    return words_[2] if is_insert and words_[2] in WORD_TABLES else ""
-
-
-def _as_list(value: Any) -> tuple[list[Any], Shape]:
-    """Return a list bound to carray or json_each, and the type of its values."""
-    if isinstance(value, Lists):
-        values = value.values
-        found = values if isinstance(values, list | tuple) else values.tolist()
-    else:
-        found = json.loads(value) if isinstance(value, str) else value
-    if found and isinstance(found[0], list):
-        return [json.dumps(one, ensure_ascii=False) for one in found], Shape("jsonb[]")
-    if found and all(isinstance(one, int) for one in found):
-        return list(found), Shape("bigint[]")
-    return [_storable(str(one), writes=False) for one in found], Shape("text[]")
-
-
-def _type_of_empty(sql: str) -> str:
-    """Return the type of an empty list: that of the column it is compared with."""
-    of_rows = (
-        "i.rid IN (SELECT value",
-        ".rid = w.value",
-        ".rid = wanted.value",
-        "rid IN (SELECT value",
-        "key = w.value",
-    )
-    return "bigint[]" if any(part in sql for part in of_rows) else "text[]"
-
-
-def _as_query(value: str, table: str) -> tuple[words.WordQuery, Shape]:
-    query = words.parse_query(value)
-    if table == "vocabulary":
-        query = query._replace(column=table)
-    return query, Shape(parts=len(query.groups) if table != "words" else 1)
-
-
-def _storable(value: Any, *, writes: bool) -> Any:
-    """Return a value that the server takes: its texts have no NUL."""
-    if isinstance(value, str) and "\0" in value:
-        if writes:
-            raise BadText("a text with a NUL cannot be stored")
-        return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
-    return value
-
-
-def _answers(sql: str) -> bool:
-    """Whether a statement has rows to give."""
-    return _reads(sql) or sql.lstrip().startswith("WITH") or "RETURNING" in sql
-
-
-def _reads(sql: str) -> bool:
-    start = sql.lstrip()
-    return start.startswith("SELECT") or (start.startswith("WITH") and "UPDATE " not in start)
+            self._insert_many(Insert("term_gram", ("gram", "tid")), new)
 
 
 def _with_native_keys(rows: Rows) -> Rows:

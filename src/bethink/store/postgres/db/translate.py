@@ -480,7 +480,9 @@ def _qualified(nodes: Group, table: str, columns: set[str]) -> Group:
         if isinstance(node, Group):
             found.append(_qualified(node, table, columns))
             continue
-        alone = at(nodes, place - 1).text != "." and at(nodes, place + 1).text != "."
+        before = at(nodes, place - 1)
+        alone = "." not in {before.text, at(nodes, place + 1).text}
+        alone = alone and not before.is_word("FROM", "JOIN", "AS")
         if alone and node.text in columns and group_at(nodes, place + 1) is None:
             found += (Token("word", table), Token("sign", "."))
         found.append(node)

@@ -83,7 +83,8 @@ CREATE INDEX item_slot ON bethink.item (space_id, subject, attribute) WHERE subj
 CREATE INDEX item_topic ON bethink.item (space_id, topic, stored_at) WHERE topic IS NOT NULL;
 CREATE INDEX item_speaker ON bethink.item (space_id, speaker) WHERE speaker IS NOT NULL;
 CREATE INDEX item_source ON bethink.item (space_id, source);
-CREATE INDEX item_level ON bethink.item (space_id, level) WHERE live_to IS NULL;
+CREATE INDEX item_level ON bethink.item (space_id, (level || '')) INCLUDE (rid)
+    WHERE live_to IS NULL;
 CREATE INDEX item_lasting ON bethink.item
     (space_id, (occurred_end - coalesce(occurred_at, stored_at))) WHERE occurred_end IS NOT NULL;
 CREATE INDEX item_begun ON bethink.item (space_id, live_from);

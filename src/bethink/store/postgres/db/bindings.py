@@ -1,0 +1,200 @@
+"""What is sent to the server: statements parsed once, values it takes, rows in batches."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from bethink.errors import BadText
+from bethink.store.postgres.db import words
+from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables
+from bethink.store.postgres.db.sql_tree import (
+    Group,
+    at,
+    find_word,
+    group_at,
+    parse,
+    split_at_commas,
+)
+from bethink.store.postgres.db.statements import PARTS
+from bethink.store.postgres.db.translate import (
+    WORD_TABLES,
+    Shape,
+    Source,
+    Statement,
+    on_conflict,
+    special_marks,
+)
+
+_DELETE = re.compile(r"DELETE FROM (\w+) WHERE (\w+) = \?")
+
+
+class Parsed(NamedTuple):
+    """A statement's tree, its marks of lists and word queries, and its state hash, if any."""
+
+    tree: Group
+    special: Mapping[int, str]
+    hashes_state: bool
+
+
+@lru_cache(maxsize=2048)
+def parsed(sql: str) -> Parsed:
+    text = sql
+    for old, new in PARTS:
+        text = text.replace(old, new)
+    tree = parse(text)
+    hashes_state = "hash_state" in text and at(tree, 0).is_word("UPDATE")
+    return Parsed(
+        _without_state_hash(tree) if hashes_state else tree, special_marks(tree), hashes_state
+    )
+
+
+def _without_state_hash(tree: Group) -> Group:
+    """Leave out the assignment of the state's hash, which no server can compute."""
+    start, end = find_word(tree, "SET") + 1, find_word(tree, "WHERE")
+    kept: list[Any] = []
+    for part in split_at_commas(tree[start:end]):
+        if at(part, 0).text != "state_hash":
+            kept += [parse(",")[0], *part] if kept else part
+    return Group((*tree[:start], *kept, *tree[end:]))
+
+
+@lru_cache(maxsize=512)
+def written(sql: str) -> Statement:
+    """Return a statement of ours: ``?1`` is a value, ``:space`` the space."""
+    sources: list[Source] = []
+
+    def sign(match: re.Match[str]) -> str:
+        source = Source("value", int(match[1])) if match[1] else Source("space")
+        if source not in sources:
+            sources.append(source)
+        number = f"${sources.index(source) + 1}"
+        return number if match[1] else f"{number}::bigint"
+
+    text = re.sub(r"\?(\d+)|:space\b", sign, sql)
+    return Statement(text, tuple(sources))
+
+
+class Lists(NamedTuple):
+    """A list bound to ``carray(?)``."""
+
+    values: Any
+
+
+class SlotWriter:
+    """A blob of a chunk that is written in pieces."""
+
+    def __init__(self, written: list[tuple[int, bytes]]) -> None:
+        self._written = written
+        self._at = 0
+
+    def seek(self, offset: int) -> None:
+        """Go to a byte."""
+        self._at = offset
+
+    def write(self, data: bytes) -> None:
+        """Write bytes there."""
+        self._written.append((self._at, data))
+
+
+class Insert(NamedTuple):
+    table: str
+    columns: tuple[str, ...]
+    conflict: str = ""
+
+
+@lru_cache(maxsize=256)
+def batch_insert(sql: str) -> Insert | None:
+    """Return an insert of plain values that can be done for many rows at once."""
+    tree = parsed(sql).tree
+    place = find_word(tree, "INTO") + 1
+    columns, given = group_at(tree, place + 1), group_at(tree, place + 3)
+    if not at(tree, 0).is_word("INSERT") or columns is None or given is None:
+        return None
+    names = tuple(at(part, 0).text for part in split_at_commas(columns))
+    marks = [at(part, 0) if len(part) == 1 else None for part in split_at_commas(given)]
+    plain = [mark.text if mark and mark.kind == "mark" else "" for mark in marks]
+    in_order = plain == [str(number) for number in range(1, len(names) + 1)]
+    rest = tree[place + 4 :]
+    table = at(tree, place).text
+    if not in_order or rest or table == "file_edit":
+        return None
+    conflict = ""
+    if at(tree, 1).is_word("OR"):
+        conflict = on_conflict(table, names, replace=at(tree, 2).is_word("REPLACE"))
+    return Insert(table, names, conflict)
+
+
+@lru_cache(maxsize=256)
+def batch_delete(sql: str) -> str:
+    """Return a delete by one column, for many values at once; "" for any other statement."""
+    match = _DELETE.fullmatch(sql.strip())
+    if match is None or match[1] not in tables():
+        return ""
+    kind = tables()[match[1]].columns[match[2]]
+    return (
+        f"DELETE FROM {SCHEMA}.{match[1]}"
+        f" WHERE {SPACE_ID} = :space AND {match[2]} = ANY (?1::{kind}[])"
+    )
+
+
+def word_table(sql: str) -> str:
+    """Return the word index that a statement writes; "" for any other."""
+    words_ = sql.split("(", 1)[0].split()
+    is_insert = len(words_) == 3 and words_[:2] == ["INSERT", "INTO"]
+    return words_[2] if is_insert and words_[2] in WORD_TABLES else ""
+
+
+def as_list(value: Any) -> tuple[list[Any], Shape]:
+    """Return a list bound to carray or json_each, and the type of its values."""
+    if isinstance(value, Lists):
+        values = value.values
+        found = values if isinstance(values, list | tuple) else values.tolist()
+    else:
+        found = json.loads(value) if isinstance(value, str) else value
+    if found and isinstance(found[0], list):
+        return [json.dumps(one, ensure_ascii=False) for one in found], Shape("jsonb[]")
+    if found and all(isinstance(one, int) for one in found):
+        return list(found), Shape("bigint[]")
+    return [storable(str(one), writes=False) for one in found], Shape("text[]")
+
+
+def type_of_empty(sql: str) -> str:
+    """Return the type of an empty list: that of the column it is compared with."""
+    of_rows = (
+        "i.rid IN (SELECT value",
+        ".rid = w.value",
+        ".rid = wanted.value",
+        "rid IN (SELECT value",
+        "key = w.value",
+    )
+    return "bigint[]" if any(part in sql for part in of_rows) else "text[]"
+
+
+def as_query(value: str, table: str) -> tuple[words.WordQuery, Shape]:
+    query = words.parse_query(value)
+    if table == "vocabulary":
+        query = query._replace(column=table)
+    return query, Shape(parts=len(query.groups) if table != "words" else 1)
+
+
+def storable(value: Any, *, writes: bool) -> Any:
+    """Return a value that the server takes: its texts have no NUL."""
+    if isinstance(value, str) and "\0" in value:
+        if writes:
+            raise BadText("a text with a NUL cannot be stored")
+        return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return value
+
+
+def answers(sql: str) -> bool:
+    """Whether a statement has rows to give."""
+    return reads(sql) or sql.lstrip().startswith("WITH") or "RETURNING" in sql
+
+
+def reads(sql: str) -> bool:
+    start = sql.lstrip()
+    return start.startswith("SELECT") or (start.startswith("WITH") and "UPDATE " not in start)

@@ -1,0 +1,268 @@
+"""A database is prepared, refused with the SQL to run, and used through faults."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from bethink.cli.main import run
+from bethink.errors import BadSetting, MissingExtra, SchemaTooNew, StoreBusy, StoreError
+from bethink.memory import Memory
+from bethink.store import open_on_server
+from bethink.store.postgres import PostgresStore
+from bethink.store.postgres.db import opening, server
+from bethink.store.postgres.db.schema import migrations
+from postgres_server import initialised_url, open_space, running_server
+from records import NOW, record
+
+
+@pytest.fixture
+def empty(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of a database without any tables."""
+    name = f"empty_{abs(hash(request.node.name)):x}"[:40]
+    with psycopg.connect(running_server().url, autocommit=True) as owner:
+        owner.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        owner.execute(f"CREATE DATABASE {name}")
+    yield running_server().database(name)
+    with psycopg.connect(running_server().url, autocommit=True) as owner:
+        owner.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+def as_role(url: str, name: str, **rights: str) -> str:
+    """Return the URL of a role that may log in and nothing else."""
+    with psycopg.connect(running_server().url, autocommit=True) as owner:
+        if owner.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (name,)).fetchone() is None:
+            owner.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'role'")
+    return f"postgresql://{name}:role@{url.rpartition('@')[2]}"
+
+
+def test_a_database_is_prepared_once(empty: str) -> None:
+    """A second call changes nothing, and says that all is there."""
+    first = opening.init_store(empty)
+    assert first == opening.init_store(empty) == opening.migrate_store(empty)
+    assert (first.schema, first.serving, first.secured) == (migrations()[-1].version, True, True)
+
+
+def test_an_empty_database_says_what_it_needs(empty: str) -> None:
+    """Neither opening nor migrating creates tables."""
+    for call in (opening.migrate_store, lambda url: PostgresStore.open(url, space="a")):
+        with pytest.raises(StoreError, match="no tables of Bethink") as found:
+            call(empty)
+        assert "store init" in found.value.remedy
+    assert opening.list_spaces(empty) == []
+
+
+def test_a_newer_schema_is_refused(empty: str) -> None:
+    """It may hold what this version would lose."""
+    opening.init_store(empty)
+    with psycopg.connect(empty) as owner:
+        owner.execute("INSERT INTO bethink.migration VALUES (99)")
+    for call in (opening.migrate_store, lambda url: PostgresStore.open(url, space="a")):
+        with pytest.raises(SchemaTooNew, match="schema 99"):
+            call(empty)
+
+
+def test_a_role_without_rights_is_told_the_sql(empty: str) -> None:
+    """One sentence, and what to run."""
+    with pytest.raises(StoreError, match="may not create the schema") as found:
+        opening.init_store(as_role(empty, "poor"))
+    assert "GRANT CREATE ON DATABASE" in found.value.remedy
+
+
+def test_a_stranger_is_told_to_join_the_serving_role(empty: str) -> None:
+    """Being able to connect is not enough."""
+    opening.init_store(empty)
+    with pytest.raises(StoreError) as found:
+        PostgresStore.open(as_role(empty, "stranger"), space="a")
+    assert "GRANT bethink_serve" in found.value.remedy
+
+
+def test_a_missing_driver_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default installation has none."""
+    for name in [name for name in sys.modules if name.startswith("bethink.store.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra) as found:
+        open_on_server("postgresql://localhost/x", "a")
+    assert "postgres" in found.value.remedy
+
+
+def test_a_server_that_is_away_is_told_in_one_sentence() -> None:
+    """Without the password of its URL."""
+    with pytest.raises(StoreError, match="cannot be reached") as found:
+        opening.store_status("postgresql://me:secret-word@127.0.0.1:1/none")
+    assert "secret-word" not in str(found.value)
+
+
+def test_a_file_is_no_space_of_a_server(tmp_path: Path) -> None:
+    """A path and a server contradict each other."""
+    with pytest.raises(BadSetting):
+        Memory.open("a", path=tmp_path / "a.db", store=initialised_url())
+
+
+def test_a_space_that_does_not_exist_is_not_made_by_reading() -> None:
+    """It is empty, and stays so."""
+    with Memory.open("never-made", store=initialised_url(), create=False, embedder="none") as one:
+        assert one.recall("anything").hits == ()
+    assert not opening.has_space(initialised_url(), "never-made")
+
+
+def test_the_command_line_uses_a_server(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Every command takes --store; spaces are listed and removed there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("BETHINK_WORKER", "off")
+    url = initialised_url()
+
+    def call(*arguments: str) -> Any:
+        code = run(["--store", url, "--space", "by-command", "--json", *arguments])
+        return code, json.loads(capsys.readouterr().out)
+
+    assert call("store", "status", url)[1]["ready"]
+    assert call("remember", "The deploy key lives in vault B")[0] == 0
+    answer = call("recall", "where is the deploy key")[1]
+    assert [one["text"] for one in answer["items"]] == ["The deploy key lives in vault B"]
+    assert {"name": "by-command", "current": True} in call("spaces")[1]
+    assert call("stats")[1]["memories"] == 1
+    assert call("spaces", "remove", "by-command", "--yes")[1]["removed"]
+    assert not opening.has_space(url, "by-command")
+    assert not (tmp_path / "data" / "spaces").exists()
+
+
+def on_server(sql: str, *values: Any) -> None:
+    with psycopg.connect(running_server().url, autocommit=True) as owner:
+        owner.execute(sql, values)
+
+
+def end_connections() -> None:
+    on_server(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name = 'bethink' AND pid <> pg_backend_pid()"
+    )
+
+
+def test_idle_connections_that_died_are_replaced(tmp_path: Path) -> None:
+    """A restarted server is not noticed by the next call."""
+    store = open_space(tmp_path)
+    store.items.put([record("a")], actor="x", now=NOW)
+    end_connections()
+    assert store.admin.count() == 1
+    end_connections()
+    store.items.put([record("b")], actor="x", now=NOW)
+    assert store.admin.count() == 2
+    store.close()
+
+
+def test_a_write_whose_connection_dies_is_told_and_not_saved(tmp_path: Path) -> None:
+    """Nothing acknowledged is lost, nothing lost is acknowledged."""
+    store = open_space(tmp_path)
+
+    def write_half() -> None:
+        with store._connections.write_transaction() as db:
+            db.execute("INSERT INTO meta (name, value) VALUES ('half', 'done')")
+            end_connections()
+
+    with pytest.raises(StoreError):
+        write_half()
+    with store._connections.read_transaction() as db:
+        assert db.execute("SELECT value FROM meta WHERE name = 'half'").get is None
+    store.items.put([record("a")], actor="x", now=NOW)
+    assert store.admin.count() == 1
+    store.close()
+
+
+def test_a_writer_waits_only_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row of the space is the lock of its writers."""
+    store = open_space(tmp_path)
+    monkeypatch.setattr("bethink.store.postgres.db.connections.LOCK_TIMEOUT_S", 0.1)
+    with store._connections.write_transaction():
+        raised = in_thread(lambda: store.items.put([record("a")], actor="x", now=NOW))
+    assert isinstance(raised, StoreBusy)
+    store.close()
+
+
+def test_without_a_free_connection_a_call_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No call waits for ever, and none is leaked."""
+    monkeypatch.setattr(server, "POOL_SIZE", 1)
+    monkeypatch.setattr(server, "LOCK_TIMEOUT_S", 0.2)
+    url = initialised_url() + "?application_name=small"
+    store = PostgresStore.open(url, space="small-pool")
+    for _ in range(3):
+        with store.snapshot():
+            assert isinstance(in_thread(store.admin.count), StoreBusy)
+    assert store.admin.count() == 0
+    store.close()
+
+
+def in_thread(call: Callable[[], Any]) -> Any:
+    """Return what a call gives or raises in another thread."""
+    found: list[Any] = []
+
+    def work() -> None:
+        try:
+            found.append(call())
+        except StoreError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_a_statement_that_takes_too_long_is_told(tmp_path: Path) -> None:
+    """The limit is the server's or the role's."""
+    store = open_space(tmp_path)
+
+    def wait() -> None:
+        with store._connections.read_transaction() as db:
+            db.execute("SELECT set_config('statement_timeout', '50', true)")
+            db.execute("SELECT pg_sleep(5)")
+
+    with pytest.raises(StoreBusy, match="within the time"):
+        wait()
+    assert store.admin.count() == 0
+    store.close()
+
+
+def test_writers_of_one_space_take_turns(tmp_path: Path) -> None:
+    """Turns of a session are numbered without a gap, whoever stores them."""
+    store = open_space(tmp_path)
+    failed: list[Any] = []
+
+    def write(number: int) -> None:
+        for turn in range(5):
+            try:
+                one = record(f"w{number}-{turn}", session="s")
+                store.items.put([one], actor="x", now=NOW)
+            except StoreError as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    numbers = store.items.get([f"w{n}-{turn}" for n in range(4) for turn in range(5)])
+    assert failed == []
+    assert sorted(one.seq for one in numbers.values()) == list(range(20))
+    store.close()
+
+
+def test_text_that_no_database_takes_is_refused(tmp_path: Path) -> None:
+    """And a question with it finds nothing."""
+    store = open_space(tmp_path)
+    assert store.items.get(["a\0b"]) == {}
+    assert store.items.find_key("k\0") is None
+    store.close()
