@@ -30,7 +30,7 @@ from records import item
 SQL_TYPES = {"whole": "INTEGER", "scale": "INTEGER", "flag": "INTEGER", "time": "INTEGER"} | {
     "number": "REAL"
 }
-STORE_COLUMNS = {"rid", "about", "length", "fingerprint"}
+STORE_COLUMNS = {"rid", "about", "state_hash", "length", "fingerprint"}
 
 
 @pytest.fixture

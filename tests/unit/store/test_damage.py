@@ -44,7 +44,7 @@ def rotten(path: Path, request: pytest.FixtureRequest) -> Path:
     if request.param == "not UTF-8":
         rot(path, b"harbour crane", b"\xb2arbour crane")
     else:
-        rot(path, b"harbour crane", b"harbour brane")
+        rot(path, b"harbour crane", b"harbour drain")
     return path
 
 
@@ -111,6 +111,37 @@ def test_the_doctor_names_it_and_a_repair_quarantines_it(memory: Memory) -> None
     assert all("yellow" not in hit.item.text for hit in answer.hits)
     with pytest.raises(StoreDamaged):
         memory.get(item)
+
+
+def test_one_flipped_bit_is_turned_back(path: Path) -> None:
+    """The hash tells which: the memory is what was stored, and nothing else is wrong."""
+    rot(path, b"harbour crane", b"harbour brane")
+    with open_memory(path) as memory:
+        assert HARBOUR not in [item.text for item in memory.browse()]
+        found = {one.name: one for one in memory.doctor(repair=True)}
+        assert found["content"].repaired
+        assert HARBOUR in [item.text for item in memory.browse()]
+        assert all(one.ok for one in memory.doctor())
+
+
+def test_a_flipped_bit_of_an_id_is_turned_back_though_indexes_have_it_right(path: Path) -> None:
+    """A list reads the id from an index; nothing that it showed is lost by a repair."""
+    with open_memory(path) as memory:
+        listed = {item.id: item.text for item in memory.browse()}
+    item = next(one for one, text in listed.items() if text == HARBOUR).encode()
+    db = apsw.Connection(str(path))
+    pages = [n for (n,) in db.execute("SELECT pageno FROM dbstat WHERE name = 'item'")]
+    db.close()
+    content = bytearray(path.read_bytes())
+    for page in pages:
+        at = slice((page - 1) * 4096, page * 4096)
+        content[at] = content[at].replace(item, bytes([item[0] ^ 1]) + item[1:])
+    path.write_bytes(content)
+    with open_memory(path) as memory:
+        assert any(not one.ok for one in memory.doctor())
+        memory.doctor(repair=True)
+        assert {item.id: item.text for item in memory.browse()} == listed
+        assert all(one.ok for one in memory.doctor())
 
 
 def test_an_export_has_it_as_bytes_and_an_import_leaves_it_out(

@@ -77,7 +77,7 @@ DERIVED: dict[str, tuple[str, str]] = {
     "slots": ("vectors", "UPDATE chunk SET rids = zeroblob(length(rids))"),
     "a chunk": ("vectors", "DELETE FROM chunk"),
     "a standing": ("state", "UPDATE item SET status = 'superseded' WHERE id = 'i5'"),
-    "a hash": ("state", "UPDATE item SET content_hash = '' WHERE id = 'i7'"),
+    "a hash": ("content", "UPDATE item SET content_hash = '' WHERE id = 'i7'"),
     "mentions": ("mentions", "UPDATE entity SET mentions = 3"),
     "a stranger's": ("status", "INSERT INTO status_change VALUES ('nobody', 1, 'active')"),
 }
@@ -109,8 +109,8 @@ def test_a_repaired_index_finds_again(path: Path, raw: apsw.Connection) -> None:
 
 CONTENT = {
     "text": "UPDATE item SET text = 'coffee' WHERE id = 'i7'",
-    "trust": "UPDATE item SET trust = 3 WHERE id = 'i7'",
-    "time": "UPDATE item SET stored_at = stored_at + 1 WHERE id = 'i7'",
+    "trust": "UPDATE item SET trust = 1, integrity = 1 WHERE id = 'i7'",
+    "time": "UPDATE item SET stored_at = 12345 WHERE id = 'i7'",
     "source": "UPDATE item SET source = 'owner' WHERE id = 'i7'",
     "hashes": "UPDATE item SET content_hash = '', state_hash = 1 WHERE id = 'i7'",
 }

@@ -38,6 +38,7 @@ from bethink.store.sqlite.entities import (
     verify_entity_vectors,
     verify_mentions,
 )
+from bethink.store.sqlite.items import undo_flips
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
@@ -179,7 +180,11 @@ def _copy(connections: Connections) -> Iterator[apsw.Connection]:
 
 
 def _checks(vectors: VectorIndex) -> Iterator[_Check]:
-    # Rebuildable data first: SQLite reports a broken index as a fault of the file.
+    # What others are made from first.
+    good, done = "every revision matches its hash", "the bit that was flipped is turned back"
+    repair = _quarantine_damaged
+    yield _Check("content", good, _check_contents, repair, remains=_QUARANTINED, done=done)
+    # Rebuildable data before the file: SQLite reports a broken index as a fault of it.
     # The FTS5 integrity check needs a write transaction.
     good = "the word index matches the memories"
     yield _Check("words", good, _check_words, word_index.rebuild_word_index, writes=True)
@@ -197,13 +202,6 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     yield _Check("references", "no dangling references", _check_references)
     good = "entities count the memories that mention them"
     yield _Check("mentions", good, verify_mentions, recount_mentions)
-    yield _Check(
-        "content",
-        "every revision matches its hash",
-        _check_contents,
-        _quarantine_damaged,
-        remains=_QUARANTINED,
-    )
     yield _Check("revisions", "only the last revision of a memory is live", _check_revisions)
     good = "every memory's status matches its last recorded change"
     yield _Check("status", good, history.verify_status_history, history.repair_status_history)
@@ -282,7 +280,12 @@ def _damaged_rows(db: apsw.Connection) -> Iterator[_DamagedRow]:
 
 
 def _quarantine_damaged(db: apsw.Connection) -> None:
-    """Take damaged revisions out of recall; their content and hash stay as they are."""
+    """Take damaged revisions out of recall; their content and hash stay as they are.
+
+    One flipped bit is turned back before, where the hash confirms it.
+    """
+    _restore_content_hashes(db)
+    undo_flips(db, [row.rid for row in _damaged_rows(db)])
     _quarantine(db, list(_damaged_rows(db)))
 
 
@@ -312,7 +315,6 @@ def _check_states(db: apsw.Connection) -> Problem:
 
 def _repair_states(db: apsw.Connection) -> None:
     """Restore what the hash or the journal confirms, and quarantine the rest."""
-    _restore_content_hashes(db)
     history.restore_states(db)
     left = history.wrong_states(db)
     _quarantine(db, (_DamagedRow(row.rid, row.id, row.rev, _text(row.status)) for row in left))
@@ -477,7 +479,7 @@ def max_classification(db: apsw.Connection) -> int:
 def space_stats(db: apsw.Connection, connections: Connections, space: str) -> dict[str, Any]:
     """Return all counts, sizes and versions of a space, by name."""
     first, last = db.execute(_TIME_SPAN).get
-    stats = {
+    stats: dict[str, Any] = {
         "space": space,
         "path": None if connections.path is None else str(connections.path),
         "sqlite": apsw.sqlite_lib_version(),

@@ -229,7 +229,7 @@ def _item_record(db: apsw.Connection, row: Sequence[Any]) -> dict[str, Any]:
         record = _to_record("item", layout, columns)
     except (TypeError, ValueError, OverflowError):
         return _damaged_record(db, "item", layout, f"item WHERE rid = {rid:d}")
-    bands = json.loads(sketch)
+    bands = [band for band in json.loads(sketch) if isinstance(band, int)]
     return record | ({"sketch": bands} if bands else {})
 
 
