@@ -226,13 +226,13 @@ def _entry_format(entries: int) -> Struct:
 
 def _encode_terms(terms: RowTerms, tids: Mapping[str, int]) -> bytes:
     """Encode a revision's terms with their counts; the term 0 is any word."""
-    counts = Counter(terms.text)
-    counts.update(terms.about)
-    found = sorted((tids[term], count) for term, count in counts.items() if term in tids)
     entries = [0, min(terms.length, _MAX_COUNT)]
-    for tid, count in found:
-        entries += (tid, min(count, _MAX_COUNT))
-    return _entry_format(len(found) + 1).pack(*entries)
+    for term, count in Counter(terms.text + terms.about).items():
+        tid = tids.get(term)
+        if tid is not None:
+            entries.append(tid)
+            entries.append(min(_MAX_COUNT, count))
+    return _entry_format(len(entries) // 2).pack(*entries)
 
 
 def _add_postings(db: apsw.Connection, rows: Sequence[tuple[int, bytes]]) -> None:
