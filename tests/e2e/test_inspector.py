@@ -494,7 +494,7 @@ def _space(folder: Path, name: str) -> Path:
 def test_pictures_are_taken(page: Page, demo: Inspector) -> None:
     """The pictures of the documentation, from the demo's memories."""
     folder = Path(os.environ["BETHINK_SHOTS"])
-    page.set_viewport_size({"width": 1280, "height": 860})
+    page.set_viewport_size({"width": 1440, "height": 900})
     for name, path, heading in (
         ("ask", f"/ask?q={quote(QUESTION)}", "Ask"),
         ("trace", f"/trace?q={quote(QUESTION)}", "Trace"),

@@ -1,6 +1,7 @@
 // The shell: who is looking, where one can go, and what to show where.
-import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
-import { useEffect, useState } from "preact/hooks";
+import { LocationProvider, Route, Router, useLocation } from "preact-iso";
+import { Component, type ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import icon from "./icon.svg";
 import { ApiError, connected } from "./lib/api";
 import { helpOpen, startKeys } from "./lib/keys";
@@ -108,6 +109,14 @@ function Shell() {
   const { path, url, route } = useLocation();
   const shown = VIEWS.filter((view) => view.key);
   useEffect(() => startKeys(new Map(shown.map((view) => [view.key!, link(view.path)])), route), [route]);
+  // A reader of the screen hears where it is; the first page is read anyway.
+  const before = useRef(path);
+  useEffect(() => {
+    if (before.current === path) return;
+    before.current = path;
+    scrollTo(0, 0);
+    document.getElementById("main")?.focus({ preventScroll: true });
+  }, [path]);
   const question = new URLSearchParams(url.split("?")[1] ?? "").get("q");
   return (
     <div class="shell">
@@ -138,7 +147,7 @@ function Shell() {
         </div>
       </header>
       <main class="main" id="main" tabIndex={-1}>
-        <ErrorBoundary onError={(error) => console.error(error)}>
+        <Guarded key={path}>
           <Router>
             {VIEWS.map((view) => (
               <Route key={view.path} path={link(view.path)} component={view.component} />
@@ -146,11 +155,33 @@ function Shell() {
             <Route path="/ui" component={VIEWS[0]!.component} />
             <Route default component={Nowhere} />
           </Router>
-        </ErrorBoundary>
+        </Guarded>
       </main>
       <Help />
     </div>
   );
+}
+
+/** A view that fails says so, and leaves the rest of the page alone. */
+class Guarded extends Component<{ children: ComponentChildren }, { failed: string }> {
+  override state = { failed: "" };
+
+  override componentDidCatch(error: unknown) {
+    console.error(error);
+    this.setState({ failed: error instanceof Error ? error.message : String(error) });
+  }
+
+  override render() {
+    if (!this.state.failed) return this.props.children;
+    return (
+      <Page title="This view failed">
+        <div class="notice bad" role="alert">
+          <strong>A bug in the inspector: {this.state.failed}</strong>
+          <p class="muted">The memories are not affected. Reload the page, and please report it.</p>
+        </div>
+      </Page>
+    );
+  }
 }
 
 function SideFoot() {

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bethink.access.tokens import Token, TokenStore
     from bethink.server.mcp.manifest import ServerManifest
     from bethink.server.mcp.memory_loader import MemoryLoader
+    from bethink.server.mcp.stdio import StdioBridge
     from bethink.server.tools.calls import ToolExecutor
 
 
@@ -183,8 +185,11 @@ def _run_server(
 def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     """Serve the parent process over stdio until it closes the input or exits.
 
-    The handshake and the lists are answered at once, while the library loads.
+    The handshake, the lists and calls are answered without the official library, which takes
+    longer to load than a recall; it is loaded with the first other request.
     """
+    if find_spec("mcp") is None:
+        raise MissingExtra("the MCP library", extra="mcp")
     from bethink.server.mcp.stdio import (
         LINGER_S,
         EarlyCalls,

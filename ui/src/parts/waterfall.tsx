@@ -44,7 +44,7 @@ export function EvidenceWaterfall(props: { evidence: readonly Evidence[]; score:
                 {one.op === "seen" && one.rank !== undefined && ` (rank ${one.rank})`}
               </td>
               <td class="num">
-                {one.op === "seen" ? <span class="muted">seen {score(one.value)}</span> : `${SIGN[one.op]} ${score(one.value)}`}
+                {one.op === "seen" ? <span class="muted" title="Seen, not counted by itself">({score(one.value)})</span> : `${SIGN[one.op]} ${score(one.value)}`}
               </td>
               <td class="bar-cell">
                 {one.op !== "seen" && (

@@ -171,6 +171,7 @@ function HitRow(props: { hit: Hit; rank: number }) {
           <div class="row nowrap">
             <button type="button" class="button small" aria-expanded={isOpen} onClick={toggle} title="How the score came about">
               {isOpen ? "Hide" : "Evidence"}
+              <span class="sr"> of rank {rank}</span>
             </button>
             <a class="button small" href={memoryLink(hit.id)}>
               Open<span class="sr"> memory {rank}</span>

@@ -286,6 +286,13 @@ function Stats(props: { turn: number }) {
           <dt>Embedder</dt>
           <dd>{String(stats.embedder ?? "–")}</dd>
         </dl>
+        {may("export") && (
+          <p>
+            <a class="button small" href="/v1/export" download={`bethink-${String(stats.space)}.jsonl`}>
+              Export everything
+            </a>
+          </p>
+        )}
       </Card>
       {groups.map(([name, label]) => {
         const table = (stats[name] ?? {}) as Record<string, number>;

@@ -118,16 +118,16 @@ function All(props: { filters: Record<string, string>; total: number | null }) {
 }
 
 function Found(props: { query: string; filters: Record<string, string> }) {
+  // A search has no filters for these two.
   const { source, session, ...filters } = props.filters;
   const asked = { query: props.query, ...filters, k: 50, max_tokens: 20_000, min_confidence: 0, mark_accessed: false };
   const found = useResource(JSON.stringify(asked), (abort) => call("POST /v1/recall", asked, abort));
-  const rows = (found.data?.memories ?? []).filter(
-    (row) => (!source || row.source === source) && (!session || true),
-  );
+  const rows = found.data?.memories ?? [];
   return (
     <div class="stack-s">
       <Loading on={found.loading} />
       <ErrorNote error={found.error} />
+      {(source || session) && <p class="notice warn">A search looks at all sources and sessions; without words these filters apply.</p>}
       {found.data && (
         <>
           <p class="muted small" role="status">

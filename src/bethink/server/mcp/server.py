@@ -32,7 +32,6 @@ from bethink.server.mcp.manifest import (
 )
 from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.mcp.stdio import (
-    ERROR_KIND_KEY,
     READ_TIMEOUT_S,
     error_content,
     too_slow_content,

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
@@ -414,10 +415,14 @@ class EarlyCalls:
         try:
             executor = self._executor()
             request = ToolRequest(
-                tool, params.get("arguments") or {}, executor.default_principal,
-                client=handshake.client, supports_views=handshake.supports_views,
-                **({} if token is None else {"progress": progress}),
-            )  # fmt: skip
+                tool,
+                params.get("arguments") or {},
+                executor.default_principal,
+                client=handshake.client,
+                supports_views=handshake.supports_views,
+            )
+            if token is not None:
+                request = replace(request, progress=progress)
             # A write has no timeout here: the store's own limits end it.
             timeout_s = self._timeout_s if tool.read_only else None
             reply = BackgroundCall(partial(executor, request)).result(timeout_s)

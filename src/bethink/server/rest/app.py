@@ -36,7 +36,8 @@ from bethink.server.mcp.http import PATH as MCP_PATH
 from bethink.server.mcp.http import StreamableEndpoint, is_short_lived
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
-from bethink.server.mcp.server import READ_TIMEOUT_S, make_server
+from bethink.server.mcp.server import make_server
+from bethink.server.mcp.stdio import READ_TIMEOUT_S
 from bethink.server.rest.browser import (
     BrowserSessions,
     is_page_path,
