@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import apsw
 import pytest
 from bare_store import EVERYTHING, add, empty_database, hydrate, index_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from old_schema import bring_back
 
 from bethink.ports import TextSearch
 from bethink.store.ranking import WeightedQuery, weight_query
+from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.search import postings, word_index
 from bethink.store.sqlite.search.lexical import parse_query, tokenizer
 from bethink.store.sqlite.search.postings import PostingLists
+from records import NOW, record, scope
 
 VOCABULARY = [f"k{letter}{other}k" for letter in "abdegiou" for other in "bdgtx"]
 
@@ -159,3 +163,23 @@ def test_nothing_of_an_erased_memory_stays_in_the_lists() -> None:
         held.update(part.rows(lists[0].positions).tolist())
     assert held == set(range(1, 10))
     assert before
+
+
+def test_a_space_of_before_gets_its_lists_when_it_is_opened(tmp_path: Path) -> None:
+    """All revisions of it, and writes go on from there."""
+    path = tmp_path / "space.db"
+    store = SqliteStore.open(path, space="test")
+    made = [record(f"m{n}", text) for n, text in enumerate(texts(random.Random(6), 30))]
+    store.items.put(made, actor="x", now=NOW)
+    search = TextSearch("kabk kadk", depth=50)
+    before = store.search.text(search, scope()).matches
+    store.close()
+    bring_back(path, 5)
+
+    store = SqliteStore.open(path, space="test")
+
+    assert store.search.text(search, scope()).matches == before
+    store.items.put([record("late", "kabk once more")], actor="x", now=NOW)
+    assert "late" in [match.item.id for match in store.search.text(search, scope()).matches]
+    assert all(finding.ok for finding in store.admin.check())
+    store.close()
