@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from bethink.core.lazy import lazy_pattern
@@ -236,7 +237,7 @@ def _name_by_shape(word: TextWord) -> ExtractedName | None:
     text = word.text
     if len(text) > _MAX_WORD_CHARACTERS or len(text) < 2:
         return None
-    kind = _kind_by_sign(text) or _kind_by_path(text) or _kind_by_code_style(text)
+    kind = _kind_by_form(text)
     if kind is None and word.is_code and text.isidentifier():
         kind = "identifier"
     return ExtractedName(_strip_name(text, kind), kind, 0.9) if kind else None
@@ -263,6 +264,12 @@ def _strip_name(text: str, kind: str) -> str:
     if kind in ("person", "topic"):
         return text.lstrip("@#")
     return text
+
+
+@lru_cache(maxsize=4_096)
+def _kind_by_form(text: str) -> str | None:
+    """Return the kind of name that a word's own form tells; words come again and again."""
+    return _kind_by_sign(text) or _kind_by_path(text) or _kind_by_code_style(text)
 
 
 def _kind_by_sign(text: str) -> str | None:

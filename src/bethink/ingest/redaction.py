@@ -567,24 +567,21 @@ _LIST_FIELDS = field_names(_REDACTED_FIELDS, "words")
 
 def redact_draft(draft: Draft) -> tuple[Draft, tuple[str, ...]]:
     """Redact all text fields of a draft; return the draft and the kinds found."""
-    # One check of all texts at once: nearly no draft goes further.
-    values = [getattr(draft, name) or "" for name in _TEXT_FIELDS]
-    listed = [text for name in _LIST_FIELDS for text in getattr(draft, name)]
-    everything = "\n".join((*values, *listed))
-    if not draft.metadata and not _candidate_kinds(everything):
-        return draft, ()
     kinds: dict[str, None] = {}
 
     def clean(text: str) -> str:
         cleaned = redact(text)
-        kinds.update(dict.fromkeys(cleaned.kinds))
+        if cleaned.kinds:
+            kinds.update(dict.fromkeys(cleaned.kinds))
         return cleaned.text
 
-    changes: dict[str, Any] = {
-        name: clean(value) for name, value in zip(_TEXT_FIELDS, values, strict=True) if value
-    }
-    changes |= {name: tuple(map(clean, getattr(draft, name))) for name in _LIST_FIELDS}
-    changes["metadata"] = _redact_json(draft.metadata, clean, kinds)
+    values = ((name, getattr(draft, name)) for name in _TEXT_FIELDS)
+    changes: dict[str, Any] = {name: clean(value) for name, value in values if value}
+    for name in _LIST_FIELDS:
+        if listed := getattr(draft, name):
+            changes[name] = tuple(map(clean, listed))
+    if draft.metadata:
+        changes["metadata"] = _redact_json(draft.metadata, clean, kinds)
     return (draft._replace(**changes) if kinds else draft), tuple(kinds)
 
 

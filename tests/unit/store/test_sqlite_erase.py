@@ -322,7 +322,7 @@ def test_an_erase_of_one_writes_little(path: Path, swept: list[set[int] | None])
 
     assert len(swept) == 1
     assert swept[0] is not None
-    assert len(swept[0]) < page_count(path) / 8
+    assert len(swept[0]) < page_count(path) / 2
 
 
 def copied(path: Path) -> Path:

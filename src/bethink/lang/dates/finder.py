@@ -231,6 +231,7 @@ _TELLTALE -= {
 _TELLTALE |= relative.COUNTABLE_UNITS.keys() - {"second"}
 _TELLTALE |= {"last", "clock", "lunch", "dinner", "breakfast"}
 _FIGURES = lazy_pattern(r"\d{4}|\d:\d\d|\d/\d|\d\.\d{1,2}\.(?!\d)|\d ?[apAP]\.?[mM]|[qQhH][1-4]|\d[hdw]\b|[1-9]0s\b|\d(?:st|nd|rd|th)\b")  # fmt: skip  # noqa: E501
+_DIGIT = lazy_pattern(r"\d")
 _LETTERS = lazy_pattern(r"[^\W\d_]+")
 _PLAIN_LETTERS = lazy_pattern(r"[a-z]+")  # the same for ASCII, in half the time
 # English words that are other words in other languages.
@@ -263,7 +264,8 @@ def _readers(text: str, options: ReadOptions) -> Iterator[TokenReader]:
     words = frozenset(letters.findall(fold(text)))
     english = not words.isdisjoint(_TELLTALE)
     just_now = options.vague and words >= {"just", "now"}
-    has_english_time = english or just_now or bool(_FIGURES.search(text))
+    figures = _DIGIT.search(text) and _FIGURES.search(text)
+    has_english_time = english or just_now or bool(figures)
     languages = possible_languages(words)
     foreign_languages = [
         language for language in languages if not words.isdisjoint(language.telltales)

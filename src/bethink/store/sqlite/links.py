@@ -1,9 +1,17 @@
-"""The graph of a space: entities and their names, links, and edges between entities."""
+"""The graph of a space: entities and their names, links, and edges between entities.
+
+Turns of a session get their sequence number and the link to the turn before inside the
+write transaction, so that several writers to one session never give the same number,
+and a late turn is put in its place. Both depend only on turns that are not classified
+higher, so that a turn's number tells nothing of secret ones.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,8 +19,9 @@ import apsw
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.text import fold
-from bethink.model import Entity, Link, Node
-from bethink.ports import Match, Mention, SearchResult
+from bethink.errors import Refused
+from bethink.model import Entity, Item, Link, Node
+from bethink.ports import Match, Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
 from bethink.store.sqlite.db.ceiling import HIGHEST
 from bethink.store.sqlite.db.connection import select
@@ -215,6 +224,46 @@ def remove_links(db: apsw.Connection, links: Sequence[Link]) -> list[Link]:
     return removed
 
 
+class MentionWriter:
+    """Links items to the entities they mention, in one transaction at one time.
+
+    An entity or a name that comes again, in a memory classified as high or higher, changes
+    nothing but the count of mentions, which `finish` writes.
+    """
+
+    def __init__(self, db: apsw.Connection, now: datetime) -> None:
+        self._db, self._at = db, to_ms(now)
+        self._levels: dict[str, int] = {}
+        self._names: dict[tuple[str, str], int] = {}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, item_id: str, level: int, mentions: Sequence[Mention]) -> None:
+        """Link an item of a classification to entities, creating those that are new."""
+        for entity, confidence, _ in mentions:
+            known = self._levels.get(entity.id)
+            if known is None:
+                values = (entity.id, entity.kind, entity.name, self._at)
+                self._db.execute(_ADD_ENTITY, values)
+            if known is None or level < known:
+                self._db.execute(_RENAME, (entity.id, entity.name, level))
+                self._levels[entity.id] = level
+            for name in (entity.name, *entity.aliases):
+                if self._names.get((name, entity.id), HIGHEST + 1) > level:
+                    self._names[name, entity.id] = level
+                    if alias := normalise_alias(name):
+                        self._db.execute(_ADD_ALIAS, (alias, entity.id, level))
+            self._db.execute(_ADD_MENTION, (item_id, entity.id, confidence, self._at))
+            if self._db.changes():
+                self._counts[entity.id] += 1
+            else:
+                self._db.execute(_RAISE_CONFIDENCE, (item_id, entity.id, confidence))
+
+    def finish(self) -> None:
+        """Count the new mentions; the same mention again counts once."""
+        counts = ((count, entity) for entity, count in self._counts.items())
+        self._db.executemany("UPDATE entity SET mentions = mentions + ? WHERE id = ?", counts)
+
+
 def add_mentions(
     db: apsw.Connection, item_id: str, mentions: Sequence[Mention], now: datetime
 ) -> None:
@@ -222,20 +271,9 @@ def add_mentions(
 
     ``entity.mentions`` counts the items; the same mention again counts once.
     """
-    at = to_ms(now)
-    level = db.execute(_CLASSIFICATION_OF, (item_id,)).get or 0
-    for entity, confidence, _ in mentions:
-        db.execute(_ADD_ENTITY, (entity.id, entity.kind, entity.name, at))
-        db.execute(_RENAME, (entity.id, entity.name, level))
-        aliases = {normalise_alias(name) for name in (entity.name, *entity.aliases)}
-        db.executemany(
-            _ADD_ALIAS, ((alias, entity.id, level) for alias in sorted(aliases) if alias)
-        )
-        db.execute(_ADD_MENTION, (item_id, entity.id, confidence, at))
-        if db.changes():
-            db.execute("UPDATE entity SET mentions = mentions + 1 WHERE id = ?", (entity.id,))
-        else:
-            db.execute(_RAISE_CONFIDENCE, (item_id, entity.id, confidence))
+    writer = MentionWriter(db, now)
+    writer.add(item_id, db.execute(_CLASSIFICATION_OF, (item_id,)).get or 0, mentions)
+    writer.finish()
 
 
 def search_entities(
@@ -363,3 +401,105 @@ def edges_of(
         entity: [to_link(row) for row in select(db, _EDGES_OF_ENTITY, (entity, at, max(each, 0)))]
         for entity in dict.fromkeys(entities)
     }
+
+
+_MAX_SEQ = 2**63 - 1  # the largest number a column holds
+_SELECT_MAX_SEQ = """
+    SELECT max(seq) FROM item WHERE session = ? AND live_to IS NULL AND classification <= ?
+"""
+_ADJACENT_TURN = """
+    SELECT id FROM item
+    WHERE session = ? AND live_to IS NULL AND (seq, id) {side} (?, ?) AND id <> ?
+    AND classification {class_} ? ORDER BY seq {order}, id {order} LIMIT 1
+"""
+_PREVIOUS_TURN = _ADJACENT_TURN.format(side="<", order="DESC", class_="<=")
+_NEXT_TURN = _ADJACENT_TURN.format(side=">", order="ASC", class_="=")
+_FOLLOWED_TURN = """
+    SELECT p.id FROM item AS i CROSS JOIN item AS p ON p.session = i.session
+        AND p.live_to IS NULL AND (p.seq, p.id) < (i.seq, i.id)
+        AND p.classification <= i.classification
+    WHERE i.id = ? AND i.live_to IS NULL ORDER BY p.seq DESC, p.id DESC LIMIT 1
+"""
+# The last of the turns before a batch.
+_LAST_SEQ = """
+    SELECT seq FROM item WHERE session = ? AND live_to IS NULL AND rid < ? AND seq IS NOT NULL
+    ORDER BY seq DESC LIMIT 1
+"""
+_LINK_FOLLOWS = """
+    INSERT INTO link (src_kind, src, type, dst_kind, dst, source, created_at)
+    VALUES ('item', ?, 'follows', 'item', ?, 'rule', ?) ON CONFLICT DO NOTHING
+"""
+_UNLINK_FOLLOWS = """
+    DELETE FROM link WHERE src = ? AND type = 'follows' AND src_kind = 'item'
+    AND dst_kind = 'item'
+"""
+
+
+def assign_turn_numbers(db: apsw.Connection, records: Sequence[Record]) -> list[Record]:
+    """Number the turns of a session that have no number after its last one."""
+    highest: dict[tuple[str, int], int] = {}
+    numbered = []
+    for record in records:
+        item = record.item
+        if item.session is None or item.rev > 1:
+            numbered.append(record)
+            continue
+        for level in range(item.classification, HIGHEST + 1):
+            if (item.session, level) not in highest:
+                found = db.execute(_SELECT_MAX_SEQ, (item.session, level)).get
+                highest[item.session, level] = -1 if found is None else int(found)
+        last = highest[item.session, item.classification]
+        seq = last + 1 if item.seq is None else item.seq
+        if seq > _MAX_SEQ:
+            raise Refused(f"the session {item.session!r} has no number left for another turn")
+        for level in range(item.classification, HIGHEST + 1):
+            highest[item.session, level] = max(highest[item.session, level], seq)
+        same = item.seq == seq
+        numbered.append(record if same else replace(record, item=item._replace(seq=seq)))
+    return numbered
+
+
+def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int, first_rid: int) -> None:
+    """Link each new turn to the one before it, and the one after to it."""
+    every = list(stored)
+    turns = [item for item in every if item.session is not None and item.rev == 1]
+    new = {item.id for item in turns}
+    last_seq = {
+        session: max((seq for (seq,) in select(db, _LAST_SEQ, (session, first_rid))), default=-1)
+        for session in dict.fromkeys(item.session for item in turns)
+    }
+    # What a revision of the same batch has changed only the rows tell.
+    known = _previous_turns(turns, last_seq) if all(item.rev == 1 for item in every) else {}
+    for item in turns:
+        position = (item.session, item.seq, item.id, item.id)
+        if item.id in known:
+            db.execute(_LINK_FOLLOWS, (item.id, known[item.id], now))
+        else:
+            for (before,) in select(db, _PREVIOUS_TURN, (*position, item.classification)):
+                db.execute(_LINK_FOLLOWS, (item.id, before, now))
+        if item.seq is not None and item.seq > last_seq[item.session]:
+            continue  # no turn that was there before comes after it
+        # The next of each classification that may see it; a new turn adds its own link.
+        levels = range(item.classification, HIGHEST + 1)
+        for level in levels:
+            for (after,) in select(db, _NEXT_TURN, (*position, level)):
+                if after not in new and select(db, _FOLLOWED_TURN, (after,)) == [(item.id,)]:
+                    db.execute(_UNLINK_FOLLOWS, (after,))
+                    db.execute(_LINK_FOLLOWS, (after, item.id, now))
+
+
+def _previous_turns(turns: Iterable[Item], last_seq: Mapping[str | None, int]) -> dict[str, str]:
+    """Map new turns that come after all older ones to the new turn before them, if any."""
+    found: dict[str, str] = {}
+    appended = [
+        (str(item.session), item.seq, item.id, item.classification)
+        for item in turns
+        if item.seq is not None and item.seq > last_seq[item.session]
+    ]
+    last: dict[tuple[str, int], tuple[int, str]] = {}
+    for session, seq, item_id, level in sorted(appended):
+        before = [last[session, low] for low in range(level + 1) if (session, low) in last]
+        if before:
+            found[item_id] = max(before)[1]
+        last[session, level] = (seq, item_id)
+    return found

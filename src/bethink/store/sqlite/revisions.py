@@ -1,10 +1,4 @@
-"""Revisions of items: put, end and restore them, set their status.
-
-Turns of a session get their sequence number and the link to the turn before inside the
-write transaction, so that several writers to one session never give the same number,
-and a late turn is put in its place. Both depend only on turns that are not classified
-higher, so that a turn's number tells nothing of secret ones.
-"""
+"""Revisions of items: put, end and restore them, set their status."""
 
 from __future__ import annotations
 
@@ -44,88 +38,14 @@ from bethink.store.sqlite.entities import (
     mention_embeddings,
     set_entity_embeddings,
 )
-from bethink.store.sqlite.links import add_links, add_mentions
+from bethink.store.sqlite.links import (
+    MentionWriter,
+    add_links,
+    assign_turn_numbers,
+    link_turns,
+)
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
-
-_MAX_SEQ = 2**63 - 1  # the largest number a column holds
-_SELECT_MAX_SEQ = """
-    SELECT max(seq) FROM item WHERE session = ? AND live_to IS NULL AND classification <= ?
-"""
-_ADJACENT_TURN = """
-    SELECT id FROM item
-    WHERE session = ? AND live_to IS NULL AND (seq, id) {side} (?, ?) AND id <> ?
-    AND classification {class_} ? ORDER BY seq {order}, id {order} LIMIT 1
-"""
-_PREVIOUS_TURN = _ADJACENT_TURN.format(side="<", order="DESC", class_="<=")
-_NEXT_TURN = _ADJACENT_TURN.format(side=">", order="ASC", class_="=")
-_FOLLOWED_TURN = """
-    SELECT p.id FROM item AS i CROSS JOIN item AS p ON p.session = i.session
-        AND p.live_to IS NULL AND (p.seq, p.id) < (i.seq, i.id)
-        AND p.classification <= i.classification
-    WHERE i.id = ? AND i.live_to IS NULL ORDER BY p.seq DESC, p.id DESC LIMIT 1
-"""
-# The last of the turns before a batch.
-_LAST_SEQ = """
-    SELECT seq FROM item WHERE session = ? AND live_to IS NULL AND rid < ? AND seq IS NOT NULL
-    ORDER BY seq DESC LIMIT 1
-"""
-_LINK_FOLLOWS = """
-    INSERT INTO link (src_kind, src, type, dst_kind, dst, source, created_at)
-    VALUES ('item', ?, 'follows', 'item', ?, 'rule', ?) ON CONFLICT DO NOTHING
-"""
-_UNLINK_FOLLOWS = """
-    DELETE FROM link WHERE src = ? AND type = 'follows' AND src_kind = 'item'
-    AND dst_kind = 'item'
-"""
-
-
-def assign_turn_numbers(db: apsw.Connection, records: Sequence[Record]) -> list[Record]:
-    """Number the turns of a session that have no number after its last one."""
-    highest: dict[tuple[str, int], int] = {}
-    numbered = []
-    for record in records:
-        item = record.item
-        if item.session is None or item.rev > 1:
-            numbered.append(record)
-            continue
-        for level in range(item.classification, HIGHEST + 1):
-            if (item.session, level) not in highest:
-                found = db.execute(_SELECT_MAX_SEQ, (item.session, level)).get
-                highest[item.session, level] = -1 if found is None else int(found)
-        last = highest[item.session, item.classification]
-        seq = last + 1 if item.seq is None else item.seq
-        if seq > _MAX_SEQ:
-            raise Refused(f"the session {item.session!r} has no number left for another turn")
-        for level in range(item.classification, HIGHEST + 1):
-            highest[item.session, level] = max(highest[item.session, level], seq)
-        same = item.seq == seq
-        numbered.append(record if same else replace(record, item=item._replace(seq=seq)))
-    return numbered
-
-
-def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int, first_rid: int) -> None:
-    """Link each new turn to the one before it, and the one after to it."""
-    turns = [item for item in stored if item.session is not None and item.rev == 1]
-    new = {item.id for item in turns}
-    last_seq = {
-        session: max((seq for (seq,) in select(db, _LAST_SEQ, (session, first_rid))), default=-1)
-        for session in dict.fromkeys(item.session for item in turns)
-    }
-    for item in turns:
-        position = (item.session, item.seq, item.id, item.id)
-        for (before,) in select(db, _PREVIOUS_TURN, (*position, item.classification)):
-            db.execute(_LINK_FOLLOWS, (item.id, before, now))
-        if item.seq is not None and item.seq > last_seq[item.session]:
-            continue  # no turn that was there before comes after it
-        # The next of each classification that may see it; a new turn adds its own link.
-        levels = range(item.classification, HIGHEST + 1)
-        for level in levels:
-            for (after,) in select(db, _NEXT_TURN, (*position, level)):
-                if after not in new and select(db, _FOLLOWED_TURN, (after,)) == [(item.id,)]:
-                    db.execute(_UNLINK_FOLLOWS, (after,))
-                    db.execute(_LINK_FOLLOWS, (after, item.id, now))
-
 
 _SELECT_LATEST = """
     SELECT i.id, i.rid, i.rev, i.live_from, i.live_to, i.fingerprint, i.level, i.entities
@@ -399,16 +319,17 @@ class _PutPlan:
         for item, entity in self._dropped:
             db.execute(_MARK_PAST_MENTION, (item, entity))
             db.execute(_ADJUST_MENTION_COUNT, (-db.changes(), entity))
+        writer = MentionWriter(db, now)
         for new in self._new:
             record = _record(new)
-            if record.mentions:
-                add_mentions(db, record.item.id, record.mentions, now)
+            writer.add(record.item.id, record.item.classification, record.mentions)
             self._link_named_entities(db, new)
             if new.rev > 1:
                 mentions_again = ((record.item.id, entity) for entity in new.entities)
                 db.executemany(_DROP_PAST_MENTION, mentions_again)
             if record.links:
                 add_links(db, record.links, now)
+        writer.finish()
         if is_new:
             bump_entities_version(db)
         self._embed_entities(db)
