@@ -19,7 +19,7 @@ from bethink.access.policy import POLICY, Right
 from bethink.server.listener import HEAD_TIMEOUT_S
 from bethink.server.mcp import http as sessions
 from bethink.server.mcp.http import MAX_SESSIONS
-from bethink.server.mcp.server import READ_TIMEOUT_S
+from bethink.server.mcp.stdio import READ_TIMEOUT_S
 from bethink.server.rest.handlers import MAX_IMPORT_BYTES
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
 

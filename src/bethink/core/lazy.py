@@ -39,9 +39,11 @@ class BackgroundCall(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - raised by result()
             self._error = error
 
-    def result(self) -> T:
-        """Wait for the call to finish; return its value or raise its error."""
-        self._thread.join()
+    def result(self, timeout_s: float | None = None) -> T:
+        """Wait for the call to finish; return its value or raise its error, or TimeoutError."""
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            raise TimeoutError
         if self._error is not None:
             raise self._error
         return self._made[0]
@@ -112,7 +114,8 @@ def _make_dataclass(plain: type) -> type:
     names = tuple(fields)
     left_out = {*own, "__dict__", "__weakref__"}
     content = {name: value for name, value in vars(plain).items() if name not in left_out}
-    methods = _data_methods(fields)
+    owner: list[type] = []
+    methods = _data_methods(fields, owner)
     # As for a data class: what the class defines itself stays.
     content = {name: made for name, made in methods.items() if name not in content} | content
     content |= {
@@ -122,6 +125,7 @@ def _make_dataclass(plain: type) -> type:
     }
     made = type(plain)(plain.__name__, plain.__bases__, content)
     made.__qualname__ = plain.__qualname__
+    owner.append(made)
     return made
 
 
@@ -136,24 +140,20 @@ def _own_fields(plain: type) -> dict[str, Field[Any]]:
     return found
 
 
-def _data_methods(fields: Mapping[str, Field[Any]]) -> dict[str, Any]:
-    """Return what constructs, compares, shows, protects and copies objects."""
+def _data_methods(fields: Mapping[str, Field[Any]], owner: list[type]) -> dict[str, Any]:
+    """Return what constructs, compares, shows, protects and copies objects of the owner."""
     compared = _getter([name for name, one in fields.items() if one.compare])
     everything = _getter(list(fields))
     shown = [name for name, one in fields.items() if one.repr]
 
     def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
-        # Of the class that has this method: the object may be of one below.
-        owner = next(
-            kind for kind in type(self).__mro__ if vars(kind).get("__init__") is initialise
-        )
-        owner.__init__ = _compile_constructor(fields, hasattr(owner, "__post_init__"))
-        owner.__init__(self, *args, **kwargs)
+        constructor = _compile_constructor(fields, hasattr(owner[0], "__post_init__"))
+        setattr(owner[0], "__init__", constructor)  # noqa: B010 - mypy allows no other way
+        constructor(self, *args, **kwargs)
 
-    def equals(self: Any, other: object) -> bool:
-        if other.__class__ is not self.__class__:
-            return NotImplemented
-        return bool(compared(self) == compared(other))
+    def equals(self: Any, other: object) -> Any:
+        same = other.__class__ is self.__class__
+        return compared(self) == compared(other) if same else NotImplemented
 
     def show(self: Any) -> str:
         pairs = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)

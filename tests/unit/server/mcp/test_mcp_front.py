@@ -14,6 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from bethink import Memory
 from bethink.access.hosts import parse_address
 from bethink.config.settings import Settings
 from bethink.errors import BadSetting
@@ -23,6 +24,7 @@ from bethink.server.mcp.server import make_server
 from bethink.server.mcp.stdio import (
     HANDSHAKE_VERSIONS,
     STATELESS_VERSION,
+    EarlyCalls,
     EarlyHandshake,
     Pipe,
     StdioBridge,
@@ -30,6 +32,8 @@ from bethink.server.mcp.stdio import (
 )
 from bethink.server.mcp.view import EXTENSION, MIME
 from bethink.server.tools import TOOLS
+from bethink.server.tools.calls import ToolExecutor
+from serving import Given
 
 OFFER = ServerManifest(TOOLS)
 
@@ -59,9 +63,9 @@ def alone(capabilities: dict[str, Any]) -> dict[str, Any]:
 DRAWS = {"extensions": {EXTENSION: {"mimeTypes": [MIME]}}}
 
 
-async def by_library(*asked: bytes) -> list[dict[str, Any]]:
+async def by_library(*asked: bytes, loader: MemoryLoader | None = None) -> list[dict[str, Any]]:
     """What the library answers to the same lines."""
-    server = make_server(OFFER, MemoryLoader(Settings()))
+    server = make_server(OFFER, loader or MemoryLoader(Settings()))
     answers = []
     async with InMemoryTransport(server) as (reading, writing):
         for one in asked:
@@ -209,6 +213,82 @@ def test_lines_are_answered_once_and_handed_on_once() -> None:
     assert [one["method"] for one in taken] == ["initialize", "ping"]
     assert after["id"] == 4
     assert left == []
+
+
+CALLS = (
+    ("recall", {"query": "where is the key?"}),
+    ("recall", {"query": "where is the key?", "nonsense": 1}),
+    ("recall", {}),
+    ("remember", {"text": ""}),
+    ("timeline", {"id": "nothing-like-that"}),
+)
+
+
+@pytest.mark.parametrize("capabilities", [{}, DRAWS], ids=["plain", "draws"])
+def test_calls_are_answered_as_the_library_answers_them(capabilities: dict[str, Any]) -> None:
+    """Answers, refusals and failures, field for field; a ping as well."""
+    with Memory.open(":memory:") as memory:
+        memory.remember("The key lies under the mat")
+        loader = Given(memory)
+        asked = [greeting(HANDSHAKE_VERSIONS[0], **capabilities), line("ping", number="ping")]
+        asked += [
+            line("tools/call", {"name": name, "arguments": arguments}, number=place + 10)
+            for place, (name, arguments) in enumerate(CALLS)
+        ]
+        front = EarlyHandshake(OFFER)
+        here = [front.reply(asked[0])]
+        calls = EarlyCalls(lambda: ToolExecutor(loader))
+        for one in asked[1:]:
+            assert calls.take(one, front, here.append)
+            calls.wait(20)
+        there = anyio.run(lambda: by_library(*asked, loader=loader))
+
+    assert here == there
+
+
+def test_what_is_unusual_is_not_answered_early() -> None:
+    """Another method, an unknown tool, a task, or a client that has not shaken hands."""
+    front, calls = EarlyHandshake(OFFER), EarlyCalls(lambda: pytest.fail("it was called"))
+    said: list[Any] = []
+    usual = {"name": "recall", "arguments": {}}
+    assert not calls.take(line("tools/call", usual), front, said.append)
+    front.reply(greeting(HANDSHAKE_VERSIONS[0]))
+    for method, params in (
+        ("prompts/get", {"name": "briefing"}),
+        ("tools/call", {"name": "nothing", "arguments": {}}),
+        ("tools/call", usual | {"task": {}}),
+        ("tools/call", usual | {"arguments": [1]}),
+        ("tools/call", usual | {"_meta": {"io.modelcontextprotocol/related-task": {}}}),
+        ("tools/call", usual | {"_meta": {"progressToken": 1.5}}),
+    ):
+        assert not calls.take(line(method, params), front, said.append)
+    assert said == []
+
+
+def test_a_cancelled_call_is_not_answered() -> None:
+    """It goes on, and its result is dropped; a cancellation of another is the library's."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(*_: object, **__: object) -> Any:
+        begun.set()
+        go_on.wait(20)
+        raise BadSetting("it ends")
+
+    with Memory.open(":memory:") as memory:
+        executor = ToolExecutor(Given(memory))
+        executor.__class__ = type("Slow", (ToolExecutor,), {"__call__": slow})
+        front, calls = EarlyHandshake(OFFER), EarlyCalls(lambda: executor)
+        front.reply(greeting(HANDSHAKE_VERSIONS[0]))
+        said: list[Any] = []
+        assert calls.take(line("tools/call", {"name": "recall"}, 5), front, said.append)
+        assert begun.wait(20)
+        for number, known in ((6, False), (5, True), (5, False)):
+            told = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+            told |= {"params": {"requestId": number}}
+            assert calls.take(json.dumps(told).encode(), front, said.append) is known
+        go_on.set()
+        calls.wait(20)
+    assert said == []
 
 
 @pytest.mark.parametrize("greeted", [True, False])

@@ -18,7 +18,8 @@ from bethink.config.settings import Settings
 from bethink.errors import StoreError
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
-from bethink.server.mcp.server import ERROR_KIND_KEY, make_server
+from bethink.server.mcp.server import make_server
+from bethink.server.mcp.stdio import ERROR_KIND_KEY
 from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, Reply, Tool, arguments_schema, object_schema
 from bethink.testing import FixedClock
