@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -288,6 +289,21 @@ def test_a_file_that_is_cut_off_is_told_and_what_is_there_can_be_saved(tmp_path:
 
     assert kept
     assert kept <= set(texts)
+
+
+@pytest.mark.parametrize("name", ["journal", "generation", "entities"])
+def test_a_counter_that_is_missing_is_damage(path: Path, name: str) -> None:
+    """No call ends in an error of ours; the memories can be read and exported."""
+    db = apsw.Connection(str(path))
+    db.execute("DELETE FROM meta WHERE name = ?", (name,))
+    db.close()
+    with open_memory(path) as memory:
+        assert any("meta" in one.detail for one in memory.doctor() if not one.ok)
+        memory.doctor(repair=True)
+        lines = list(memory.export())
+        with suppress(StoreDamaged):
+            memory.remember("one more")
+    assert {one["text"] for one in lines if one["type"] == "item"} == {HARBOUR, INVOICE, BILLING}
 
 
 def zero_page(path: Path, table: str) -> None:

@@ -140,7 +140,7 @@ def unswept_pages(db: apsw.Connection, path: Path) -> set[int] | None:
     """Return the pages that may have to be cleared; None where it may be any."""
     generation, cookie, swept, listed = db.execute(_SELECT_STATE).get
     since, _, known_cookie = (swept or "").partition(":")
-    if not since or known_cookie != str(cookie) or not can_sweep(db):
+    if not since or generation is None or known_cookie != str(cookie) or not can_sweep(db):
         return None
     pages: set[int] = set(json.loads(listed or "[]"))
     missing = int(generation) - int(since)

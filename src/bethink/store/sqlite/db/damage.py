@@ -237,6 +237,10 @@ SOUND_VALUES = {
 }
 
 
+_COUNTERS = ("entities", "generation", "journal")  # in every space from the beginning
+_COUNT_COUNTERS = "SELECT count(*) FROM main.meta WHERE name IN (?, ?, ?)"
+
+
 def unsound_values(db: apsw.Connection, *, without: str = "") -> Iterator[str]:
     """Yield which tables have rows that no program of ours has written."""
     for table, condition in SOUND_VALUES.items():
@@ -244,3 +248,5 @@ def unsound_values(db: apsw.Connection, *, without: str = "") -> Iterator[str]:
             sql = f"SELECT count(*) FROM main.{table} WHERE NOT coalesce(({condition}), 0)"
             if count := db.execute(sql).get:
                 yield f"{count:,} rows of '{table}' have values that are none"
+    if missing := len(_COUNTERS) - db.execute(_COUNT_COUNTERS, _COUNTERS).get:
+        yield f"{missing} rows of 'meta' are missing"
