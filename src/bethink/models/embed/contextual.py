@@ -56,15 +56,9 @@ def pack_contextual(tokens: Matrix, sentences: Matrix) -> bytes:
     )
 
 
-class _PackedRow(NamedTuple):
-    """One memory's row, its place among the memories, and where its parts are."""
-
-    place: int
-    row: bytes
-    sentences: int
-    tokens: int
-    projections_at: int
-    signs_at: int
+# One memory's row: its place among the memories, the row, how many sentences and tokens it
+# has, and where the projections and the signs begin.
+_PackedRow = tuple[int, bytes, int, int, int, int]
 
 
 def best_contextual_matches(query: Matrix, memories: Sequence[bytes]) -> Matrix:
@@ -120,7 +114,7 @@ def _project_on_signs(query: Matrix, signs: NDArray[np.uint8]) -> Matrix:
 
 def _split_rows(memories: Sequence[bytes], width: int) -> list[_PackedRow]:
     """Find the parts of the rows that are not empty; raise ModelError where one is damaged."""
-    found = []
+    found: list[_PackedRow] = []
     sign_bytes = -(-width // 8)
     for place, memory in enumerate(memories):
         if not memory:
@@ -134,7 +128,7 @@ def _split_rows(memories: Sequence[bytes], width: int) -> list[_PackedRow]:
             raise _damaged_error()
         if len(memory) != last + tokens * sign_bytes:
             raise _damaged_error()
-        found.append(_PackedRow(place, memory, sentences, tokens, first, last))
+        found.append((place, memory, sentences, tokens, first, last))
     return found
 
 
@@ -320,9 +314,9 @@ def _attend(states: NDArray[np.float32], layer: _EncoderLayer) -> NDArray[np.flo
     parts = made.reshape(rows, length, 3, -1, _HEAD_WIDTH).transpose(2, 0, 3, 1, 4)
     query, key, value = parts
     shares = query @ key.swapaxes(2, 3)
-    shares -= shares.max(axis=3, keepdims=True)
+    shares -= np.maximum.reduce(shares, axis=3, keepdims=True)
     np.exp(shares, out=shares)
-    shares /= shares.sum(axis=3, keepdims=True)
+    shares /= np.add.reduce(shares, axis=3, keepdims=True)
     seen = (shares @ value).transpose(0, 2, 1, 3).reshape(rows, length, -1)
     mixed = _product(seen, layer.output)
     mixed += layer.output_bias
@@ -345,8 +339,8 @@ def _gelu(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _layer_norm(states: NDArray[np.float32], gain: Vector, shift: Vector) -> None:
     """Normalise every token's values, in place."""
-    states -= states.mean(axis=-1, keepdims=True)
     width = np.float32(states.shape[-1])
+    states -= np.add.reduce(states, axis=-1, keepdims=True) / width
     spread = np.sqrt(np.vecdot(states, states)[..., np.newaxis] / width + _EPSILON)
     states /= spread
     states *= gain

@@ -10,7 +10,6 @@ from bethink.model import Evidence, Item, Pool, sort_by_score, with_column
 from bethink.retrieval.context import Context
 from bethink.retrieval.stages.late_interaction import (
     FeatureTable,
-    TurnOrder,
     question_tokens,
     similarity_features,
     turn_order,
@@ -23,19 +22,29 @@ CHANCE_SIMILARITY = 0.4
 Contribution = tuple[float, str, str | None]
 
 
-class Turns(NamedTuple):
-    """The candidates of a pool by their place in it, and what they share.
+# Where a turn has no turn before it, and where that is no candidate.
+_NO_TURN, _NO_CANDIDATE = -2, -1
 
-    ``place`` is the place of an id; ``own`` is what each scores by itself; ``supplied`` is
-    the share of the question that the turn before has and this one lacks.
+
+class Turns(NamedTuple):
+    """The candidates of a pool by their place in it.
+
+    ``before`` and ``after`` are the places of the neighbouring turns, ``own`` is what each
+    scores by itself, ``supplied`` the share of the question that the turn before has and this
+    one lacks, ``best`` the best score of a conversation.
     """
 
-    pool: Pool
-    place: Mapping[str, int]
-    order: TurnOrder
+    items: Sequence[Item]
+    before: Sequence[int]
+    after: Sequence[int]
     own: Sequence[float]
     supplied: Mapping[int, float]
     best: Mapping[str, float]
+
+    def from_other(self, row: int, place: int) -> bool:
+        """Whether that place has a turn which may be by another speaker."""
+        speaker = self.items[row].speaker
+        return place >= 0 and (speaker is None or speaker != self.items[place].speaker)
 
 
 class ContributionColumn(NamedTuple):
@@ -81,7 +90,7 @@ class Conversation:
         turns = _turns_of(pool, ctx)
         added, scores = [], []
         for row, cand in enumerate(pool):
-            found = self._contributions(row, cand.item, turns)
+            found = self._contributions(row, turns)
             score = cand.score
             for value, _, _ in found:
                 score += value
@@ -89,67 +98,74 @@ class Conversation:
             scores.append(score)
         return sort_by_score(with_column(pool, scores, ContributionColumn(self.name, added)))
 
-    def _contributions(self, row: int, item: Item, turns: Turns) -> list[Contribution]:
-        if item.session is None:
+    def _contributions(self, row: int, turns: Turns) -> list[Contribution]:
+        session = turns.items[row].session
+        if session is None:
             return [(self.alone, "not part of a conversation", None)] if self.alone else []
-        found = (
-            *self._from_before(row, item, turns),
-            *self._from_after(item, turns),
-            (self.session * turns.best[item.session], "best score in its conversation", None),
-        )
+        found = self._from_before(row, turns) + self._from_after(row, turns)
+        found.append((self.session * turns.best[session], "best score in its conversation", None))
         return [one for one in found if one[0] > 0]
 
-    def _from_before(self, row: int, item: Item, turns: Turns) -> list[Contribution]:
-        previous = turns.order.before.get(item.id)
-        if previous is None:
+    def _from_before(self, row: int, turns: Turns) -> list[Contribution]:
+        place = turns.before[row]
+        if place == _NO_TURN:
             return [(self.opening, "first turn of its conversation", None)]
-        place = turns.place.get(previous)
-        if place is None or not _is_other_speaker(item, other := turns.pool[place].item):
+        if not turns.from_other(row, place):
             return []
-        is_question = other.text.rstrip().endswith("?")
+        previous = turns.items[place]
+        is_question = previous.text.rstrip().endswith("?")
         share = (self.before + self.reply if is_question else self.before) * turns.own[place]
         return [
-            (share, "answers" if is_question else "said after", previous),
-            (self.supplied * turns.supplied.get(row, 0.0), "completed by", previous),
-            self._from_two_steps(turns.order.before.get(previous), turns),
+            (share, "answers" if is_question else "said after", previous.id),
+            (self.supplied * turns.supplied.get(row, 0.0), "completed by", previous.id),
+            *self._from_two_steps(turns.before[place], turns),
         ]
 
-    def _from_after(self, item: Item, turns: Turns) -> list[Contribution]:
-        following = turns.order.after.get(item.id)
-        place = None if following is None else turns.place.get(following)
-        if place is None or not _is_other_speaker(item, turns.pool[place].item):
+    def _from_after(self, row: int, turns: Turns) -> list[Contribution]:
+        place = turns.after[row]
+        if not turns.from_other(row, place):
             return []
         return [
-            (self.after * turns.own[place], "said before", following),
-            self._from_two_steps(turns.order.after.get(following or ""), turns),
+            (self.after * turns.own[place], "said before", turns.items[place].id),
+            *self._from_two_steps(turns.after[place], turns),
         ]
 
-    def _from_two_steps(self, turn: str | None, turns: Turns) -> Contribution:
-        place = None if turn is None else turns.place.get(turn)
-        return 0.0 if place is None else self.further * turns.own[place], "said near", turn
+    def _from_two_steps(self, place: int, turns: Turns) -> tuple[Contribution, ...]:
+        if place < 0:
+            return ()
+        return ((self.further * turns.own[place], "said near", turns.items[place].id),)
 
 
 def _turns_of(pool: Pool, ctx: Context) -> Turns:
     table = similarity_features(pool, ctx)
     items = [cand.item for cand in pool]
     order = turn_order((item.id for item in items if item.session is not None), ctx)
-    place = {item.id: number for number, item in enumerate(items)}
+    places = {item.id: place for place, item in enumerate(items)}
     rows = [table.row(item.id) for item in items]
     own = _own_scores(pool, rows, table)
     best: dict[str, float] = {}
     for item, score in zip(items, own, strict=True):
-        if item.session is not None:
-            best[item.session] = max(best.get(item.session, 0.0), score)
-    pairs = [
-        (number, other)
-        for number, item in enumerate(items)
-        if item.session is not None
-        and (other := place.get(order.before.get(item.id, ""))) is not None
-        and rows[number] not in table.lost
-        and rows[other] not in table.lost
-        and _is_other_speaker(item, items[other])
+        if item.session is not None and score >= best.get(item.session, 0.0):
+            best[item.session] = score
+    turns = Turns(
+        items,
+        _places_of(order.before, items, places),
+        _places_of(order.after, items, places),
+        own,
+        {},
+        best,
+    )
+    return turns._replace(supplied=_supplied_shares(turns, rows, table, ctx))
+
+
+def _places_of(
+    neighbours: Mapping[str, str], items: Sequence[Item], places: Mapping[str, int]
+) -> list[int]:
+    """Return the place of each turn's neighbour; below 0 where there is none."""
+    return [
+        places.get(neighbours[item.id], _NO_CANDIDATE) if item.id in neighbours else _NO_TURN
+        for item in items
     ]
-    return Turns(pool, place, order, own, _supplied_shares(pairs, rows, table, ctx), best)
 
 
 def _own_scores(pool: Pool, rows: Sequence[int], table: FeatureTable) -> list[float]:
@@ -173,10 +189,18 @@ def _shares_of_best(values: Sequence[float]) -> list[float]:
 
 
 def _supplied_shares(
-    pairs: Sequence[tuple[int, int]], rows: Sequence[int], table: FeatureTable, ctx: Context
+    turns: Turns, rows: Sequence[int], table: FeatureTable, ctx: Context
 ) -> dict[int, float]:
     """Return the share of question tokens that the previous turn has and the turn lacks."""
-    if table.matches is None or not pairs:
+    if table.matches is None:
+        return {}
+    lost = table.lost
+    pairs = [
+        (turn, before)
+        for turn, before in enumerate(turns.before)
+        if turns.from_other(turn, before) and rows[turn] not in lost and rows[before] not in lost
+    ]
+    if not pairs:
         return {}
     import numpy as np  # start-up time: only with tokens to compare
 
@@ -190,7 +214,3 @@ def _supplied_shares(
     for column in shares.T:  # token after token: the order of a sum is part of its result
         total += column
     return dict(zip((turn for turn, _ in pairs), total.tolist(), strict=True))
-
-
-def _is_other_speaker(item: Item, other: Item) -> bool:
-    return item.speaker is None or item.speaker != other.speaker

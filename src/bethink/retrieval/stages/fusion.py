@@ -59,16 +59,16 @@ class WeightedSum:
 
 def merge_pools(found: Mapping[Retriever, Pool], share: ContributionFunction) -> Pool:
     """Merge the pools: each item once, with what every retriever saw and contributes."""
-    items: dict[str, Item] = {}
-    seen: dict[str, list[Evidence]] = {}
-    shares: dict[str, list[Evidence]] = {}
+    merged: dict[str, tuple[Item, list[Evidence], list[Evidence]]] = {}
     for channel, pool in found.items():
         for cand in pool:
-            own = cand.evidence[-1]
-            items.setdefault(cand.item.id, cand.item)
-            seen.setdefault(cand.item.id, []).append(own.as_report())
-            shares.setdefault(cand.item.id, []).append(share(channel, own, pool))
+            own, item = cand.evidence[-1], cand.item
+            known = merged.get(item.id)
+            if known is None:
+                known = merged[item.id] = (item, [], [])
+            known[1].append(own.as_report())
+            known[2].append(share(channel, own, pool))
     return sort_by_score(
-        Candidate(item, sum(part.value for part in shares[key]), (*seen[key], *shares[key]))
-        for key, item in items.items()
+        Candidate(item, sum(part.value for part in shares), (*seen, *shares))
+        for item, seen, shares in merged.values()
     )
