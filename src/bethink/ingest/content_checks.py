@@ -510,3 +510,13 @@ def _kind_change_rate(value: str) -> float:
     ]
     changed = sum(one != other for one, other in pairwise(kinds))
     return changed / max(1, len(value) - 1)
+
+
+_NEXT_FIELD = lazy_pattern(r"[,;&](?=[\w .\-]{1,40}=)|[,;]$")
+_TRAILING_PUNCTUATION = ".,;:!?)]}>\\"
+
+
+def trim_value(value: str) -> str:
+    """Strip a following field of the same line and trailing punctuation."""
+    value = _NEXT_FIELD.split(value, maxsplit=1)[0]
+    return value.rstrip(_TRAILING_PUNCTUATION) if len(value) > 6 else value

@@ -29,6 +29,7 @@ from bethink.ingest.content_checks import (
     is_stated_password,
     is_told_password,
     is_url_password,
+    trim_value,
 )
 from bethink.model import Draft
 from bethink.model.fields import GIVEN_FIELDS, field_names
@@ -401,12 +402,7 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         r"(?i)(?:\b|_)(?:pass|pw)[\"']?(?:\sis|\s{0,2}[:=])\s{0,2}" + _WORD,
         is_stated_password,
     ),
-    SecretKind(
-        "password",
-        ("pass", "pw"),
-        r"(?i)\b(?:pass|pw)\s" + _WORD,
-        is_told_password,
-    ),
+    SecretKind("password", ("pass", "pw"), r"(?i)\b(?:pass|pw)\s" + _WORD, is_told_password),
     SecretKind(
         "password",
         ("wifi", "wi-fi", "wlan", "wpa"),
@@ -446,9 +442,7 @@ _CASED_KEYWORDS = tuple(
 # Kinds without a keyword, and what at least one of them needs.
 _SHAPED_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words)
 _SHAPES = lazy_pattern(r"[MNO][\w-]{22,27}\.[\w-]{6}\.|[3-6]\d{3}[ -]?\d{4,6}[ -]?\d{4}")
-_NEXT_FIELD = lazy_pattern(r"[,;&](?=[\w .\-]{1,40}=)|[,;]$")
 _QUOTES = (b'"', b"'", b"`")
-_TRAILING_PUNCTUATION = ".,;:!?)]}>\\"
 _PASSWORD_NAME = lazy_pattern(r"pass(?:w(?:or)?d|phrase|code|wort)$|pwd$", re.IGNORECASE)
 _SECRET_NAME = lazy_pattern(
     r"(?:secret|token|api[_\-. ]?key|(?:access|private|auth|account)[_\-]?key|credentials?)$",
@@ -549,15 +543,9 @@ def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, st
             continue
         value = raw[start:end].decode()
         if group and raw[end : end + 1] not in _QUOTES:
-            value = _trim_value(value)
+            value = trim_value(value)
         if kind.check(value):
             claimed.insert(position, (start, start + len(value.encode()), kind.name))
-
-
-def _trim_value(value: str) -> str:
-    """Strip a following field of the same line and trailing punctuation."""
-    value = _NEXT_FIELD.split(value, maxsplit=1)[0]
-    return value.rstrip(_TRAILING_PUNCTUATION) if len(value) > 6 else value
 
 
 _REDACTED_FIELDS = tuple(field for field in GIVEN_FIELDS if field.redacted)

@@ -388,7 +388,7 @@ class _EndCheck:
         self._is_promised = self._is_over = False
         self._last = 0
 
-    def takes(self, number: int, record: Mapping[str, Any]) -> bool:
+    def takes(self, number: int, record: object) -> bool:
         """Whether this record is the last one; raise Refused where it does not fit."""
         if not isinstance(record, Mapping):
             return False
