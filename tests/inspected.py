@@ -53,6 +53,22 @@ def running_inspector(folder: Path, space: str, *words: str, **env: str) -> Iter
             process.kill()
 
 
+@contextmanager
+def running_server(folder: Path, space: str, *words: str, **env: str) -> Iterator[str]:
+    """The address of a `bethink serve`, gone afterwards."""
+    command = [SCRIPT, "serve", "--json", "--port", "0", "--space", space, *words]
+    process = subprocess.Popen(
+        command, cwd=folder, env=room(folder) | env, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    with process:
+        try:
+            assert process.stdout is not None
+            yield json.loads(process.stdout.readline())["url"]
+        finally:
+            process.kill()
+
+
 def room(folder: Path) -> dict[str, str]:
     own = {"HOME": str(folder / "home"), "BETHINK_DATA_DIR": str(folder / "data")}
     passed = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}

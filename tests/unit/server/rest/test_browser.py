@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from queue import Queue
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import httpx
 import pytest
@@ -199,3 +202,18 @@ def test_a_login_that_makes_no_sense_is_refused(
         assert (answer.status_code, "set-cookie" in answer.headers) == (422, False)
 
     talk(_app(memory, callers, BrowserSessions(callers.tokens, SPACE)), conversation)
+
+
+def test_a_browser_is_opened_with_a_private_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The link is in the file, not in the arguments of a program; afterwards the file is gone."""
+    opened: Queue[str] = Queue()
+    monkeypatch.setattr("webbrowser.open", opened.put)
+    link = "http://127.0.0.1:8766/login#secret"
+
+    with browser.open_browser(link):
+        address = opened.get(timeout=10)
+        file = Path(url2pathname(urlsplit(address).path))
+        assert "secret" not in address
+        assert link in file.read_text(encoding="utf-8")
+        assert file.parent.stat().st_mode & 0o077 == 0
+    assert not file.exists()
