@@ -105,10 +105,8 @@ class Memory:
     ) -> Self:
         """Open the memory of a space, creating it if it does not exist.
 
-        Without a name it is the project's own, found from the working directory.
-        ``":memory:"`` lives only as long as the object; ``path`` names a file. ``store`` is
-        "sqlite", an installed store or ``postgresql://...``; else the setting decides. With
-        ``create=False`` a missing space stays empty.
+        Without a name it is the project's own; ``":memory:"`` goes with the object. ``path`` is
+        a file, ``store`` "sqlite" or ``postgresql://...``; ``create=False`` creates nothing.
         """
         session = Session.open(
             space, path=path, embedder=embedder, reranker=reranker, llm=llm, settings=settings,
