@@ -72,11 +72,39 @@ function Checks() {
 
 type Plan = Answer<"POST /v1/consolidate">;
 
+/** Count the steps of a run in the journal while it works; call what is returned to stop. */
+function watchSteps(report: (steps: number) => void): () => void {
+  let after: number | null = null;
+  let steps = 0;
+  let over = false;
+  const look = async () => {
+    if (over) return;
+    try {
+      if (after === null) after = Number((await call("GET /v1/stats", {}) as { events?: number }).events ?? 0);
+      const { events } = await call("GET /v1/events", { after, limit: 1000 });
+      for (const event of events) {
+        after = Math.max(after, event.seq);
+        if (event.kind === "maintained") steps += 1;
+      }
+      if (!over) report(steps);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error; // the run itself reports what is wrong
+    }
+    if (!over) setTimeout(look, 600);
+  };
+  report(0);
+  void look();
+  return () => {
+    over = true;
+  };
+}
+
 function Maintenance(props: { turn: number; onDone: () => void }) {
   const runs = useResource(`runs ${props.turn}`, (abort) => call("GET /v1/maintenance", {}, abort));
   const [plan, setPlan] = useState<Plan | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState("");
+  const [steps, setSteps] = useState(0);
   const attempt = async (name: string, work: () => Promise<void>) => {
     setBusy(name);
     setError(null);
@@ -92,7 +120,8 @@ function Maintenance(props: { turn: number; onDone: () => void }) {
   const preview = () => attempt("preview", async () => setPlan(await call("POST /v1/consolidate", {})));
   const run = () =>
     attempt("run", async () => {
-      const done = await call("POST /v1/consolidate", { token: plan!.token });
+      const stop = watchSteps(setSteps);
+      const done = await call("POST /v1/consolidate", { token: plan!.token }).finally(stop);
       setPlan(null);
       tell(done.run ? `Done: ${plural(done.proposals.length, "change")}.` : "Nothing was done.");
       props.onDone();
@@ -118,6 +147,12 @@ function Maintenance(props: { turn: number; onDone: () => void }) {
               </button>
             )}
           </div>
+        )}
+        {busy === "run" && plan && (
+          <label class="field">
+            {plural(steps, "change")} of {count(plan.proposals.length + plan.left_out)} done
+            <progress value={steps} max={Math.max(1, plan.proposals.length + plan.left_out)} />
+          </label>
         )}
         <ErrorNote error={error} />
         {plan && (

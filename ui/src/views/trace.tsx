@@ -274,21 +274,57 @@ export function curve(points: readonly (readonly [number, number])[]): string {
     .join("");
 }
 
+const WAYS: Record<string, string> = { VEC: "by meaning", LEX: "by words", HYDE: "by a likely answer" };
+
+interface Expansion {
+  way: string;
+  query: string;
+  why: string;
+}
+
+/** The further searches that a step names: VEC "..." (why); LEX "..." (why). */
+export function expansionsOf(note: string): Expansion[] {
+  return [...note.matchAll(/(VEC|LEX|HYDE) "([^"]*)" \(([^)]*)\)/g)].map((found) => ({
+    way: WAYS[found[1]!]!,
+    query: found[2]!,
+    why: found[3]!,
+  }));
+}
+
 /** What a deep profile did beyond the first search: judgements, expansions, second searches. */
 function Deep(props: { answer: Inspected }) {
   const steps = props.answer.trace.steps.filter((step) => step.step.startsWith("deep."));
   if (!steps.length) return null;
   return (
     <Card title="Deep recall">
-      <ul class="stack-s">
-        {steps.map((step, place) => (
-          <li key={place} class="row">
-            <Badge tone={step.status === "ok" ? "accent" : "warn"}>{partName(step.step)}</Badge>
-            <span>{oneLine(step.note || step.status, 400)}</span>
-            <span class="muted">{milliseconds(step.milliseconds)}</span>
-          </li>
-        ))}
-      </ul>
+      <ol class="stack-s">
+        {steps.map((step, place) => {
+          const expansions = expansionsOf(step.note);
+          return (
+            <li key={place} class="revision">
+              <p class="row">
+                <Badge tone={step.status === "ok" ? "accent" : "warn"}>{partName(step.step)}</Badge>
+                <span class="muted small">{milliseconds(step.milliseconds)}</span>
+                <span>{expansions.length ? plural(expansions.length, "further search", "further searches") : oneLine(step.note || step.status, 400)}</span>
+              </p>
+              {expansions.length > 0 && (
+                <table class="waterfall">
+                  <caption class="sr">Further searches</caption>
+                  <tbody>
+                    {expansions.map((one, number) => (
+                      <tr key={number}>
+                        <th scope="row">{one.way}</th>
+                        <td dir="auto">{oneLine(one.query, 240)}</td>
+                        <td class="muted">{one.why}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              )}
+            </li>
+          );
+        })}
+      </ol>
     </Card>
   );
 }
