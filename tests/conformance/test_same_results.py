@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -197,3 +198,25 @@ def test_nothing_is_left_to_mend(twins: tuple[History, History]) -> None:
     """A history leaves a store that every check finds sound."""
     found = [check for check in twins[1].memory.doctor() if not check.ok]
     assert found == []
+
+
+@pytest.mark.parametrize("to_server", [True, False], ids=["to a server", "from a server"])
+def test_an_export_moves_between_stores(
+    twins: tuple[History, History], tmp_path: Path, *, to_server: bool
+) -> None:
+    """What one store exports the other takes, and answers alike; nothing is left to mend."""
+    source = twins[0 if to_server else 1].memory
+    clock = FixedClock(source.now)
+    with (
+        Memory(open_space(tmp_path), embedder=SHARED, clock=clock)
+        if to_server
+        else Memory.open("laws", path=tmp_path / "moved.db", embedder=SHARED, clock=clock)
+    ) as moved:
+        moved.import_(source.export())
+        moved.reindex()
+        for question in QUESTIONS[:5]:
+            one, other = (
+                memory.recall(question, track=False, profile="abmind") for memory in (source, moved)
+            )
+            assert_same(one, other)
+        assert [check for check in moved.doctor() if not check.ok] == []
