@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from bare_store import EVERYTHING, add, empty_database, hydrate, index_rows
+from bare_store import EVERYTHING, add, empty_database, hydrate, index_rows, within
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from old_schema import bring_back
@@ -19,6 +19,7 @@ from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.search import postings, word_index
 from bethink.store.sqlite.search.lexical import parse_query, tokenizer
 from bethink.store.sqlite.search.postings import PostingLists
+from bethink.store.sqlite.search.scope import Condition, ScopeRows
 from records import NOW, record, scope
 
 VOCABULARY = [f"k{letter}{other}k" for letter in "abdegiou" for other in "bdgtx"]
@@ -98,6 +99,24 @@ def test_scores_are_exact_where_arrays_alone_cannot_tell(about_weight: float) ->
     for asked in ("parse_config kabk", "parseconfig", "kabk kadk kegk", "config kabk parse"):
         search = TextSearch(asked, depth=12, about_weight=about_weight)
         assert found(db, search, PostingLists()) == judged(db, search)
+
+
+@pytest.mark.parametrize("last", [0, 3, 17, 40, 99])
+def test_an_index_narrows_a_search_and_changes_nothing_else(last: int) -> None:
+    """In blocks and beyond them, and whatever else is asked of the rows."""
+    rng = random.Random(last)
+    db = empty_database()
+    with db:
+        add(db, texts(rng, 50))
+    few = Condition("SELECT i.rid FROM item AS i WHERE i.rid <= ?", (last,))
+    for further in ("1", "i.rid % 3 = 0"):
+        wide = within(f"i.rid <= ? AND {further}", last)
+        narrow = ScopeRows().find(db, wide._replace(indexed=(few,)))
+        assert narrow.rows is not None
+        for asked in ("kabk", "kadk kegk", "kabk kidk koxk kugk"):
+            search = TextSearch(asked, depth=8)
+            narrowed = word_index.search_text(db, search, narrow, hydrate)
+            assert narrowed == word_index.search_text(db, search, wide, hydrate)
 
 
 def test_a_rebuild_gives_what_writes_had_made() -> None:

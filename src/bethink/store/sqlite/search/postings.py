@@ -433,7 +433,7 @@ def rank(
     """Bound the score of every revision that holds a searched term, by all the terms.
 
     In the order of operations of `WeightedQuery.score`, so that equal scores are equal.
-    ``among`` are the row ids that count, if not all do.
+    ``among`` are the row ids that count, in order, if not all do.
     """
     holds = np.zeros(len(part.lengths), np.bool_)
     for term in searched:
@@ -468,7 +468,9 @@ def _length_norms(query: WeightedQuery) -> NDArray[np.float64]:
 
 def _are_among(part: Part, rids: IntArray) -> NDArray[np.bool_]:
     if part.rids is not None:
-        return np.isin(part.rids, rids)
+        at = np.searchsorted(rids, part.rids)
+        at[at == len(rids)] = 0
+        return rids[at] == part.rids if len(rids) else np.zeros(len(at), np.bool_)
     among = np.zeros(len(part.lengths), np.bool_)
     among[rids[rids < len(among)]] = True
     return among

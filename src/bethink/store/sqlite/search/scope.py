@@ -233,8 +233,8 @@ def _select_few(db: apsw.Connection, condition: Condition) -> IntArray | None:
     limited = f"{condition.sql} LIMIT {MAX_INDEXED_ROWS + 1}"
     if db.execute(f"SELECT count(*) FROM ({limited})", condition.values).get > MAX_INDEXED_ROWS:
         return None
-    rows = select(db, condition.sql, condition.values)
-    return np.unique(np.fromiter((rid for (rid,) in rows), np.int64, len(rows)))
+    # Not np.unique, which loads numpy.ma.
+    return np.array(sorted({rid for (rid,) in select(db, condition.sql, condition.values)}), "i8")
 
 
 def _add_liveness(where: _Conditions, scope: Scope) -> None:

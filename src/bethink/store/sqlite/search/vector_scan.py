@@ -181,7 +181,7 @@ def _copy_unchanged(before: ChunkVersions, half: CachedHalf, chunks: ChunkVersio
 
 MIN_RESCORED = 120
 # Multiples of the square root of the number of vectors: rescored at first, and at most.
-FIRST_RESCORED_FACTOR, MAX_RESCORED_FACTOR = 3, 16
+FIRST_RESCORED_FACTOR, MAX_RESCORED_FACTOR = 1.5, 16
 STABLE_TOP, EARLY_SHARE = 12, 0.4  # stop when the best ones were all found this early
 MAX_FULL_SCAN = 20_000  # vectors; in larger sets the signs preselect
 # Of so many one is preselected, or so many times as many as are rescored at most.
