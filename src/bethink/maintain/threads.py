@@ -521,7 +521,7 @@ def _headline(thread: _GrowingThread, work: JobContext) -> str:
     return caption(strip_hidden(shown.text), limit=_HEADLINE_CHARACTERS)
 
 
-def _ticket_headline(name: str, shown: Item | None) -> str:
+def _ticket_headline(name: str, shown: ThreadMemory | None) -> str:
     """Format a ticket's name and subject, as the first memory gives it."""
     if shown is None:
         return name
