@@ -31,6 +31,9 @@ class ConfigGroup(Group):
         return super().resolve_command(ctx, args)
 
 
+_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@\s]*@")
+
+
 @click.group(
     "config",
     cls=ConfigGroup,
@@ -71,7 +74,7 @@ def _list_settings(app: App) -> int:
 
 
 def _setting_json(app: App, name: str) -> dict[str, Any]:
-    value = getattr(app.settings, name)
+    value = _without_password(getattr(app.settings, name))
     origin = app.settings.origin(name)
     written = value if value is None or isinstance(value, str | int) else str(value)
     return {"value": written, "origin": origin.kind, "where": origin.where}
@@ -80,7 +83,12 @@ def _setting_json(app: App, name: str) -> dict[str, Any]:
 def _format_setting(value: Any) -> str:
     if value is None:
         return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(_without_password(value))
+
+
+def _without_password(value: Any) -> Any:
+    """Return a setting as it may be shown: the URL of a store has no password."""
+    return _PASSWORD.sub(r"\1@", value) if isinstance(value, str) else value
 
 
 @command("get", examples=["bethink config get profile"])

@@ -128,6 +128,7 @@ def test_the_command_line_uses_a_server(
         return code, json.loads(capsys.readouterr().out)
 
     assert call("store", "status", url)[1]["ready"]
+    assert call("config", "get", "store")[1]["value"] == url.replace(":bethink-tests@", "@")
     assert call("remember", "The deploy key lives in vault B")[0] == 0
     answer = call("recall", "where is the deploy key")[1]
     assert [one["text"] for one in answer["items"]] == ["The deploy key lives in vault B"]
