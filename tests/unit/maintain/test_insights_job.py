@@ -11,6 +11,8 @@ import pytest
 
 from bethink import Memory
 from bethink.errors import Refused
+from bethink.ingest.admission import WriteContext
+from bethink.maintain import succession
 from bethink.maintain.insights import (
     MAX_POINTS,
     Insights,
@@ -22,7 +24,7 @@ from bethink.maintain.insights import (
 )
 from bethink.maintain.insights import point_text as told_of
 from bethink.maintain.runner import Report
-from bethink.model import Candidate, Evidence, Item, Query
+from bethink.model import Candidate, Draft, Evidence, Item, Query, Remembered
 from bethink.ports import Prompt
 from bethink.retrieval.context import Context
 from bethink.retrieval.provenance import InsightNode, recorded_sources
@@ -592,3 +594,53 @@ def test_undo_of_nothing_is_refused(memory: Memory) -> None:
 
     with pytest.raises(Refused, match="already undone"):
         memory.undo_run(run)
+
+
+def test_leaves_are_stored_together_and_fail_alone(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is refused keeps none of the others, and undoing takes all of them back."""
+    for topic in ("lock", "weir", "gate"):
+        tell(memory, topic, 4)
+    batches: list[int] = []
+    store = succession.remember_each
+
+    def refuse_first(drafts: list[Draft], ctx: WriteContext) -> list[Remembered | Refused]:
+        batches.append(len(drafts))
+        return [Refused("not this one"), *store(drafts[1:], ctx)]
+
+    monkeypatch.setattr(succession, "remember_each", refuse_first)
+
+    report = memory.maintain(SMALL)
+
+    assert batches == [3]
+    assert [skipped.hindrance for skipped in report.left] == ["its text was refused: not this one"]
+    made = {item.id for item in memory.browse(levels=["insight"])}
+    assert made == {one.successor for one in report.done}
+    assert len(made) == 2
+    assert report.run is not None
+    assert set(memory.undo_run(report.run).ended) == made
+    assert memory.browse(levels=["insight"]) == []
+
+
+def test_a_leaf_of_what_was_erased_meanwhile_is_erased(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may repeat erased text; the others of its batch stay."""
+    gone = tell(memory, "lock", 4)[0]
+    tell(memory, "weir", 4)
+    store = succession.remember_each
+
+    def erase_one(drafts: list[Draft], ctx: WriteContext) -> list[Remembered | Refused]:
+        stored = store(drafts, ctx)
+        ctx.store.items.erase([gone], actor="x", now=ctx.now)
+        return stored
+
+    monkeypatch.setattr(succession, "remember_each", erase_one)
+
+    report = memory.maintain(SMALL)
+
+    assert [skipped.hindrance for skipped in report.left] == [
+        "one of its memories was erased meanwhile"
+    ]
+    assert [item.topic for item in memory.browse(levels=["insight"])] == ["weir"]
