@@ -143,6 +143,14 @@ def test_every_step_has_its_time_and_its_reason(page: Page, demo: Inspector) -> 
     assert "follow=" in page.url
 
 
+def test_a_deep_recall_shows_what_it_asked_in_addition(page: Page, demo: Inspector) -> None:
+    """Its judgement of the first answer, and further searches where that was not enough."""
+    open_view(page, demo, f"/trace?q={quote(QUESTION)}&profile=default-deep", "Trace")
+
+    expect(page.get_by_role("heading", name="Deep recall")).to_be_visible()
+    expect(page.get_by_text("Deep: sufficiency").last).to_be_visible()
+
+
 def test_profiles_are_compared(page: Page, demo: Inspector) -> None:
     """Ranks side by side, and each difference with its reason."""
     open_view(page, demo, "/compare?q=backup+of+the+database", "Compare")
@@ -581,3 +589,7 @@ def test_pictures_are_taken(page: Page, demo: Inspector) -> None:
         if name == "ask":
             page.locator(".hit").first.get_by_role("button", name="Evidence").click()
         page.screenshot(path=folder / f"inspector-{name}.png")
+        if name == "ask":
+            page.emulate_media(color_scheme="dark")
+            page.screenshot(path=folder / "inspector-ask-dark.png")
+            page.emulate_media(color_scheme="light")

@@ -10,8 +10,9 @@ import { usePages, VirtualTable } from "../parts/vtable";
 
 type Row = Answer<"GET /v1/memories">["memories"][number];
 
-const FILTERS = ["kind", "topic", "tag", "entity", "source", "session", "since", "until"] as const;
+const FILTERS = ["kind", "topic", "tag", "entity", "source", "session", "since", "until", "stored_by"] as const;
 const HINTS: Record<string, string> = { since: "last week", until: "2026-05-07", entity: "person, project …" };
+const LABELS: Record<string, string> = { since: "Happened since", until: "Happened until", stored_by: "Stored by" };
 const PAGE = 500;
 
 export function Memories() {
@@ -52,7 +53,7 @@ function FilterFields(props: { kinds: string[] }) {
     <div class="card fields">
       {FILTERS.map((name) => (
         <label class="field" key={name}>
-          {name.charAt(0).toUpperCase() + name.slice(1)}
+          {LABELS[name] ?? name.charAt(0).toUpperCase() + name.slice(1)}
           {name === "kind" ? (
             <select class="input" value={address.get(name)} onChange={(event) => address.set({ kind: event.currentTarget.value })}>
               <option value="">any</option>
@@ -63,6 +64,7 @@ function FilterFields(props: { kinds: string[] }) {
           ) : (
             <input
               class="input"
+              type={name === "stored_by" ? "date" : "text"}
               placeholder={HINTS[name] ?? ""}
               value={address.get(name)}
               onChange={(event) => address.set({ [name]: event.currentTarget.value.trim() })}
@@ -118,8 +120,8 @@ function All(props: { filters: Record<string, string>; total: number | null }) {
 }
 
 function Found(props: { query: string; filters: Record<string, string> }) {
-  // A search has no filters for these two.
-  const { source, session, ...filters } = props.filters;
+  // A search has no filters for these.
+  const { source, session, stored_by: storedBy, ...filters } = props.filters;
   const asked = { query: props.query, ...filters, k: 50, max_tokens: 20_000, min_confidence: 0, mark_accessed: false };
   const found = useResource(JSON.stringify(asked), (abort) => call("POST /v1/recall", asked, abort));
   const rows = found.data?.memories ?? [];
@@ -127,7 +129,9 @@ function Found(props: { query: string; filters: Record<string, string> }) {
     <div class="stack-s">
       <Loading on={found.loading} />
       <ErrorNote error={found.error} />
-      {(source || session) && <p class="notice warn">A search looks at all sources and sessions; without words these filters apply.</p>}
+      {(source || session || storedBy) && (
+        <p class="notice warn">A search looks at all sources, sessions and times of storing; without words these filters apply.</p>
+      )}
       {found.data && (
         <>
           <p class="muted small" role="status">
