@@ -63,6 +63,7 @@ def running_server(**settings: str) -> Server:
         "max_connections": "200",
         "unix_socket_directories": str(folder),
         "shared_buffers": "128MB",
+        "autovacuum": "off",  # a vacuum of its own would be in the way of one that is tested
         **settings,
     }
     options = [part for key, value in given.items() for part in ("-c", f"{key}={value}")]

@@ -267,3 +267,22 @@ def test_text_that_no_database_takes_is_refused(tmp_path: Path) -> None:
     assert store.items.get(["a\0b"]) == {}
     assert store.items.find_key("k\0") is None
     store.close()
+
+
+def erase(store: PostgresStore, item: str) -> tuple[str, ...]:
+    return store.items.erase([item], actor="x", now=NOW).out_of_reach
+
+
+def test_an_erase_says_what_the_server_keeps(tmp_path: Path) -> None:
+    """Rows and index entries are gone; what others still see is told as long as they do."""
+    store = open_space(tmp_path)
+    store.items.put([record("a"), record("b")], actor="x", now=NOW)
+    with psycopg.connect(running_server().url) as reader:
+        reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        reader.execute("SELECT count(*) FROM bethink.item")
+        seen = erase(store, "a")
+    unseen = erase(store, "b")
+    assert any("until it vacuums" in one for one in seen)
+    assert not any("until it vacuums" in one for one in unseen)
+    assert any("write-ahead log" in one for one in unseen)
+    store.close()

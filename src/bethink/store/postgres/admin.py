@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -27,8 +28,12 @@ __all__ = ["PgAdmin", "PgItems"]
 
 # What the file of SQLite has and a server takes care of itself.
 _NOT_HERE = frozenset({"file", "values"})
-_BACKUPS = "the server's write-ahead log and backups keep what was erased until they expire"
+_BACKUPS = (
+    "the server's freed pages, write-ahead log and backups keep bytes of what was erased until"
+    " they are written over or expire"
+)
 _NOT_VACUUMED = "deleted rows stay in the server's files until it vacuums them"
+_STILL_SEEN = re.compile(r"(\d+) are dead but not yet removable")
 _SIZE = """
     SELECT coalesce(sum(pg_column_size(i.text) + pg_column_size(i.about)
         + pg_column_size(i.metadata)), 0) FROM item AS i
@@ -52,21 +57,37 @@ class PgItems(SqliteItems):
 
 
 def vacuum(connections: Any) -> tuple[str, ...]:
-    """Remove deleted rows and their index entries from the tables; say what remains."""
+    """Remove deleted rows and their index entries from the tables; say what remains.
+
+    A table that is locked, or whose deleted rows an older transaction still sees, keeps them.
+    """
     base: Any = connections.base if isinstance(connections, PgCeiling) else connections
     names = ", ".join(f"{SCHEMA}.{name}" for name in tables() if name != "space")
-    notices: list[str] = []
+    left: list[bool] = []
+
+    def hear(told: psycopg.errors.Diagnostic) -> None:
+        left.append(_leaves_rows(told))
+
     try:
         with base.server.connection() as connection:
-            connection.add_notice_handler(lambda told: notices.append(str(told.message_primary)))
+            connection.add_notice_handler(hear)
             try:
                 connection.execute(f"SET ROLE {SERVING_ROLE}")
-                connection.execute(f"VACUUM (INDEX_CLEANUP ON, SKIP_LOCKED) {names}")
+                connection.execute(f"VACUUM (VERBOSE, INDEX_CLEANUP ON, SKIP_LOCKED) {names}")
             finally:
                 connection.execute("RESET ROLE")
+                connection.remove_notice_handler(hear)
     except psycopg.Error:
         return (_NOT_VACUUMED,)
-    return (_NOT_VACUUMED,) if notices else ()
+    return (_NOT_VACUUMED,) if any(left) else ()
+
+
+def _leaves_rows(told: psycopg.errors.Diagnostic) -> bool:
+    """Whether a message of the vacuum says that rows were left."""
+    if told.severity_nonlocalized == "WARNING":
+        return True
+    counts = _STILL_SEEN.findall(told.message_detail or told.message_primary or "")
+    return any(int(count) for count in counts)
 
 
 class PgAdmin(SqliteAdmin):
