@@ -188,8 +188,6 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     The handshake, the lists and calls are answered without the official library, which takes
     longer to load than a recall; it is loaded with the first other request.
     """
-    if find_spec("mcp") is None:
-        raise MissingExtra("the MCP library", extra="mcp")
     from bethink.server.mcp.stdio import (
         LINGER_S,
         EarlyCalls,
@@ -204,8 +202,11 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Before any answer: a parent that exits earlier would go unnoticed.
     watch_parent()
+    pipe = take_over_stdio()
+    if find_spec("mcp") is None:
+        raise MissingExtra("the MCP library", extra="mcp")
     calls = EarlyCalls(lambda: _make_executor(loader))
-    lines = StdioBridge(take_over_stdio(), EarlyHandshake(manifest), calls=calls)
+    lines = StdioBridge(pipe, EarlyHandshake(manifest), calls=calls)
     lines.start()
     lines.wait_for_client()
     start_tracing(_print_notice)
