@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -20,7 +22,7 @@ from bethink.store.sqlite.search import postings, word_index
 from bethink.store.sqlite.search.lexical import parse_query, tokenizer
 from bethink.store.sqlite.search.postings import PostingLists
 from bethink.store.sqlite.search.scope import Condition, ScopeRows
-from records import NOW, record, scope
+from records import NOW, mention, record, scope
 
 VOCABULARY = [f"k{letter}{other}k" for letter in "abdegiou" for other in "bdgtx"]
 
@@ -201,4 +203,45 @@ def test_a_space_of_before_gets_its_lists_when_it_is_opened(tmp_path: Path) -> N
     store.items.put([record("late", "kabk once more")], actor="x", now=NOW)
     assert "late" in [match.item.id for match in store.search.text(search, scope()).matches]
     assert all(finding.ok for finding in store.admin.check())
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"speakers": ("Ana",)},
+        {"topics": ("trips",)},
+        {"sessions": ("s",)},
+        {"entities": ("Zoe",)},
+        {"since": NOW - timedelta(days=1)},
+    ],
+    ids=str,
+)
+def test_a_filter_asked_before_sees_what_was_written_since(filters: dict[str, Any]) -> None:
+    """Stored, used, changed, ended, brought back, erased: whatever a search has cached."""
+    store = SqliteStore.open(None, space="test")
+    fields = {"speaker": "Ana", "topic": "trips", "session": "s", "mentions": (mention("Zoe"),)}
+
+    def there() -> set[str]:
+        by_words = store.search.text(TextSearch("kabk", depth=50), scope(**filters)).matches
+        window = (NOW - timedelta(days=2), NOW + timedelta(days=2))
+        by_time = store.search.time(*window, 50, scope(**filters)).matches
+        assert {match.item.id for match in by_words} == {match.item.id for match in by_time}
+        return {match.item.id for match in by_words}
+
+    assert there() == set()
+    for number in range(6):
+        store.items.put([record(f"m{number}", f"kabk k{number}", **fields)], actor="x", now=NOW)
+        store.activity.note_use([f"m{number}"], NOW)
+        assert there() == {f"m{n}" for n in range(number + 1)}
+    store.items.end(["m1"], how="forgotten", actor="x", now=NOW)
+    assert "m1" not in there()
+    store.items.restore(["m1"], actor="x", now=NOW)
+    assert "m1" in there()
+    store.items.put([record("m2", "kabk again", rev=2, **fields)], actor="x", now=NOW)
+    assert len(there()) == 6
+    store.items.erase(["m5", "m0"], actor="x", now=NOW)
+    assert there() == {"m1", "m2", "m3", "m4"}
+    store.items.put([record("m9", "kabk", **fields)], actor="x", now=NOW)
+    assert there() == {"m1", "m2", "m3", "m4", "m9"}
     store.close()

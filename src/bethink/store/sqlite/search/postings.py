@@ -16,7 +16,7 @@ import numpy as np
 
 from bethink.errors import StoreDamaged
 from bethink.store.ranking import WINDOW_TERMS, WeightedQuery
-from bethink.store.sqlite.db.connection import generation, select
+from bethink.store.sqlite.db.connection import select
 from bethink.store.sqlite.search.lexical import BLOCK_ROWS, MAX_TERM_LENGTH, as_table
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ _READ_BLOCKS = (
 )
 _BLOCKS_BETWEEN = "SELECT key, data FROM posting_block WHERE key >= ? AND key < ? ORDER BY key"
 _DROP_BETWEEN = "DELETE FROM posting_block WHERE key >= ? AND key < ?"
+_NEW_AFTER = "SELECT rid, data FROM posting_new WHERE rid > ? ORDER BY rid"
 _NEW_BELOW = "SELECT rid, data FROM posting_new WHERE rid < ? ORDER BY rid"
 
 
@@ -118,13 +119,17 @@ def _add_to_blocks(db: apsw.Connection, packed: Packed, new: Postings) -> None:
         known = _decode_blocks(select(db, _READ_BLOCKS, (as_table(keys),)))
         if len(known.rids):
             # A row id that was used before, or blocks that have just become one.
-            both = Postings(
-                np.concatenate((known.tids, added.tids)),
-                np.concatenate((known.rids, added.rids)),
-                np.concatenate((known.counts, added.counts)),
-            )
+            both = _concatenate(known, added)
             added = both.of(np.argsort(both.rids, kind="stable"))
         _write_blocks(db, start, added)
+
+
+def _concatenate(first: Postings, then: Postings) -> Postings:
+    return Postings(
+        np.concatenate((first.tids, then.tids)),
+        np.concatenate((first.rids, then.rids)),
+        np.concatenate((first.counts, then.counts)),
+    )
 
 
 def _write_blocks(db: apsw.Connection, start: int, postings: Postings) -> None:
@@ -300,7 +305,9 @@ class Part(NamedTuple):
 class _NewPart(NamedTuple):
     """The revisions that are in no block, with their postings in the order of the terms."""
 
-    generation: int
+    packed: Packed
+    last: int
+    stored: Postings
     part: Part
     tids: IntArray
     postings: TermPostings
@@ -327,7 +334,7 @@ class PostingLists:
             found = _read_terms(db, packed, order)
             lists = _split(order, found.tids, TermPostings(found.rids, found.counts))
             yield self._packed_part(db, packed), [lists[place] for place in places]
-        new = self._new_part(db)
+        new = self._new_part(db, packed)
         if len(new.part.lengths):
             lists = _split(order, new.tids, new.postings)
             yield new.part, [lists[place] for place in places]
@@ -343,23 +350,33 @@ class PostingLists:
             self._packed = (packed, part)
         return part
 
-    def _new_part(self, db: apsw.Connection) -> _NewPart:
-        state, cached = generation(db), self._new
-        if cached is not None and cached.generation == state and not _is_writing(db):
+    def _new_part(self, db: apsw.Connection, packed: Packed) -> _NewPart:
+        """Return what is in no block; of what is cached only later rows are read.
+
+        Rows leave only with a new version of the blocks, see `remove_postings`.
+        """
+        last = int(db.execute("SELECT coalesce(max(rid), 0) FROM posting_new").get)
+        cached = None if _is_writing(db) else self._new
+        if cached is not None and cached[:2] == (packed, last):
             return cached
-        rows = select(db, "SELECT rid, data FROM posting_new ORDER BY rid")
-        found = _decode_new(rows)
-        rids = np.array([rid for rid, _ in rows], np.int64)
-        positions = np.searchsorted(rids, found.rids)
-        lengths = np.zeros(len(rids), np.uint8)
-        is_length = found.tids == LENGTH_TERM
-        lengths[positions[is_length]] = found.counts[is_length]
-        order = np.argsort(found.tids, kind="stable")
-        postings = TermPostings(positions[order], found.counts[order])
-        new = _NewPart(state, Part(lengths, rids), found.tids[order], postings)
+        is_part = cached is not None and cached.packed == packed and cached.last < last
+        known = cached if is_part else None
+        stored = _decode_new(select(db, _NEW_AFTER, (known.last if known else -1,)))
+        if known is not None:
+            stored = _concatenate(known.stored, stored)
+        new = _sort_new(packed, last, stored)
         if not _is_writing(db):
             self._new = new
         return new
+
+
+def _sort_new(packed: Packed, last: int, stored: Postings) -> _NewPart:
+    is_length = stored.tids == LENGTH_TERM
+    rids, lengths = stored.rids[is_length], stored.counts[is_length]
+    order = np.argsort(stored.tids, kind="stable")
+    positions = np.searchsorted(rids, stored.rids)[order]
+    postings = TermPostings(positions, stored.counts[order])
+    return _NewPart(packed, last, stored, Part(lengths, rids), stored.tids[order], postings)
 
 
 def _read_terms(db: apsw.Connection, packed: Packed, tids: IntArray) -> Postings:

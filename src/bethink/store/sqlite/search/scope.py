@@ -196,11 +196,18 @@ def _entity_names(filters: Filters) -> tuple[str, ...]:
     return (_json({*filters.entities, *map(fold, filters.entities)}),) * 3
 
 
+_Key = tuple[Condition, int]
+_JOURNAL_HEAD = "SELECT value FROM meta WHERE name = 'journal'"
+
+
 class ScopeRows:
-    """Finds the rows of filters that few rows pass, and caches them until the next write."""
+    """Finds the rows of filters that few rows pass, and caches them until memories change.
+
+    The journal tells of every memory that is stored or ends, but not of every link.
+    """
 
     def __init__(self) -> None:
-        self._cached: tuple[int, dict[Condition, IntArray | None]] = (-1, {})
+        self._cached: tuple[str, dict[_Key, IntArray | None]] = ("", {})
 
     def find(self, db: apsw.Connection, predicate: Predicate) -> Predicate:
         """Return the predicate with its rows, if an index says that they are few."""
@@ -209,17 +216,18 @@ class ScopeRows:
         cached = self._known(db)
         found = []
         for condition in predicate.indexed:
-            if condition not in cached:
-                cached[condition] = _select_few(db, condition)
-            rows = cached[condition]
+            key = (condition, generation(db) if condition.sql is _ROWS_MENTIONING else 0)
+            if key not in cached:
+                cached[key] = _select_few(db, condition)
+            rows = cached[key]
             if rows is not None:
                 found.append(rows)
         return predicate._replace(rows=min(found, key=len)) if found else predicate
 
-    def _known(self, db: apsw.Connection) -> dict[Condition, IntArray | None]:
+    def _known(self, db: apsw.Connection) -> dict[_Key, IntArray | None]:
         if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
             return {}  # what is not committed may be rolled back
-        state, (known_state, known) = generation(db), self._cached
+        state, (known_state, known) = str(db.execute(_JOURNAL_HEAD).get), self._cached
         if known_state != state or len(known) >= _MAX_CACHED_CONDITIONS:
             known = {}
             self._cached = (state, known)
