@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from urllib.parse import quote
 
 import pytest
@@ -502,6 +504,59 @@ def test_a_token_opens_what_its_scope_allows(browser: Browser, tmp_path: Path) -
         expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
         assert faults.found == []
         context.close()
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    """Another program's page on this machine: same host, another port."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>elsewhere</title><h1>Elsewhere</h1>")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_page_at_another_port_cannot_use_the_session(
+    signed_in: BrowserContext, demo: Inspector
+) -> None:
+    """The browser sends the cookie along, and still nothing is read, stored or framed."""
+    with HTTPServer(("127.0.0.1", 0), _Elsewhere) as other:
+        Thread(target=other.serve_forever, daemon=True).start()
+        page = signed_in.new_page()
+        page.goto(f"http://127.0.0.1:{other.server_port}/")
+        answers: dict[str, int] = {}
+        page.on(
+            "response",
+            lambda one: answers.setdefault(f"{one.request.method} {one.url}", one.status),
+        )
+        told = page.evaluate(
+            """async (url) => {
+                const options = {credentials: "include", mode: "no-cors"};
+                await fetch(`${url}/v1/stats`, options);
+                await fetch(`${url}/v1/memories`, {...options, method: "POST", body: '{"text": "forged"}'});
+                try { return await (await fetch(`${url}/v1/events`, {credentials: "include"})).text(); }
+                catch (error) { return error.name; }
+            }""",
+            demo.url,
+        )
+        page.evaluate(
+            "url => { const f = document.createElement('iframe'); f.src = `${url}/ui/ask`;"
+            " document.body.append(f); }",
+            demo.url,
+        )
+        page.wait_for_timeout(400)
+        framed = [frame.evaluate("document.body?.innerText ?? ''") for frame in page.frames[1:]]
+        page.close()
+        other.shutdown()
+
+    assert told == "TypeError"
+    assert {answers[f"GET {demo.url}/v1/stats"], answers[f"POST {demo.url}/v1/memories"]} == {403}
+    assert not any("Bethink" in text for text in framed)
+    found = signed_in.request.get(f"{demo.url}/v1/memories?limit=500").json()["memories"]
+    assert not any(memory["text"] == "forged" for memory in found)
 
 
 FAULTS = {
