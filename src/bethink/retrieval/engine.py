@@ -38,11 +38,16 @@ def recall(profile: Profile, ctx: Context) -> Recall:
     """
     if not ctx.query.text.strip():
         profile, ctx = profile.for_browsing(), replace(ctx, reranker=None, embedder=None)
-    products = nullcontext() if ctx.embedder is None else ONE_BLAS_THREAD
-    with products, ctx.store.snapshot():
-        answer = run_pipeline(profile, ctx)
+    answer = run_in_snapshot(profile, ctx)
     # 11. Note what was returned as used.
     return mark_used(profile, answer, ctx)
+
+
+def run_in_snapshot(profile: Profile, ctx: Context) -> Recall:
+    """Run the pipeline on one snapshot of the store; products of vectors on one thread."""
+    products = nullcontext() if ctx.embedder is None else ONE_BLAS_THREAD
+    with products, ctx.store.snapshot():
+        return run_pipeline(profile, ctx)
 
 
 def mark_used(profile: Profile, answer: Recall, ctx: Context) -> Recall:

@@ -9,8 +9,9 @@ from datetime import timedelta
 import pytest
 
 from bethink import Memory
+from bethink.core.lazy import openblas_functions
 from bethink.errors import ModelError
-from bethink.model import Evidence, replay
+from bethink.model import Evidence, Item, replay
 from bethink.retrieval.profile import load_profile
 from bethink.retrieval.stages.adjust import CallerBoost, Importance, age_days
 from bethink.retrieval.stages.assemble import Budget, page_of, token_cost
@@ -150,3 +151,24 @@ def test_replay_is_the_score() -> None:
     ]
 
     assert replay(chain) == 0.75
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_products_of_a_recall_run_on_one_thread(memory: Memory, deep: bool) -> None:
+    """Idle threads of NumPy's BLAS cost a recall nothing; afterwards they are as before."""
+    read, write = openblas_functions()
+    before = read()
+    write(2)
+    asked, seen = read(), set()
+
+    def watch(_: Item) -> float:
+        seen.add(read())
+        return 1.0
+
+    try:
+        memory.remember("The deploy key is in the vault.")
+        memory.recall("Where is the deploy key?", boost=watch, deep=deep)
+        assert seen == {1}
+        assert read() == asked
+    finally:
+        write(before)

@@ -78,8 +78,7 @@ def recall(
     run = _DeepRecall(ctx, wider.name, wider.deep or DeepSettings(), model)
 
     # 1. First pass: an ordinary recall.
-    with ctx.store.snapshot():
-        answer = engine.run_pipeline(first, ctx)
+    answer = engine.run_in_snapshot(first, ctx)
 
     # 2. Return it if it is sufficient, or if it has no hits to expand from.
     verdict = run.judge(answer)
@@ -92,8 +91,7 @@ def recall(
     expanded = run.widen(wider, expansions, answer)
 
     # 4. Second pass: the wider profile with the expansions as further retrievers.
-    with ctx.store.snapshot():
-        wide = engine.run_pipeline(expanded, ctx)
+    wide = engine.run_in_snapshot(expanded, ctx)
 
     # 5. Return the answer with its evidence; it is no less sure than the first.
     surer = max(wide, answer, key=lambda one: one.confidence)
