@@ -23,13 +23,10 @@ from bethink.store.sqlite.db.connection import Connections, add_functions, gener
 from bethink.store.sqlite.db.damage import LenientCursor, name_damage, unsound_values
 from bethink.store.sqlite.db.lock import FILE_MODE, is_private
 from bethink.store.sqlite.db.opening import schema_version
-from bethink.store.sqlite.db.rows import SELECT_CONTENT, content_hash, matches_hash
 from bethink.store.sqlite.db.sql_functions import (
     FIRST_MS,
     LAST_MS,
-    STATE_HASH,
     from_ms_or_none,
-    new_state_hash,
     to_ms,
 )
 from bethink.store.sqlite.entities import (
@@ -38,22 +35,19 @@ from bethink.store.sqlite.entities import (
     verify_entity_vectors,
     verify_mentions,
 )
-from bethink.store.sqlite.items import undo_flips
+from bethink.store.sqlite.repair import (
+    DOCTOR_ACTOR,
+    copy_before_repair,
+    damaged_rows,
+    file_state,
+    quarantine_damaged,
+    repair_states,
+)
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
 _SIDE_FILES = ("", "-wal", "-shm", ".lock", ".key")
 _MAX_LISTED = 10
-_SELECT_HASHES = f"SELECT rid, id, rev, status, content_hash, {SELECT_CONTENT} FROM item"
-_LAST_ROW = "SELECT rid FROM item WHERE id = ? ORDER BY rev DESC LIMIT 1"
-_QUARANTINE_ROW = f"""
-    UPDATE item SET status = 'quarantined', state_hash = {new_state_hash(status="'quarantined'")}
-    WHERE rid = ?
-"""
-_RESTORE_HASH = """
-    UPDATE item SET content_hash = ?1 WHERE rid = ?2 AND state_hash = hash_state(
-        CAST(?1 AS BLOB), rid, CAST(live_to AS BLOB), CAST(status AS BLOB), CAST(ended_by AS BLOB))
-"""
 _COUNT_UNINDEXED = """
     SELECT count(*) FROM item WHERE rid NOT IN (SELECT id FROM words_docsize)
 """
@@ -86,8 +80,8 @@ _UNSUPERSEDED = """
     AND NOT EXISTS (SELECT 1 FROM link AS l WHERE l.dst = i.id AND l.dst_kind = 'item'
         AND l.src_kind = 'item' AND l.type = 'supersedes') ORDER BY i.id
 """
-_DOCTOR_ACTOR = "doctor"
 _EXPORT = "what can be read stays readable: save it with bethink export, import it into a new space"
+_BROKEN = f"pages of the file are broken, and a change could lose what can be read; {_EXPORT}"
 _QUARANTINED = (
     "quarantined, not repaired: restore it from a backup, or erase it; an export holds its bytes"
 )
@@ -117,12 +111,12 @@ def run_checks(
     progress: Progress | None = None,
 ) -> list[CheckResult]:
     """Run all checks; return one finding each, also for those that passed."""
-    findings = []
+    findings, refusal = _prepare(connections) if repair else ([], "")
     for check in with_progress(_checks(vectors), progress):
         try:
-            with _open_for(check, connections, repair=repair) as (db, why_not):
-                found = _run_check(db, check, repair=repair and not why_not)
-            findings.append(found if found.ok else _with_reason(found, why_not))
+            with _open_for(check, connections, repair=repair and not refusal) as (db, why_not):
+                found = _run_check(db, check, repair=repair and not (refusal or why_not))
+            findings.append(found if found.ok else _with_reason(found, refusal or why_not))
         except StoreDamaged as error:
             findings.append(_unreadable(check.name, error))
         except StoreBusy:
@@ -131,10 +125,29 @@ def run_checks(
             # Each check has its own transaction: what it could not do is as it was.
             unknown = f"it cannot be checked: {error.message}"
             findings.append(CheckResult(check.name, False, unknown))
-    findings.append(_check_erasures(connections, repair=repair))
+    findings.append(_check_erasures(connections, repair=repair and not refusal))
     if connections.path is not None:
         findings.append(_check_modes(connections.path, repair=repair))
     return findings
+
+
+def _prepare(connections: Connections) -> tuple[list[CheckResult], str]:
+    """Before a repair: keep a copy of a damaged file, and say why not to change one."""
+    if connections.path is None:
+        return [], ""
+    try:
+        with connections.read_transaction() as db:
+            state = file_state(db)
+        if state.is_broken:
+            return [], _BROKEN
+        if state.is_whole:
+            return [], ""
+        copy = copy_before_repair(connections)
+    except StoreBusy:
+        raise
+    except StoreError as error:
+        return [], error.message
+    return [CheckResult("copy", True, f"the file as it was before the repair: {copy}")], ""
 
 
 def _unreadable(name: str, error: StoreDamaged) -> CheckResult:
@@ -182,7 +195,7 @@ def _copy(connections: Connections) -> Iterator[apsw.Connection]:
 def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     # What others are made from first.
     good, done = "every revision matches its hash", "the bit that was flipped is turned back"
-    repair = _quarantine_damaged
+    repair = quarantine_damaged
     yield _Check("content", good, _check_contents, repair, remains=_QUARANTINED, done=done)
     # Rebuildable data before the file: SQLite reports a broken index as a fault of it.
     # The FTS5 integrity check needs a write transaction.
@@ -196,7 +209,7 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     yield _Check("entity vectors", good, verify_entity_vectors, drop_invalid_vectors)
     good = "every revision has the end and the status that were stored"
     told = "restored from the journal"
-    yield _Check("state", good, _check_states, _repair_states, remains=_QUARANTINED, done=told)
+    yield _Check("state", good, _check_states, repair_states, remains=_QUARANTINED, done=told)
     yield _Check("file", "SQLite reports no errors", _check_file, _rebuild_indexes)
     yield _Check("values", "every value is one that is stored", _check_values)
     yield _Check("references", "no dangling references", _check_references)
@@ -255,54 +268,12 @@ def _check_references(db: apsw.Connection) -> Problem:
     return _summarise(broken)
 
 
-class _DamagedRow(NamedTuple):
-    """A revision that is not what was stored."""
-
-    rid: int
-    id: str
-    rev: int
-    status: str
-
-
 def _check_contents(db: apsw.Connection) -> Problem:
     damaged = [
         f"{item} (revision {rev}{', quarantined' if status == 'quarantined' else ''})"
-        for _, item, rev, status in _damaged_rows(db)
+        for _, item, rev, status in damaged_rows(db)
     ]
     return f"content does not match its hash: {_summarise(damaged)}" if damaged else ""
-
-
-def _damaged_rows(db: apsw.Connection) -> Iterator[_DamagedRow]:
-    """Yield every revision whose content is not what was stored."""
-    for rid, item, rev, status, expected, *content in db.execute(_SELECT_HASHES):
-        if not matches_hash(content, expected):
-            yield _DamagedRow(rid, item, rev, status)
-
-
-def _quarantine_damaged(db: apsw.Connection) -> None:
-    """Take damaged revisions out of recall; their content and hash stay as they are.
-
-    One flipped bit is turned back before, where the hash confirms it.
-    """
-    _restore_content_hashes(db)
-    undo_flips(db, [row.rid for row in _damaged_rows(db)])
-    _quarantine(db, list(_damaged_rows(db)))
-
-
-def _quarantine(db: apsw.Connection, damaged: Iterable[_DamagedRow]) -> None:
-    now = to_ms(datetime.now(UTC))
-    for rid, item, _, status in damaged:
-        if status == "quarantined":
-            continue
-        try:
-            # A damaged number or id must not put another revision into quarantine.
-            if db.execute(_LAST_ROW, (item,)).get == rid:
-                revisions.set_status(db, [item], "quarantined", actor=_DOCTOR_ACTOR, now=now)
-            db.execute(_QUARANTINE_ROW, (rid,))
-        except apsw.ConstraintError:
-            # Its columns have moved, so that SQLite takes no change of the row. Its hash
-            # keeps it out of every answer.
-            continue
 
 
 def _check_states(db: apsw.Connection) -> Problem:
@@ -311,27 +282,6 @@ def _check_states(db: apsw.Connection) -> Problem:
         for row in history.wrong_states(db)
     ]
     return f"its end or status does not match its hash: {_summarise(wrong)}" if wrong else ""
-
-
-def _repair_states(db: apsw.Connection) -> None:
-    """Restore what the hash or the journal confirms, and quarantine the rest."""
-    history.restore_states(db)
-    left = history.wrong_states(db)
-    _quarantine(db, (_DamagedRow(row.rid, row.id, row.rev, _text(row.status)) for row in left))
-
-
-def _restore_content_hashes(db: apsw.Connection) -> None:
-    """Correct a content hash that is damaged itself: the hash of the state tells what it was."""
-    for row in list(db.execute(f"{_SELECT_HASHES} WHERE state_hash IS NOT {STATE_HASH}")):
-        rid, content = row[0], row[5:]
-        try:
-            db.execute(_RESTORE_HASH, (content_hash(content), rid))
-        except (TypeError, ValueError, apsw.ConstraintError):
-            continue  # it has values of types that are never stored
-
-
-def _text(value: bytes | None) -> str:
-    return (value or b"").decode("utf-8", "replace")
 
 
 def _check_values(db: apsw.Connection) -> Problem:
@@ -352,7 +302,7 @@ def _check_superseded(db: apsw.Connection) -> Problem:
 def _reactivate_unsuperseded(db: apsw.Connection) -> None:
     ids = [row[0] for row in db.execute(_UNSUPERSEDED)]
     now = to_ms(datetime.now(UTC))
-    revisions.set_status(db, ids, "active", actor=_DOCTOR_ACTOR, now=now)
+    revisions.set_status(db, ids, "active", actor=DOCTOR_ACTOR, now=now)
 
 
 def _check_words(db: apsw.Connection) -> Problem:

@@ -18,14 +18,12 @@ from bethink.ports import EraseReceipt, PutResult, Record, Scope
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import HIGHEST, ceiling_of, without_ceiling
 from bethink.store.sqlite.db.connection import Connections, Row, select
-from bethink.store.sqlite.db.damage import decode_leniently, one_bit_off, select_readable
+from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.db.rows import (
-    CONTENT,
     SELECT_HASHED_ITEM,
     ItemSelection,
     is_intact,
     item_selection,
-    matches_hash,
     readable_item,
     revision_of,
     to_item,
@@ -124,58 +122,6 @@ def _to_text(value: Any) -> Any:
         return value.decode()
     except UnicodeDecodeError:
         return {"base64": b64encode(value).decode()}
-
-
-_CONTENT_BYTES = ", ".join(
-    f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name}), typeof({name})"
-    for name in CONTENT
-)
-_SELECT_BYTES = f"SELECT content_hash, {_CONTENT_BYTES} FROM item WHERE rid = ?"
-_MAX_FLIPS_BYTES = 500 * 10**6  # hashed for one repair, some seconds
-
-
-def undo_flips(db: apsw.Connection, rids: Iterable[int]) -> None:
-    """Turn back the one bit that was flipped in rows, where their hash tells which."""
-    left = _MAX_FLIPS_BYTES
-    for rid in rids:
-        stored_hash, *pairs = select(db, _SELECT_BYTES, (rid,))[0]
-        columns = [
-            decode_leniently(value) if kind == "text" else value
-            for value, kind in zip(pairs[::2], pairs[1::2], strict=True)
-        ]
-        size = sum(len(one) if isinstance(one, bytes | str) else 8 for one in columns)
-        if 8 * size * size > left:
-            continue
-        left -= 8 * size * size
-        found = _find_flip(columns, pairs[::2], stored_hash)
-        if found is not None:
-            _set_content(db, rid, *found)
-
-
-def _set_content(db: apsw.Connection, rid: int, name: str, value: Any) -> None:
-    sql = f"UPDATE item SET {name} = ? WHERE rid = ?"
-    try:
-        db.execute(sql, (value, rid))
-    except apsw.CorruptError:
-        # An index still has the value that is right, which SQLite takes for damage.
-        db.execute("REINDEX item")
-        db.execute(sql, (value, rid))
-    except apsw.ConstraintError:
-        return  # there is more that is wrong with the row
-
-
-def _find_flip(
-    columns: list[Any], stored: Sequence[Any], stored_hash: object
-) -> tuple[str, Any] | None:
-    """Return which column had which value, if one bit made the difference."""
-    for place, raw in enumerate(stored):
-        before = columns[place]
-        for value in one_bit_off(raw):
-            columns[place] = value
-            if matches_hash(columns, stored_hash):
-                return CONTENT[place], value
-        columns[place] = before
-    return None
 
 
 def get_items(db: apsw.Connection, ids: Sequence[str], as_of: datetime | None) -> dict[str, Item]:

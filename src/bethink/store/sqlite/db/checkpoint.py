@@ -30,7 +30,7 @@ MAX_LOG_BYTES = 64 * 2**20
 # Whether an erase has yet to clear the file, after a crash or because of a reader.
 SELECT_PENDING = "SELECT value FROM meta WHERE name = 'unscrubbed'"
 _LOG_WAIT_MS = 5000
-CHECKPOINT_PAGES = 1000  # pages in the log from which it is transferred to the file
+CHECKPOINT_PAGES = 2000  # pages in the log from which it is transferred to the file
 _MAX_LISTED = 2000  # pages that a closing process lists instead of clearing them
 _LOG_HEADER, _FRAME_HEADER = 32, 24  # bytes
 _READ_PAGES = 64
@@ -139,10 +139,12 @@ def can_sweep(db: apsw.Connection) -> bool:
 def unswept_pages(db: apsw.Connection, path: Path) -> set[int] | None:
     """Return the pages that may have to be cleared; None where it may be any."""
     generation, cookie, swept, listed = db.execute(_SELECT_STATE).get
-    since, _, known_cookie = (swept or "").partition(":")
-    if not since or generation is None or known_cookie != str(cookie) or not can_sweep(db):
+    since, _, known_cookie = str(swept or "").partition(":")
+    pages = _listed_pages(listed)
+    if pages is None or not (since.isdecimal() and str(generation).isdecimal()):
         return None
-    pages: set[int] = set(json.loads(listed or "[]"))
+    if known_cookie != str(cookie) or not can_sweep(db):
+        return None
     missing = int(generation) - int(since)
     for page, is_commit in reversed(_frames(wal_path(path)) if missing > 0 else []):
         # The frames of a transaction end with that of its commit.
@@ -151,7 +153,17 @@ def unswept_pages(db: apsw.Connection, path: Path) -> set[int] | None:
                 break
             missing -= 1
         pages.add(page)
-    return None if missing > 0 else pages
+    return pages if missing == 0 else None
+
+
+def _listed_pages(listed: object) -> set[int] | None:
+    """Return the pages of a list; None where rot has made it something else."""
+    try:
+        found = json.loads(str(listed or "[]"))
+    except ValueError:
+        return None
+    is_sound = isinstance(found, list) and all(type(one) is int and one > 0 for one in found)
+    return set(found) if is_sound else None
 
 
 def _frames(log: Path) -> list[tuple[int, bool]]:
@@ -186,15 +198,19 @@ def clear_pages(path: Path, pages: Iterable[int] | None) -> None:
 
 
 def _free_part(page: bytes, header: int) -> tuple[int, int]:
-    """Return where the unused part of a page begins and ends; an empty one if it is no tree's."""
+    """Return where the unused part of a page begins and ends; an empty one if it is no tree's.
+
+    What the page's cells take is never part of it, also where rot has changed its header.
+    """
     kind, _, cells, content, _ = _TREE_PAGE.unpack_from(page, header)
-    if kind in _LEAF_TYPES:
-        begin = header + 8 + 2 * cells
-    elif kind in _INNER_TYPES:
-        begin = header + 12 + 2 * cells
-    else:
+    if kind not in _LEAF_TYPES and kind not in _INNER_TYPES:
         return 0, 0
-    return (begin, content) if begin < content <= len(page) else (0, 0)
+    pointers = header + (8 if kind in _LEAF_TYPES else 12)
+    begin = pointers + 2 * cells
+    if not begin < content <= len(page):
+        return 0, 0
+    first_cell = min(struct.unpack_from(f">{cells}H", page, pointers), default=content)
+    return (begin, content) if first_cell >= content else (0, 0)
 
 
 class _File:

@@ -105,8 +105,14 @@ def _make_postings(db: apsw.Connection) -> None:
 
 
 def backups(path: Path) -> list[Path]:
-    """Return the backups of this file made before migrations."""
-    return sorted(path.parent.glob(f"{_escape_glob(path.name)}.v*.bak"))
+    """Return the copies of this file made before migrations and repairs."""
+    before_migrations = path.parent.glob(f"{_escape_glob(path.name)}.v*.bak")
+    return sorted(before_migrations) + copies_before_repair(path)
+
+
+def copies_before_repair(path: Path) -> list[Path]:
+    """Return the copies of this file made before repairs, oldest first."""
+    return sorted(path.parent.glob(f"{_escape_glob(path.name)}.2*.damaged.bak"))
 
 
 def _backup(db: apsw.Connection, path: Path, version: int) -> Path:

@@ -1,0 +1,270 @@
+"""Repair revisions that rot has changed: restore what a hash confirms, quarantine the rest.
+
+Nothing that can still be read is lost: a file whose pages are broken is not changed, and one
+whose indexes or values are is copied before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from bethink.core.atomic_write import fsync_folder
+from bethink.errors import StoreError
+from bethink.store.sqlite import revisions
+from bethink.store.sqlite.db import history
+from bethink.store.sqlite.db.connection import Connections, select
+from bethink.store.sqlite.db.damage import decode_leniently, one_bit_off
+from bethink.store.sqlite.db.lock import make_private_file
+from bethink.store.sqlite.db.opening import copies_before_repair
+from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
+from bethink.store.sqlite.db.sql_functions import STATE_HASH, new_state_hash, to_ms
+
+DOCTOR_ACTOR = "doctor"
+_MAX_COPIES = 2
+_OF_A_TREE = re.compile(r"(?m)^(Tree \d|Freelist)|2nd reference")
+_LAST_ROW = "SELECT rid FROM item WHERE id = ? ORDER BY rev DESC LIMIT 1"
+_SELECT_HASHES = f"SELECT rid, id, rev, status, content_hash, {SELECT_CONTENT} FROM item"
+_QUARANTINE_ROW = f"""
+    UPDATE item SET status = 'quarantined', state_hash = {new_state_hash(status="'quarantined'")}
+    WHERE rid = ?
+"""
+_RESTORE_HASH = """
+    UPDATE item SET content_hash = ?1 WHERE rid = ?2 AND state_hash = hash_state(
+        CAST(?1 AS BLOB), rid, CAST(live_to AS BLOB), CAST(status AS BLOB), CAST(ended_by AS BLOB))
+"""
+
+
+class FileState(NamedTuple):
+    """What SQLite says of a file: whether it is as written, and whether a change can harm it."""
+
+    is_whole: bool
+    is_broken: bool
+
+
+def file_state(db: apsw.Connection) -> FileState:
+    """Look at the pages of a file.
+
+    In a tree that is broken a page may belong to two tables, and a change of one would
+    overwrite the other.
+    """
+    try:
+        lines = [str(row[0]) for row in db.execute("PRAGMA integrity_check(100)")]
+    except (apsw.CorruptError, apsw.NotADBError):
+        return FileState(is_whole=False, is_broken=True)
+    return FileState(lines == ["ok"], any(_OF_A_TREE.search(line) for line in lines))
+
+
+def copy_before_repair(connections: Connections) -> Path:
+    """Copy the file page by page, as it is, to a private file beside it; keep the last two."""
+    path = connections.path
+    assert path is not None
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+    copy = path.with_name(f"{path.name}.{stamp}.damaged.bak")
+    make_private_file(copy)
+    try:
+        with closing(apsw.Connection(str(copy))) as target:
+            target.execute("PRAGMA synchronous = FULL").fetchall()
+            with connections.read_transaction() as db, target.backup("main", db, "main") as work:
+                work.step()
+    except (apsw.Error, StoreError) as error:
+        copy.unlink(missing_ok=True)
+        raise StoreError(f"no copy of the file could be made: {error}") from error
+    fsync_folder(path.parent)
+    for old in copies_before_repair(path)[:-_MAX_COPIES]:
+        old.unlink(missing_ok=True)
+    return copy
+
+
+class DamagedRow(NamedTuple):
+    """A revision that is not what was stored."""
+
+    rid: int
+    id: str
+    rev: int
+    status: str
+
+
+def damaged_rows(db: apsw.Connection) -> Iterator[DamagedRow]:
+    """Yield every revision whose content is not what was stored."""
+    for rid, item, rev, status, expected, *content in db.execute(_SELECT_HASHES):
+        if not matches_hash(content, expected):
+            yield DamagedRow(rid, item, rev, status)
+
+
+def quarantine_damaged(db: apsw.Connection) -> None:
+    """Take damaged revisions out of recall; their content and hash stay as they are.
+
+    Before that, what an index still has right is restored and one flipped bit is turned
+    back, where the hash confirms it.
+    """
+    _restore_content_hashes(db)
+    _restore_from_indexes(db, [row.rid for row in damaged_rows(db)])
+    _undo_flips(db, [row.rid for row in damaged_rows(db)])
+    _quarantine(db, list(damaged_rows(db)))
+
+
+def _quarantine(db: apsw.Connection, damaged: Iterable[DamagedRow]) -> None:
+    now = to_ms(datetime.now(UTC))
+    for rid, item, _, status in damaged:
+        if status == "quarantined":
+            continue
+        try:
+            # A damaged number or id must not put another revision into quarantine.
+            if db.execute(_LAST_ROW, (item,)).get == rid:
+                revisions.set_status(db, [item], "quarantined", actor=DOCTOR_ACTOR, now=now)
+            db.execute(_QUARANTINE_ROW, (rid,))
+        except apsw.ConstraintError:
+            # Its columns have moved, so that SQLite takes no change of the row. Its hash
+            # keeps it out of every answer.
+            continue
+
+
+def repair_states(db: apsw.Connection) -> None:
+    """Restore what the hash or the journal confirms, and quarantine the rest."""
+    history.restore_states(db)
+    left = history.wrong_states(db)
+    _quarantine(db, (DamagedRow(row.rid, row.id, row.rev, _text(row.status)) for row in left))
+
+
+def _restore_content_hashes(db: apsw.Connection) -> None:
+    """Correct a content hash that is damaged itself: the hash of the state tells what it was."""
+    for row in list(db.execute(f"{_SELECT_HASHES} WHERE state_hash IS NOT {STATE_HASH}")):
+        rid, content = row[0], row[5:]
+        try:
+            db.execute(_RESTORE_HASH, (content_hash(content), rid))
+        except (TypeError, ValueError, apsw.ConstraintError):
+            continue  # it has values of types that are never stored
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode("utf-8", "replace")
+
+
+_CONTENT_BYTES = ", ".join(
+    f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name}), typeof({name})"
+    for name in CONTENT
+)
+_SELECT_BYTES = f"SELECT content_hash, {_CONTENT_BYTES} FROM item WHERE rid = ?"
+_MAX_FLIPS_BYTES = 500 * 10**6  # hashed for one repair, some seconds
+
+
+def _decoded(pairs: Sequence[Any]) -> list[Any]:
+    """Return columns from values and their types in turn, texts decoded leniently."""
+    return [
+        decode_leniently(value) if kind == "text" else value
+        for value, kind in zip(pairs[::2], pairs[1::2], strict=True)
+    ]
+
+
+_MAX_COMBINATIONS = 1024
+
+
+def _restore_from_indexes(db: apsw.Connection, rids: Sequence[int]) -> None:
+    """Restore columns of which an index has the value that the hash confirms.
+
+    A list reads ids and times from an index, and so shows rows whose own are damaged. All
+    are looked up before the first is restored, which may need the indexes made anew.
+    """
+    known = _indexed_values(db, frozenset(rids)) if rids else {}
+    restored: dict[int, dict[str, Any]] = {}
+    for rid, others in known.items():
+        stored_hash, *pairs = select(db, _SELECT_BYTES, (rid,))[0]
+        found = _find_combination(_decoded(pairs), others, stored_hash)
+        if found:
+            restored[rid] = found
+    for rid, values in restored.items():
+        _set_content(db, rid, values)
+
+
+def _indexed_values(
+    db: apsw.Connection, rids: frozenset[int]
+) -> dict[int, dict[str, dict[Any, None]]]:
+    """Return what the indexes say of rows, by row id and column."""
+    found: dict[int, dict[str, dict[Any, None]]] = {}
+    indexes = "SELECT name, coalesce(sql, '') FROM sqlite_schema WHERE type = 'index'"
+    for name, sql in select(db, f"{indexes} AND tbl_name = 'item'"):
+        columns = [row[2] for row in db.execute(f'PRAGMA index_info("{name}")')]
+        columns = [column for column in columns if column in CONTENT]
+        partial = re.search(r"\bWHERE\b(.*)", sql, re.DOTALL)
+        where = f" WHERE {partial[1]}" if partial else ""
+        try:
+            query = f'SELECT rid, {", ".join(columns)} FROM item INDEXED BY "{name}"{where}'
+            for rid, *values in db.execute(query) if columns else ():
+                if rid in rids:
+                    told = found.setdefault(rid, {})
+                    for column, value in zip(columns, values, strict=True):
+                        told.setdefault(column, {})[value] = None
+        except (apsw.CorruptError, apsw.SQLError):
+            continue  # it has told what it could
+    return found
+
+
+def _find_combination(
+    columns: list[Any], others: Mapping[str, Mapping[Any, None]], stored_hash: object
+) -> dict[str, Any]:
+    """Return which columns have which other values, if these make the hash right."""
+    choices = {
+        name: [stored, *(value for value in others[name] if value != stored)]
+        for name, stored in zip(CONTENT, columns, strict=True)
+        if name in others
+    }
+    if prod(map(len, choices.values())) > _MAX_COMBINATIONS:
+        return {}
+    for values in itertools.product(*choices.values()):
+        chosen = dict(zip(choices, values, strict=True))
+        tried = [chosen.get(name, old) for name, old in zip(CONTENT, columns, strict=True)]
+        if matches_hash(tried, stored_hash):
+            return {name: value for name, value in chosen.items() if value != choices[name][0]}
+    return {}
+
+
+def _undo_flips(db: apsw.Connection, rids: Iterable[int]) -> None:
+    """Turn back the one bit that was flipped in rows, where their hash tells which."""
+    left = _MAX_FLIPS_BYTES
+    for rid in rids:
+        stored_hash, *pairs = select(db, _SELECT_BYTES, (rid,))[0]
+        columns = _decoded(pairs)
+        size = sum(len(one) if isinstance(one, bytes | str) else 8 for one in columns)
+        if 8 * size * size > left:
+            continue
+        left -= 8 * size * size
+        found = _find_flip(columns, pairs[::2], stored_hash)
+        if found is not None:
+            _set_content(db, rid, dict([found]))
+
+
+def _set_content(db: apsw.Connection, rid: int, values: Mapping[str, Any]) -> None:
+    sql = f"UPDATE item SET {', '.join(f'{name} = ?' for name in values)} WHERE rid = ?"
+    bindings = (*values.values(), rid)
+    try:
+        try:
+            db.execute(sql, bindings)
+        except apsw.CorruptError:
+            # An index still has the value that is right, which SQLite takes for damage.
+            db.execute("REINDEX item")
+            db.execute(sql, bindings)
+    except apsw.ConstraintError:
+        return  # there is more that is wrong with the row
+
+
+def _find_flip(
+    columns: list[Any], stored: Sequence[Any], stored_hash: object
+) -> tuple[str, Any] | None:
+    """Return which column had which value, if one bit made the difference."""
+    for place, raw in enumerate(stored):
+        before = columns[place]
+        for value in one_bit_off(raw):
+            columns[place] = value
+            if matches_hash(columns, stored_hash):
+                return CONTENT[place], value
+        columns[place] = before
+    return None

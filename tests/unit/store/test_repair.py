@@ -1,0 +1,130 @@
+"""A repair loses nothing that can still be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.model import Draft
+from bethink.store.sqlite.db import checkpoint
+from bethink.store.sqlite.db.lock import is_private
+
+PAGE = 4096
+
+
+def open_memory(path: Path) -> Memory:
+    return Memory.open("space", path=path, embedder="hash", settings=Settings())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "space.db"
+    texts = [f"memory {n} about a harbour and word{n} " + "tea " * 40 for n in range(60)]
+    with open_memory(path) as memory:
+        memory.remember_many([Draft(text) for text in texts])
+    return path
+
+
+def pages_of(path: Path, table: str) -> list[int]:
+    """Return the leaves of a table, in the order of its rows."""
+    db = apsw.Connection(str(path))
+    sql = "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path"
+    found = [row[0] for row in db.execute(sql, (table,))]
+    db.close()
+    return found
+
+
+def change_ids(path: Path, ids: list[str]) -> None:
+    """Change eight bytes of ids in the table; its indexes have them right."""
+    content = bytearray(path.read_bytes())
+    for page in pages_of(path, "item"):
+        at = slice((page - 1) * PAGE, page * PAGE)
+        for item in ids:
+            content[at] = content[at].replace(item.encode(), b"\xff\xfezzzzzz" + item[8:].encode())
+    path.write_bytes(content)
+
+
+def test_what_an_index_has_right_is_restored(path: Path) -> None:
+    """A list reads ids from an index; a repair keeps all that it showed."""
+    with open_memory(path) as memory:
+        listed = {item.id: item.text for item in memory.browse(limit=100)}
+    change_ids(path, list(listed)[3:40:6])
+    with open_memory(path) as memory:
+        assert {item.id: item.text for item in memory.browse(limit=100)} == listed
+        assert any(not one.ok for one in memory.doctor())
+        memory.doctor(repair=True)
+        assert {item.id: item.text for item in memory.browse(limit=100)} == listed
+        assert set(memory.store.items.get(list(listed))) == set(listed)
+        assert all(one.ok for one in memory.doctor())
+
+
+def test_a_file_with_damaged_indexes_is_copied_before_a_repair(path: Path) -> None:
+    """The report names the copy, which is private; the last two are kept, an erase tells."""
+    for turn in range(3):
+        with open_memory(path) as memory:
+            items = memory.browse(limit=100)
+        change_ids(path, [items[turn].id])
+        before = path.read_bytes()
+        with open_memory(path) as memory:
+            report = {one.name: one for one in memory.doctor(repair=True)}
+            copy = Path(report["copy"].detail.split(": ", 1)[1])
+            assert copy.read_bytes()[PAGE:] == before[PAGE:]  # the first page counts writes
+            assert is_private(copy)
+            receipt = memory.forget(items[-1 - turn].id, erase=True).receipt
+            assert receipt is not None
+            assert any(copy.name in one for one in receipt.out_of_reach)
+    assert len(list(path.parent.glob("*.damaged.bak"))) == 2
+
+
+def test_a_repair_of_a_whole_file_makes_no_copy(path: Path) -> None:
+    """Nothing in it can be lost."""
+    with open_memory(path) as memory:
+        assert "copy" not in {one.name for one in memory.doctor(repair=True)}
+    assert list(path.parent.glob("*.bak")) == []
+
+
+@pytest.mark.parametrize("other", ["vector", "words_data", "entity", "event"])
+def test_a_file_with_broken_pages_is_not_changed(path: Path, other: str) -> None:
+    """A page in two trees would be overwritten; everything stays as readable as it was."""
+    first, second = pages_of(path, "item")[1], pages_of(path, other)[0]
+    content = bytearray(path.read_bytes())
+    one, two = (slice((page - 1) * PAGE, page * PAGE) for page in (first, second))
+    content[one], content[two] = content[two], content[one]
+    path.write_bytes(content)
+    with open_memory(path) as memory:
+        before = [item.text for item in memory.browse(limit=100)]
+        report = memory.doctor(repair=True)
+        assert [item.text for item in memory.browse(limit=100)] == before
+    assert before
+    assert any("not repaired: pages of the file are broken" in one.detail for one in report)
+    assert path.read_bytes()[PAGE:] == content[PAGE:]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("unswept", "[1, 2, }"), ("unswept", "[-4]"), ("unswept", "7"), ("swept", "x:y")],
+)
+def test_a_damaged_list_of_pages_harms_no_erase(path: Path, name: str, value: str) -> None:
+    """Then every page is looked at: nothing erased stays in the file, and closing works."""
+    with open_memory(path) as memory:
+        kept = memory.browse(limit=100)
+    db = apsw.Connection(str(path))
+    db.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (name, value))
+    db.close()
+    with open_memory(path) as memory:
+        memory.forget(next(one.id for one in kept if "word7 " in one.text), erase=True)
+        assert len(memory.browse(limit=100)) == 59
+    assert b"word7 " not in path.read_bytes()
+
+
+def test_clearing_a_page_never_touches_its_cells(path: Path) -> None:
+    """Also where rot says that more of the page is free."""
+    page = bytearray(path.read_bytes()[(number := pages_of(path, "item")[0] - 1) * PAGE :][:PAGE])
+    assert checkpoint._free_part(bytes(page), 0)[1] > 0
+    page[5:7] = (PAGE).to_bytes(2)
+    assert number
+    assert checkpoint._free_part(bytes(page), 0) == (0, 0)
