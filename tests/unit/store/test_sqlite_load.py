@@ -18,7 +18,7 @@ from bethink.ports import UsageDecay
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.db import rows as fields
 from bethink.store.sqlite.db.rows import CONTENT
-from bethink.store.sqlite.transfer import _LAYOUTS
+from bethink.store.sqlite.load import _LAYOUTS
 from records import NOW, at, mention, record, scope
 
 

@@ -16,8 +16,8 @@ from bethink.ports import CheckResult, EraseReceipt, Progress
 from bethink.store.postgres.db.connections import SERVING_ROLE, PgCeiling, PgConnections
 from bethink.store.postgres.db.schema import SCHEMA, migrations, tables
 from bethink.store.sqlite import admin as shared
+from bethink.store.sqlite import repair
 from bethink.store.sqlite.admin import SqliteAdmin
-from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import is_below_ceiling
 from bethink.store.sqlite.db.connection import generation
 from bethink.store.sqlite.db.sql_functions import from_ms_or_none
@@ -97,7 +97,7 @@ class PgAdmin(SqliteAdmin):
 
     def dump(self) -> Iterator[dict[str, Any]]:
         """All persistent data as JSON-ready records, in an order that `load` accepts."""
-        from bethink.store.sqlite.transfer import dump_records  # a recall needs none of it
+        from bethink.store.sqlite.export import dump_records  # a recall needs none of it
 
         return dump_records(self._connections, self._space, self._connections.open_snapshot)
 
@@ -152,8 +152,8 @@ def _checks(vectors: VectorIndex) -> Iterator[shared._Check]:
             yield check._replace(find_problem=_check_words)
         elif check.name == "references":
             yield check._replace(find_problem=_check_references)
-        elif check.name == "state":
-            yield check._replace(repair=_repair_states)
+        elif check.name == "content":
+            yield check._replace(repair=_quarantine_damaged)
         elif check.name not in _NOT_HERE:
             yield check
 
@@ -172,9 +172,6 @@ def _check_references(db: apsw.Connection) -> str:
     return shared._summarise(broken)
 
 
-def _repair_states(db: apsw.Connection) -> None:
-    """Restore what the hash or the journal confirms, and quarantine the rest."""
-    history.restore_states(db)
-    left = history.wrong_states(db)
-    rows = (shared._DamagedRow(row.rid, row.id, row.rev, shared._text(row.status)) for row in left)
-    shared._quarantine(db, rows)
+def _quarantine_damaged(db: apsw.Connection) -> None:
+    """Take damaged revisions out of recall; their content and hash stay as they are."""
+    repair._quarantine(db, list(repair.damaged_rows(db)))

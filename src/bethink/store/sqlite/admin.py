@@ -535,13 +535,13 @@ class SqliteAdmin:
 
     def dump(self) -> Iterator[dict[str, Any]]:
         # start-up time: a recall needs none of it
-        from bethink.store.sqlite.transfer import dump_records
+        from bethink.store.sqlite.export import dump_records
 
         return dump_records(self._connections, self._space)
 
     def load(self, records: Iterable[Mapping[str, Any]], *, actor: str, now: datetime) -> int:
         # start-up time: a recall needs none of it
-        from bethink.store.sqlite.transfer import load_records
+        from bethink.store.sqlite.load import load_records
 
         with self._connections.write_transaction() as db:
             return load_records(db, records, actor=actor, now=to_ms(now))
