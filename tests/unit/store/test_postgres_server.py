@@ -15,12 +15,13 @@ import pytest
 from bethink.cli.main import run
 from bethink.errors import BadSetting, MissingExtra, SchemaTooNew, StoreBusy, StoreError
 from bethink.memory import Memory
+from bethink.ports import TextSearch
 from bethink.store import open_on_server
 from bethink.store.postgres import PostgresStore
 from bethink.store.postgres.db import opening, server
 from bethink.store.postgres.db.schema import migrations
 from postgres_server import initialised_url, open_space, running_server
-from records import NOW, record
+from records import NOW, record, scope
 
 
 @pytest.fixture
@@ -48,6 +49,15 @@ def test_a_database_is_prepared_once(empty: str) -> None:
     first = opening.init_store(empty)
     assert first == opening.init_store(empty) == opening.migrate_store(empty)
     assert (first.schema, first.serving, first.secured) == (migrations()[-1].version, True, True)
+
+
+def test_preparing_again_waits_for_nobody(empty: str) -> None:
+    """A database in use is prepared again without a lock that its readers would hold up."""
+    opening.init_store(empty)
+    impatient = f"{empty}?options=-c%20lock_timeout%3D500"
+    with psycopg.connect(empty) as reader:
+        reader.execute("SELECT count(*) FROM bethink.item, bethink.meta, bethink.space")
+        assert opening.init_store(impatient).secured
 
 
 def test_an_empty_database_says_what_it_needs(empty: str) -> None:
@@ -285,4 +295,34 @@ def test_an_erase_says_what_the_server_keeps(tmp_path: Path) -> None:
     assert any("until it vacuums" in one for one in seen)
     assert not any("until it vacuums" in one for one in unseen)
     assert any("write-ahead log" in one for one in unseen)
+    store.close()
+
+
+def test_damage_is_found_and_taken_out_of_recall(tmp_path: Path) -> None:
+    """Who changes a row by hand is found out: nothing but what was stored is shown."""
+    store = open_space(tmp_path)
+    store.items.put([record("a", "the key is in vault B"), record("b")], actor="x", now=NOW)
+    space = store._connections.space_id
+    on_server("UPDATE bethink.item SET text = 'forged' WHERE space_id = %s AND id = 'a'", space)
+    assert list(store.items.get(["a", "b"])) == ["b"]
+    assert store.items.damaged(["a", "b"]) == ["a"]
+    wrong = {check.name for check in store.admin.check() if not check.ok}
+    assert {"content", "words"} <= wrong
+    store.admin.check(repair=True)
+    after = {check.name for check in store.admin.check() if not check.ok}
+    assert after == {"content"}  # it stays damaged, in quarantine
+    store.close()
+
+
+def test_a_broken_word_index_is_rebuilt(tmp_path: Path) -> None:
+    """From the memories alone."""
+    store = open_space(tmp_path)
+    store.items.put([record("a", "vault B"), record("b", "dock nine")], actor="x", now=NOW)
+    space = store._connections.space_id
+    for table in ("posting_new", "gram", "term_gram", "term"):
+        on_server(f"DELETE FROM bethink.{table} WHERE space_id = %s", space)
+    assert not all(check.ok for check in store.admin.check())
+    store.admin.check(repair=True)
+    assert [check for check in store.admin.check() if not check.ok] == []
+    assert [match.item.id for match in store.search.text(TextSearch("vault"), scope()).matches]
     store.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -179,6 +179,24 @@ def as_query(value: str, table: str) -> tuple[words.WordQuery, Shape]:
     if table == "vocabulary":
         query = query._replace(column=table)
     return query, Shape(parts=len(query.groups) if table != "words" else 1)
+
+
+def array_literal(values: Sequence[Any]) -> str:
+    """Return a list as the text of an array, several times faster than the driver.
+
+    Its type stands in the statement.
+    """
+    return f"{{{','.join(map(_array_item, values))}}}"
+
+
+def _array_item(value: Any) -> str:
+    if isinstance(value, str):
+        if '"' in value or "\\" in value:
+            value = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{value}"'
+    if isinstance(value, bytes):
+        return f'"\\\\x{value.hex()}"'
+    return "NULL" if value is None else str(value)
 
 
 def storable(value: Any, *, writes: bool) -> Any:

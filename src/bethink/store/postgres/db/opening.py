@@ -178,11 +178,19 @@ def require_supported(found: int, name: str) -> None:
 
 
 def _secure(connection: Connection) -> None:
-    """Force row-level security on every table, and let the serving role use them."""
-    connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {SERVING_ROLE}")
+    """Force row-level security on every table, and let the serving role use them.
+
+    Tables that have it are left alone: an exclusive lock would wait for all that use them.
+    """
     names = connection.execute(
-        "SELECT tablename FROM pg_tables WHERE schemaname = %s ORDER BY 1", (SCHEMA,)
+        "SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = to_regnamespace(%s)"
+        " AND c.relkind = 'r' AND NOT (c.relrowsecurity AND c.relforcerowsecurity AND EXISTS ("
+        " SELECT 1 FROM pg_policy AS p WHERE p.polrelid = c.oid AND p.polname = 'of_space'))"
+        " ORDER BY 1",
+        (SCHEMA,),
     ).fetchall()
+    if names:
+        connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {SERVING_ROLE}")
     for (name,) in names:
         table = f"{SCHEMA}.{name}"
         connection.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
@@ -199,8 +207,9 @@ def _secure(connection: Connection) -> None:
         if connection.info.server_version >= 170_000:
             # So that what is erased can be vacuumed away at once.
             connection.execute(f"GRANT MAINTAIN ON {table} TO {SERVING_ROLE}")
-    connection.execute(f"DROP POLICY IF EXISTS listing ON {SCHEMA}.space")
-    connection.execute(f"CREATE POLICY listing ON {SCHEMA}.space FOR SELECT USING ({_LISTED})")
+        if name == "space":
+            connection.execute(f"DROP POLICY IF EXISTS listing ON {table}")
+            connection.execute(f"CREATE POLICY listing ON {table} FOR SELECT USING ({_LISTED})")
 
 
 def list_spaces(url: str) -> list[str]:

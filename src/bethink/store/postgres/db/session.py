@@ -22,6 +22,7 @@ from bethink.store.postgres.db.bindings import (
     Lists,
     SlotWriter,
     answers,
+    array_literal,
     as_list,
     as_query,
     batch_delete,
@@ -275,7 +276,10 @@ class Session:
         self, statement: Statement, values: Sequence[Any], lists: Mapping[int, Any] | None = None
     ) -> Rows:
         """Send a statement; one that only writes waits for the next whose outcome is asked for."""
-        bound = [self._value(source, values, lists or {}) for source in statement.sources]
+        bound = [
+            self._array(value) if isinstance(value, list) else value
+            for value in (self._value(one, values, lists or {}) for one in statement.sources)
+        ]
         if self.writes and not answers(statement.sql):
             self._waiting.append((statement.sql, bound))
             if len(self._waiting) >= _MAX_WAITING:
@@ -322,6 +326,9 @@ class Session:
             return words.trigram_patterns(group) if is_pattern else words.vocabulary_trigrams(group)
         return self.hidden[source.kind][source.part]
 
+    def _array(self, values: list[Any]) -> Any:
+        return storable(array_literal(values), writes=self.writes)
+
     def _change_state(self, sql: str, bindings: Sequence[Any]) -> Rows:
         """Run an update of revisions, and hash their new state.
 
@@ -361,9 +368,7 @@ class Session:
             places = [insert.columns.index(name) for name in tables()[insert.table].key]
             rows = list({tuple(row[place] for place in places): row for row in rows}.values())
         arrays = ", ".join(f"?{n}::{kinds[name]}[]" for n, name in enumerate(insert.columns, 1))
-        values = [
-            [storable(value, writes=True) for value in column] for column in zip(*rows, strict=True)
-        ]
+        values = [list(column) for column in zip(*rows, strict=True)]
         return self.run(
             f"INSERT INTO {SCHEMA}.{insert.table} ({columns})"
             f" SELECT :space, n.* FROM unnest({arrays}) AS n {insert.conflict}",
