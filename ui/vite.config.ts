@@ -14,6 +14,6 @@ export default defineConfig({
     assetsInlineLimit: 0,
     sourcemap: false,
     reportCompressedSize: false,
-    license: false,
+    license: { fileName: "licenses.md" }, // of what is bundled: it goes into the wheel
   },
 });

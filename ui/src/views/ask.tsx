@@ -179,11 +179,10 @@ function HitRow(props: { hit: Hit; rank: number }) {
           </div>
         </div>
         <p class="hit-meta">
-          <span class="row">
+          <span class="row" title={`Score ${score(hit.score)}`}>
             <Meter share={hit.relevance ?? 0} label={`Relevance ${percent(hit.relevance)}`} />
             <span>{percent(hit.relevance)} relevant</span>
           </span>
-          <span>score {score(hit.score)}</span>
           <Badge>{hit.kind}</Badge>
           {hit.topic && <Badge>{oneLine(hit.topic, 40)}</Badge>}
           <Time at={hit.when} short />

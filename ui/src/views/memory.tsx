@@ -181,6 +181,11 @@ function Links(props: { item: Item; turn: number; onDone: () => void }) {
   const { id } = props.item;
   const found = useResource(`links ${id} ${props.turn}`, (abort) => call("GET /v1/memories/{id}/links", { id, limit: 200 }, abort));
   const links = found.data?.links ?? [];
+  // One request for the texts of all of them.
+  const near = useResource(links.length ? `near ${id} ${props.turn}` : null, (abort) =>
+    call("GET /v1/graph", { node: id, depth: 1, limit: 300 }, abort),
+  );
+  const labels = new Map(near.data?.nodes.map((node) => [node.id, node.label]));
   const remove = async (relation: string, other: string) => {
     try {
       await call("POST /v1/memories/{id}/links", { id, relation: relation as "implies", other, remove: true });
@@ -201,15 +206,17 @@ function Links(props: { item: Item; turn: number; onDone: () => void }) {
             const outgoing = one.from.id === id;
             const other = outgoing ? one.to : one.from;
             return (
-              <li key={`${one.from.id} ${one.type} ${one.to.id}`} class="row">
+              <li key={`${one.from.id} ${one.type} ${one.to.id}`} class="link-row">
                 <Badge>
                   {outgoing ? "" : "← "}
                   {one.type.replace(/_/g, " ")}
                   {outgoing ? " →" : ""}
                 </Badge>
-                <Other id={other.id} />
-                <span class="muted small">
-                  weight {score(one.weight, 2)}, {one.source}
+                <a class="line" href={memoryLink(other.id)} dir="auto">
+                  {oneLine(labels.get(other.id) ?? other.id, 140)}
+                </a>
+                <span class="muted small nowrap">
+                  {score(one.weight, 2)} · {one.source}
                 </span>
                 {outgoing && may("link") && (
                   <button type="button" class="button small quiet" onClick={() => void remove(one.type, other.id)}>
@@ -223,15 +230,6 @@ function Links(props: { item: Item; turn: number; onDone: () => void }) {
       )}
       {Boolean(found.data?.left_out) && <p class="muted small">{plural(found.data!.left_out, "more link")}</p>}
     </Card>
-  );
-}
-
-function Other(props: { id: string }) {
-  const found = useResource(`line ${props.id}`, (abort) => call("GET /v1/memories/{id}", { id: props.id }, abort));
-  return (
-    <a class="line grow" href={memoryLink(props.id)} dir="auto">
-      {found.data ? oneLine(found.data.memory.text, 120) : props.id}
-    </a>
   );
 }
 
@@ -252,7 +250,7 @@ function Origin(props: { id: string; turn: number }) {
       {edges.length > 0 && (
         <ul class="stack-s">
           {edges.map((edge, place) => (
-            <li key={place} class={`row depth-${Math.min(edge.depth, 5)}`}>
+            <li key={place} class={`row nowrap-row depth-${Math.min(edge.depth, 5)}`}>
               <Badge>{edge.type.replace(/_/g, " ")}</Badge>
               {edge.text === null ? (
                 <span class="mono line grow">{edge.to.id}</span>
@@ -411,6 +409,9 @@ function Actions(props: { item: Item; onDone: () => void }) {
           Restore
         </button>
       )}
+      <a class="button" href={link("/graph", { node: item.id })}>
+        Graph
+      </a>
       {may("undo") && (
         <button type="button" class="button" onClick={() => void undo()}>
           Undo

@@ -55,6 +55,7 @@ _MEDIA = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "svg": "image/svg+xml",
+    "md": "text/plain; charset=utf-8",
 }
 _INDEX = "index.html"
 
