@@ -97,7 +97,7 @@ class PgAdmin(SqliteAdmin):
 
     def dump(self) -> Iterator[dict[str, Any]]:
         """All persistent data as JSON-ready records, in an order that `load` accepts."""
-        from bethink.store.sqlite.transfer import dump_records  # a recall needs none of it
+        from bethink.store.sqlite.export import dump_records  # a recall needs none of it
 
         return dump_records(self._connections, self._space, self._connections.open_snapshot)
 
