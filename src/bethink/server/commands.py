@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 PORT = 8765
 UI_PORT = 8766
 ACTOR = "http"
+_MCP_MODULES = ("mcp", "mcp_types", "anyio")
 _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn", "h11", "prometheus_client")
 
 
@@ -203,7 +204,7 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     # Before any answer: a parent that exits earlier would go unnoticed.
     watch_parent()
     pipe = take_over_stdio()
-    if find_spec("mcp") is None:
+    if any(find_spec(name) is None for name in _MCP_MODULES):
         raise MissingExtra("the MCP library", extra="mcp")
     calls = EarlyCalls(lambda: _make_executor(loader))
     lines = StdioBridge(pipe, EarlyHandshake(manifest), calls=calls)
@@ -277,7 +278,7 @@ def _load_server(
     try:
         from bethink.server.mcp.server import make_server
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "anyio"):
+        if (error.name or "").partition(".")[0] not in _MCP_MODULES:
             raise
         raise MissingExtra("the MCP library", extra="mcp") from error
     return make_server(manifest, loader, executor=executor)
