@@ -477,6 +477,18 @@ def test_who_may_only_read_sees_no_buttons_that_write(browser: Browser, tmp_path
         context.close()
 
 
+def test_a_mistyped_space_is_not_created(tmp_path: Path) -> None:
+    """The command says that there is none, and leaves nothing behind."""
+    ran = subprocess.run(
+        [SCRIPT, "ui", "--no-open", "--space", "nosuch"],
+        env=room(tmp_path), cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+    assert ran.returncode != 0
+    assert "there is no space 'nosuch'" in ran.stderr
+    assert not list(tmp_path.rglob("nosuch*"))
+
+
 def test_a_token_opens_what_its_scope_allows(browser: Browser, tmp_path: Path) -> None:
     """`bethink serve` has the same page; a token that only reads sees no buttons that write."""
     with Memory.open(path=_space(tmp_path, "quiet"), embedder="none") as memory:

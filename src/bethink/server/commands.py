@@ -126,6 +126,7 @@ def ui(app: App, /, *, read_only: bool, port: int | None, no_open: bool) -> int:
     from bethink.access.hosts import Address, is_port_free  # help does without
     from bethink.access.policy import Principal, Right
 
+    app.check_space()  # a mistyped name is not a new space
     wanted = Address("127.0.0.1", UI_PORT if port is None else port)
     address = wanted if port is not None or is_port_free(wanted) else wanted._replace(port=0)
     loader = _make_loader(app)
