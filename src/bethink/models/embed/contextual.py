@@ -112,7 +112,29 @@ def _project_on_signs(query: Matrix, signs: NDArray[np.uint8]) -> Matrix:
     return along
 
 
-def _split_rows(memories: Sequence[bytes], width: int) -> list[_PackedRow]:
+class _LastRows:
+    """The rows that were split last: sentences and tokens of the same memories are compared.
+
+    Replacing a tuple is thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[tuple[bytes, ...], int, list[_PackedRow]] = ((), 0, [])
+
+    def __call__(self, memories: Sequence[bytes], width: int) -> list[_PackedRow]:
+        """Split these rows, or return them as they were split before."""
+        wanted = tuple(memories)
+        known, of_width, rows = self._known
+        if of_width != width or known != wanted:
+            rows = _find_parts(wanted, width)
+            self._known = (wanted, width, rows)
+        return rows
+
+
+_split_rows = _LastRows()
+
+
+def _find_parts(memories: Sequence[bytes], width: int) -> list[_PackedRow]:
     """Find the parts of the rows that are not empty; raise ModelError where one is damaged."""
     found: list[_PackedRow] = []
     sign_bytes = -(-width // 8)

@@ -565,7 +565,7 @@ def _to_item(row: Row) -> Item:
     for index in _OBJECT_PLACES:
         metadata = values[index]
         values[index] = NO_METADATA if metadata == "{}" else MappingProxyType(json.loads(metadata))
-    return Item(*values)
+    return tuple.__new__(Item, values)  # as Item(*values), in a third of the time
 
 
 def is_intact(row: Row) -> bool:
