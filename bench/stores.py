@@ -1,6 +1,6 @@
 """Stores of any size, made through the write pipeline with the shipped encoder; resumable.
 
-Vectors are computed apart, in parallel processes, into files of 2,000 turns (``shards``),
+Vectors are computed apart, in parallel processes, into files of 2,000 turns (``vectors``),
 and given to the write pipeline: the same bits as embedding while writing. What is there
 already is kept, so a build goes on where it was stopped.
 """
@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -19,10 +19,12 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 
 import apsw
 import numpy as np
-from corpus import CYCLE, LENGTHS, STARTS, Corpus
+from corpus import CYCLE, LENGTHS, STARTS, Corpus, Turn
 from numpy.typing import NDArray
 
 from bethink import Memory
+from bethink.core.text import searched_text
+from bethink.ingest.admission import make_draft
 from bethink.models.embed.encoder import EncoderEmbedder
 from bethink.ports import Embedding
 
@@ -48,7 +50,12 @@ class Prepared(EncoderEmbedder):
 
 
 def shard_path(folder: Path, number: int) -> Path:
-    return folder / "shards" / f"{number:05d}.npz"
+    return folder / "vectors" / f"{number:05d}.npz"
+
+
+def embedded_texts(turns: Iterable[Turn]) -> list[str]:
+    """What the write pipeline embeds of turns: the speaker stands before the text."""
+    return [searched_text(make_draft(turn.draft())) for turn in turns]
 
 
 def embed_shard(folder: Path, corpus: Corpus, number: int, embedder: EncoderEmbedder) -> None:
@@ -57,7 +64,7 @@ def embed_shard(folder: Path, corpus: Corpus, number: int, embedder: EncoderEmbe
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    made = embedder.embed(corpus.texts(number * SHARD, (number + 1) * SHARD))
+    made = embedder.embed(embedded_texts(corpus.turns(number * SHARD, (number + 1) * SHARD)))
     rough = path.with_suffix(f".{os.getpid()}.npz")
     np.savez(
         rough,
@@ -161,7 +168,7 @@ def fill(folder: Path, path: Path, size: int, until: float = float("inf")) -> in
                 continue
             turns = list(corpus.turns(done, min(size, (number + 1) * SHARD)))
             ready = read_shard(folder, number)[offset : offset + len(turns)]
-            embedder.prepare([turn.text for turn in turns], ready)
+            embedder.prepare(embedded_texts(turns), ready)
             memory.remember_many([turn.draft() for turn in turns])
             done += len(turns)
             if time.time() - told > 10 or done == size:
