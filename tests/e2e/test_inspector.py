@@ -477,6 +477,45 @@ def test_who_may_only_read_sees_no_buttons_that_write(browser: Browser, tmp_path
         context.close()
 
 
+def test_what_was_derived_is_shown_with_its_evidence_and_undone(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """The tree of insights, a thread with its memories, and the runs with their undo."""
+    things, deeds = ("gauge", "boat", "radio"), ("fixed", "painted", "moved", "tested", "sold")
+    with Memory.open(path=_space(tmp_path, "derived"), embedder="none") as memory:
+        ids = [
+            memory.remember(
+                f"Ines {deeds[at % 5]} the {things[at % 3]} number {at} near pier {7 * at}",
+                topic=things[at % 3],
+            ).id
+            for at in range(30)
+        ]
+        memory.build_insights()
+        memory.put_thread("The things near the piers", ids[:4], id="piers")
+    with running_inspector(tmp_path, "derived", BETHINK_EMBEDDER="none") as found:
+        context = browser.new_context(viewport={"width": 1200, "height": 900})
+        page = context.new_page()
+        faults = Faults(found.url)
+        faults.watch(page)
+        page.goto(found.link)
+        expect(page.get_by_role("heading", name="Ask")).to_be_visible()
+        page.goto(f"{found.url}/ui/insights")
+        page.locator(".tree .tree summary").first.click()
+        expect(page.locator(".tree .tree .revision a").first).to_contain_text("Ines")
+        assert Axe().run(page).response["violations"] == []
+        page.goto(f"{found.url}/ui/threads")
+        page.get_by_role("button", name="The things near the piers").click()
+        expect(page.locator(".lane-open a.line")).to_have_count(4)
+        assert Axe().run(page).response["violations"] == []
+        page.goto(f"{found.url}/ui/health")
+        runs = page.locator(".run")
+        expect(runs).to_have_count(2)
+        runs.first.get_by_role("button", name="Undo").click()
+        expect(page.get_by_text(re.compile("^Undone: "))).to_be_visible()
+        assert faults.found == []
+        context.close()
+
+
 def test_a_mistyped_space_is_not_created(tmp_path: Path) -> None:
     """The command says that there is none, and leaves nothing behind."""
     ran = subprocess.run(
