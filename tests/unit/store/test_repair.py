@@ -62,6 +62,32 @@ def test_what_an_index_has_right_is_restored(path: Path) -> None:
         assert all(one.ok for one in memory.doctor())
 
 
+def test_what_one_index_has_right_is_restored_though_another_is_broken(path: Path) -> None:
+    """Indexes are made anew from the table only when all of it is restored that can be."""
+    with open_memory(path) as memory:
+        listed = {item.id: item.text for item in memory.browse(limit=100)}
+    change_ids(path, list(listed)[:2])
+    content = bytearray(path.read_bytes())
+    at = (pages_of(path, "item_sort")[0] - 1) * PAGE
+    cell = at + int.from_bytes(content[at + 8 : at + 10])
+    content[cell + 2 : cell + 6] = b"\xff\xff\xff\x7f"  # types of its columns
+    path.write_bytes(content)
+    with open_memory(path) as memory:
+        memory.doctor(repair=True)
+        assert {item.id: item.text for item in memory.browse(limit=100)} == listed
+
+
+def test_a_number_that_no_list_can_hold_is_damage(path: Path) -> None:
+    """The number of a word is too large for the posting lists: named, no error of ours."""
+    db = apsw.Connection(str(path))
+    db.execute("UPDATE term SET tid = 1 << 40 WHERE t = 'tea'")
+    db.close()
+    with open_memory(path) as memory:
+        assert any(not one.ok for one in memory.doctor())
+        memory.doctor(repair=True)
+        memory.recall("tea harbour")
+
+
 def test_a_file_with_damaged_indexes_is_copied_before_a_repair(path: Path) -> None:
     """The report names the copy, which is private; the last two are kept, an erase tells."""
     for turn in range(3):

@@ -119,6 +119,8 @@ def run_checks(
             findings.append(found if found.ok else _with_reason(found, refusal or why_not))
         except StoreDamaged as error:
             findings.append(_unreadable(check.name, error))
+            # Indexes may have what the table has not: none is made anew from damaged rows.
+            refusal = refusal or _BROKEN
         except StoreBusy:
             raise
         except StoreError as error:
@@ -194,7 +196,7 @@ def _copy(connections: Connections) -> Iterator[apsw.Connection]:
 
 def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     # What others are made from first.
-    good, done = "every revision matches its hash", "the bit that was flipped is turned back"
+    good, done = "every revision matches its hash", "restored, as the hash confirms"
     repair = quarantine_damaged
     yield _Check("content", good, _check_contents, repair, remains=_QUARANTINED, done=done)
     # Rebuildable data before the file: SQLite reports a broken index as a fault of it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
@@ -22,7 +22,7 @@ from bethink.errors import StoreError
 from bethink.store.sqlite import revisions
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Connections, select
-from bethink.store.sqlite.db.damage import decode_leniently, one_bit_off
+from bethink.store.sqlite.db.damage import LenientCursor, decode_leniently, one_bit_off
 from bethink.store.sqlite.db.lock import make_private_file
 from bethink.store.sqlite.db.opening import copies_before_repair
 from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
@@ -107,8 +107,16 @@ def quarantine_damaged(db: apsw.Connection) -> None:
     back, where the hash confirms it.
     """
     _restore_content_hashes(db)
-    _restore_from_indexes(db, [row.rid for row in damaged_rows(db)])
-    _undo_flips(db, [row.rid for row in damaged_rows(db)])
+    damaged = [row.rid for row in damaged_rows(db)]
+    if not damaged:
+        return
+    # All are looked up before the first is restored, which needs indexes that fit the table.
+    restored = _values_in_indexes(db, damaged)
+    restored |= _values_before_flips(db, [rid for rid in damaged if rid not in restored])
+    with suppress(apsw.ConstraintError):  # two rows have one id: nothing is changed
+        db.execute("REINDEX item")
+    for rid, values in restored.items():
+        _set_content(db, rid, values)
     _quarantine(db, list(damaged_rows(db)))
 
 
@@ -168,21 +176,24 @@ def _decoded(pairs: Sequence[Any]) -> list[Any]:
 _MAX_COMBINATIONS = 1024
 
 
-def _restore_from_indexes(db: apsw.Connection, rids: Sequence[int]) -> None:
-    """Restore columns of which an index has the value that the hash confirms.
+def _values_in_indexes(db: apsw.Connection, rids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return the columns of rows of which an index has the value that the hash confirms.
 
-    A list reads ids and times from an index, and so shows rows whose own are damaged. All
-    are looked up before the first is restored, which may need the indexes made anew.
+    A list reads ids and times from an index, and so shows rows whose own are damaged.
     """
-    known = _indexed_values(db, frozenset(rids)) if rids else {}
     restored: dict[int, dict[str, Any]] = {}
+    if not db.filename:
+        return restored  # in memory nothing rots
+    # SQLite makes no index anew in a connection that has found a broken one.
+    with closing(apsw.Connection(db.filename, flags=apsw.SQLITE_OPEN_READONLY)) as reader:
+        reader.cursor_factory = LenientCursor
+        known = _indexed_values(reader, frozenset(rids))
     for rid, others in known.items():
         stored_hash, *pairs = select(db, _SELECT_BYTES, (rid,))[0]
         found = _find_combination(_decoded(pairs), others, stored_hash)
         if found:
             restored[rid] = found
-    for rid, values in restored.items():
-        _set_content(db, rid, values)
+    return restored
 
 
 def _indexed_values(
@@ -227,8 +238,9 @@ def _find_combination(
     return {}
 
 
-def _undo_flips(db: apsw.Connection, rids: Iterable[int]) -> None:
-    """Turn back the one bit that was flipped in rows, where their hash tells which."""
+def _values_before_flips(db: apsw.Connection, rids: Iterable[int]) -> dict[int, dict[str, Any]]:
+    """Return the column of rows in which one bit was flipped, where their hash tells which."""
+    restored: dict[int, dict[str, Any]] = {}
     left = _MAX_FLIPS_BYTES
     for rid in rids:
         stored_hash, *pairs = select(db, _SELECT_BYTES, (rid,))[0]
@@ -239,21 +251,14 @@ def _undo_flips(db: apsw.Connection, rids: Iterable[int]) -> None:
         left -= 8 * size * size
         found = _find_flip(columns, pairs[::2], stored_hash)
         if found is not None:
-            _set_content(db, rid, dict([found]))
+            restored[rid] = dict([found])
+    return restored
 
 
 def _set_content(db: apsw.Connection, rid: int, values: Mapping[str, Any]) -> None:
     sql = f"UPDATE item SET {', '.join(f'{name} = ?' for name in values)} WHERE rid = ?"
-    bindings = (*values.values(), rid)
-    try:
-        try:
-            db.execute(sql, bindings)
-        except apsw.CorruptError:
-            # An index still has the value that is right, which SQLite takes for damage.
-            db.execute("REINDEX item")
-            db.execute(sql, bindings)
-    except apsw.ConstraintError:
-        return  # there is more that is wrong with the row
+    with suppress(apsw.ConstraintError):  # there is more that is wrong with the row
+        db.execute(sql, (*values.values(), rid))
 
 
 def _find_flip(

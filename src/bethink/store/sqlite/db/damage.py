@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -154,7 +155,10 @@ def met_unreadable(db: apsw.Connection, *, forget: bool = True) -> bool:
 
 EXPORT_REMEDY = "bethink doctor; then bethink export, and import it into a new space"
 # What code raises that meets a value which no column of its kind can hold.
-_VALUE_ERRORS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError)
+_VALUE_ERRORS = (
+    *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError),
+    struct.error,
+)
 
 
 @contextmanager
@@ -197,6 +201,7 @@ def _one_of(column: str, allowed: Sequence[str]) -> str:
     return f"{column} IN ({', '.join(map(repr, allowed))})"
 
 
+MAX_TERM_ID = 2**32 - 1  # what a posting list holds
 _ARRAYS = " AND ".join(
     f"json_valid({name}) AND json_type({name}) = 'array'" for name in ("tags", "entities", "flags")
 )
@@ -233,7 +238,7 @@ SOUND_VALUES = {
     "model": "dim BETWEEN 1 AND 65536 AND slots >= 0 AND passages BETWEEN 0 AND slots",
     "vector": "slot >= 0 AND coalesce(passages, 0) >= 0",
     "chunk": "number >= 0",
-    "term": "t <> '' AND df > 0",
+    "term": f"t <> '' AND df > 0 AND tid BETWEEN 1 AND {MAX_TERM_ID}",
 }
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, Self
 
 import apsw
 
+from bethink.store.sqlite.db.damage import MAX_TERM_ID
 from bethink.store.sqlite.search.fuzzy import search_substring
 from bethink.store.sqlite.search.lexical import (
     BLOCK_ROWS,
@@ -174,7 +175,7 @@ def verify_word_index(db: apsw.Connection) -> list[str]:
             wrong = counted.differences()
         if wrong:
             problems.append(f"{wrong:,} words have a wrong count")
-        if wrong := _count_wrong_postings(db):
+        if wrong := db.execute(_COUNT_WRONG_IDS).get or _count_wrong_postings(db):
             problems.append(f"{wrong:,} posting lists do not match the stored texts")
     stored = word_statistics(db, ())
     documents, total = _recount(db)
@@ -217,6 +218,7 @@ _ADD_POSTINGS = "INSERT OR REPLACE INTO posting_new (rid, data) VALUES (?, ?)"
 _PACKED_END = "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'packed'"
 _TERM_IDS = "SELECT t, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
 _MAX_COUNT = 255
+_COUNT_WRONG_IDS = f"SELECT count(*) FROM term WHERE tid NOT BETWEEN 1 AND {MAX_TERM_ID}"
 
 
 @lru_cache(maxsize=512)
