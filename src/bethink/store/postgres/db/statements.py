@@ -73,9 +73,8 @@ PARTS: tuple[tuple[str, str], ...] = (
     ("SELECT DISTINCT id FROM item\n    WHERE substr", "SELECT id FROM item\n    WHERE substr"),
     ("ORDER BY id <> ?1, id LIMIT", "GROUP BY id ORDER BY id <> ?1, id LIMIT"),
     # A column of the result cannot be part of a condition or an expression.
-    ("WHERE seen >= ?", "WHERE (e.mentions - coalesce(h.times, 0)) >= ?"),
+    ("seen >= ?", "(e.mentions - coalesce(h.times, 0)) >= ?"),
     ("(seen > 0 OR", "((e.mentions - coalesce(h.times, 0)) > 0 OR"),
-    ("0.5 * seen +", "0.5 * (e.mentions - coalesce(h.times, 0)) +"),
 )
 
 _STAMPS = "usage.stamps::jsonb"

@@ -1,0 +1,127 @@
+"""Statements of the shared modules become PostgreSQL's, each for one space."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import bethink.store.sqlite
+from bethink.errors import StoreError
+from bethink.store.postgres.db import words
+from bethink.store.postgres.db.bindings import array_literal, batch_delete, batch_insert, parsed
+from bethink.store.postgres.db.sql_tree import parse
+from bethink.store.postgres.db.statements import PARTS, preceded, rewritten
+from bethink.store.postgres.db.translate import Shape, translate
+
+ROWS = "(SELECT * FROM bethink.item WHERE space_id = $1::bigint) AS"
+
+
+def translated(sql: str, **shapes: Shape) -> str:
+    marks = {int(name[1:]): shape for name, shape in shapes.items()}
+    return " ".join(translate(parsed(sql).tree, marks).sql.split())
+
+
+def sources() -> str:
+    """All text of the shared modules, strings that are broken over lines joined."""
+    folder = Path(bethink.store.sqlite.__file__).parent
+    text = "".join(file.read_text("utf-8") for file in sorted(folder.rglob("*.py")))
+    return "".join(part.strip().removeprefix('f"').strip('"') for part in text.split('"\n'))
+
+
+def test_a_table_is_its_rows_of_one_space() -> None:
+    """Wherever it stands: in a join, in a subquery, under another name."""
+    found = translated("SELECT i.id FROM item AS i WHERE EXISTS (SELECT 1 FROM item WHERE rev = 2)")
+    assert found == (
+        f"SELECT i . id FROM {ROWS} i WHERE EXISTS (SELECT 1 FROM {ROWS} item WHERE rev = 2)"
+    )
+
+
+def test_writes_name_the_space() -> None:
+    """An insert in a column, an update and a delete in their condition."""
+    assert translated("INSERT INTO meta (name, value) VALUES (?, ?)") == (
+        "INSERT INTO bethink.meta (space_id, name, value) VALUES ($1::bigint, $2 , $3)"
+    )
+    assert translated("UPDATE meta SET value = ?").endswith(
+        "WHERE bethink.meta.space_id = $2::bigint"
+    )
+    assert translated("DELETE FROM meta WHERE name = ?").endswith(
+        "WHERE bethink.meta.space_id = $1::bigint AND (name = $2)"
+    )
+
+
+def test_what_exists_is_replaced_or_left() -> None:
+    """By the key of the table, whatever the statement says."""
+    assert translated("INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, ?, ?)").endswith(
+        "ON CONFLICT DO NOTHING"
+    )
+    assert translated("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)").endswith(
+        "ON CONFLICT (space_id, name) DO UPDATE SET value = excluded.value"
+    )
+    counted = "ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)"
+    assert translated(f"INSERT INTO meta (name, value) VALUES (?, ?) {counted}").endswith(
+        "DO UPDATE SET value = greatest(meta . value , excluded . value)"
+    )
+
+
+def test_rows_keep_the_order_of_their_list() -> None:
+    """SQLite gives them in it; a server has to be told."""
+    sql = "SELECT i.id FROM carray(?) AS w CROSS JOIN item AS i ON i.id = w.value"
+    assert translated(sql, m1=Shape("text[]")).endswith("ON i . id = w . value ORDER BY w.key")
+    assert "ORDER BY" not in translated(f"{sql} GROUP BY i.id", m1=Shape("text[]"))
+
+
+def test_lists_are_sent_as_they_are() -> None:
+    """Quotes, backslashes, braces, nothing and bytes come back the same."""
+    assert array_literal([1, None, -2]) == "{1,NULL,-2}"
+    assert array_literal(['a"b', "c\\d", "{}", "", "NULL"]) == '{"a\\"b","c\\\\d","{}","","NULL"}'
+    assert array_literal([b"\x00\xff"]) == '{"\\\\x00ff"}'
+
+
+def test_many_rows_are_one_statement_where_that_is_the_same() -> None:
+    """An insert of plain values, a delete by one column; nothing else."""
+    assert batch_insert("INSERT INTO meta (name, value) VALUES (?, ?)") is not None
+    assert batch_insert("INSERT INTO meta (name, value) VALUES (?, 'x')") is None
+    assert batch_insert("INSERT INTO meta (name, value) VALUES (?, ?) RETURNING name") is None
+    assert "ANY" in batch_delete("DELETE FROM vector WHERE rid = ?")
+    assert batch_delete("DELETE FROM vector WHERE rid = ? AND mid = ?") == ""
+
+
+@pytest.mark.parametrize("part", [old for old, _ in PARTS if "\n  " not in old], ids=str)
+def test_what_is_worded_anew_still_exists(part: str) -> None:
+    """A statement that has changed needs its other wording to change with it.
+
+    Those of several lines are taken from their modules by name.
+    """
+    assert " ".join(part.split()) in " ".join(sources().split())
+
+
+def test_statements_written_anew_have_their_originals() -> None:
+    """They are found by their text."""
+    known = " ".join(sources().split())
+    for sql in (*rewritten(), *preceded()):
+        assert " ".join(sql.split()) in known, sql
+
+
+def test_word_queries_are_read_as_they_were_written() -> None:
+    """Strings, AND, OR and a column: what our modules ask; anything else is refused."""
+    assert words.parse_query('("abc" AND "bc""d") OR ("xyz")').groups == (
+        ("abc", 'bc"d'),
+        ("xyz",),
+    )
+    assert words.parse_query('about : ("key" OR "vault")').column == "about"
+    with pytest.raises(StoreError):
+        words.parse_query("key*")
+
+
+def test_folded_texts_have_the_trigrams_of_sqlite() -> None:
+    """Accents and case are folded; a text of its own is not joined with the original."""
+    assert words.folded_text("Käse Über", None) == "kase uber"
+    assert words.trigram_patterns(["50%_"]) == ["%50\\%%", "%0\\%\\_%"]
+
+
+def test_a_broken_statement_is_told() -> None:
+    """Ours alone reach it."""
+    for sql in ("SELECT (1", "SELECT 1)"):
+        with pytest.raises(StoreError, match="parenthesis"):
+            parse(sql)
