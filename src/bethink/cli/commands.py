@@ -57,6 +57,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "tune": "bethink.eval.commands:tune_command",
         "spaces": "bethink.cli.config:spaces",
         "store": "bethink.cli.health:store",
+        "move": "bethink.cli.health:move",
         "trust": "bethink.cli.config:trust",
         "profiles": "bethink.cli.profiles:profiles",
         "config": "bethink.cli.config:config",

@@ -199,10 +199,11 @@ def fetch(app: App) -> None:
 models.add_command(fetch)
 
 
-# SQLite's logs, the journal's secret, a half-created space, and backups from before a
-# migration. Not every file with this prefix: a space may be called "a.db".
+# SQLite's logs, the journal's secret, a half-created space, and copies from before a
+# migration or a repair. Not every file with this prefix: a space may be called "a.db".
 _COMPANION_FILE_SUFFIX = re.compile(
-    r"|(\.new)?(-wal|-shm|-journal)|\.new|\.key|\.v\d+\.bak(\.part)?"
+    r"|(\.new|\.moving)?(-wal|-shm|-journal)|\.new|\.moving(\.lock)?|\.key|\.v\d+\.bak(\.part)?"
+    r"|\.\d{8}T\d+\.damaged\.bak"
 )
 
 
@@ -335,7 +336,7 @@ def remove(app: App, name: str, *, yes: bool) -> int:
             app.out.line(yellow("would remove"), " ", dim(str(note)))
     confirmed = yes or (not app.json and confirm(app, f"Remove {name} with everything in it?"))
     if confirmed:
-        _remove_files(space.path)
+        remove_files(space.path)
         _remove_notes(data_dir(app.settings) / name, notes)
     if app.json:
         document = {"removed": confirmed, "preview": not confirmed, **_space_json(space, "")}
@@ -366,7 +367,7 @@ def _remove_from_server(app: App, name: str, *, yes: bool) -> int:
     return 0
 
 
-def _remove_files(file: Path) -> None:
+def remove_files(file: Path) -> None:
     """Remove the space and its companion files under the write lock.
 
     The lock file goes last: a process that waits for it then finds no space.

@@ -1,4 +1,4 @@
-"""The commands `doctor`, `reindex`, `stats`, `store`, `completion` and `version`."""
+"""The commands `doctor`, `reindex`, `stats`, `store`, `move`, `completion` and `version`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,12 @@ from bethink.cli.output import (
 from bethink.core import plural
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bethink.api.maintenance import ReindexCounts
     from bethink.memory import Memory
     from bethink.ports import CheckResult
+    from bethink.store.postgres.move import Moved
 
 
 _EXIT_UNHEALTHY = 3
@@ -373,3 +376,71 @@ def _show_store(app: App, url: str | None, step: str) -> int:
     state = green("ready") if ready else yellow("not ready: bethink store init, as the owner")
     app.out.line(state)
     return 0 if ready else 1
+
+
+@command(
+    "move",
+    examples=[
+        "bethink move work --to postgresql://app@host/memories",
+        "bethink --store postgresql://app@host/memories move work --to sqlite",
+        "bethink move work --to postgresql://app@host/memories --remove-source",
+    ],
+)
+@click.argument("name", metavar="SPACE")
+@click.option("--to", "target", metavar="STORE", required=True,
+              help="URL of a PostgreSQL database, or sqlite.")  # fmt: skip
+@click.option("--remove-source", is_flag=True, help="Then remove what was moved from.")
+@pass_app
+def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
+    """Move a space to a server, or back into a file.
+
+    Everything goes along: revisions, links, journal, usage, vectors. All rows are compared
+    by count and hash before the new place can be used. Until then the space can be read, not
+    written. The old one stays, read-only, unless --remove-source is given, now or in a later
+    call. A move that was interrupted goes on with the same command.
+    """
+    from bethink.config.spaces import resolve_space  # only for this command
+    from bethink.errors import BadSetting, NotFound
+    from bethink.store import DEFAULT_STORE, is_server, move_space, space_exists
+
+    source, path = app.settings.store, resolve_space(name, app.settings).path
+    if target == source or not (is_server(target) or target == DEFAULT_STORE):
+        raise BadSetting(
+            f"a space cannot be moved from {source} to {target}",
+            remedy="name a server (postgresql://...) or sqlite; --store names the one it is in",
+        )
+    with progress(app, f"moving {name}", unit="rows") as advance:
+        try:
+            done = move_space(name, path, source=source, target=target, progress=advance)
+        except NotFound as error:
+            if space_exists(target, name, path):
+                raise NotFound(f"{name} is at {target} already, and nowhere else") from error
+            raise
+    if remove_source:
+        _remove_moved(app, name, path)
+    _report_move(app, name, target, done, removed=remove_source)
+    return 0
+
+
+def _remove_moved(app: App, space: str, path: Path) -> None:
+    from bethink.store import is_server, remove_from_server  # only for this command
+
+    if is_server(app.settings.store):
+        remove_from_server(app.settings.store, space)
+    else:
+        from bethink.cli.config import remove_files
+
+        remove_files(path)
+
+
+def _report_move(app: App, space: str, target: str, done: Moved, *, removed: bool) -> None:
+    if app.json:
+        facts = {"space": space, "already": done.already, "resumed": done.resumed}
+        app.out.json({**facts, "rows": done.rows, "source": "removed" if removed else "kept"})
+        return
+    count = sum(done.rows.values())
+    what = "was moved before" if done.already else f"moved, {plural(count, 'row')} compared"
+    app.out.line(green(f"{space}: {what}"))
+    if not removed:
+        app.note(dim("the old one stays, read-only; the same with --remove-source removes it"))
+    app.note(dim(f"to use the new one: bethink config set store {target}"))

@@ -76,6 +76,7 @@ SECTIONS = {
     "Administer": {
         "spaces": "List, find and remove spaces.",
         "store": "Prepare a PostgreSQL database for memories.",
+        "move": "Move a space to a server, or back into a file.",
         "trust": "Allow a project to use a space that its file names.",
         "profiles": "List the profiles and show what they do.",
         "config": "List, read and change settings.",

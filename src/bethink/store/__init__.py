@@ -11,7 +11,8 @@ from bethink.core.registry import Registry
 from bethink.errors import MissingExtra, NotFound
 
 if TYPE_CHECKING:
-    from bethink.ports import Store
+    from bethink.ports import Progress, Store
+    from bethink.store.postgres.move import Moved
 
 DEFAULT_STORE = "sqlite"
 
@@ -70,6 +71,19 @@ def remove_from_server(url: str, space: str) -> None:
     with _driver():
         from bethink.store.postgres.db.opening import remove_space
     remove_space(url, space)
+
+
+def move_space(
+    space: str, path: Path, *, source: str, target: str, progress: Progress | None = None
+) -> Moved:
+    """Move a space between its file and a server, or between servers."""
+    with _driver():
+        from bethink.store.postgres import move
+
+    def place(store: str) -> move.Place:
+        return move.OnServer(store, space) if is_server(store) else move.InFile(path)
+
+    return move.move_space(place(source), place(target), progress)
 
 
 def prepare_server(url: str, step: str) -> dict[str, Any]:

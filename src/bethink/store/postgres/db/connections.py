@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import apsw
 import psycopg
+from psycopg import sql
 
 from bethink.errors import NotFound, StoreError
 from bethink.store.postgres.db.schema import SCHEMA, SPACE_SETTING
@@ -22,6 +23,9 @@ from bethink.store.sqlite.db.lock import JournalKey, Secret
 SERVING_ROLE = "bethink_serve"
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+# What the row of a space has after its name while the space is moved, and when it has left.
+ARRIVING = " (being moved here)"
+LEFT = " (moved away)"
 
 
 def space_id_of(name: str) -> int:
@@ -40,9 +44,10 @@ class NoKey(JournalKey):
 class PgConnections(Connections):
     """The transactions of one space; each thread has one at a time."""
 
-    def __init__(self, server: Server, space: str) -> None:
+    def __init__(self, server: Server, space: str, *, state: str = "") -> None:
         self.server = server
         self.space = space
+        self.row_name = space + state
         self.space_id = space_id_of(space)
         self.path = None
         self.journal_key = NoKey()
@@ -129,7 +134,10 @@ class PgConnections(Connections):
                 stack.close()
                 continue
             if writes and not _last_result(found):
-                raise NotFound(f"{self.name} does not exist", remedy="bethink spaces lists them")
+                raise NotFound(
+                    f"{self.name} does not exist, or was moved away",
+                    remedy="bethink spaces lists them",
+                )
             return connection
         raise AssertionError
 
@@ -141,10 +149,13 @@ class PgConnections(Connections):
             f"SELECT set_config('{SPACE_SETTING}', '{self.space_id:d}', true)",
         ]
         if writes:
-            # The row of the space is the lock of its writers.
+            # The row of the space is the lock of its writers. By its name, too: a space that
+            # was moved away has another one.
+            name = sql.Literal(self.row_name).as_string(None)
+            of_space = f"space_id = {self.space_id:d} AND name = {name}"
             parts += (
                 f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S}s'",
-                f"SELECT 1 FROM {SCHEMA}.space WHERE space_id = {self.space_id:d} FOR UPDATE",
+                f"SELECT 1 FROM {SCHEMA}.space WHERE {of_space} FOR UPDATE",
             )
         return "; ".join(parts)
 
@@ -249,4 +260,4 @@ class PgCeiling(CeilingConnections, PgConnections):
         self._closed = True
 
 
-__all__ = ["SERVING_ROLE", "PgCeiling", "PgConnections", "space_id_of"]
+__all__ = ["ARRIVING", "LEFT", "SERVING_ROLE", "PgCeiling", "PgConnections", "space_id_of"]

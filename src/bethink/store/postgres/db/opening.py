@@ -9,8 +9,14 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from bethink.errors import NotFound, SchemaTooNew, StoreError, install_command
-from bethink.store.postgres.db.connections import SERVING_ROLE, PgConnections, space_id_of
+from bethink.errors import NotFound, SchemaTooNew, StoreBusy, StoreError, install_command
+from bethink.store.postgres.db.connections import (
+    ARRIVING,
+    LEFT,
+    SERVING_ROLE,
+    PgConnections,
+    space_id_of,
+)
 from bethink.store.postgres.db.schema import SCHEMA, SPACE_SETTING, migrations, tables
 from bethink.store.postgres.db.server import (
     INIT_REMEDY,
@@ -230,16 +236,21 @@ def _list_spaces(connection: Connection) -> list[str]:
 
 def has_space(url: str, space: str) -> bool:
     """Whether a database has a space of this name."""
+    return known_name(url, space) == space
+
+
+def known_name(url: str, space: str) -> str | None:
+    """Return the name in the row of a space, which also tells whether it is being moved."""
     with translate_errors(shown_url(url)), connect(url) as connection:
         if schema_version(connection) == 0:
-            return False
+            return None
         with _serving(connection, space_id_of(space)):
-            return _name_of(connection, space_id_of(space)) == space
+            return _name_of(connection, space_id_of(space))
 
 
 def remove_space(url: str, space: str) -> None:
     """Delete all rows of a space, once no one writes it any more."""
-    space_id = space_id_of(space)
+    space_id = space_id_of(space.removesuffix(ARRIVING).removesuffix(LEFT))
     of_space = f"WHERE space_id = {space_id:d}"
     with (
         translate_errors(shown_url(url)),
@@ -267,10 +278,10 @@ def _name_of(connection: Connection, space_id: int) -> str | None:
     return None if row is None else str(row[0])
 
 
-def open_space(url: str, space: str, *, create: bool) -> PgConnections:
-    """Open a space of a database, creating it if ``create``."""
+def open_space(url: str, space: str, *, create: bool, state: str = "") -> PgConnections:
+    """Open a space of a database, creating it if ``create``; only a move gives a state."""
     server = Server.use(url)
-    connections = PgConnections(server, space)
+    connections = PgConnections(server, space, state=state)
     try:
         with translate_errors(connections.name):
             _require_space(connections, create=create)
@@ -295,15 +306,30 @@ def _require_space(connections: PgConnections, *, create: bool) -> None:
         with _serving(connection, space_id):
             known = _name_of(connection, space_id)
             if known is None and create:
-                _create_space(connection, connections.space, space_id)
-                known = connections.space
+                _create_space(connection, connections.row_name, space_id)
+                known = connections.row_name
     if known is None:
         raise NotFound(f"{connections.name} does not exist", remedy="bethink spaces lists them")
-    if known != connections.space:
-        raise StoreError(
-            f"the name {connections.space} has the id of the space {known}",
-            remedy="choose another name",
+    if known != connections.row_name:
+        raise _other_name_error(connections, known)
+
+
+def _other_name_error(connections: PgConnections, known: str) -> StoreError:
+    """Say why the row of a space has another name."""
+    if known == connections.space + ARRIVING:
+        return StoreBusy(
+            f"{connections.name} is being moved there",
+            remedy="wait for it, or run bethink move again if it was interrupted",
         )
+    if known == connections.space + LEFT:
+        return StoreError(
+            f"{connections.name} was moved away",
+            remedy=f"name its store, or remove what is left: bethink spaces remove '{known}'",
+        )
+    return StoreError(
+        f"the name {connections.space} has the id of the space {known}",
+        remedy="choose another name",
+    )
 
 
 def _create_space(connection: Connection, name: str, space_id: int) -> None:

@@ -1,0 +1,456 @@
+"""Move a space between a file and a server: row by row, verified, resumable.
+
+The rows of both stores are the same, so they are copied as they are, a page at a time in the
+order of their keys; indexes of words and sign bits are made anew. Whoever reads the source may
+go on; its write lock is held until the target was compared with it. Then the source refuses
+writes, and only then the target can be opened. A move that was interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, cast
+
+import apsw
+import numpy as np
+import psycopg
+
+from bethink.core.atomic_write import fsync_folder
+from bethink.errors import Refused, StoreDamaged, StoreError
+from bethink.ports import Progress
+from bethink.store.postgres.db import opening
+from bethink.store.postgres.db.connections import ARRIVING, LEFT, SERVING_ROLE, PgConnections
+from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables
+from bethink.store.postgres.db.server import shown_url
+from bethink.store.postgres.db.session import Session
+from bethink.store.sqlite.db import history
+from bethink.store.sqlite.db import opening as files
+from bethink.store.sqlite.db.connection import Connections, generation, select
+from bethink.store.sqlite.db.lock import FileLock, has_content, hold_lock, key_path, wal_path
+from bethink.store.sqlite.search import vector_index
+
+_PAGE = 1_000
+_MADE_ANEW = frozenset({"space", "meta", "gram", "term_gram", "chunk", "chunk_slot", "event"})
+_KEYS = {"file_snapshot": ("path",)}
+_COMPUTED = frozenset({"edit_hash", "path_hash"})
+# What a store says of itself, and not of its memories.
+_OWN_META = frozenset(
+    {"generation", "journal", "journal_keys", "swept", "unswept", "unscrubbed", "moving"}
+)
+_SET_META = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
+_MOVED_TRIGGER = "moved_away"
+Row = tuple[Any, ...]
+
+
+class Moved(NamedTuple):
+    """A finished move: rows by table, and whether it went on with an earlier one."""
+
+    rows: dict[str, int]
+    resumed: bool
+    already: bool = False
+
+
+class Place(Protocol):
+    """Where a space is, or is moved to."""
+
+    name: str
+
+    def has_space(self) -> bool:
+        """Whether a space is there that can be used."""
+        ...
+
+    def has_left(self) -> bool:
+        """Whether a space is there that was moved to another place."""
+        ...
+
+    def open_source(self) -> Connections:
+        """Open the space to be read, whether it has left or not."""
+        ...
+
+    def open_target(self, *, anew: bool) -> Connections:
+        """Open what is to become the space; begin again if ``anew``."""
+        ...
+
+    def leave(self, db: apsw.Connection, to: str) -> None:
+        """Refuse writes from now on, in the caller's transaction."""
+        ...
+
+    def arrive(self, connections: Connections) -> None:
+        """Make the space that was opened as a target usable; close it."""
+        ...
+
+
+class InFile:
+    """A space in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.name = str(self.path)
+        self._arriving = self.path.with_name(f"{self.path.name}.moving")
+
+    def has_space(self) -> bool:
+        """Whether a space is there that can be used."""
+        return has_content(self.path) and not self.has_left()
+
+    def has_left(self) -> bool:
+        """Whether a space is there that was moved to another place."""
+        if not has_content(self.path):
+            return False
+        connections = files.open_space(self.path, create=False)
+        try:
+            with connections.read_transaction() as db:
+                sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?"
+                return bool(db.execute(sql, (_MOVED_TRIGGER,)).get)
+        finally:
+            connections.close()
+
+    def open_source(self) -> Connections:
+        """Open the space to be read, whether it has left or not."""
+        return files.open_space(self.path, create=False)
+
+    def open_target(self, *, anew: bool) -> Connections:
+        """Open the file that is to become the space; begin again if ``anew``."""
+        if anew:
+            _remove_file(self._arriving)
+        return files.open_space(self._arriving, create=True)
+
+    def leave(self, db: apsw.Connection, to: str) -> None:
+        """Refuse writes from now on, also of programs that have the file open."""
+        told = f"it was moved to {to}".replace("'", "''")
+        db.execute(
+            f"CREATE TRIGGER IF NOT EXISTS {_MOVED_TRIGGER} BEFORE UPDATE ON meta"
+            f" WHEN new.name = 'generation' BEGIN SELECT RAISE(ABORT, '{told}'); END"
+        )
+
+    def arrive(self, connections: Connections) -> None:
+        """Put the file in its place; a copy that an earlier move left there goes."""
+        connections.close()
+        if has_content(wal_path(self._arriving)):
+            raise StoreError(f"{self._arriving} is still in use", remedy="run the command again")
+        with hold_lock(FileLock(self.path.with_name(f"{self.path.name}.lock")), self.name):
+            _remove_file(self.path)
+            self._arriving.replace(self.path)
+            fsync_folder(self.path.parent)
+        _remove_file(self._arriving)
+
+
+def _remove_file(path: Path) -> None:
+    """Remove a space's file, its logs and the secret of its journal."""
+    for suffix in ("", "-wal", "-shm", ".lock" if path.suffix == ".moving" else "-journal"):
+        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+    key_path(path).unlink(missing_ok=True)
+
+
+class OnServer:
+    """A space on a server. Its row there says by its name whether it arrives or has left."""
+
+    def __init__(self, url: str, space: str) -> None:
+        self.url = url
+        self.space = space
+        self.name = f"{shown_url(url)}"
+
+    def _state(self) -> str | None:
+        known = opening.known_name(self.url, self.space)
+        return None if known is None else known.removeprefix(self.space)
+
+    def has_space(self) -> bool:
+        """Whether a space is there that can be used."""
+        return self._state() == ""
+
+    def has_left(self) -> bool:
+        """Whether a space is there that was moved to another place."""
+        return self._state() == LEFT
+
+    def open_source(self) -> Connections:
+        """Open the space to be read, whether it has left or not."""
+        state = LEFT if self.has_left() else ""
+        return opening.open_space(self.url, self.space, create=False, state=state)
+
+    def open_target(self, *, anew: bool) -> Connections:
+        """Open the rows that are to become the space; begin again if ``anew``."""
+        state = self._state()
+        if state == LEFT or (anew and state is not None):
+            opening.remove_space(self.url, self.space)
+        return opening.open_space(self.url, self.space, create=True, state=ARRIVING)
+
+    def leave(self, db: apsw.Connection, to: str) -> None:
+        """Refuse writes from now on: writers look for the row by its name."""
+        del to  # the name has no room for it
+        _rename(db, self.space + LEFT)
+
+    def arrive(self, connections: Connections) -> None:
+        """Give the row its name; the server learns how many rows there are."""
+        _analyse(cast("PgConnections", connections))
+        with connections.write_transaction() as db:
+            _rename(db, self.space)
+        connections.close()
+
+
+def _rename(db: apsw.Connection, name: str) -> None:
+    session = cast("Session", db)
+    session.run(f"UPDATE {SCHEMA}.space SET name = ?1 WHERE {SPACE_ID} = :space", (name,))
+    session.finish()
+
+
+def _analyse(connections: PgConnections) -> None:
+    """Tell the planner about the new rows; where the role may not, the server does it later."""
+    names = ", ".join(f"{SCHEMA}.{name}" for name in tables())
+    with connections.server.connection() as connection:
+        try:
+            connection.execute(f"SET ROLE {SERVING_ROLE}")
+            connection.execute(f"VACUUM (ANALYZE, SKIP_LOCKED) {names}")
+        except psycopg.errors.InsufficientPrivilege:
+            return
+        finally:
+            connection.execute("RESET ROLE")
+
+
+def move_space(source: Place, target: Place, progress: Progress | None = None) -> Moved:
+    """Move a space; the source stays, and can only be read from then on."""
+    has_left = source.has_left()
+    if target.has_space():
+        if has_left:
+            return Moved({}, resumed=False, already=True)
+        raise Refused(
+            f"there is a space of this name at {target.name} already",
+            remedy="remove it there first, or move to another store",
+        )
+    opened = source.open_source()
+    try:
+        with opened.write_transaction() as reading:
+            arriving, resumed = _begin(source, target, reading)
+            try:
+                copy = _Copy(reading, arriving, progress)
+                copy.run()
+                rows = copy.verify()
+            except BaseException:
+                arriving.close()
+                raise
+            if not has_left:
+                source.leave(reading, target.name)
+        with _closed_after(arriving):
+            target.arrive(arriving)
+    finally:
+        opened.close()
+    return Moved(rows, resumed)
+
+
+@contextmanager
+def _closed_after(connections: Connections) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        connections.close()
+
+
+def _begin(source: Place, target: Place, reading: apsw.Connection) -> tuple[Connections, bool]:
+    """Open the target; one that was begun from this state of the source goes on."""
+    state = f"{source.name} {generation(reading)} {history.journal_head(reading)}"
+    begun = target.open_target(anew=False)
+    try:
+        with begun.read_transaction() as db:
+            known = db.execute("SELECT value FROM meta WHERE name = 'moving'").get
+        if known == state:
+            return begun, True
+    except BaseException:
+        begun.close()
+        raise
+    begun.close()
+    fresh = target.open_target(anew=True)
+    with fresh.write_transaction() as db:
+        db.execute(_SET_META, ("moving", state))
+    return fresh, False
+
+
+class _Table(NamedTuple):
+    """A table that is copied row by row: its columns, and the key that orders its rows."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    kinds: dict[str, str]
+
+    def page(self, db: apsw.Connection, after: Sequence[Any], size: int = _PAGE) -> list[Row]:
+        """Return rows in the order of the key, from the one after a key on."""
+        columns, key = ", ".join(self.columns), ", ".join(self.key)
+        reader: object = db
+        if not isinstance(reader, Session):
+            where = f"WHERE ({key}) > ({', '.join('?' * len(self.key))})" if after else ""
+            sql = f"SELECT {columns} FROM {self.name} {where} ORDER BY {key} LIMIT {size:d}"
+            return select(db, sql, after)
+        marks = (f"?{number}::{self.kinds[name]}" for number, name in enumerate(self.key, 1))
+        where = f"AND ({key}) > ({', '.join(marks)})" if after else ""
+        sql = f"SELECT {columns} FROM {SCHEMA}.{self.name} WHERE {SPACE_ID} = :space {where}"
+        return reader.run(f"{sql} ORDER BY {key} LIMIT {size:d}", after).fetchall()
+
+    def last(self, db: apsw.Connection) -> Row:
+        """Return the greatest key; nothing where there are no rows."""
+        key, falling = ", ".join(self.key), ", ".join(f"{name} DESC" for name in self.key)
+        rows = select(db, f"SELECT {key} FROM {self.name} ORDER BY {falling} LIMIT 1")
+        return rows[0] if rows else ()
+
+    def rows(self, db: apsw.Connection, after: Sequence[Any] = ()) -> Iterator[list[Row]]:
+        """Yield all rows, a page at a time."""
+        places = [self.columns.index(name) for name in self.key]
+        while page := self.page(db, after):
+            yield page
+            after = tuple(page[-1][place] for place in places)
+
+    def insert(self, connections: Connections, rows: Sequence[Row]) -> None:
+        """Add rows, in a transaction of their own."""
+        marks = ", ".join("?" * len(self.columns))
+        sql = f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({marks})"
+        with connections.write_transaction() as db:
+            db.executemany(sql, rows)
+
+    def count(self, db: apsw.Connection) -> int:
+        return int(db.execute(f"SELECT count(*) FROM {self.name}").get)
+
+
+def copied_tables() -> list[_Table]:
+    """Return the tables that are copied as they are; what others refer to comes first."""
+    return [_table(name) for name in tables() if name not in _MADE_ANEW]
+
+
+def _table(name: str) -> _Table:
+    found = tables()[name]
+    columns = tuple(column for column in found.columns if column not in _COMPUTED)
+    return _Table(name, columns, _KEYS.get(name, found.key), found.columns)
+
+
+class _Copy:
+    """One copy of a space: what is read, what is written, and how far it is."""
+
+    def __init__(
+        self, reading: apsw.Connection, arriving: Connections, progress: Progress | None
+    ) -> None:
+        self._reading = reading
+        self._arriving = arriving
+        self._progress = progress
+        self._tables = copied_tables()
+        self._events = _table("event")
+        every = (*self._tables, self._events)
+        self._counts = {table.name: table.count(reading) for table in every}
+        self._done = 0
+
+    def _advance(self, rows: int) -> None:
+        self._done += rows
+        if self._progress is not None:
+            self._progress(self._done, 2 * sum(self._counts.values()))
+
+    def run(self) -> None:
+        """Copy what the target lacks, and make its indexes."""
+        for table in self._tables:
+            with self._arriving.read_transaction() as db:
+                after, known = table.last(db), table.count(db)
+            self._advance(known)
+            for page in table.rows(self._reading, after):
+                table.insert(self._arriving, page)
+                self._advance(len(page))
+        head = self._copy_journal()
+        with self._arriving.write_transaction() as db:
+            for name in ("words", "grams", "vocabulary"):
+                db.execute(f"INSERT INTO {name} ({name}) VALUES ('rebuild')")
+            self._copy_chunks(db)
+            db.executemany(_SET_META, [*self._meta(self._reading), ("journal", head)])
+            # Never back: the target counts its own transactions, too.
+            counted = max(generation(self._reading), generation(db))
+            db.execute(_SET_META, ("generation", str(counted)))
+
+    def _lines(self) -> Iterator[history.ChainedLine]:
+        """Yield the journal, checked and chained without the secret of a file."""
+        for line in history.exported_lines(self._reading):
+            if line.chain == history.BROKEN:
+                raise StoreDamaged(
+                    f"the journal is broken at line {line.seq}; nothing was moved",
+                    remedy="bethink doctor shows what is wrong; bethink export saves the rest",
+                )
+            yield line
+
+    def _copy_journal(self) -> str:
+        with self._arriving.read_transaction() as db:
+            (known,) = self._events.last(db) or (0,)
+        self._advance(known)
+        head, page = "0:", list[Row]()
+        for line in self._lines():
+            head = f"{line.seq}:{line.chain}"
+            if line.seq > known:
+                page.append(_ordered(self._events, line))
+            if len(page) == _PAGE:
+                self._events.insert(self._arriving, page)
+                self._advance(len(page))
+                page = []
+        self._events.insert(self._arriving, page)
+        self._advance(len(page))
+        return head
+
+    def _meta(self, db: apsw.Connection) -> list[Row]:
+        rows = select(db, "SELECT name, value FROM meta ORDER BY name")
+        return [row for row in rows if row[0] not in _OWN_META]
+
+    def _copy_chunks(self, db: apsw.Connection) -> None:
+        """Write the sign bits of all vectors."""
+        db.execute("DELETE FROM chunk")
+        for model in vector_index.stored_models(self._reading):
+            for first, keys, bits in _chunks(self._reading, model):
+                slots = np.arange(first, first + len(keys))
+                vector_index._write_slots(db, model, slots, keys, bits)
+
+    def verify(self) -> dict[str, int]:
+        """Compare all rows by count and hash; return the counts."""
+        with self._arriving.read_transaction() as db:
+            for table in self._tables:
+                self._compare(table.name, table.rows(self._reading), table.rows(db))
+            events = self._events
+            lines = ([_ordered(events, line)] for line in self._lines())
+            self._compare("event", lines, events.rows(db))
+            self._compare("meta", [self._meta(self._reading)], [self._meta(db)])
+            for model in vector_index.stored_models(self._reading):
+                read, made = (_chunk_rows(one, model) for one in (self._reading, db))
+                self._compare("chunk", [read], [made])
+        return dict(self._counts)
+
+    def _compare(self, name: str, read: Any, made: Any) -> None:
+        read_hash, read_count = _digest(read)
+        made_hash, made_count = _digest(made)
+        if (read_hash, read_count) != (made_hash, made_count):
+            raise StoreError(
+                f"the copy differs from the source: {name} has {made_count:,} rows of"
+                f" {read_count:,}, or other content; the source stays in use",
+                remedy="run the command again; it begins anew after a change of the source",
+            )
+        if name in self._counts:
+            self._advance(read_count)
+
+
+def _ordered(table: _Table, line: history.ChainedLine) -> Row:
+    values = line._asdict()
+    return tuple(values[name] for name in table.columns)
+
+
+def _digest(pages: Any) -> tuple[str, int]:
+    """Return a hash over rows in their order, and their count."""
+    hashed, count = hashlib.sha256(), 0
+    for page in pages:
+        for row in page:
+            hashed.update(repr(row).encode("utf-8", "surrogatepass"))
+        count += len(page)
+    return hashed.hexdigest(), count
+
+
+def _chunks(db: apsw.Connection, model: vector_index.StoredModel) -> Iterator[tuple[int, Any, Any]]:
+    """Yield the used slots of each chunk: the first, their keys and bits."""
+    size, wide = vector_index.SLOTS_PER_CHUNK, vector_index.packed_width(model.dim)
+    for number, bits, keys in vector_index._read_raw_chunks(db, model):
+        used = min(size, model.slots - number * size)
+        if used > 0:
+            found = np.frombuffer(keys, dtype=vector_index._RID_DTYPE)[:used]
+            yield number * size, found, np.frombuffer(bits, np.uint8).reshape(-1, wide)[:used]
+
+
+def _chunk_rows(db: apsw.Connection, model: vector_index.StoredModel) -> list[Row]:
+    found = ((first, keys.tobytes(), bits.tobytes()) for first, keys, bits in _chunks(db, model))
+    return sorted(found)
