@@ -43,7 +43,7 @@ export function Insights() {
       <ErrorNote error={found.error} />
       {found.data && !tree.length && (
         <Empty>
-          There are no insights yet. <code>bethink maintain insights</code> derives them; it needs a language model.
+          There are no insights yet. <code>bethink maintain insights</code> derives them from twenty memories on.
         </Empty>
       )}
       {tree.length > 0 && (

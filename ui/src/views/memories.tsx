@@ -97,7 +97,7 @@ function All(props: { filters: Record<string, string>; total: number | null }) {
     return { rows: page.memories, next: page.cursor };
   });
   if (pages.error && !pages.rows.length) return <ErrorNote error={pages.error} />;
-  if (pages.done && !pages.rows.length && !pages.loading) return <Empty>No memory matches these filters.</Empty>;
+  if (pages.done && !pages.rows.length && !pages.loading) return <Empty>{Object.keys(props.filters).length ? "No memory matches these filters." : "Nothing is stored yet."}</Empty>;
   return (
     <div class="stack-s">
       <Loading on={pages.loading} />

@@ -278,7 +278,11 @@ def graph(call: Call) -> Reply:
     limit = call.arguments.get("limit", _DEFAULT_NODES)
     found = _Neighbourhood(memory, limit)
     if is_entity(start, memory.store):
-        found.add_entities([resolve_entity(start, memory.store).id], 0)
+        try:
+            found.add_entities([resolve_entity(start, memory.store).id], 0)
+        except NotFound as error:
+            remedy = "list the entities with GET /v1/entities"
+            raise NotFound(error.message, remedy=remedy) from error
     else:
         found.add_items([get_visible(memory, start)], 0)
     for hop in range(1, call.arguments.get("depth", _DEFAULT_DEPTH) + 1):
