@@ -65,7 +65,7 @@ class Writer:
         progress: Progress | None = None,
         relate: bool = False,
     ) -> list[Remembered]:
-        """Store many memories, 500 to a transaction; raise SomeRefused after all others."""
+        """Store many memories, 500 to a transaction."""
         # start-up time: recall does without
         from bethink.ingest.admission import make_draft
         from bethink.ingest.pipeline import remember, remember_each
