@@ -15,7 +15,7 @@ from psycopg import sql
 from bethink.errors import NotFound, StoreError
 from bethink.store.postgres.db.schema import SCHEMA, SPACE_SETTING
 from bethink.store.postgres.db.server import LOCK_TIMEOUT_S, Server, is_broken, translate_errors
-from bethink.store.postgres.db.session import WITHOUT_VIEW, Lists, Session, ViewKey
+from bethink.store.postgres.db.session import WITHOUT_VIEW, Lists, Row, Session, ViewKey
 from bethink.store.sqlite.db.ceiling import CeilingConnections
 from bethink.store.sqlite.db.connection import _BUMP_GENERATION, Connections, list_binding
 from bethink.store.sqlite.db.lock import JournalKey, Secret
@@ -53,6 +53,7 @@ class PgConnections(Connections):
         self.journal_key = NoKey()
         self._local = threading.local()
         self._closed = False
+        self._lasting: tuple[list[Row], dict[Any, list[Row]]] = ([], {})
 
     @property
     def name(self) -> str:
@@ -100,16 +101,23 @@ class PgConnections(Connections):
         self, *, writes: bool, commit: bool = True, binds: bool = True
     ) -> Iterator[Session]:
         with ExitStack() as stack:
-            connection = self._begin(stack, writes=writes)
+            connection, rows = self._begin(stack, writes=writes)
             session = Session(connection, self.space_id, writes=writes)
+            if not writes:
+                session.remember(rows, self._lasting_of(rows))
             self._local.session = session
             if binds:
                 stack.enter_context(list_binding(Lists))
             try:
                 yield session
-            except BaseException:
+            except BaseException as error:
                 self._local.session = None
                 _roll_back(connection)
+                if writes and _is_lost(error, connection):
+                    raise StoreError(
+                        f"{self.name} was lost while it was written; nothing was saved",
+                        remedy="try again",
+                    ) from error
                 raise
             self._local.session = None
             if not commit:
@@ -117,28 +125,39 @@ class PgConnections(Connections):
                 return
             _commit(connection, self.name, writes=writes)
 
-    def _begin(self, stack: ExitStack, *, writes: bool) -> psycopg.Connection[tuple[Any, ...]]:
+    def _lasting_of(self, generation: list[Row]) -> dict[Any, list[Row]]:
+        """Return what is known of the space as of a generation, empty for a new one."""
+        known = self._lasting
+        if known[0] != generation:
+            known = self._lasting = (generation, {})
+        return known[1]
+
+    def _begin(
+        self, stack: ExitStack, *, writes: bool
+    ) -> tuple[psycopg.Connection[Row], list[Row]]:
         """Begin a transaction; a connection that died while it was idle is replaced.
 
         Nothing has happened yet, so that another may do the same.
         """
         if self._closed:
             raise StoreError(f"{self.name} was closed", remedy="open it again")
-        for is_last in (False, False, True):
+        for left in range(self.server.pool.max_size, -1, -1):  # all of them may have died
             connection = stack.enter_context(self.server.connection())
             try:
                 found = connection.execute(self._beginning(writes=writes))
             except psycopg.OperationalError:
-                if is_last or not is_broken(connection):
+                if not left or not is_broken(connection):
                     raise
                 stack.close()
                 continue
-            if writes and not _last_result(found):
+            rows = _last_result(found)
+            if writes and not rows:
+                _roll_back(connection)
                 raise NotFound(
                     f"{self.name} does not exist, or was moved away",
                     remedy="bethink spaces lists them",
                 )
-            return connection
+            return connection, rows
         raise AssertionError
 
     def _beginning(self, *, writes: bool) -> str:
@@ -148,7 +167,10 @@ class PgConnections(Connections):
             f"SET LOCAL ROLE {SERVING_ROLE}",
             f"SELECT set_config('{SPACE_SETTING}', '{self.space_id:d}', true)",
         ]
-        if writes:
+        if not writes:
+            of_space = f"space_id = {self.space_id:d} AND name = 'generation'"
+            parts.append(f"SELECT value FROM {SCHEMA}.meta WHERE {of_space}")
+        else:
             # The row of the space is the lock of its writers. By its name, too: a space that
             # was moved away has another one.
             name = sql.Literal(self.row_name).as_string(None)
@@ -197,6 +219,11 @@ def _last_result(cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[tuple[Any, ...
     while cursor.nextset():
         pass
     return cursor.fetchall()
+
+
+def _is_lost(error: BaseException, connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server went away, and with it what was not committed."""
+    return isinstance(error, psycopg.OperationalError) and is_broken(connection)
 
 
 def _roll_back(connection: psycopg.Connection[Any]) -> None:

@@ -6,6 +6,7 @@ driver. Here they reach a server: each statement is translated once and then kno
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -51,6 +52,9 @@ from bethink.store.sqlite.search.lexical import tokenizer
 Row = tuple[Any, ...]
 _MAX_WAITING = 100  # statements that are sent together
 _MAX_KNOWN_ROWS = 64  # rows of one statement that are kept until the transaction ends
+_SELECT_GENERATION = "SELECT value FROM meta WHERE name = 'generation'"
+_READ_TABLE = re.compile(r"\b(?:FROM|JOIN) (\w+)")
+_LASTING_TABLES = frozenset({"meta", "model", "chunk", "posting_new"})
 _BELOW_CEILING = "SELECT 1 FROM sqlite_temp_schema WHERE name = 'hidden_row'"
 _CHUNK_WRITE = "INSERT INTO chunk (mid, number, version, bits, rids)"
 _TOUCH_CHUNK = f"""
@@ -112,6 +116,16 @@ class Rows:
         return None if not values else values[0] if len(values) == 1 else values
 
 
+@lru_cache(maxsize=1024)
+def _lasts(sql: str) -> bool:
+    """Whether a statement reads only counters, models and versions, which are few and asked often.
+
+    Its rows are kept until the space changes, and so longer than one transaction.
+    """
+    names = set(_READ_TABLE.findall(sql))
+    return bool(names) and names <= _LASTING_TABLES and sql != _SELECT_GENERATION
+
+
 @lru_cache(maxsize=4096)
 def _translated(sql: str, shapes: tuple[tuple[int, Shape], ...], view: ViewKey) -> Statement:
     return translate(parsed(sql).tree, dict(shapes), view.view)
@@ -139,14 +153,21 @@ class Session:
         self._cursor = psycopg.RawCursor(connection, row_factory=tuple_row)
         self._changes = self._total = 0
         self._known: dict[tuple[str, Row], list[Row]] = {}
+        self._lasting: dict[Any, list[Row]] = {}
         self._waiting: list[tuple[str, list[Any]]] = []
         self._answer: psycopg.RawCursor[Row] | None = None
         self._slots: dict[int, dict[str, list[tuple[int, bytes]]]] = {}
+
+    def remember(self, generation: list[Row], lasting: dict[Any, list[Row]]) -> None:
+        """Remember the generation that was read, and what earlier transactions read as of it."""
+        self._known[_SELECT_GENERATION, ()] = generation
+        self._lasting = lasting
 
     def show(self, view: ViewKey, hidden: Mapping[str, Sequence[Any]]) -> None:
         """Show the tables as a view has them from now on."""
         self.view, self.hidden = view, hidden
         self._known.clear()
+        self._lasting = {}
 
     # The methods of SQLite's driver that the shared modules use
 
@@ -265,11 +286,12 @@ class Session:
 
     def _run_once(self, sql: str, values: Row) -> Rows:
         """Run a statement of a transaction that only reads; the same again has the same rows."""
-        known = self._known.get((sql, values))
+        kept = self._lasting if _lasts(sql) else self._known
+        known = kept.get((sql, values))
         if known is None:
             known = self._send(_translated(sql, (), self.view), values).fetchall()
             if len(known) <= _MAX_KNOWN_ROWS:
-                self._known[sql, values] = known
+                kept[sql, values] = known
         return Rows(known)
 
     def _send(
