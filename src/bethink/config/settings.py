@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -27,7 +27,7 @@ from bethink.config.paths import (
     working_folder,
 )
 from bethink.core.atomic_write import atomic_replace
-from bethink.core.lazy import lazy_pattern
+from bethink.core.lazy import dataclass, lazy_pattern
 from bethink.core.registry import plugins
 from bethink.errors import BadSetting
 

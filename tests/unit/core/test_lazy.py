@@ -47,6 +47,15 @@ class Below(Ours):
             raise ValueError("d is negative")
 
 
+@dataclass(frozen=True)
+class Loose:
+    """A class without slots."""
+
+    a: int
+    b: str = "x"
+    c: list[int] = field(default_factory=list)
+
+
 @dataclass(frozen=True, slots=True)
 class Nothing:
     """A class without fields."""
@@ -109,6 +118,19 @@ def test_the_functions_of_the_standard_library_work() -> None:
     match one:
         case Ours(a, b):
             assert (a, b) == (1, "y")
+
+
+def test_without_slots_the_defaults_are_at_the_class() -> None:
+    """As `dataclasses` has it; all else is as with slots."""
+    one = Loose(1)
+    assert repr(one) == "Loose(a=1, b='x', c=[])"
+    assert Loose.b == "x"
+    assert not hasattr(Loose, "c")
+    assert replace(one, b="y") == Loose(1, "y")
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert copy.deepcopy(one) == one
+    with pytest.raises(FrozenInstanceError):
+        one.a = 2  # type: ignore[misc]
 
 
 def test_a_class_below_that_is_no_data_class_has_the_constructor() -> None:
