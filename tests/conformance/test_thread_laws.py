@@ -118,6 +118,7 @@ def test_threads_survive_an_export(store: Store) -> None:
     other.close()
 
     bare = SqliteStore.open(None, space="bare")
+    del lines[0]["end"], lines[-1]  # they count the lines
     bare.admin.load([line for line in lines if line.get("id") != "c"], actor="x", now=NOW)
     assert [one.id for one in bare.activity.threads()] == ["t1"]
     assert all(finding.ok for finding in bare.admin.check())
