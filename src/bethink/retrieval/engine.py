@@ -11,7 +11,7 @@ from bethink.core.lazy import ONE_BLAS_THREAD
 from bethink.core.registry import implements
 from bethink.core.text import has_substance
 from bethink.errors import StoreDamaged, StoreError
-from bethink.model import AnswerStatus, Assessment, Candidate, Degraded, Pool, Recall
+from bethink.model import AnswerStatus, Assessment, Candidate, Degraded, Item, Pool, Recall
 from bethink.ports import Reranker
 from bethink.retrieval.context import (
     Context,
@@ -206,7 +206,7 @@ def _fit_budget(
     """
     hits = trace.run("budget", partial(profile.budget, pool, ctx), pool)
     while shown := hits or offered[:1]:
-        ids = [one.item.id for one in shown]
+        ids = [one.item.id for one in shown if _is_stored(one.item)]
         # Reading checks what it returns; a search may have read an id that rot has made.
         damaged = set(ids) - ctx.store.items.get(ids, as_of=ctx.query.as_of).keys()
         if not damaged:
@@ -220,6 +220,11 @@ def _fit_budget(
     if trace.damage is not None:
         raise trace.damage
     return hits, pool, offered
+
+
+def _is_stored(item: Item) -> bool:
+    """Whether an item comes from the store: notes and edges have no hash; rot has no text."""
+    return bool(item.content_hash) or not item.text
 
 
 def _without(ids: set[str], pool: Pool) -> Pool:
