@@ -426,6 +426,11 @@ def test_a_lost_connection_is_said_and_comes_back(
     page.unroute("**/health")
     expect(page.get_by_role("table", name="Memories found")).to_contain_text("nightly backup")
     expect(page.get_by_text("The connection is lost.")).to_have_count(0)
+    page.route("**/v1/memories?*", lambda route: route.abort())
+    page.get_by_label("Search the memories").fill("")
+    expect(page.get_by_text("The server does not answer.")).to_be_visible()
+    page.unroute("**/v1/memories?*")
+    expect(page.get_by_role("table", name="Memories", exact=True)).to_contain_text("nightly backup")
 
 
 def test_an_error_of_the_server_is_shown_with_its_remedy(

@@ -1,6 +1,6 @@
 // A table of any length: only the visible rows are in the page, and pages come by key.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "../lib/api";
+import { ApiError, reconnections } from "../lib/api";
 
 export interface PageOf<T> {
   rows: T[];
@@ -57,6 +57,10 @@ export function usePages<T>(key: string, load: (after: string | null, abort: Abo
     void advance(true);
     return () => busy.current?.abort();
   }, [key]);
+  // Go on where the connection was lost.
+  useEffect(() => {
+    if (current.current.error) void advance(!current.current.rows.length);
+  }, [reconnections.value]);
   return {
     rows: state.rows,
     error: state.error,
