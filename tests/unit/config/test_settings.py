@@ -58,7 +58,7 @@ def test_without_any_source_the_defaults_hold(desk):
     settings = desk.load()
 
     assert {name: getattr(settings, name) for name in NAMES} == {
-        "space": None, "data_dir": None, "embedder": "encoder", "reranker": "none",
+        "space": None, "data_dir": None, "store": "sqlite", "embedder": "encoder", "reranker": "none",
         "llm": "none",
         "profile": "default", "k": 10,
         "max_tokens": 2000, "track": False, "cache": False, "max_classification": 2, "allowed_roots": None,

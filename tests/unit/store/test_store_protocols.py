@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from bethink.ports import (
     VectorStore,
 )
 from bethink.store.sqlite import SqliteStore
+from postgres_server import open_space
 
 PARTS = {
     "search": ItemSearch,
@@ -40,8 +42,8 @@ def store() -> Iterator[SqliteStore]:
 
 
 def test_a_store_is_its_six_parts() -> None:
-    """Besides them it has a name, a view below a ceiling, a snapshot of all, and an end."""
-    assert public(Store) == {*PARTS, "space", "below", "snapshot", "close"}
+    """Besides them it has a name, two views, a snapshot of all, and an end."""
+    assert public(Store) == {*PARTS, "space", "below", "trusted", "snapshot", "close"}
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -60,3 +62,14 @@ def test_sqlite_has_exactly_the_methods_of_the_protocol(store: SqliteStore, part
     for name in public(made):
         wanted = inspect.signature(getattr(PARTS[part], name))
         assert inspect.signature(getattr(made, name)) == wanted, name
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_postgres_has_the_methods_of_the_protocol(part: str, tmp_path: Path) -> None:
+    """With the same signatures."""
+    store = open_space(tmp_path)
+    made = type(getattr(store, part))
+    for name in public(PARTS[part]):
+        wanted = inspect.signature(getattr(PARTS[part], name))
+        assert inspect.signature(getattr(made, name)) == wanted, name
+    store.close()
