@@ -107,6 +107,19 @@ def test_every_request_is_answered(server: Raw) -> None:
     assert found[max(lines)]["result"] == {}
 
 
+@pytest.mark.parametrize("params", [[1], 7, "no", None])
+def test_no_notification_silences_the_server(server: Raw, params: object) -> None:
+    """Whatever its params are; a cancellation of ``true`` is not one of request 1."""
+    for method in ("notifications/cancelled", "notifications/other"):
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        server.line(json.dumps(message).encode())
+    server.line(call(1, "remember", text="The harbour crane is yellow").strip())
+    cancel = {"method": "notifications/cancelled", "params": {"requestId": True}}
+    server.line(json.dumps({"jsonrpc": "2.0"} | cancel).encode())
+
+    assert not answers_to(server, {1})[1]["result"]["isError"]
+
+
 def test_what_is_no_request_is_answered_without_an_id(server: Raw) -> None:
     """Garbage is a parse error, a list or a bare value an invalid request."""
     lines = {b"garbage\n": -32700, b'{"a":\n': -32700, b"\xff\xfe\n": -32700, b"[]\n": -32600,

@@ -55,7 +55,7 @@ def watch_parent(
 MAX_LINE_BYTES = 16 << 20  # of one message; the largest import is by far smaller
 _MAX_DEPTH = 100  # of nested lists and objects; the library gives up at 200
 _MAX_DIGITS = 400  # more are beyond all numbers of a program
-_PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS = -32700, -32600, -32602
+_PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32700, -32600, -32602, -32603
 # The id of a message that cannot be parsed, as the usual libraries place it: next to
 # "jsonrpc", at the beginning or at the end.
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{1,64}")'
@@ -101,7 +101,7 @@ _PARSE_FAULTS: tuple[tuple[type[Exception], int, str], ...] = (
 
 def _find_request_fault(message: Json) -> Json | None:
     number = message.get("id")
-    has_id = isinstance(number, int | str) and not isinstance(number, bool)
+    has_id = _is_id(number)
     if message.get("jsonrpc") != "2.0" or not isinstance(message.get("method"), str):
         return _error(number if has_id else None, _INVALID_REQUEST, "the message is no request")
     if "id" in message and not has_id:
@@ -186,9 +186,8 @@ class EarlyHandshake:
     """
 
     def __init__(self, manifest: ServerManifest) -> None:
-        self.first_request_id: int | str | None = (
-            None  # the request that the library must receive, too
-        )
+        # The request that the library must receive, too.
+        self.first_request_id: int | str | None = None
         self._manifest = manifest
         self._lists = manifest.lists
         self._version = ""
@@ -225,7 +224,7 @@ class EarlyHandshake:
             and isinstance(params.get("arguments") or {}, dict)
             and isinstance(meta, dict)
             and not any(key.startswith(_META_PREFIX) for key in meta)
-            and _is_token(meta.get("progressToken"))
+            and (meta.get("progressToken") is None or _is_id(meta["progressToken"]))
         )
 
     def _content(self, method: str, params: Json, *, is_first: bool) -> Json | None:
@@ -262,13 +261,11 @@ def _parse_request(line: bytes) -> Json | None:
     if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
         return None
     named = isinstance(request.get("method"), str) and isinstance(request.get("params", {}), dict)
-    number = request.get("id")
-    counted = isinstance(number, int | str) and not isinstance(number, bool)
-    return request if named and counted else None
+    return request if named and _is_id(request.get("id")) else None
 
 
-def _is_token(token: Any) -> bool:
-    return token is None or (isinstance(token, int | str) and not isinstance(token, bool))
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)
 
 
 def _is_initialize(params: Json) -> bool:
@@ -377,8 +374,9 @@ class EarlyCalls:
     def _cancel(self, line: bytes) -> bool:
         """Take a cancellation of a call of ours: it goes on, but is not answered."""
         message: Json = json.loads(line)
-        wanted = (message.get("params") or {}).get("requestId")
-        if message.get("method") != "notifications/cancelled" or not isinstance(wanted, int | str):
+        params = message.get("params")
+        wanted = params.get("requestId") if isinstance(params, dict) else None
+        if message.get("method") != "notifications/cancelled" or not _is_id(wanted):
             return False
         with self._lock:
             known = wanted in self._running
@@ -398,8 +396,9 @@ class EarlyCalls:
             self._running.discard(number)
         if is_wanted:
             send({"jsonrpc": "2.0", "id": number, "result": content})
-        if not self._running:
-            self._idle.set()
+        with self._lock:
+            if not self._running:
+                self._idle.set()
 
     def _call(self, params: Json, handshake: EarlyHandshake, send: Callable[[Json], None]) -> Json:
         from bethink.server.tools.calls import ToolRequest, log_bug  # after the handshake
@@ -500,32 +499,39 @@ class StdioBridge:
 
     def _read_loop(self) -> None:
         for line in self._read_lines():
-            fault = find_fault(line)
-            if fault is not None:
-                self._send(json.dumps(fault, separators=(",", ":")) + "\n")
-                continue
-            is_early = not self._taken_over.is_set()
-            if is_early and self._calls and self._calls.take(line, self._handshake, self._say):
-                continue
-            reply = self._handshake.reply(line) if is_early else None
-            if reply is None:
-                self._queue.put(line)
-                if is_early and _parse_request(line) is not None:
-                    self._is_needed = True
-                    self._awaited.set()
-                self._stirred.set()
-                continue
-            if reply["id"] == self._handshake.first_request_id:
-                self._answered.add(reply["id"])
-                self._queue.put(line)
-            self._say(reply)
-            self._stirred.set()
+            try:
+                self._take_line(line)
+            except Exception as error:  # noqa: BLE001 - one line must not silence the server
+                from bethink.server.tools.calls import log_bug  # after the handshake
+
+                self._say(_error(_find_id(line), _INTERNAL_ERROR, log_bug("a message", error)))
         self._queue.put(b"")
         self._stirred.set()
         self._awaited.set()
         # A call that does not end must not keep the process alive: its writes are durable.
         if not self._finished.wait(LINGER_S):
             self._exit_process(0)
+
+    def _take_line(self, line: bytes) -> None:
+        """Answer a line, or queue it for the library."""
+        fault = find_fault(line)
+        is_early = not self._taken_over.is_set()
+        if fault is not None:
+            self._say(fault)
+        elif is_early and self._calls and self._calls.take(line, self._handshake, self._say):
+            return
+        elif is_early and (reply := self._handshake.reply(line)) is not None:
+            if reply["id"] == self._handshake.first_request_id:
+                self._answered.add(reply["id"])
+                self._queue.put(line)
+            self._say(reply)
+            self._stirred.set()
+        else:
+            self._queue.put(line)
+            if is_early and _parse_request(line) is not None:
+                self._is_needed = True
+                self._awaited.set()
+            self._stirred.set()
 
     def _read_lines(self) -> Iterator[bytes]:
         """Yield the lines that are not empty; of one that is too long only its ends."""
