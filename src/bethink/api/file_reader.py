@@ -213,7 +213,7 @@ def read_within_roots(
         listed = ", ".join(map(str, allowed)) or "none"
         raise Refused(
             f"{path} is outside the folders that may be read",
-            remedy=f"allowed: {listed}; --root FOLDER or the setting allowed_roots allows others",
+            remedy=f"allowed: {listed}; the setting allowed_roots allows others",
         )
     with _open_beneath(root, target) as file:
         state = os.fstat(file)
