@@ -20,7 +20,7 @@ import pytest
 from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.core import ids
-from bethink.errors import BethinkError
+from bethink.errors import BethinkError, Refused
 from bethink.model import Draft
 from bethink.render.wire import dumps
 from bethink.server.mcp.manifest import PROMPTS, RESOURCES, TEMPLATES
@@ -331,6 +331,20 @@ def test_twin_worlds_answer_alike_in_python(seed: int) -> None:
             assert told[0] == told[1], (name, number, _difference(*told))
             assert not any(word in told[1] for word in full.secret), name
     assert full.above() == before
+
+
+def test_a_check_below_the_ceiling_is_right_and_tells_nothing() -> None:
+    """It is of the whole store; what is wrong with a secret is not said, nor repaired."""
+    full = World(secrets=True, seed=1)
+    assert all(one.ok for one in full.low.doctor())
+    with full.owner.store.items._connections.write_transaction() as db:
+        db.execute("UPDATE item SET text = 'rotten' WHERE id = ?", (full.secret[0],))
+    told = [one for one in full.low.doctor() if not one.ok]
+
+    assert "content" in {one.name for one in told}
+    assert full.secret[0] not in str(told)
+    with pytest.raises(Refused):
+        full.low.doctor(repair=True)
 
 
 def _told_alike(world: World, ask: Ask) -> str:

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import apsw
 
 from bethink.core import with_progress
-from bethink.errors import StoreBusy, StoreDamaged, StoreError
+from bethink.errors import Refused, StoreBusy, StoreDamaged, StoreError
 from bethink.ports import CheckResult, Event, Progress
 from bethink.store.sqlite import erase, revisions
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.ceiling import is_below_ceiling
+from bethink.store.sqlite.db.ceiling import is_below_ceiling, without_ceiling
 from bethink.store.sqlite.db.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.db.connection import Connections, add_functions, generation, select
 from bethink.store.sqlite.db.damage import LenientCursor, name_damage, unsound_values
@@ -82,6 +82,7 @@ _UNSUPERSEDED = """
 """
 _EXPORT = "what can be read stays readable: save it with bethink export, import it into a new space"
 _BROKEN = f"pages of the file are broken, and a change could lose what can be read; {_EXPORT}"
+_HIDDEN = "those who may see everything can tell"
 _QUARANTINED = (
     "quarantined, not repaired: restore it from a backup, or erase it; an export holds its bytes"
 )
@@ -549,4 +550,12 @@ class SqliteAdmin:
             return load_records(db, records, actor=actor, now=to_ms(now))
 
     def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
-        return run_checks(self._connections, self._vectors, repair=repair, progress=progress)
+        whole = without_ceiling(self._connections)
+        if whole is self._connections:
+            return run_checks(whole, self._vectors, repair=repair, progress=progress)
+        if repair:
+            raise Refused("only those who may see everything can repair the store")
+        found = run_checks(whole, self._vectors, repair=False, progress=progress)
+        # What is wrong may be above the ceiling.
+        fine = {one.name for one in found if one.ok and not one.warning}
+        return [one if one.name in fine else one._replace(detail=_HIDDEN) for one in found]
