@@ -347,6 +347,19 @@ def test_a_check_below_the_ceiling_is_right_and_tells_nothing() -> None:
         full.low.doctor(repair=True)
 
 
+def test_a_secret_whose_classification_is_damaged_is_not_exported_below() -> None:
+    """Its bytes are for those who may see everything; others learn that a row is damaged."""
+    full = World(secrets=True, seed=1)
+    with full.owner.store.items._connections.write_transaction() as db:
+        db.execute("UPDATE item SET classification = 1 WHERE id = ?", (full.secret[0],))
+    records = full.owner.store.admin.dump()
+    told = next(one for one in records if one["type"] == "damaged")["columns"]["text"]
+    below = list(full.low.export())
+
+    assert {"type": "damaged", "of": "item", "columns": {}} in below
+    assert told not in dumps(below)
+
+
 def _told_alike(world: World, ask: Ask) -> str:
     """Ask with ids that only the time decides."""
     ids.make_id._last = 0
