@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from queue import Queue
 from threading import Thread
 from urllib.parse import quote
 
@@ -18,6 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from bethink import Memory
 from bethink.model import Draft
+from bethink.server.rest.browser import open_browser
 from inspected import (
     SCRIPT,
     Faults,
@@ -411,6 +413,24 @@ def test_a_link_works_once_and_the_cookie_is_out_of_reach(
     assert "#" not in page.url
     assert page.request.get(f"{demo.url}/v1/memories").status == 401
     context.close()
+
+
+def test_the_private_file_leads_a_browser_to_the_page(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `bethink ui` opens is a file; browsers count its link as one from another site."""
+    opened: Queue[str] = Queue()
+    monkeypatch.setattr("webbrowser.open", opened.put)
+    with Memory.open(path=_space(tmp_path, "work"), embedder="none") as memory:
+        memory.remember("A heron")
+    with running_inspector(tmp_path, "work") as inspector, open_browser(inspector.link):
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(opened.get(timeout=10))
+
+        expect(page.get_by_role("heading", name="Ask")).to_be_visible()
+        assert page.url.startswith(f"{inspector.url}/ui/")
+        context.close()
 
 
 def test_a_lost_connection_is_said_and_comes_back(

@@ -330,7 +330,11 @@ class Guard:
             return AMBIGUOUS_LENGTH
         if not names.allows_host(headers):
             return WRONG_HOST
-        return None if names.allows_origin(headers) else WRONG_ORIGIN
+        if names.allows_origin(headers):
+            return None
+        # The page holds no data, and its own requests are judged again.
+        opens = self._config.is_open(scope["path"]) and names.is_visit(scope["method"], headers)
+        return None if opens else WRONG_ORIGIN
 
     def _authenticate(self, scope: Scope) -> tuple[Principal, str, Refusal | None]:
         """Return the principal, the caller to count the request for, and a refusal if any."""

@@ -22,6 +22,8 @@ _HOST = lazy_pattern(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253})(?::([0-9]
 _PROXY_HEADERS = (b"forwarded", b"x-real-ip", b"via", b"cf-connecting-ip", b"true-client-ip",
             b"x-client-ip", b"x-cluster-client-ip")  # fmt: skip
 _READING_METHODS = ("GET", "HEAD")
+# Headers with which browsers open a window; a visit has no Origin.
+_VISIT_HEADERS = {b"sec-fetch-mode": b"navigate", b"sec-fetch-dest": b"document"}
 _PROXY_HEADER_PREFIXES = (b"x-forwarded-", b"x-original-", b"x-envoy-")
 
 
@@ -116,6 +118,14 @@ class HostPolicy:
             return site == "same-origin" or (site == "none" and reads)
         origin = _single_header(headers, b"origin")
         return reads if origin is None else self._is_same_origin(origin.lower(), headers)
+
+    def is_visit(self, method: str, headers: list[tuple[bytes, bytes]]) -> bool:
+        """Check whether a browser opens an address in a window, from wherever the link was.
+
+        The page that has the link can read nothing of what it opens. Frames are no windows.
+        """
+        sent = {name: value for name, value in headers if name in (*_VISIT_HEADERS, b"origin")}
+        return method in _READING_METHODS and sent == _VISIT_HEADERS
 
     def _is_same_origin(self, origin: str, headers: list[tuple[bytes, bytes]]) -> bool:
         host = (_single_header(headers, b"host") or "").lower()

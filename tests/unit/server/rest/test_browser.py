@@ -188,6 +188,32 @@ def test_the_page_is_for_anybody_and_strict(memory: Memory, tmp_path: Path) -> N
     talk(_app(memory, callers, BrowserSessions(callers.tokens, SPACE)), conversation)
 
 
+VISIT = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+
+
+def test_a_link_in_another_page_opens_the_page_and_nothing_else(
+    memory: Memory, tmp_path: Path
+) -> None:
+    """A file or a mail may lead to a view; it cannot frame it, load it or reach what is stored."""
+    callers = Callers(tmp_path)
+    sessions = BrowserSessions(callers.tokens, SPACE)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        own = _cookie(await _sign_in(client, ticket=sessions.issue_ticket(READER)))
+        for path in ("/login", "/ui", "/ui/memories/any"):
+            assert (await client.get(path, headers=VISIT)).status_code == 200
+        for path in ("/v1/stats", "/v1/memories", "/openapi.json"):
+            assert (await client.get(path, headers=VISIT | own)).status_code == 403
+        for other in ({"sec-fetch-dest": "iframe"}, {"sec-fetch-mode": "no-cors"}):
+            assert (await client.get("/ui", headers=VISIT | other)).status_code == 403
+        foreign = VISIT | {"origin": "https://evil.example"}
+        assert (await client.get("/ui", headers=foreign)).status_code == 403
+        login = await client.post("/v1/session", json={"ticket": "A"}, headers=VISIT)
+        assert login.status_code == 403
+
+    talk(_app(memory, callers, sessions), conversation)
+
+
 @pytest.mark.parametrize(
     "body", [{}, {"ticket": "a", "token": "b"}, {"ticket": 1}, {"name": "x"}, {"token": "ä"}]
 )
