@@ -9,7 +9,9 @@ import pytest
 
 from bethink import Memory
 from bethink.config.settings import Settings
+from bethink.errors import StoreError
 from bethink.model import Draft
+from bethink.store.sqlite import repair
 from bethink.store.sqlite.db import checkpoint
 from bethink.store.sqlite.db.lock import is_private
 
@@ -104,6 +106,25 @@ def test_a_file_with_damaged_indexes_is_copied_before_a_repair(path: Path) -> No
             assert receipt is not None
             assert any(copy.name in one for one in receipt.out_of_reach)
     assert len(list(path.parent.glob("*.damaged.bak"))) == 2
+
+
+def test_no_copy_means_no_repair(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where none can be made, the file stays as it is, and the report says why."""
+    with open_memory(path) as memory:
+        listed = [item.text for item in memory.browse(limit=100)]
+        change = memory.browse(limit=100)[0].id
+    change_ids(path, [change])
+    before = path.read_bytes()
+
+    def refuse(_: Path) -> bool:
+        raise StoreError("no space left")
+
+    monkeypatch.setattr(repair, "make_private_file", refuse)
+    with open_memory(path) as memory:
+        found = [one.detail for one in memory.doctor(repair=True) if not one.ok]
+        assert [item.text for item in memory.browse(limit=100)] == listed
+    assert any("not repaired: no space left" in one for one in found)
+    assert path.read_bytes()[PAGE:] == before[PAGE:]
 
 
 def test_a_repair_of_a_whole_file_makes_no_copy(path: Path) -> None:

@@ -24,7 +24,7 @@ from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Connections, select
 from bethink.store.sqlite.db.damage import LenientCursor, decode_leniently, one_bit_off
 from bethink.store.sqlite.db.lock import make_private_file
-from bethink.store.sqlite.db.opening import copies_before_repair
+from bethink.store.sqlite.db.opening import UNFINISHED_COPY, copies_before_repair
 from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
 from bethink.store.sqlite.db.sql_functions import STATE_HASH, new_state_hash, to_ms
 
@@ -69,15 +69,18 @@ def copy_before_repair(connections: Connections) -> Path:
     assert path is not None
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     copy = path.with_name(f"{path.name}.{stamp}.damaged.bak")
-    make_private_file(copy)
+    unfinished = path.with_name(f"{path.name}.{UNFINISHED_COPY}")
+    unfinished.unlink(missing_ok=True)
+    make_private_file(unfinished)
     try:
-        with closing(apsw.Connection(str(copy))) as target:
+        with closing(apsw.Connection(str(unfinished))) as target:
             target.execute("PRAGMA synchronous = FULL").fetchall()
             with connections.read_transaction() as db, target.backup("main", db, "main") as work:
                 work.step()
     except (apsw.Error, StoreError) as error:
-        copy.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         raise StoreError(f"no copy of the file could be made: {error}") from error
+    unfinished.replace(copy)
     fsync_folder(path.parent)
     for old in copies_before_repair(path)[:-_MAX_COPIES]:
         old.unlink(missing_ok=True)

@@ -39,6 +39,7 @@ from bethink.store.sqlite.db.lock import (
 
 SCHEMA_VERSION = 6
 _VERSION_WITH_POSTINGS = 6
+UNFINISHED_COPY = "damaged.part"  # the end of its name; a kill may leave it
 _MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"
 
 
@@ -107,7 +108,9 @@ def _make_postings(db: apsw.Connection) -> None:
 def backups(path: Path) -> list[Path]:
     """Return the copies of this file made before migrations and repairs."""
     before_migrations = path.parent.glob(f"{_escape_glob(path.name)}.v*.bak")
-    return sorted(before_migrations) + copies_before_repair(path)
+    unfinished = path.with_name(f"{path.name}.{UNFINISHED_COPY}")
+    left = [unfinished] if unfinished.exists() else []
+    return sorted(before_migrations) + copies_before_repair(path) + left
 
 
 def copies_before_repair(path: Path) -> list[Path]:
