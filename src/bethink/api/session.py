@@ -296,6 +296,8 @@ class Session:
         """
         settings = settings or load_settings()
         notes_dir = settings.notes_dir
+        if store is None and path is not None and is_server(settings.store):
+            store = DEFAULT_STORE  # an argument comes before a setting
         opened = _open_store(store or settings.store, space, path, settings, create=create)
         if path is None and space != ":memory:":
             notes_dir = notes_dir or data_dir(settings) / opened.space / "notes"

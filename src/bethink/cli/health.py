@@ -361,11 +361,13 @@ for _subcommand in (store_init, store_migrate, store_status):
 
 def _show_store(app: App, url: str | None, step: str) -> int:
     from bethink.errors import BadSetting  # only for this command
-    from bethink.store import is_server, prepare_server
+    from bethink.store import is_server, prepare_server, shown_store
 
     address = url or app.settings.store
     if not is_server(address):
-        raise BadSetting(f"{address} is no server", remedy="name its URL: postgresql://...")
+        raise BadSetting(
+            f"{shown_store(address)} is no server", remedy="name its URL: postgresql://..."
+        )
     found = prepare_server(address, step)
     ready = found["schema"] == found["known"] and found["serving"] and found["secured"]
     if app.json:
@@ -401,12 +403,12 @@ def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
     """
     from bethink.config.spaces import resolve_space  # only for this command
     from bethink.errors import BadSetting, NotFound
-    from bethink.store import DEFAULT_STORE, is_server, move_space, space_exists
+    from bethink.store import DEFAULT_STORE, is_server, move_space, shown_store, space_exists
 
     source, path = app.settings.store, resolve_space(name, app.settings).path
     if target == source or not (is_server(target) or target == DEFAULT_STORE):
         raise BadSetting(
-            f"a space cannot be moved from {source} to {target}",
+            f"a space cannot be moved from {shown_store(source)} to {shown_store(target)}",
             remedy="name a server (postgresql://...) or sqlite; --store names the one it is in",
         )
     with progress(app, f"moving {name}", unit="rows") as advance:
@@ -414,11 +416,12 @@ def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
             done = move_space(name, path, source=source, target=target, progress=advance)
         except NotFound as error:
             if space_exists(target, name, path):
-                raise NotFound(f"{name} is at {target} already, and nowhere else") from error
+                there = shown_store(target)
+                raise NotFound(f"{name} is at {there} already, and nowhere else") from error
             raise
     if remove_source:
         _remove_moved(app, name, path)
-    _report_move(app, name, target, done, removed=remove_source)
+    _report_move(app, name, shown_store(target), done, removed=remove_source)
     return 0
 
 

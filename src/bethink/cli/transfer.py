@@ -208,7 +208,10 @@ def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defau
 
 def _open_target_memory(app: App, *, dry_run: bool) -> Memory:
     """Open the memory to fill; a dry run for a new space uses an in-memory one."""
-    if not dry_run or app.where().path.exists():
+    from bethink.store import space_exists  # not needed for help
+
+    where = app.where()
+    if not dry_run or space_exists(app.settings.store, where.name, where.path):
         return app.open(create=True)
     from bethink.memory import Memory  # slow to import
 

@@ -94,6 +94,53 @@ def test_a_stranger_is_told_to_join_the_serving_role(empty: str) -> None:
     assert "GRANT bethink_serve" in found.value.remedy
 
 
+def test_an_owner_without_the_rights_of_a_superuser_prepares_and_uses_a_database(
+    empty: str,
+) -> None:
+    """A role that creates another may grant it, but from PostgreSQL 16 on not yet set it."""
+    name = empty.rpartition("/")[2]
+    with psycopg.connect(empty, autocommit=True) as superuser:
+        opening.init_store(empty)
+        superuser.execute("DROP SCHEMA bethink CASCADE")
+        url = as_role(empty, "bethink_owner")
+        superuser.execute(f"ALTER DATABASE {name} OWNER TO bethink_owner")
+        for state in ("ADMIN TRUE, INHERIT FALSE, SET FALSE", "ADMIN TRUE"):
+            superuser.execute("REVOKE bethink_serve FROM bethink_owner CASCADE")
+            superuser.execute(f"GRANT bethink_serve TO bethink_owner WITH {state}")
+            assert opening.init_store(url).serving
+        PostgresStore.open(url, space="a").close()
+        superuser.execute("REVOKE bethink_serve FROM bethink_owner CASCADE")
+        superuser.execute("GRANT bethink_serve TO bethink_owner WITH SET FALSE")
+        assert not opening.store_status(url).serving
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_text_is_refused(encoding: str) -> None:
+    """Before anything is created, with the SQL for one that can."""
+    name = f"in_{encoding.lower()}"
+    with psycopg.connect(running_server().url, autocommit=True) as owner:
+        owner.execute(f"DROP DATABASE IF EXISTS {name}")
+        owner.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+        with pytest.raises(StoreError, match=encoding) as found:
+            opening.init_store(running_server().database(name))
+        assert "ENCODING 'UTF8'" in found.value.remedy
+        owner.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_a_space_that_is_made_again_counts_on(empty: str) -> None:
+    """A program that had the old one open would take its caches for those of the new one."""
+    opening.init_store(empty)
+    old = PostgresStore.open(empty, space="a")
+    for number in range(3):
+        old.items.put([record(f"a{number}")], actor="x", now=NOW)
+    before = old.admin.generation()
+    opening.remove_space(empty, "a")
+    new = PostgresStore.open(empty, space="a")
+    assert new.admin.generation() > before
+    new.close()
+    old.close()
+
+
 def test_a_missing_driver_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """The default installation has none."""
     for name in [name for name in sys.modules if name.startswith("bethink.store.postgres")]:
@@ -147,6 +194,55 @@ def test_the_command_line_uses_a_server(
     assert call("spaces", "remove", "by-command", "--yes")[1]["removed"]
     assert not opening.has_space(url, "by-command")
     assert not (tmp_path / "data" / "spaces").exists()
+
+
+def test_what_uses_files_of_its_own_also_runs_with_a_server(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Measuring and the demo make temporary spaces; a preview compares with the server's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("BETHINK_WORKER", "off")
+    url = initialised_url()
+
+    def call(*arguments: str) -> str:
+        code = run(["--store", url, "--space", "previewed", *arguments])
+        assert code == 0
+        return capsys.readouterr().out
+
+    (tmp_path / "notes.txt").write_text("The spare key hangs behind the cellar door\n")
+    assert "would store 1 memory" in call("import", "notes.txt", "--from", "lines", "--dry-run")
+    call("import", "notes.txt", "--from", "lines")
+    assert "would store 1 memory" not in call("import", "notes.txt", "--from", "lines", "--dry-run")
+    call("demo")
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "a.jsonl").write_text('{"id": "1", "text": "The spare key hangs there"}')
+    asked = '{"id": "q", "question": "where is the spare key?", "relevant": ["1"]}'
+    (tmp_path / "set" / "a.questions.jsonl").write_text(asked)
+    call("eval", "set")
+    call("spaces", "remove", "previewed", "--yes")
+
+
+def test_a_move_tells_no_password(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Neither what it did nor what it refuses names the password of a URL."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("BETHINK_WORKER", "off")
+    url = initialised_url()
+    said = ""
+    for arguments in (
+        ("remember", "The deploy key lives in vault B"),
+        ("--store", url, "move", "told", "--to", url),
+        ("move", "told", "--to", url, "--remove-source"),
+        ("move", "told", "--to", url),
+        ("--store", url, "spaces", "remove", "told", "--yes"),
+    ):
+        run(["--space", "told", *arguments])
+        said += "".join(capsys.readouterr())
+    assert "already" in said
+    assert "bethink-tests" not in said
 
 
 def on_server(sql: str, *values: Any) -> None:
@@ -296,6 +392,34 @@ def test_an_erase_says_what_the_server_keeps(tmp_path: Path) -> None:
     assert not any("until it vacuums" in one for one in unseen)
     assert any("write-ahead log" in one for one in unseen)
     store.close()
+
+
+def test_an_erase_changes_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a pooler the session is somebody else's with the next statement."""
+    sent: list[str] = []
+    execute = psycopg.Connection.execute
+
+    def record_statement(self: Any, query: Any, *rest: Any, **options: Any) -> Any:
+        sent.append(query if isinstance(query, str) else bytes(query).decode())
+        return execute(self, query, *rest, **options)
+
+    store = open_space(tmp_path)
+    store.items.put([record("a")], actor="x", now=NOW)
+    monkeypatch.setattr(psycopg.Connection, "execute", record_statement)
+    erase(store, "a")
+    assert any(one.startswith("VACUUM") for one in sent)
+    assert not [one for one in sent if one.startswith(("SET ", "RESET"))]
+    store.close()
+
+
+def test_a_server_that_was_upgraded_lets_its_rows_be_vacuumed(empty: str) -> None:
+    """The right to do so exists from PostgreSQL 17 on; a database from before lacks it."""
+    opening.init_store(empty)
+    with psycopg.connect(empty, autocommit=True) as owner:
+        owner.execute("REVOKE MAINTAIN ON ALL TABLES IN SCHEMA bethink FROM bethink_serve")
+        opening.migrate_store(empty)
+        sql = "SELECT has_table_privilege('bethink_serve', 'bethink.item', 'MAINTAIN')"
+        assert owner.execute(sql).fetchone() == (True,)
 
 
 def test_damage_is_found_and_taken_out_of_recall(tmp_path: Path) -> None:

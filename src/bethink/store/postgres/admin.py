@@ -13,7 +13,7 @@ import psycopg
 from bethink.core import with_progress
 from bethink.errors import StoreBusy, StoreError
 from bethink.ports import CheckResult, EraseReceipt, Progress
-from bethink.store.postgres.db.connections import SERVING_ROLE, PgCeiling, PgConnections
+from bethink.store.postgres.db.connections import PgCeiling, PgConnections
 from bethink.store.postgres.db.schema import SCHEMA, migrations, tables
 from bethink.store.sqlite import admin as shared
 from bethink.store.sqlite import repair
@@ -72,10 +72,10 @@ def vacuum(connections: Any) -> tuple[str, ...]:
         with base.server.connection() as connection:
             connection.add_notice_handler(hear)
             try:
-                connection.execute(f"SET ROLE {SERVING_ROLE}")
+                # As the role that connected, which inherits the right: outside of a transaction
+                # a role that is set would stay with a session that a pooler gives to others.
                 connection.execute(f"VACUUM (VERBOSE, INDEX_CLEANUP ON, SKIP_LOCKED) {names}")
             finally:
-                connection.execute("RESET ROLE")
                 connection.remove_notice_handler(hear)
     except psycopg.Error:
         return (_NOT_VACUUMED,)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import psycopg
+from psycopg import sql
 
 from bethink.errors import NotFound, SchemaTooNew, StoreBusy, StoreError, install_command
 from bethink.store.postgres.db.connections import (
@@ -37,7 +38,7 @@ _VERSION_TABLE = f"""
         applied_at timestamptz NOT NULL DEFAULT now()
     )
 """
-_FIRST_META = (("generation", "0"), ("journal", "0:"), ("entities", "0"), ("packed", "0:0"))
+_FIRST_META = (("journal", "0:"), ("entities", "0"), ("packed", "0:0"))
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -57,6 +58,7 @@ def init_store(url: str) -> StoreStatus:
     """Create the schema, the serving role and all tables; known ones are migrated."""
     with translate_errors(shown_url(url)), connect(url) as connection:
         _require_version(connection)
+        _require_encoding(connection)
         with connection.transaction():
             connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
             _create_schema(connection, url)
@@ -81,24 +83,20 @@ def store_status(url: str) -> StoreStatus:
     with translate_errors(shown_url(url)), connect(url) as connection:
         version = connection.execute("SHOW server_version").fetchone()
         schema = schema_version(connection)
-        member = connection.execute(
-            "SELECT count(*) FROM pg_roles WHERE rolname = %s"
-            " AND pg_has_role(current_user, oid, 'MEMBER')",
-            (SERVING_ROLE,),
-        ).fetchone()
+        serving = _may_serve(connection)
         secured = connection.execute(
             "SELECT bool_and(c.relrowsecurity AND c.relforcerowsecurity)"
             " FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
             " WHERE n.nspname = %s AND c.relkind IN ('r', 'p')",
             (SCHEMA,),
         ).fetchone()
-        spaces = len(_list_spaces(connection)) if schema and member and member[0] else 0
+        spaces = len(_list_spaces(connection)) if schema and serving else 0
     return StoreStatus(
         url=shown_url(url),
         server=str(version[0]) if version else "",
         schema=schema,
         known=migrations()[-1].version,
-        serving=bool(member and member[0]),
+        serving=serving,
         secured=bool(secured and secured[0]),
         spaces=spaces,
     )
@@ -122,6 +120,16 @@ def _require_version(connection: Connection) -> None:
         )
 
 
+def _require_encoding(connection: Connection) -> None:
+    """Refuse a database whose encoding has not every character."""
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise StoreError(
+            f"the database {connection.info.dbname} has the encoding {encoding}, not UTF8",
+            remedy="CREATE DATABASE memories ENCODING 'UTF8' TEMPLATE template0;",
+        )
+
+
 def _create_schema(connection: Connection, url: str) -> None:
     try:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
@@ -137,7 +145,7 @@ def _create_schema(connection: Connection, url: str) -> None:
 def _create_role(connection: Connection, url: str) -> None:
     """Create the role that serves, where it is missing, and join it."""
     known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (SERVING_ROLE,))
-    user = connection.info.user
+    user = sql.Identifier(connection.info.user).as_string(None)
     try:
         with connection.transaction():
             if known.fetchone() is None:
@@ -146,20 +154,33 @@ def _create_role(connection: Connection, url: str) -> None:
         raise StoreError(
             f"the role {user} may not create the role {SERVING_ROLE} in {shown_url(url)}",
             remedy=f"as a superuser: CREATE ROLE {SERVING_ROLE} NOLOGIN;"
-            f' GRANT {SERVING_ROLE} TO "{user}";',
+            f" GRANT {SERVING_ROLE} TO {user};",
         ) from error
-    member = connection.execute(
-        "SELECT pg_has_role(current_user, %s, 'MEMBER')", (SERVING_ROLE,)
-    ).fetchone()
-    if not (member and member[0]):
+    if not _may_serve(connection):
+        options = " WITH INHERIT TRUE, SET TRUE" if _has_set_option(connection) else ""
         try:
             with connection.transaction():
-                connection.execute(f'GRANT {SERVING_ROLE} TO "{user}"')
+                connection.execute(f"GRANT {SERVING_ROLE} TO {user}{options}")
         except psycopg.errors.InsufficientPrivilege as error:
             raise StoreError(
                 f"the role {user} is not a member of {SERVING_ROLE}",
-                remedy=f'as a superuser: GRANT {SERVING_ROLE} TO "{user}";',
+                remedy=f"as a superuser: GRANT {SERVING_ROLE} TO {user}{options};",
             ) from error
+
+
+def _has_set_option(connection: Connection) -> bool:
+    """Whether a member may be one that cannot set the role, as who created it is at first."""
+    return connection.info.server_version >= 160_000
+
+
+def _may_serve(connection: Connection) -> bool:
+    """Whether the role that connected can set the one that serves."""
+    right = "SET" if _has_set_option(connection) else "MEMBER"
+    found = connection.execute(
+        "SELECT count(*) FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, %s)",
+        (SERVING_ROLE, right),
+    ).fetchone()
+    return bool(found and found[0])
 
 
 def _migrate(connection: Connection, url: str) -> None:
@@ -171,6 +192,10 @@ def _migrate(connection: Connection, url: str) -> None:
             connection.execute(step.sql.encode())
             connection.execute(f"INSERT INTO {SCHEMA}.migration VALUES ({step.version:d})")
     _secure(connection)
+    if connection.info.server_version >= 170_000:
+        # So that what is erased can be vacuumed away at once. A server may have been upgraded.
+        for name in tables():
+            connection.execute(f"GRANT MAINTAIN ON {SCHEMA}.{name} TO {SERVING_ROLE}")
 
 
 def require_supported(found: int, name: str) -> None:
@@ -210,9 +235,6 @@ def _secure(connection: Connection) -> None:
             f"CREATE POLICY of_space ON {table} USING ({_OF_SPACE}) WITH CHECK ({_OF_SPACE})"
         )
         connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {SERVING_ROLE}")
-        if connection.info.server_version >= 170_000:
-            # So that what is erased can be vacuumed away at once.
-            connection.execute(f"GRANT MAINTAIN ON {table} TO {SERVING_ROLE}")
         if name == "space":
             connection.execute(f"DROP POLICY IF EXISTS listing ON {table}")
             connection.execute(f"CREATE POLICY listing ON {table} FOR SELECT USING ({_LISTED})")
@@ -339,7 +361,9 @@ def _create_space(connection: Connection, name: str, space_id: int) -> None:
         " ON CONFLICT DO NOTHING",
         (space_id, name, now),
     )
-    for key, value in _FIRST_META:
+    # The transactions are counted on from the time, so that no cache of an earlier space of
+    # this name is taken for one of the new.
+    for key, value in (("generation", str(now)), *_FIRST_META):
         connection.execute(
             f"INSERT INTO {SCHEMA}.meta (space_id, name, value) VALUES (%s, %s, %s)"
             " ON CONFLICT DO NOTHING",
