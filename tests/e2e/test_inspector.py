@@ -248,6 +248,27 @@ def test_a_neighbourhood_is_drawn_the_same_every_time(page: Page, demo: Inspecto
     expect(page.locator(".node.memory.start")).to_have_count(1)
 
 
+@pytest.mark.parametrize("width", [375, 1440])
+def test_names_in_a_graph_do_not_cover_each_other(page: Page, demo: Inspector, width: int) -> None:
+    """They can be read on every screen, and are whole; on a narrow one the view is in the row."""
+    page.set_viewport_size({"width": width, "height": 900})
+    open_view(page, demo, "/graph?node=person:ines", "Graph")
+    expect(page.locator(".node.entity.start text")).to_be_visible()
+    boxes = page.locator(".graph text").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(box => "
+        "[box.left + 1, box.right - 1, box.top + 2, box.bottom - 2])"
+    )
+    assert len(boxes) >= 4
+    for place, (left, right, top, bottom) in enumerate(boxes):
+        assert bottom - top >= 8
+        assert 0 <= left < right <= width
+        for other in boxes[:place]:
+            assert right < other[0] or other[1] < left or bottom < other[2] or other[3] < top
+    here = page.locator(".nav [aria-current]").bounding_box()
+    assert here is not None
+    assert 0 <= here["x"] <= width - here["width"]
+
+
 def test_a_period_is_chosen_with_a_brush(page: Page, demo: Inspector) -> None:
     """Dragging over the histogram sets the period, in the address and in the list."""
     open_view(page, demo, "/time", "Time")

@@ -117,6 +117,12 @@ function Shell() {
     scrollTo(0, 0);
     document.getElementById("main")?.focus({ preventScroll: true });
   }, [path]);
+  // On a narrow screen the views are one row that scrolls.
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const [row, here] = [nav.current, nav.current?.querySelector<HTMLElement>("[aria-current]")];
+    if (row && here) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
+  }, [path]);
   const question = new URLSearchParams(url.split("?")[1] ?? "").get("q");
   return (
     <div class="shell">
@@ -127,7 +133,7 @@ function Shell() {
         <a class="brand" href={link("/ask")}>
           <img src={icon} alt="" /> Bethink
         </a>
-        <nav class="nav" aria-label="Views">
+        <nav class="nav" aria-label="Views" ref={nav}>
           {shown.map((view) => {
             const target = link(view.path);
             const here = path === target || path.startsWith(`${target}/`);

@@ -1,12 +1,14 @@
 // Graph: what surrounds a memory or an entity, drawn the same way every time, and as a table.
 import { forceCenter, forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY, type SimulationLinkDatum, type SimulationNodeDatum } from "d3-force";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, type Answer } from "../lib/api";
 import { plural, score } from "../lib/format";
 import { partName } from "../lib/evidence";
+import { placeLabels, type Point } from "../lib/labels";
 import { useResource } from "../lib/resource";
 import { oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
+import { useWidth } from "../lib/width";
 import { Badge, Card, Empty, ErrorNote, Loading, Page } from "../parts/basics";
 
 type Found = Answer<"GET /v1/graph">;
@@ -50,7 +52,7 @@ export function Graph() {
               {found.data.more && ", and more"}
             </span>
           </div>
-          <Drawing found={found.data} start={node} />
+          <Drawing found={found.data} />
           <Spread />
           <Table found={found.data} />
         </>
@@ -162,33 +164,51 @@ function useLayout(found: Found): Map<string, Placed> | null {
   return placed;
 }
 
-function Drawing(props: { found: Found; start: string }) {
-  const address = useAddress();
+function Drawing(props: { found: Found }) {
   const placed = useLayout(props.found);
+  return placed ? <Picture found={props.found} placed={placed} /> : <div class="card graph-wait muted">Laying out …</div>;
+}
+
+/** Map the places of a layout into the picture; few nodes are not blown up. */
+function fit(values: number[], from: number, to: number): (value: number) => number {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const scale = Math.min(1.8, (to - from) / Math.max(1, most - least));
+  return (value) => (from + to) / 2 + (value - (least + most) / 2) * scale;
+}
+
+function Picture(props: { found: Found; placed: Map<string, Placed> }) {
+  const address = useAddress();
+  const svg = useRef<SVGSVGElement>(null);
+  const wide = useWidth(svg);
   const chosen = address.get("follow");
-  const near = useMemo(() => {
-    const ids = new Set<string>();
+  const narrow = wide < 600;
+  const nodes = [...props.placed.values()];
+  const high = Math.min(narrow ? 460 : 620, 280 + 12 * nodes.length);
+  const points = useMemo(() => {
+    const x = fit(nodes.map((one) => one.x!), narrow ? 30 : 90, wide - (narrow ? 60 : 150));
+    const y = fit(nodes.map((one) => one.y!), 26, high - 26);
+    const longest = narrow ? 18 : 34;
+    return new Map<string, Point>(
+      nodes.map(({ node, ...at }) => [node.id, { id: node.id, x: x(at.x!), y: y(at.y!), text: oneLine(node.label, longest) }]),
+    );
+  }, [props.placed, wide]);
+  const labels = useMemo(() => {
+    const near = new Set([chosen]);
     for (const edge of props.found.edges) {
-      if (edge.from === chosen) ids.add(edge.to);
-      if (edge.to === chosen) ids.add(edge.from);
+      if (edge.from === chosen) near.add(edge.to);
+      if (edge.to === chosen) near.add(edge.from);
     }
-    return ids;
-  }, [props.found, chosen]);
-  if (!placed) return <div class="card graph-wait muted">Laying out …</div>;
-  const xs = [...placed.values()].map((one) => one.x!);
-  const ys = [...placed.values()].map((one) => one.y!);
-  // Few nodes are not blown up: the drawing has at least this size.
-  const width = Math.max(720, Math.max(...xs) - Math.min(...xs) + 220);
-  const height = Math.max(340, Math.max(...ys) - Math.min(...ys) + 60);
-  const left = (Math.max(...xs) + Math.min(...xs)) / 2 + 50 - width / 2;
-  const top = (Math.max(...ys) + Math.min(...ys)) / 2 - height / 2;
-  const few = placed.size <= 45;
+    const weight = ({ node }: Placed) =>
+      node.hop === 0 || node.id === chosen ? 0 : near.has(node.id) ? 1 : node.what === "entity" ? 2 : 2 + node.hop;
+    const order = [...nodes].sort((a, b) => weight(a) - weight(b)).map(({ node }) => points.get(node.id)!);
+    return placeLabels([...points.values()], order, wide, high);
+  }, [points, chosen]);
   return (
     <section class="card" aria-label="Drawing">
-      <svg class="chart graph" viewBox={`${left} ${top} ${width} ${height}`} role="img" aria-label="The graph; the table below has the same nodes and edges">
+      <svg ref={svg} class="chart graph" viewBox={`0 0 ${wide} ${high}`} role="img" aria-label="The graph; the table below has the same nodes and edges">
         {props.found.edges.map((edge) => {
-          const a = placed.get(edge.from);
-          const b = placed.get(edge.to);
+          const a = points.get(edge.from);
+          const b = points.get(edge.to);
           if (!a || !b) return null;
           const on = edge.from === chosen || edge.to === chosen;
           return (
@@ -197,8 +217,9 @@ function Drawing(props: { found: Found; start: string }) {
             </line>
           );
         })}
-        {[...placed.values()].map(({ node, x, y }) => {
-          const shown = few || node.what === "entity" || node.hop === 0 || node.id === chosen || near.has(node.id);
+        {nodes.map(({ node }) => {
+          const { x, y, text } = points.get(node.id)!;
+          const label = labels.get(node.id);
           return (
             <g
               key={node.id}
@@ -207,9 +228,9 @@ function Drawing(props: { found: Found; start: string }) {
               onClick={() => address.set({ follow: node.id === chosen ? null : node.id }, { replace: true })}
             >
               {node.what === "entity" ? <rect x="-6" y="-6" width="12" height="12" rx="3" /> : <circle r={node.hop === 0 ? 8 : 6} />}
-              {shown && (
-                <text x="10" y="4" font-size={node.hop === 0 ? 12 : 10.5}>
-                  {oneLine(node.label, node.what === "entity" ? 28 : 26)}
+              {label && (
+                <text x={label.x - x} y={label.y - y} font-size="12" text-anchor={label.anchor}>
+                  {text}
                 </text>
               )}
               <title>{oneLine(node.label, 160)}</title>
@@ -220,7 +241,7 @@ function Drawing(props: { found: Found; start: string }) {
       <p class="row small muted">
         <span>Squares are entities, circles memories. Choose a node to see its edges.</span>
         {chosen && <a href={link("/graph", { node: chosen })}>Put it in the middle</a>}
-        {chosen && placed.get(chosen)?.node.what === "memory" && <a href={memoryLink(chosen)}>Open the memory</a>}
+        {chosen && props.placed.get(chosen)?.node.what === "memory" && <a href={memoryLink(chosen)}>Open the memory</a>}
       </p>
     </section>
   );

@@ -1,11 +1,12 @@
 // Time: when things happened, with a brush to choose a period, and conversations as lanes.
-import { scaleLinear, scaleTime } from "d3-scale";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { scaleLinear, scaleUtc } from "d3-scale";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { call, type Answer } from "../lib/api";
 import { count, day, plural } from "../lib/format";
 import { useResource } from "../lib/resource";
 import { oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
+import { useWidth } from "../lib/width";
 import { Card, Empty, ErrorNote, Loading, Page } from "../parts/basics";
 
 type Times = Answer<"GET /v1/times">;
@@ -61,19 +62,6 @@ function iso(moment: number): string {
   return new Date(moment).toISOString().slice(0, 10);
 }
 
-/** The width of an element, so that a drawing has as many units as pixels. */
-function useWidth(element: { current: Element | null }): number {
-  const [width, setWidth] = useState(1000);
-  useLayoutEffect(() => {
-    const watched = element.current;
-    if (!watched) return;
-    const observer = new ResizeObserver(() => setWidth(Math.max(280, Math.round(watched.getBoundingClientRect().width))));
-    observer.observe(watched);
-    return () => observer.disconnect();
-  }, []);
-  return width;
-}
-
 function Histogram(props: { times: Times; from: string; to: string }) {
   const address = useAddress();
   const { days, counted, complete } = props.times;
@@ -81,7 +69,7 @@ function Histogram(props: { times: Times; from: string; to: string }) {
   const svg = useRef<SVGSVGElement>(null);
   const wide = useWidth(svg);
   const [drag, setDrag] = useState<[number, number] | null>(null);
-  const x = scaleTime()
+  const x = scaleUtc()
     .domain([new Date(made[0]!.start), new Date(made[made.length - 1]!.end)])
     .range([LEFT, wide]);
   const y = scaleLinear()
@@ -132,7 +120,7 @@ function Histogram(props: { times: Times; from: string; to: string }) {
           </rect>
         ))}
         {x.ticks(Math.round(wide / 110)).map((tick) => (
-          <text key={tick.getTime()} class="axis" x={x(tick)} y={HEIGHT - 8} font-size="11" text-anchor="middle">
+          <text key={tick.getTime()} class="axis" x={x(tick)} y={HEIGHT - 8} font-size="11" text-anchor={x(tick) > wide - 40 ? "end" : "middle"}>
             {x.tickFormat(Math.round(wide / 110))(tick)}
           </text>
         ))}
@@ -202,7 +190,7 @@ function Sessions(props: { times: Times; from: string; to: string }) {
   const lanes = shown.slice(0, 40);
   const first = Math.min(...lanes.map((one) => Date.parse(one.first)));
   const last = Math.max(...lanes.map((one) => Date.parse(one.last)), first + DAY / 24);
-  const x = scaleTime().domain([new Date(first), new Date(last)]).range([0, 100]);
+  const x = scaleUtc().domain([new Date(first), new Date(last)]).range([0, 100]);
   return (
     <Card title={plural(shown.length, "conversation")}>
       <p class="small muted">
