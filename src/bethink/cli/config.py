@@ -31,9 +31,6 @@ class ConfigGroup(Group):
         return super().resolve_command(ctx, args)
 
 
-_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@\s]*@")
-
-
 @click.group(
     "config",
     cls=ConfigGroup,
@@ -88,7 +85,9 @@ def _format_setting(value: Any) -> str:
 
 def _without_password(value: Any) -> Any:
     """Return a setting as it may be shown: the URL of a store has no password."""
-    return _PASSWORD.sub(r"\1@", value) if isinstance(value, str) else value
+    from bethink.store import shown_store  # not needed for help
+
+    return shown_store(value) if isinstance(value, str) else value
 
 
 @command("get", examples=["bethink config get profile"])
