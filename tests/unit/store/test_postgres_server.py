@@ -312,6 +312,38 @@ def test_without_a_free_connection_a_call_says_so(
     store.close()
 
 
+def test_a_recall_needs_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Callers that hold one and wait for a second would wait for each other.
+
+    A view of the space inside a snapshot reads the same moment.
+    """
+    monkeypatch.setattr(server, "POOL_SIZE", 1)
+    monkeypatch.setattr(server, "LOCK_TIMEOUT_S", 0.2)
+    url = initialised_url() + "?application_name=one"
+    with Memory.open("one-connection", store=url, embedder="none") as memory:
+        stored = memory.remember("The deploy key lives in vault B")
+        memory.remember("The deploy key was seen in vault C", trust=0)
+        for one in (memory, memory.below(1)):
+            found = one.recall("deploy key vault")
+            assert stored.id in [hit.item.id for hit in found.hits]
+        store = memory.store
+        with store.snapshot(), store.trusted().snapshot():
+            assert (store.admin.count(), store.trusted().admin.count()) == (2, 1)
+
+
+def test_views_inside_a_snapshot_read_the_same_moment(tmp_path: Path) -> None:
+    """What is written in between is seen by none of them."""
+    store = open_space(tmp_path)
+    store.items.put([record("a"), record("b", trust=0)], actor="x", now=NOW)
+    with store.snapshot():
+        in_thread(lambda: store.items.put([record("c")], actor="x", now=NOW))
+        with store.trusted().snapshot():
+            assert store.trusted().admin.count() == 1
+    with store.trusted().snapshot():
+        assert store.trusted().admin.count() == 2
+    store.close()
+
+
 def in_thread(call: Callable[[], Any]) -> Any:
     """Return what a call gives or raises in another thread."""
     found: list[Any] = []

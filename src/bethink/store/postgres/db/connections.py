@@ -72,9 +72,27 @@ class PgConnections(Connections):
         if session is not None:
             yield cast("apsw.Connection", session)
             return
-        with translate_errors(self.name), self._transaction(writes=False) as session:
+        reading: Session | None = getattr(self._of_thread, "reading", None)
+        opened = self._transaction(writes=False) if reading is None else self._join(reading)
+        with translate_errors(self.name), opened as session:
             self._prepare(session)
             yield cast("apsw.Connection", session)
+
+    @property
+    def _of_thread(self) -> threading.local:
+        """What the views of a space share in a thread: the transaction in which they read."""
+        return self._local
+
+    @contextmanager
+    def _join(self, reading: Session) -> Iterator[Session]:
+        """Read in the transaction of another view: the same moment, and no second connection."""
+        session = Session(reading.connection, self.space_id, writes=False)
+        session.remember(reading.generation, self._lasting_of(reading.generation))
+        self._local.session = session
+        try:
+            yield session
+        finally:
+            self._local.session = None
 
     @contextmanager
     def write_transaction(self, *, commit: bool = True) -> Iterator[apsw.Connection]:
@@ -108,6 +126,9 @@ class PgConnections(Connections):
             self._local.session = session
             if binds:
                 stack.enter_context(list_binding(Lists))
+            if binds and not writes:
+                self._of_thread.reading = session
+                stack.callback(setattr, self._of_thread, "reading", None)
             try:
                 yield session
             except BaseException as error:
@@ -253,12 +274,17 @@ class PgCeiling(CeilingConnections, PgConnections):
 
     def __init__(self, base: PgConnections, ceiling: int, *, trusted: bool = False) -> None:
         PgConnections.__init__(self, base.server, base.space)
-        self.base, self.ceiling, self.trusted = base, ceiling, trusted
+        self.base: PgConnections = base
+        self.ceiling, self.trusted = ceiling, trusted
         self._view: ViewKey = WITHOUT_VIEW
         self._state: tuple[str, Mapping[str, Sequence[Any]]] = ("", {})
 
     read_transaction = PgConnections.read_transaction
     _transaction = PgConnections._transaction
+
+    @property
+    def _of_thread(self) -> threading.local:
+        return self.base._of_thread
 
     @contextmanager
     def write_transaction(self, *, commit: bool = True) -> Iterator[apsw.Connection]:

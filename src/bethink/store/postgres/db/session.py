@@ -149,6 +149,7 @@ class Session:
         self.space_id = space_id
         self.writes = writes
         self.view = WITHOUT_VIEW
+        self.generation: list[Row] = []
         self.hidden: Mapping[str, Sequence[Any]] = {}
         self._cursor = psycopg.RawCursor(connection, row_factory=tuple_row)
         self._changes = self._total = 0
@@ -160,7 +161,7 @@ class Session:
 
     def remember(self, generation: list[Row], lasting: dict[Any, list[Row]]) -> None:
         """Remember the generation that was read, and what earlier transactions read as of it."""
-        self._known[_SELECT_GENERATION, ()] = generation
+        self.generation = self._known[_SELECT_GENERATION, ()] = generation
         self._lasting = lasting
 
     def show(self, view: ViewKey, hidden: Mapping[str, Sequence[Any]]) -> None:
