@@ -405,6 +405,7 @@ def test_no_page_is_wider_than_the_screen(page: Page, demo: Inspector, width: in
         (f"/trace?q={quote(QUESTION)}", "Trace"),
         ("/compare?q=backup", "Compare"),
         ("/memories", "Memories"),
+        (f"/memories/{_linked(page, demo)}", "Memory"),
         ("/graph?node=person:ines", "Graph"),
         ("/time", "Time"),
         ("/health", "Health"),
@@ -414,10 +415,17 @@ def test_no_page_is_wider_than_the_screen(page: Page, demo: Inspector, width: in
         overflow = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert overflow <= 0, path
         # Short texts are never cut off: neither axe nor a picture would show it.
-        cut = page.locator("h1, h2, .button, .tabs button, .nav a, .hit-rank").evaluate_all(
+        short = "h1, h2, .button, .tabs button, .nav a, .hit-rank, .link-row > .badge"
+        cut = page.locator(short).evaluate_all(
             "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.innerText)"
         )
         assert cut == [], path
+
+
+def _linked(page: Page, demo: Inspector) -> str:
+    """The id of a memory with links."""
+    found = page.request.get(f"{demo.url}/v1/graph?node=person:ines").json()
+    return next(str(edge["from"]) for edge in found["edges"] if edge["type"] == "follows")
 
 
 def test_a_link_works_once_and_the_cookie_is_out_of_reach(
