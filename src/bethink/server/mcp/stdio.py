@@ -1,8 +1,7 @@
 """Standard input and output reserved for MCP messages, one a line; parent watchdog.
 
 The descriptors 0 and 1 are moved away: what a dependency prints goes to standard error, and
-what it reads is empty. The process exits when its parent is gone, even if the pipe is still
-held open.
+what it reads is empty. The process exits when its parent is gone, even if the pipe is open.
 """
 
 from __future__ import annotations
@@ -310,6 +309,7 @@ def _is_stateless(params: Json) -> bool:
 
 
 READ_TIMEOUT_S = 10.0
+_MAX_RUNNING = 40  # calls at a time, each in threads of its own; the library has as many
 ERROR_KIND_KEY = "bethink/error"  # key in the `_meta` of an error: its kind, as on the command line
 _CALL_FIELDS = frozenset({"name", "arguments", "_meta"})
 
@@ -359,7 +359,7 @@ class EarlyCalls:
         if request["method"] != "tools/call" or not handshake.is_plain_call(params):
             return False
         with self._lock:
-            if number in self._running:
+            if number in self._running or len(self._running) >= _MAX_RUNNING:
                 return False
             self._running.add(number)
             self._idle.clear()

@@ -291,6 +291,30 @@ def test_a_cancelled_call_is_not_answered() -> None:
     assert said == []
 
 
+def test_a_flood_of_calls_is_left_to_the_library() -> None:
+    """A call has a thread of its own, and there are only so many; the library queues the rest."""
+    go_on = threading.Event()
+
+    def slow(*_: object, **__: object) -> Any:
+        go_on.wait(20)
+        raise BadSetting("it ends")
+
+    with Memory.open(":memory:") as memory:
+        executor = ToolExecutor(Given(memory))
+        executor.__class__ = type("Slow", (ToolExecutor,), {"__call__": slow})
+        front, calls = EarlyHandshake(OFFER), EarlyCalls(lambda: executor)
+        front.reply(greeting(HANDSHAKE_VERSIONS[0]))
+        said: list[Any] = []
+        taken = [
+            calls.take(line("tools/call", {"name": "recall"}, number), front, said.append)
+            for number in range(100, 150)
+        ]
+        go_on.set()
+        calls.wait(20)
+    assert taken == [True] * 40 + [False] * 10
+    assert len(said) == 40
+
+
 @pytest.mark.parametrize("greeted", [True, False])
 def test_an_opening_that_the_library_refuses(greeted: bool) -> None:
     """Ends the process where all else depends on it; a request that stands alone does not."""
