@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -9,7 +10,7 @@ import pytest
 
 from bethink import Memory
 from bethink.config.settings import Settings
-from bethink.errors import StoreError
+from bethink.errors import BethinkError, StoreError
 from bethink.model import Draft
 from bethink.store.sqlite import repair
 from bethink.store.sqlite.db import checkpoint
@@ -175,3 +176,23 @@ def test_clearing_a_page_never_touches_its_cells(path: Path) -> None:
     page[5:7] = (PAGE).to_bytes(2)
     assert number
     assert checkpoint._free_part(bytes(page), 0) == (0, 0)
+
+
+@pytest.mark.parametrize("name", ["journal_keys", "journal", "generation", "swept", "recalls"])
+@pytest.mark.parametrize("value", ["NULL", "x'ff00'", "''", "5", "'a:b:c,,:'"])
+def test_no_value_of_the_counters_stops_an_export(path: Path, name: str, value: str) -> None:
+    """Whatever rot has made of them, past every rule, all memories are exported."""
+    db = apsw.Connection(str(path))
+    (sql,) = db.execute("SELECT sql FROM sqlite_schema WHERE name = 'meta'").fetchone()
+    loose = sql.replace("NOT NULL", "").replace("STRICT,", "").replace("STRICT", "")
+    db.execute("PRAGMA writable_schema = 1")
+    db.execute("UPDATE sqlite_schema SET sql = ? WHERE name = 'meta'", (loose,))
+    db.execute("PRAGMA writable_schema = RESET")
+    db.execute(f"INSERT OR REPLACE INTO meta (name, value) VALUES ('{name}', {value})")
+    db.execute("PRAGMA writable_schema = 1")
+    db.execute("UPDATE sqlite_schema SET sql = ? WHERE name = 'meta'", (sql,))
+    db.close()
+    with suppress(BethinkError), open_memory(path) as memory:
+        texts = [one["text"] for one in memory.store.admin.dump() if one["type"] == "item"]
+        assert len(texts) == 60
+        memory.doctor(repair=True)

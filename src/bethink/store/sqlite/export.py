@@ -17,7 +17,7 @@ from bethink.store.sqlite.db.connection import (
     journal_keys,
     translate_errors,
 )
-from bethink.store.sqlite.db.damage import REPLACEMENT
+from bethink.store.sqlite.db.damage import REPLACEMENT, VALUE_ERRORS
 from bethink.store.sqlite.db.rows import (
     ALIAS,
     CONTENT,
@@ -193,7 +193,7 @@ def _event_records(db: apsw.Connection) -> Iterator[dict[str, Any]]:
     try:
         for line in history.exported_lines(db):
             yield _to_record("event", EVENT, line)
-    except (apsw.CorruptError, TypeError, ValueError, OverflowError) as error:
+    except (apsw.CorruptError, *VALUE_ERRORS) as error:
         yield {"type": DAMAGED, "of": "event", "columns": {}, "reason": str(error)}
 
 

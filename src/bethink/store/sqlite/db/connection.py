@@ -549,4 +549,7 @@ def select(db: apsw.Connection, sql: str, values: Bindings = ()) -> list[Row]:
 
 def generation(db: apsw.Connection) -> int:
     """Return how many transactions have written so far; 0 where rot has taken the count."""
-    return int(db.execute("SELECT value FROM meta WHERE name = 'generation'").get or 0)
+    try:
+        return int(db.execute("SELECT value FROM meta WHERE name = 'generation'").get or 0)
+    except ValueError:
+        return 0

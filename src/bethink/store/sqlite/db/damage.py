@@ -155,7 +155,7 @@ def met_unreadable(db: apsw.Connection, *, forget: bool = True) -> bool:
 
 EXPORT_REMEDY = "bethink doctor; then bethink export, and import it into a new space"
 # What code raises that meets a value which no column of its kind can hold.
-_VALUE_ERRORS = (
+VALUE_ERRORS = (
     *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError),
     struct.error,
 )
@@ -172,7 +172,7 @@ def name_damage(db: apsw.Connection, name: str) -> Iterator[None]:
         yield
     except UnicodeEncodeError:
         raise  # a text of the caller
-    except _VALUE_ERRORS as error:
+    except VALUE_ERRORS as error:
         wrong = find_damage(db)
         if not wrong:
             raise

@@ -336,9 +336,10 @@ class JournalChain:
         return self._secret.made(seq) or not made_with or made_with[-1] == self._secret.id
 
 
-def parse_keys(stored: str) -> list[tuple[str, int]]:
+def parse_keys(stored: object) -> list[tuple[str, int]]:
     """Return which secrets, by name, chained the journal, and from which line on."""
-    pairs = (part.partition(":") for part in stored.split(",") if part)
+    # Rot may have made it no text.
+    pairs = (part.partition(":") for part in str(stored or "").split(",") if part)
     return [(name, int(since)) for name, _, since in pairs if since.isdecimal()]
 
 
