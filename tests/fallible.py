@@ -39,7 +39,14 @@ class Replaced:
 
 def with_methods(store: Store, part: str, **methods: Callable[..., Any]) -> Any:
     """The store with these methods in one of its parts."""
-    return Replaced(store, **{part: Replaced(getattr(store, part), **methods)})
+    replaced = Replaced(store, **{part: Replaced(getattr(store, part), **methods)})
+
+    def trusted() -> Any:
+        view = store.trusted()
+        return replaced if view is store else view
+
+    replaced.trusted = trusted
+    return replaced
 
 
 def overtaken(store: Store, other: Callable[[], object]) -> Any:

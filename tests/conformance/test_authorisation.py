@@ -201,7 +201,7 @@ def test_the_running_application_has_no_other_routes(memory: Memory, tmp_path: P
     there = {route.path: {*(route.methods or ())} - {"HEAD"} for route in app.routes}
 
     # The files of the inspector's page hold no data.
-    page = dict.fromkeys(("/ui", "/ui/{path:path}", "/login"), {"GET"})
+    page = {path: {"GET"} for path in ("/ui", "/ui/{path:path}", "/login")}
 
     assert there == known | {"/mcp": set()} | page
 

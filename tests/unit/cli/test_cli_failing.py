@@ -52,12 +52,16 @@ def test_an_exit_code_for_everything(error: Exception, kind: str, code: int) -> 
 def test_every_error_of_ours_has_its_place() -> None:
     """None falls through to being called a bug."""
     ours = [value for value in vars(errors).values() if isinstance(value, type)]
-    asking_more = (errors.TooLarge, errors.MissingExtra, errors.Forbidden, errors.UntrustedSpace)
+    asking_more = (
+        *(errors.TooLarge, errors.MissingExtra, errors.Forbidden),
+        *(errors.UntrustedSpace, errors.SomeRefused),
+    )
     plain = [kind for kind in ours if kind not in asking_more]
 
     assert all(not classify_error(kind("no")).is_bug for kind in plain)
     untrusted = errors.UntrustedSpace("no", remedy="bethink trust", project="p", space="s")
     assert not classify_error(untrusted).is_bug
+    assert not classify_error(errors.SomeRefused([errors.Refused("no")])).is_bug
 
 
 def test_a_sentence_and_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,7 +87,7 @@ def test_outside_its_folders_nothing_is_read(call: Caller, tmp_path: Path) -> No
     assert refused.code == 2
     assert refused.out == ""
     assert "outside the folders that may be read" in refused.err
-    assert "--root FOLDER" in refused.err
+    assert "allowed_roots" in refused.err
 
 
 def test_a_file_is_forgotten_after_it_was_shown(call: Caller) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from bethink import Memory
-from bethink.errors import NotFound
+from bethink.errors import NotFound, SomeRefused
 from bethink.ingest.facts import extract_fact
 from corpus import days_ago
 
@@ -74,16 +74,18 @@ def test_a_memory_may_be_made_from_one_before_it_in_the_batch(memory: Memory) ->
 
 
 def test_a_memory_is_not_made_from_one_after_it(memory: Memory) -> None:
-    """Nor from itself: nothing of such a batch is stored."""
+    """Nor from itself: it is refused and named, the others of the batch are stored."""
     first = {"text": TEXT, "id": "standup-moved"}
     second = {"text": "Meetings move without notice", "derives_from": ["standup-moved"]}
 
-    with pytest.raises(NotFound, match="standup-moved"):
+    with pytest.raises(SomeRefused, match="number 1: there is no memory 'standup-moved'"):
         memory.remember_many([second, first])
-    with pytest.raises(NotFound, match="standup-moved"):
-        memory.remember_many([first | {"derives_from": ["standup-moved"]}])
+    assert [item.id for item in memory.browse()] == ["standup-moved"]
 
-    assert not memory.browse()
+    itself = {"text": "A note of its own", "id": "own-note", "derives_from": ["own-note"]}
+    with pytest.raises(NotFound, match="own-note"):
+        memory.remember_many([itself])
+    assert [item.id for item in memory.browse()] == ["standup-moved"]
 
 
 @pytest.mark.parametrize(("words", "is_fact"), [(40, True), (41, False)])

@@ -97,7 +97,7 @@ def test_consolidate_that_may_not_do_anything_says_the_reason(clock: FixedClock)
     assert "at most 1 memory" in held.text
     assert held.content["left"]
     assert free.content["token"]
-    assert "Nothing to do" in idle.text
+    assert "no memory repeats another" in idle.text
     assert idle.content["left"] == []
 
 

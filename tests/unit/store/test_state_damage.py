@@ -6,13 +6,13 @@ from pathlib import Path
 
 import apsw
 import pytest
+from old_schema import bring_back
 
 from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.errors import StoreDamaged
 from bethink.model import Draft
 from bethink.store.sqlite import SqliteStore
-from old_schema import bring_back
 from records import NOW, at, record
 
 KEPT = "The harbour crane is painted yellow"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from bethink.core.lazy import dataclass
-from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
+from bethink.model import Candidate, Evidence, Item, Pool, replay, sort_by_score
 from bethink.retrieval.context import Context, Retriever
 
 ContributionFunction = Callable[[Retriever, Evidence, Pool], Evidence]
@@ -69,6 +69,6 @@ def merge_pools(found: Mapping[Retriever, Pool], share: ContributionFunction) ->
             known[1].append(own.as_report())
             known[2].append(share(channel, own, pool))
     return sort_by_score(
-        Candidate(item, sum(part.value for part in shares), (*seen, *shares))
+        Candidate(item, replay(shares), (*seen, *shares))
         for item, seen, shares in merged.values()
     )

@@ -15,6 +15,7 @@ from bethink.model import (
     Filters,
     Item,
     Pool,
+    replay,
     sort_by_score,
 )
 from bethink.ports import Scope, late_interaction
@@ -71,7 +72,7 @@ class RrfBonus:
                     Evidence(f"fuse.{channel.name}", "add", part, f"rank {rank}")
                 )
         summed = sort_by_score(
-            Candidate(item, sum(part.value for part in shares[key]), (*seen[key], *shares[key]))
+            Candidate(item, replay(shares[key]), (*seen[key], *shares[key]))
             for key, item in items.items()
         )
         best = summed[0].score
