@@ -1,0 +1,60 @@
+"""What is erased on a server is in no row of any table, and in no index made from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from bethink import Memory
+from bethink.model import Member
+from bethink.store.postgres.db.connections import PgConnections
+from bethink.store.postgres.db.schema import tables
+from bethink.testing import FixedClock
+from corpus import NOTES, NOW
+from postgres_server import initialised_url, open_space
+from remembering import SHARED
+
+CANARY = "zyxcanary"
+
+
+def tables_with_canary(space_id: int) -> list[str]:
+    """Return the tables of a space that have a row with any piece of the canary's word."""
+    found = []
+    with psycopg.connect(initialised_url()) as owner:
+        for name in tables():
+            sql = f"SELECT count(*) FROM bethink.{name} AS r WHERE space_id = %s AND r::text ~ %s"
+            stem = CANARY[:-1]  # index terms are stems
+            pattern = f"{stem}|{stem.encode().hex()}"
+            if name == "term_gram":
+                pattern = "zyx|yxc|xca"
+            row = owner.execute(sql, (space_id, pattern)).fetchone()
+            if row is not None and row[0]:
+                found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("revised", [False, True])
+def test_no_row_has_what_was_erased(tmp_path: Path, *, revised: bool) -> None:
+    """Neither of its revisions, words, pieces of words, entities, keys nor threads."""
+    store = open_space(tmp_path)
+    connections = store._connections
+    assert isinstance(connections, PgConnections)
+    with Memory(store, embedder=SHARED, clock=FixedClock(NOW)) as memory:
+        others = [one.id for one in memory.remember_many(NOTES)]
+        text = f"Maria said that {CANARY} opens the vault of {CANARY}/keys.py"
+        erased = memory.remember(text, key=f"key-{CANARY}", tags=[CANARY]).id
+        memory.put_thread(f"About {CANARY}", [Member(erased), Member(others[0])])
+        memory.link(erased, "implies", others[1])
+        memory.recall(CANARY, track=True)
+        if revised:
+            memory.update(erased, text=f"Not any more: {CANARY}")
+            memory.forget(erased)
+        before = tables_with_canary(connections.space_id)
+        assert {"item", "term", "gram", "term_gram", "idempotency"} <= set(before)
+        receipt = memory.forget(erased, erase=True)
+        assert tables_with_canary(connections.space_id) == []
+        assert erased not in [hit.item.id for hit in memory.recall(CANARY).hits]
+        assert [one for one in memory.doctor() if not one.ok] == []
+    assert "write-ahead log" in str(receipt)
