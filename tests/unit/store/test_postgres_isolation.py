@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 import pytest
@@ -13,13 +13,16 @@ import pytest
 from bethink import Memory
 from bethink.model import Member
 from bethink.store.postgres import PostgresStore
+from bethink.store.postgres.db.bindings import parsed
 from bethink.store.postgres.db.connections import SERVING_ROLE, space_id_of
 from bethink.store.postgres.db.schema import SCHEMA, tables
 from bethink.store.postgres.db.server import connect
 from bethink.store.postgres.db.session import Session
+from bethink.store.postgres.db.translate import translate
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import initialised_url, open_space
+from records import record
 from remembering import SHARED
 
 APPLICATION = "bethink_app"
@@ -111,6 +114,34 @@ def test_a_superuser_serves_with_the_same_rights(tmp_path: Path) -> None:
     store = open_space(tmp_path)
     with store._connections.read_transaction() as db:
         assert db.execute("SELECT current_user").get == SERVING_ROLE
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "coalesce(i.occurred_at, i.stored_at) BETWEEN 1 AND 2",
+        "i.level || '' IN ('insight') AND i.live_to IS NULL",
+        "i.id IN ('a', 'b')",
+    ],
+)
+def test_row_level_security_leaves_the_indexes_in_use(condition: str, tmp_path: Path) -> None:
+    """Behind a policy the server looks up only by what cannot tell of rows that it hides.
+
+    The whole condition is looked up in the index, and no row is filtered by it afterwards.
+    """
+    store = open_space(tmp_path)
+    store.items.put([record(f"r{number}") for number in range(500)], actor="x", now=NOW)
+    with psycopg.connect(initialised_url(), autocommit=True) as owner:
+        owner.execute(f"ANALYZE {SCHEMA}.item")
+    with store._connections.read_transaction() as db:
+        session = cast("Session", db)
+        session.connection.execute("SET LOCAL enable_seqscan = off")
+        found = translate(parsed(f"SELECT i.rid FROM item AS i WHERE {condition}").tree, {})
+        explained = session._send(found._replace(sql=f"EXPLAIN {found.sql}"), ())
+        plan = [line.strip() for (line,) in explained.fetchall()]
+    assert any(line.startswith("Index Cond") for line in plan), plan
+    assert not any(line.startswith("Filter") for line in plan), plan
     store.close()
 
 

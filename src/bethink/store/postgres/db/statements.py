@@ -49,6 +49,7 @@ PARTS: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("i.status = 'superseded' AND i.pinned)", "i.status = 'superseded' AND i.pinned = 1)"),
+    ("i.level || '' IN", "i.level IN"),
     ("(i.pinned OR ", "(i.pinned = 1 OR "),
     ("value = value + 1", "value = CAST(CAST(meta.value AS INTEGER) + 1 AS TEXT)"),
     ("+ excluded.value AS TEXT", "+ CAST(excluded.value AS INTEGER) AS TEXT"),

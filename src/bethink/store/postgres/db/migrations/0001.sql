@@ -76,14 +76,16 @@ CREATE TABLE bethink.item (
 CREATE UNIQUE INDEX item_live ON bethink.item (space_id, id) WHERE live_to IS NULL;
 CREATE INDEX item_fingerprint ON bethink.item (space_id, fingerprint) WHERE live_to IS NULL;
 CREATE INDEX item_session ON bethink.item (space_id, session, seq) WHERE session IS NOT NULL;
-CREATE INDEX item_occurred ON bethink.item (space_id, coalesce(occurred_at, stored_at));
+-- Not by coalesce: behind row-level security it is looked up in no index.
+CREATE INDEX item_occurred ON bethink.item
+    (space_id, (CASE WHEN occurred_at IS NULL THEN stored_at ELSE occurred_at END));
 CREATE INDEX item_stored ON bethink.item (space_id, stored_at, id);
 CREATE INDEX item_parent ON bethink.item (space_id, parent) WHERE parent IS NOT NULL;
 CREATE INDEX item_slot ON bethink.item (space_id, subject, attribute) WHERE subject IS NOT NULL;
 CREATE INDEX item_topic ON bethink.item (space_id, topic, stored_at) WHERE topic IS NOT NULL;
 CREATE INDEX item_speaker ON bethink.item (space_id, speaker) WHERE speaker IS NOT NULL;
 CREATE INDEX item_source ON bethink.item (space_id, source);
-CREATE INDEX item_level ON bethink.item (space_id, (level || '')) INCLUDE (rid)
+CREATE INDEX item_level ON bethink.item (space_id, level) INCLUDE (rid)
     WHERE live_to IS NULL;
 CREATE INDEX item_lasting ON bethink.item
     (space_id, (occurred_end - coalesce(occurred_at, stored_at))) WHERE occurred_end IS NOT NULL;
