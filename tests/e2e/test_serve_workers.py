@@ -1,7 +1,11 @@
 """Processes that answer recalls for the server."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,3 +64,24 @@ def test_a_process_answers_as_the_server_would(
         os.kill(pid, signal.SIGKILL)
     for _ in range(3):
         assert ask(pooled, "which port?") == ask(direct, "which port?")
+
+
+def test_a_server_with_processes_stops_clean(tmp_path: Path) -> None:
+    """Nothing is left behind and nothing is complained about."""
+    script = str(Path(sys.executable).with_name("bethink"))
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "BETHINK_DATA_DIR": str(tmp_path)}
+    words = ["serve", "--json", "--port", "0", "--space", "work", "--workers", "2"]
+    with subprocess.Popen(
+        [script, *words], cwd=tmp_path, env=env, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as server:  # fmt: skip
+        try:
+            assert server.stdout is not None
+            url = json.loads(server.stdout.readline())["url"]
+            with urllib.request.urlopen(f"{url}/v1/recall?q=key", timeout=30) as answer:
+                assert json.load(answer)["status"] == "nothing_stored"
+            server.terminate()
+            _, said = server.communicate(timeout=20)
+            assert (server.returncode, "leaked" in said) == (0, False)
+        finally:
+            server.kill()

@@ -161,8 +161,8 @@ class ReadPool:
         self._lock, self._processes = Lock(), self._start()
 
     def close(self) -> None:
-        """End the processes."""
-        self._processes.shutdown(wait=False, cancel_futures=True)
+        """End the processes, and wait for them: what they share with this one is freed."""
+        self._processes.shutdown(cancel_futures=True)
 
     def answer(self, request: ToolRequest) -> Reply | None:
         """Return the reply to a recall; None for other tools, and where a process was killed."""
