@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "bethink"
 FILES = sorted(SOURCE.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
-MAX_MODULES = 320
+MAX_MODULES = 325
 MAX_ROOT_MODULES = 6
 MAX_FOLDER_MODULES = 20
 MAX_LAYERS = 12
@@ -39,7 +39,7 @@ def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def test_the_package_has_few_modules() -> None:
-    """At most 320 modules in all, and at most 6 in the package's root."""
+    """At most 325 modules in all, and at most 6 in the package's root."""
     assert len(FILES) <= MAX_MODULES
     assert len(list(SOURCE.glob("*.py"))) <= MAX_ROOT_MODULES
 

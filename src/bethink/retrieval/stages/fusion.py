@@ -69,6 +69,5 @@ def merge_pools(found: Mapping[Retriever, Pool], share: ContributionFunction) ->
             known[1].append(own.as_report())
             known[2].append(share(channel, own, pool))
     return sort_by_score(
-        Candidate(item, replay(shares), (*seen, *shares))
-        for item, seen, shares in merged.values()
+        Candidate(item, replay(shares), (*seen, *shares)) for item, seen, shares in merged.values()
     )
