@@ -26,6 +26,7 @@ ANY_SPACE = "*"
 _VERSION = 1
 _NAME = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 _MAX_LENGTH = 200  # maximum length of a token
+_KEY_LENGTH = 16  # characters of a hash that tell tokens apart
 _DURATION = lazy_pattern(r"([1-9][0-9]{0,4})([mhdwy])")
 _UNITS = {
     "m": timedelta(minutes=1),
@@ -133,7 +134,14 @@ class TokenStore:
                 found = token
         if found is None or found.has_expired(now) or not found.is_for(space):
             return None
-        return Principal(found.name, found.right, found.hashed[:16])
+        return Principal(found.name, found.right, found.hashed[:_KEY_LENGTH])
+
+    def is_valid(self, key: str, space: str, now: datetime) -> bool:
+        """Check whether the token of a principal's key is still valid for a space."""
+        return any(
+            token.hashed[:_KEY_LENGTH] == key and token.is_for(space) and not token.has_expired(now)
+            for token in self.all()
+        )
 
     @contextmanager
     def _transaction(self) -> Iterator[list[Token]]:

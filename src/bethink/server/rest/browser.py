@@ -61,11 +61,11 @@ _INDEX = "index.html"
 
 
 class _Session(NamedTuple):
-    """A session: who it is, until when, and the token that it stands for, if it is one."""
+    """A session: who it is, until when, and the key of the token that it stands for, if any."""
 
     principal: Principal
     expires: float
-    token: str = ""
+    token_key: str = ""
 
 
 class Started(NamedTuple):
@@ -101,13 +101,13 @@ class BrowserSessions:
     def start_with_token(self, secret: str) -> Started | None:
         """Start a session with a token's rights; None where the token is not valid here."""
         found = self._tokens.authenticate(secret, self._space, datetime.now(UTC))
-        return None if found is None else self._start(found, secret)
+        return None if found is None else self._start(found, found.key)
 
-    def _start(self, principal: Principal, token: str = "") -> Started:
+    def _start(self, principal: Principal, token_key: str = "") -> Started:
         cookie = secrets.token_urlsafe(32)
         # A key of its own: a session has its own share of requests.
         named = principal._replace(key=_hash(cookie)[:16])
-        _keep(self._sessions, cookie, _Session(named, self._clock() + SESSION_S, token))
+        _keep(self._sessions, cookie, _Session(named, self._clock() + SESSION_S, token_key))
         return Started(cookie, named)
 
     def principal(self, headers: list[tuple[bytes, bytes]]) -> Principal | None:
@@ -123,10 +123,8 @@ class BrowserSessions:
 
     def _still_valid(self, session: _Session) -> bool:
         """Check whether the token behind a session has not been revoked and has not expired."""
-        if not session.token:
-            return True
-        now = datetime.now(UTC)
-        return self._tokens.authenticate(session.token, self._space, now) is not None
+        key = session.token_key
+        return not key or self._tokens.is_valid(key, self._space, datetime.now(UTC))
 
     def end(self, headers: list[tuple[bytes, bytes]]) -> bool:
         """End the session of a request's cookie; return whether there was one."""

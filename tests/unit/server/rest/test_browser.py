@@ -158,6 +158,7 @@ def test_a_session_by_token_ends_with_the_token(memory: Memory, tmp_path: Path) 
         assert answer.json()["scope"] == "write"
         own = OWN_PAGE | _cookie(answer)
         assert (await client.get("/v1/stats", headers=own)).status_code == 200
+        assert callers.secrets["write"] not in repr(vars(sessions))
         callers.tokens.revoke("write")
         assert (await client.get("/v1/stats", headers=own)).status_code == 401
 
