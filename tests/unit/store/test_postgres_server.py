@@ -151,10 +151,18 @@ def test_a_missing_driver_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> No
     assert "postgres" in found.value.remedy
 
 
-def test_a_server_that_is_away_is_told_in_one_sentence() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:secret-word@127.0.0.1:1/none",
+        "postgresql://me@127.0.0.1:1/none?password=secret-word",
+        "postgresql://127.0.0.1:1/none?user=me&password=secret-word&sslmode=disable",
+    ],
+)
+def test_a_server_that_is_away_is_told_in_one_sentence(url: str) -> None:
     """Without the password of its URL."""
     with pytest.raises(StoreError, match="cannot be reached") as found:
-        opening.store_status("postgresql://me:secret-word@127.0.0.1:1/none")
+        opening.store_status(url)
     assert "secret-word" not in str(found.value)
 
 

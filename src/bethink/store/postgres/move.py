@@ -21,10 +21,10 @@ import psycopg
 from bethink.core.atomic_write import fsync_folder
 from bethink.errors import Refused, StoreDamaged, StoreError
 from bethink.ports import Progress
+from bethink.store import shown_store
 from bethink.store.postgres.db import opening
 from bethink.store.postgres.db.connections import ARRIVING, LEFT, SERVING_ROLE, PgConnections
 from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.db.server import shown_url
 from bethink.store.postgres.db.session import Session
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db import opening as files
@@ -150,7 +150,7 @@ class OnServer:
     def __init__(self, url: str, space: str) -> None:
         self.url = url
         self.space = space
-        self.name = f"{shown_url(url)}"
+        self.name = f"{shown_store(url)}"
 
     def _state(self) -> str | None:
         known = opening.known_name(self.url, self.space)

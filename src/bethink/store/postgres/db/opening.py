@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 
 from bethink.errors import NotFound, SchemaTooNew, StoreBusy, StoreError, install_command
+from bethink.store import shown_store
 from bethink.store.postgres.db.connections import (
     ARRIVING,
     LEFT,
@@ -23,7 +24,6 @@ from bethink.store.postgres.db.server import (
     INIT_REMEDY,
     Server,
     connect,
-    shown_url,
     translate_errors,
 )
 
@@ -56,7 +56,7 @@ class StoreStatus(NamedTuple):
 
 def init_store(url: str) -> StoreStatus:
     """Create the schema, the serving role and all tables; known ones are migrated."""
-    with translate_errors(shown_url(url)), connect(url) as connection:
+    with translate_errors(shown_store(url)), connect(url) as connection:
         _require_version(connection)
         _require_encoding(connection)
         with connection.transaction():
@@ -69,9 +69,9 @@ def init_store(url: str) -> StoreStatus:
 
 def migrate_store(url: str) -> StoreStatus:
     """Run the missing migrations, under a lock, in one transaction."""
-    with translate_errors(shown_url(url)), connect(url) as connection:
+    with translate_errors(shown_store(url)), connect(url) as connection:
         if schema_version(connection) == 0:
-            raise StoreError(f"{shown_url(url)} has no tables of Bethink", remedy=INIT_REMEDY)
+            raise StoreError(f"{shown_store(url)} has no tables of Bethink", remedy=INIT_REMEDY)
         with connection.transaction():
             connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
             _migrate(connection, url)
@@ -80,7 +80,7 @@ def migrate_store(url: str) -> StoreStatus:
 
 def store_status(url: str) -> StoreStatus:
     """Return what a database has of Bethink."""
-    with translate_errors(shown_url(url)), connect(url) as connection:
+    with translate_errors(shown_store(url)), connect(url) as connection:
         version = connection.execute("SHOW server_version").fetchone()
         schema = schema_version(connection)
         serving = _may_serve(connection)
@@ -92,7 +92,7 @@ def store_status(url: str) -> StoreStatus:
         ).fetchone()
         spaces = len(_list_spaces(connection)) if schema and serving else 0
     return StoreStatus(
-        url=shown_url(url),
+        url=shown_store(url),
         server=str(version[0]) if version else "",
         schema=schema,
         known=migrations()[-1].version,
@@ -137,7 +137,7 @@ def _create_schema(connection: Connection, url: str) -> None:
     except psycopg.errors.InsufficientPrivilege as error:
         user, database = connection.info.user, connection.info.dbname
         raise StoreError(
-            f"the role {user} may not create the schema {SCHEMA} in {shown_url(url)}",
+            f"the role {user} may not create the schema {SCHEMA} in {shown_store(url)}",
             remedy=f'as a superuser: GRANT CREATE ON DATABASE "{database}" TO "{user}";',
         ) from error
 
@@ -152,7 +152,7 @@ def _create_role(connection: Connection, url: str) -> None:
                 connection.execute(f"CREATE ROLE {SERVING_ROLE} NOLOGIN")
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(
-            f"the role {user} may not create the role {SERVING_ROLE} in {shown_url(url)}",
+            f"the role {user} may not create the role {SERVING_ROLE} in {shown_store(url)}",
             remedy=f"as a superuser: CREATE ROLE {SERVING_ROLE} NOLOGIN;"
             f" GRANT {SERVING_ROLE} TO {user};",
         ) from error
@@ -186,7 +186,7 @@ def _may_serve(connection: Connection) -> bool:
 def _migrate(connection: Connection, url: str) -> None:
     """Run the missing migrations in the caller's transaction, and secure every table."""
     found = schema_version(connection)
-    require_supported(found, shown_url(url))
+    require_supported(found, shown_store(url))
     for step in migrations():
         if step.version > found:
             connection.execute(step.sql.encode())
@@ -242,7 +242,7 @@ def _secure(connection: Connection) -> None:
 
 def list_spaces(url: str) -> list[str]:
     """Return the names of all spaces of a database."""
-    with translate_errors(shown_url(url)), connect(url) as connection:
+    with translate_errors(shown_store(url)), connect(url) as connection:
         if schema_version(connection) == 0:
             return []
         return _list_spaces(connection)
@@ -263,7 +263,7 @@ def has_space(url: str, space: str) -> bool:
 
 def known_name(url: str, space: str) -> str | None:
     """Return the name in the row of a space, which also tells whether it is being moved."""
-    with translate_errors(shown_url(url)), connect(url) as connection:
+    with translate_errors(shown_store(url)), connect(url) as connection:
         if schema_version(connection) == 0:
             return None
         with _serving(connection, space_id_of(space)):
@@ -275,7 +275,7 @@ def remove_space(url: str, space: str) -> None:
     space_id = space_id_of(space.removesuffix(ARRIVING).removesuffix(LEFT))
     of_space = f"WHERE space_id = {space_id:d}"
     with (
-        translate_errors(shown_url(url)),
+        translate_errors(shown_store(url)),
         connect(url) as connection,
         _serving(connection, space_id),
     ):

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg import errors, pq
@@ -15,6 +14,7 @@ from psycopg.types.numeric import FloatLoader, Int8Dumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreError
+from bethink.store import shown_store
 
 LOCK_TIMEOUT_S = 30
 POOL_SIZE = 16
@@ -41,15 +41,6 @@ def configure(connection: psycopg.Connection[Any]) -> None:
     """Set up a new connection: whole numbers are eight bytes, sums are numbers of Python."""
     connection.adapters.register_dumper(int, Int8Dumper)
     connection.adapters.register_loader("numeric", _NumericLoader)
-
-
-def shown_url(url: str) -> str:
-    """Return a URL without its password."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    host = parts.netloc.rpartition("@")[2]
-    return urlunsplit(parts._replace(netloc=f"{parts.username}@{host}"))
 
 
 class _Rule(NamedTuple):
@@ -168,7 +159,7 @@ class Server:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.name = shown_url(url)
+        self.name = shown_store(url)
         self.process = os.getpid()
         self._users = 0
         self._lent = 0
@@ -190,7 +181,7 @@ class Server:
             key = (url, os.getpid())
             server = cls._known.get(key)
             if server is None:
-                with translate_errors(shown_url(url)):
+                with translate_errors(shown_store(url)):
                     # The pool only says that it timed out; this says why.
                     with connect(url):
                         pass
