@@ -38,10 +38,10 @@ def node() -> str:
 
 
 def browser() -> str:
-    """A Chromium; where BETHINK_NEEDS_BROWSER is set its absence is a failure."""
+    """A Chromium; where NEEDS_BROWSER is set its absence is a failure."""
     found = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if found is None:
-        if os.environ.get("BETHINK_NEEDS_BROWSER"):
+        if os.environ.get("NEEDS_BROWSER"):
             pytest.fail("no Chromium is installed")
         pytest.skip("no Chromium is installed")
     return found

@@ -160,7 +160,7 @@ class World:
         """All that is above the ceiling, as the owner sees it."""
         items = self.owner.store.items.get(self.secret).values()
         told = [(item.id, item.rev, item.text, item.status, item.live_to) for item in items]
-        return dumps([[str(part) for part in one] for one in told])
+        return dumps(sorted([str(part) for part in one] for one in told))
 
 
 def _fill_another_space(settings: Settings, clock: FixedClock) -> None:

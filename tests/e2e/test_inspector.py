@@ -106,10 +106,22 @@ def settle(page: Page) -> None:
     expect(page.locator(".loading.on")).to_have_count(0)
 
 
+def focus_search(page: Page) -> None:
+    """Press the key for the search until it answers: keys begin to count after the first paint."""
+    search = page.locator("[data-search]").first
+    expect(search).to_be_visible()
+    for _ in range(100):
+        page.keyboard.press("/")
+        if search.evaluate("field => field === document.activeElement"):
+            return
+        page.wait_for_timeout(50)
+    expect(search).to_be_focused()
+
+
 def test_a_question_is_answered_and_every_score_adds_up(page: Page, demo: Inspector) -> None:
     """The tier in words, matched words marked, the agent's text, and evidence per hit."""
     open_view(page, demo, "/ask", "Ask")
-    page.keyboard.press("/")
+    focus_search(page)
     page.keyboard.type(QUESTION)
     page.keyboard.press("Enter")
 

@@ -333,7 +333,7 @@ def bouncer() -> Iterator[int]:
     """PgBouncer in transaction mode with two sessions for all; its port."""
     found = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
     if found is None:
-        if os.environ.get("BETHINK_NEEDS_PGBOUNCER"):
+        if os.environ.get("NEEDS_PGBOUNCER"):
             pytest.fail("pgbouncer is not installed")
         pytest.skip("pgbouncer is not installed")
     port, folder = free_port(), durable().folder
