@@ -1,7 +1,7 @@
 // The shell: who is looking, where one can go, and what to show where.
 import { LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { Component, type ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import icon from "./icon.svg";
 import { ApiError, connected } from "./lib/api";
 import { helpOpen, startKeys } from "./lib/keys";
@@ -108,7 +108,7 @@ function Login() {
 function Shell() {
   const { path, url, route } = useLocation();
   const shown = VIEWS.filter((view) => view.key);
-  useEffect(() => startKeys(new Map(shown.map((view) => [view.key!, link(view.path)])), route), [route]);
+  useLayoutEffect(() => startKeys(new Map(shown.map((view) => [view.key!, link(view.path)])), route), [route]);
   // A reader of the screen hears where it is; the first page is read anyway.
   const before = useRef(path);
   useEffect(() => {
