@@ -91,17 +91,17 @@ class SomeRefused(Refused):
     """
 
     rule = "some_refused"
-    _NAMED = 3  # refusals told in the message
+    _NAMED = 3  # refusals named in the message
 
     def __init__(self, results: Sequence[object]) -> None:
         self.results = tuple(results)
         refused = self.refused
-        told = [f"number {n + 1}: {error.message}" for n, error in refused.items()]
-        more = f"; and {len(told) - self._NAMED} more" if len(told) > self._NAMED else ""
-        stored = "the others are stored" if len(told) < len(self.results) else "none is stored"
+        named = [f"number {n + 1}: {error.message}" for n, error in refused.items()]
+        more = f"; and {len(named) - self._NAMED} more" if len(named) > self._NAMED else ""
+        stored = "the others are stored" if len(named) < len(self.results) else "none is stored"
         super().__init__(
-            f"{len(told)} of {len(self.results):,} memories were refused, {stored}:"
-            f" {'; '.join(told[: self._NAMED])}{more}",
+            f"{len(named)} of {len(self.results):,} memories were refused, {stored}:"
+            f" {'; '.join(named[: self._NAMED])}{more}",
             remedy=next(iter(refused.values())).remedy,
         )
 

@@ -746,10 +746,10 @@ def _space(folder: Path, name: str) -> Path:
     return place
 
 
-@pytest.mark.skipif("BETHINK_SHOTS" not in os.environ, reason="pictures are taken on request")
+@pytest.mark.skipif("PICTURES_FOLDER" not in os.environ, reason="pictures are taken on request")
 def test_pictures_are_taken(page: Page, demo: Inspector) -> None:
     """The pictures of the documentation, from the demo's memories."""
-    folder = Path(os.environ["BETHINK_SHOTS"])
+    folder = Path(os.environ["PICTURES_FOLDER"])
     page.set_viewport_size({"width": 1440, "height": 900})
     for name, path, heading in (
         ("ask", f"/ask?q={quote(QUESTION)}", "Ask"),

@@ -37,7 +37,7 @@ def drawn(
     """What a host and its reader see of several answers."""
     folder, chromium = packages(request.config), browser()
     place = tmp_path_factory.mktemp("view")
-    shots = Path(os.environ.get("BETHINK_SHOTS", place))
+    shots = Path(os.environ.get("PICTURES_FOLDER", place))
     env = {"PATH": os.environ["PATH"], "HOME": str(place), "BETHINK_DATA_DIR": str(place)}
     hostile = [{"text": f"heron {text}"} for text in (*MARKUP, *NAUGHTY[::9]) if text.strip()]
     about = ("kind", "topic", "source")

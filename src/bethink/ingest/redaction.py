@@ -196,8 +196,8 @@ _ECHOED = (
     r"[^\n|]{0,80}?(?:sudo -\w*S|--password-stdin|chpasswd|passwd)"
 )
 _CHANGED_FROM, _CHANGED_TO = r"[^\n.:=]{0,40}?\s(?:from|von|de|da|van)\s", r"(?:to|auf|zu|à|a|naar)"
-# How a password is told in a sentence, and how much its looks must show then.
-_TOLD = (
+# Sentences that state a password, and how much its looks must show then.
+_PHRASES = (
     (_LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS + _VERB, is_stated_password),
     (_LOGIN_WORDS + _PURPOSE_PHRASE + r"\s?[:：]\s{0,2}", is_stated_password),
     (r"\b(?:with|and|mit|und|avec|et|con|y|com|e|user(?:name)?\s\S{1,40})\s(?:the\s|le\s|la\s)?"
@@ -387,8 +387,8 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         is_secret,
     ),
     *(
-        SecretKind("password", _LOGIN_KEYWORDS, rf"(?i){told}{_WORD}", check)
-        for told, check in _TOLD
+        SecretKind("password", _LOGIN_KEYWORDS, rf"(?i){phrase}{_WORD}", check)
+        for phrase, check in _PHRASES
     ),
     SecretKind(
         "password",

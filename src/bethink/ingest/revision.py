@@ -385,7 +385,7 @@ def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
     raise Refused(f"no change {which} can be undone")
 
 
-# Lines of the journal about a run that somebody asked for, or undid.
+# Lines of the journal about a run that was requested or undone.
 _RAN, _RUN_UNDONE = "ran", "run_undone"
 _UNDO_DESCRIPTIONS = {
     "stored": "forget it",

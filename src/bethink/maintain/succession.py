@@ -185,7 +185,7 @@ def _lineage_links(made: Successor, proposal: Proposal) -> list[Link]:
 def add_successors(
     proposals: Sequence[tuple[Job, Proposal]], run: str, work: JobContext
 ) -> list[Successor | Blocked]:
-    """Store successors beside which nothing leaves recall, in one transaction."""
+    """Store successors that replace no memory in recall, in one transaction."""
     known = [find_successor(job, proposal, work) for job, proposal in proposals]
     drafts = {
         at: with_inherited_fields(*proposals[at], run, work)

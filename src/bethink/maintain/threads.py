@@ -85,29 +85,29 @@ _EVENT_HINTS = (
 )
 
 
-def told_event(kind: str, text: str) -> ThreadEventKind | None:
+def stated_event(kind: str, text: str) -> ThreadEventKind | None:
     """Return the kind of event that a memory's kind or its words tell, if any."""
     if kind in _EVENT_BY_KIND:
         return _EVENT_BY_KIND[kind]
     folded = text.casefold()
     if not folded.rstrip().endswith("?") and not any(hint in folded for hint in _EVENT_HINTS):
         return None
-    for told, pattern in _EVENT_PATTERNS.items():
+    for stated, pattern in _EVENT_PATTERNS.items():
         if any(not _NEGATED.search(text[: match.start()]) for match in pattern.finditer(text)):
-            return told
+            return stated
     return None
 
 
-def event_kind(told: ThreadEventKind | None, *, first: bool) -> ThreadEventKind:
+def event_kind(stated: ThreadEventKind | None, *, first: bool) -> ThreadEventKind:
     """Return the kind of event that a member of a thread is, by what it tells."""
-    return told or ("observation" if first else "update")
+    return stated or ("observation" if first else "update")
 
 
-def member_role(told: ThreadEventKind | None, score: float, *, first: bool, match: float) -> Role:
+def member_role(stated: ThreadEventKind | None, score: float, *, first: bool, match: float) -> Role:
     """Return a member's role: the first triggers, outcomes conclude, good matches are core."""
     if first:
         return "trigger"
-    if told in _OUTCOME_EVENTS:
+    if stated in _OUTCOME_EVENTS:
         return "outcome"
     return "core" if score >= match else "context"
 
@@ -120,7 +120,7 @@ class ThreadMemory(NamedTuple):
     id: str
     entities: tuple[str, ...]
     anchor: str | None
-    told: ThreadEventKind | None
+    stated: ThreadEventKind | None
     stored_at: datetime
     classification: int
     is_derived: bool
@@ -133,7 +133,7 @@ class ThreadMemory(NamedTuple):
             item.id,
             item.entities,
             anchor_of(item),
-            told_event(item.kind, item.text),
+            stated_event(item.kind, item.text),
             item.stored_at,
             item.classification,
             item.source_class == DERIVED_SOURCE,
@@ -144,7 +144,7 @@ def thread_events(items: Sequence[ThreadMemory]) -> tuple[ThreadEvent, ...]:
     """Return the events, in the order of time."""
     events = []
     for number, item in enumerate(items):
-        kind = event_kind(item.told, first=number == 0)
+        kind = event_kind(item.stated, first=number == 0)
         meaningful = kind not in {"observation", "update"}
         events.append(ThreadEvent(number, kind, item.when, item.id, meaningful=meaningful))
     return tuple(events)
@@ -306,7 +306,7 @@ class FindThreads:
         members = tuple(
             Member(
                 item.id,
-                member_role(item.told, score, first=at == 0, match=self.match),
+                member_role(item.stated, score, first=at == 0, match=self.match),
                 round(min(1.0, score), 4),
                 item.stored_at,
             )

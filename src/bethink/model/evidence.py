@@ -83,7 +83,7 @@ class _MadeRows:
 
 
 class LazyEvidence(tuple[Any, ...]):
-    """Earlier evidence, a column and a row of it; made into values when somebody looks.
+    """Earlier evidence, a column and a row of it; made into values on first access.
 
     A stage scores a hundred candidates of which ten are returned. What was made once is
     kept, so that candidates of later steps share it. A tuple, because nothing is made faster.

@@ -534,7 +534,7 @@ class StoreAdmin(Protocol):
         ...
 
     def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
-        """Run all checks, each told to ``progress``; return one finding each."""
+        """Run all checks, reporting each to ``progress``; return one finding each."""
         ...
 
 

@@ -23,11 +23,11 @@ from bethink.maintain.threads import (
     ThreadMemory,
     event_kind,
     member_role,
+    stated_event,
     thread_events,
     thread_kind,
     thread_lifecycle,
     thread_state,
-    told_event,
 )
 from bethink.model import THREAD_EVENT_KINDS, Item, Member, Thread, ThreadEvent
 from bethink.model.item import ThreadEventKind
@@ -367,9 +367,9 @@ def item(text: str, kind: str = "note", when: datetime = NOW) -> Item:
 )
 def test_words_and_kinds_tell_what_happened(text: str, kind: str, tells: ThreadEventKind) -> None:
     """The kind first; a denial tells of nothing; the first memory is an observation."""
-    assert event_kind(told_event(kind, text), first=False) == tells
+    assert event_kind(stated_event(kind, text), first=False) == tells
     assert tells in THREAD_EVENT_KINDS
-    first = event_kind(told_event(kind, text), first=True)
+    first = event_kind(stated_event(kind, text), first=True)
     assert first == ("observation" if tells == "update" else tells)
 
 
@@ -383,10 +383,10 @@ def test_no_event_is_overlooked(monkeypatch: pytest.MonkeyPatch) -> None:
         / settled on / going with / who knows? / moved to / switched from / is now / changed to
         / Fixed\u017f? / it rained"""
     texts = [f"So {' '.join(phrase.split())}" for phrase in phrases.split("/")]
-    quick = [told_event("note", text) for text in texts]
+    quick = [stated_event("note", text) for text in texts]
     monkeypatch.setattr(threads, "_EVENT_HINTS", ("",))
 
-    assert quick == [told_event("note", text) for text in texts]
+    assert quick == [stated_event("note", text) for text in texts]
     assert quick.count(None) == 1
 
 
@@ -404,7 +404,7 @@ def test_roles_go_by_place_outcome_and_fit(
     text: str, score: float, first: bool, becomes: str
 ) -> None:
     """The first began it, outcomes end it, what fits well is its core."""
-    assert member_role(told_event("note", text), score, first=first, match=0.78) == becomes
+    assert member_role(stated_event("note", text), score, first=first, match=0.78) == becomes
 
 
 def happened(*kinds: ThreadEventKind, days_ago: float = 0) -> list[ThreadEvent]:

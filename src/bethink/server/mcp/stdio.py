@@ -407,9 +407,9 @@ class EarlyCalls:
         token = (params.get("_meta") or {}).get("progressToken")
 
         def progress(done: int, total: int) -> None:
-            told = {"progressToken": token, "progress": float(done)}
-            told |= {"total": float(total)} if total else {}
-            send({"jsonrpc": "2.0", "method": "notifications/progress", "params": told})
+            report = {"progressToken": token, "progress": float(done)}
+            report |= {"total": float(total)} if total else {}
+            send({"jsonrpc": "2.0", "method": "notifications/progress", "params": report})
 
         try:
             executor = self._executor()

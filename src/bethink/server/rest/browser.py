@@ -167,11 +167,11 @@ async def start_session(request: Request, sessions: BrowserSessions) -> Started:
     if not isinstance(secret, str) or not secret.isascii() or len(secret) > _MAX_SECRET:
         raise Refused(f"that is no {kind}")
     if kind == "ticket":
-        started, told = sessions.start_with_ticket(secret), "this link was used or is too old"
+        started, message = sessions.start_with_ticket(secret), "this link was used or is too old"
     else:
-        started, told = sessions.start_with_token(secret), "this token is not valid here"
+        started, message = sessions.start_with_token(secret), "this token is not valid here"
     if started is None:
-        raise Forbidden(told, scope="", remedy=_LOGIN_REMEDIES[kind])
+        raise Forbidden(message, scope="", remedy=_LOGIN_REMEDIES[kind])
     return started
 
 

@@ -405,7 +405,7 @@ _STEP_DONE = "maintained"  # the journal's entry for one step of a run
 
 
 def run_checks(memory: Memory) -> Json:
-    """Check the whole store; what is wrong is told on the server alone.
+    """Check the whole store; details stay on the server.
 
     A finding may name memories that the caller must not know of.
     """

@@ -65,8 +65,8 @@ def vacuum(connections: Any) -> tuple[str, ...]:
     names = ", ".join(f"{SCHEMA}.{name}" for name in tables() if name != "space")
     left: list[bool] = []
 
-    def hear(told: psycopg.errors.Diagnostic) -> None:
-        left.append(_leaves_rows(told))
+    def hear(diagnostic: psycopg.errors.Diagnostic) -> None:
+        left.append(_leaves_rows(diagnostic))
 
     try:
         with base.server.connection() as connection:
@@ -82,11 +82,11 @@ def vacuum(connections: Any) -> tuple[str, ...]:
     return (_NOT_VACUUMED,) if any(left) else ()
 
 
-def _leaves_rows(told: psycopg.errors.Diagnostic) -> bool:
+def _leaves_rows(diagnostic: psycopg.errors.Diagnostic) -> bool:
     """Whether a message of the vacuum says that rows were left."""
-    if told.severity_nonlocalized == "WARNING":
+    if diagnostic.severity_nonlocalized == "WARNING":
         return True
-    counts = _STILL_SEEN.findall(told.message_detail or told.message_primary or "")
+    counts = _STILL_SEEN.findall(diagnostic.message_detail or diagnostic.message_primary or "")
     return any(int(count) for count in counts)
 
 

@@ -1,7 +1,7 @@
 """Move a space between a file and a server: row by row, verified, resumable.
 
 The rows of both stores are the same, so they are copied as they are, a page at a time in the
-order of their keys; indexes of words and sign bits are made anew. Whoever reads the source may
+order of their keys; indexes of words and sign bits are made anew. Readers of the source may
 go on; its write lock is held until the target was compared with it. Then the source refuses
 writes, and only then the target can be opened. A move that was interrupted goes on where it was.
 """
@@ -119,10 +119,10 @@ class InFile:
 
     def leave(self, db: apsw.Connection, to: str) -> None:
         """Refuse writes from now on, also of programs that have the file open."""
-        told = f"it was moved to {to}".replace("'", "''")
+        message = f"it was moved to {to}".replace("'", "''")
         db.execute(
             f"CREATE TRIGGER IF NOT EXISTS {_MOVED_TRIGGER} BEFORE UPDATE ON meta"
-            f" WHEN new.name = 'generation' BEGIN SELECT RAISE(ABORT, '{told}'); END"
+            f" WHEN new.name = 'generation' BEGIN SELECT RAISE(ABORT, '{message}'); END"
         )
 
     def arrive(self, connections: Connections) -> None:

@@ -211,8 +211,8 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     good = "right size, no orphans"
     yield _Check("entity vectors", good, verify_entity_vectors, drop_invalid_vectors)
     good = "every revision has the end and the status that were stored"
-    told = "restored from the journal"
-    yield _Check("state", good, _check_states, repair_states, remains=_QUARANTINED, done=told)
+    done = "restored from the journal"
+    yield _Check("state", good, _check_states, repair_states, remains=_QUARANTINED, done=done)
     yield _Check("file", "SQLite reports no errors", _check_file, _rebuild_indexes)
     yield _Check("values", "every value is one that is stored", _check_values)
     yield _Check("references", "no dangling references", _check_references)

@@ -121,7 +121,7 @@ def dump_records(
         count = 0
         for record in _snapshot_records(db, is_below=is_below):
             count += 1
-            # A classification may be what rot has changed: nothing of such a row is told.
+            # A classification may be what rot has changed: nothing of such a row is exported.
             is_told = not is_below or record["type"] != DAMAGED
             yield record if is_told else {"type": DAMAGED, "of": record["of"], "columns": {}}
         yield {"type": END, "records": count}

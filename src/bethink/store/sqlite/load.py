@@ -162,8 +162,8 @@ class _EndCheck:
         self._last = number
         self._is_over = number > 1 and record.get("type") == END
         if self._is_over and record.get("records") != number - 2:
-            told = record.get("records")
-            _refuse(number, f"the export has {number - 2} records, and says {told!r}")
+            claimed = record.get("records")
+            _refuse(number, f"the export has {number - 2} records, and says {claimed!r}")
         return self._is_over
 
     def require(self) -> None:

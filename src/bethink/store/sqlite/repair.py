@@ -64,7 +64,7 @@ def file_state(db: apsw.Connection) -> FileState:
 
 
 def copy_before_repair(connections: Connections) -> Path:
-    """Copy the file page by page, as it is, to a private file beside it; keep the last two."""
+    """Copy the file page by page, as it is, to a private file in its folder; keep the last two."""
     path = connections.path
     assert path is not None
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
@@ -214,11 +214,11 @@ def _indexed_values(
             query = f'SELECT rid, {", ".join(columns)} FROM item INDEXED BY "{name}"{where}'
             for rid, *values in db.execute(query) if columns else ():
                 if rid in rids:
-                    told = found.setdefault(rid, {})
+                    known = found.setdefault(rid, {})
                     for column, value in zip(columns, values, strict=True):
-                        told.setdefault(column, {})[value] = None
+                        known.setdefault(column, {})[value] = None
         except (apsw.CorruptError, apsw.SQLError):
-            continue  # it has told what it could
+            continue  # its readable part has been used
     return found
 
 

@@ -424,7 +424,7 @@ class Session:
             self.write_vocabulary(rows, removes=removes)
 
     def _maintain_words(self, table: str, sql: str) -> Rows:
-        """Do what SQLite's word tables are told by statements of their own."""
+        """Carry out the special statements of SQLite's word tables."""
         from bethink.store.postgres.db import word_check  # rarely needed
 
         if "'rebuild'" in sql:

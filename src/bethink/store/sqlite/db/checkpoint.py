@@ -131,7 +131,7 @@ def empty_log(
 
 
 def can_sweep(db: apsw.Connection) -> bool:
-    """Whether the pages of the file can be told apart."""
+    """Whether the pages of the file can be distinguished."""
     has_map = db.execute("PRAGMA auto_vacuum").get != 0
     return not has_map and db.execute("PRAGMA page_count").get < _MAX_PAGES
 

@@ -89,7 +89,7 @@ def decode_leniently(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
 
-# The connections that met rows which cannot be read, until somebody asks.
+# The connections that met rows which cannot be read, until the next query for them.
 _unreadable = WeakSet[apsw.Connection]()
 
 
@@ -141,12 +141,12 @@ def as_bytes(stored: object) -> bytes:
 
 
 def without_usage(sql: str) -> str:
-    """Return the statement with no memory ever used: how often is told by another table."""
+    """Return the statement with no memory ever used: usage is in another table."""
     return sql.replace("LEFT JOIN usage AS u", "LEFT JOIN (SELECT * FROM usage LIMIT 0) AS u")
 
 
 def met_unreadable(db: apsw.Connection, *, forget: bool = True) -> bool:
-    """Whether any rows could not be read since the last time somebody asked."""
+    """Whether any rows could not be read since the last call."""
     met = db in _unreadable
     if forget:
         _unreadable.discard(db)

@@ -210,7 +210,7 @@ def _is_right(db: apsw.Connection, row: WrongState, state: WrongState) -> bool:
     """
     if state.status not in _STATUS_BYTES or not (state.live_to or b"0").lstrip(b"-").isdigit():
         return False
-    return state.hash() == row.stored_hash or (state == row and _is_told_by_journal(db, row))
+    return state.hash() == row.stored_hash or (state == row and _is_in_journal(db, row))
 
 
 def _possible_states(db: apsw.Connection, row: WrongState) -> Iterator[WrongState]:
@@ -239,18 +239,18 @@ def _possible_states(db: apsw.Connection, row: WrongState) -> Iterator[WrongStat
             yield row._replace(ended_by=turned + (row.ended_by or b"")[place + 1 :])
 
 
-def _is_told_by_journal(db: apsw.Connection, row: WrongState) -> bool:
+def _is_in_journal(db: apsw.Connection, row: WrongState) -> bool:
     """Whether the journal and the history of statuses tell the row's state as it is."""
     until = END_OF_TIME if row.live_to is None else int(row.live_to)
     known = next((one for (one,) in select(db, _STATUS_THEN, (row.id, until))), b"active")
     following = db.execute(_NEXT_BEGINNING, (row.id, row.rev)).get
     is_over = following is not None or db.execute(_LAST_EVENT, (row.id,)).get == "ended"
-    told: list[Ending] = [] if is_over else [(None, None)]
+    endings: list[Ending] = [] if is_over else [(None, None)]
     if following is not None:
-        told.append((b"%d" % following, b"revised"))
+        endings.append((b"%d" % following, b"revised"))
     for at, reason in select(db, _ENDINGS, (row.id,)):
-        told.append((b"%d" % max(at, row.live_from), reason))
-    return row.status == known and (row.live_to, row.ended_by) in told
+        endings.append((b"%d" % max(at, row.live_from), reason))
+    return row.status == known and (row.live_to, row.ended_by) in endings
 
 
 _INSERT = "INSERT INTO event (seq, at, kind, item, actor, detail, chain) VALUES (?,?,?,?,?,?,?)"
