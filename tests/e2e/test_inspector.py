@@ -31,7 +31,10 @@ from inspected import (
 )
 from naughty import NAUGHTY
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
+# A last guard: what is expected may come late on a busy machine.
+LATEST_MS = 60_000
+expect.set_options(timeout=LATEST_MS)
 
 QUESTION = "how many times is a failed text message retried?"
 ANSWER = "The SMS worker retries a failed message 3 times."
@@ -88,7 +91,7 @@ def faults(demo: Inspector) -> Faults:
 def page(signed_in: BrowserContext, faults: Faults) -> Iterator[Page]:
     """A page in which nothing may go wrong."""
     made = signed_in.new_page()
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(LATEST_MS)
     faults.watch(made)
     yield made
     made.close()
@@ -667,13 +670,18 @@ def test_a_page_at_another_port_cannot_use_the_session(
             " document.body.append(f); }",
             demo.url,
         )
+        asked = {f"GET {demo.url}/v1/stats", f"POST {demo.url}/v1/memories"}
+        for _ in range(300):  # a busy machine answers late
+            if asked <= answers.keys():
+                break
+            page.wait_for_timeout(50)
         page.wait_for_timeout(400)
         framed = [frame.evaluate("document.body?.innerText ?? ''") for frame in page.frames[1:]]
         page.close()
         other.shutdown()
 
     assert told == "TypeError"
-    assert {answers[f"GET {demo.url}/v1/stats"], answers[f"POST {demo.url}/v1/memories"]} == {403}
+    assert {answers[name] for name in asked} == {403}
     assert not any("Bethink" in text for text in framed)
     found = signed_in.request.get(f"{demo.url}/v1/memories?limit=500").json()["memories"]
     assert not any(memory["text"] == "forged" for memory in found)
@@ -702,12 +710,14 @@ def test_the_fixture_sees_every_kind_of_fault(
     page.goto(f"{demo.url}/ui/ask")
     expect(page.get_by_role("heading", name="Ask")).to_be_visible()
     page.evaluate(f"() => {{ try {{ {FAULTS[kind]} }} catch (error) {{ void error; }} }}")
-    page.wait_for_timeout(150)
+    word = kind.split(" ", maxsplit=1)[0]
+    for _ in range(300):  # until it is seen: a busy machine answers late
+        if seen := any(word in told or "planted" in told for told in faults.found):
+            break
+        page.wait_for_timeout(50)
     page.close()
 
-    assert any(
-        kind.split(" ", maxsplit=1)[0] in told or "planted" in told for told in faults.found
-    ), kind
+    assert seen, kind
 
 
 def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> None:
