@@ -4,10 +4,12 @@
 
 Run it again until it says that nothing is left: vectors, stored turns and measurements that
 are there already are kept. The vectors are the shipped encoder's, computed in parallel
-processes; the store is written by one, through the write pipeline. Takes about 12 GB of disk
-and 6 GB of memory, and needs nothing but this repository and Bethink's own dependencies
-(PYTHONPATH=src does). `--out` is where the tables and numbers go, by default DIR; put
-million.md into RESULTS.md, and the numbers into results.json with `--keep`.
+processes (on two cores that takes hours: `--encoded 100000` computes those of the first
+100,000 turns and derives the others from them, which is enough to measure speed); the
+store is written by one, through the write pipeline. Takes about 12 GB of disk and 6 GB of
+memory, and needs nothing but this repository and Bethink's own dependencies (PYTHONPATH=src
+does). `--out` is where the tables and numbers go, by default DIR; put million.md into
+RESULTS.md, and the numbers into results.json with `--keep`.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, required=True, help="vectors and store")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--minutes", type=float, default=9, help="stop after so many")
+    parser.add_argument("--encoded", type=int, default=0, help="derive vectors after so many turns")
     parser.add_argument("--size", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, help="where results go, by default the folder")
     parser.add_argument("--keep", action="store_true", help="add to results.json and RESULTS.md")
@@ -54,12 +57,15 @@ STEPS: dict[str, tuple[Callable[[list[int]], None], float]] = {
 def build(until: float) -> int:
     """Go on with vectors and store; return how many turns are stored."""
     folder, size, jobs = OPTIONS.folder, OPTIONS.size, OPTIONS.jobs
+    encoded = OPTIONS.encoded
     path = folder / str(size) / "space.db"
     done = stores.stored_turns(path)
     if done < size:
         # Beside the one that writes; all of them again where there are but a few cores.
-        running = stores.start_embedding(folder, size, max(1, jobs - 1), until)
-        done = stores.fill(folder, path, size, until)
+        running = stores.start_embedding(
+            folder, min(size, encoded or size), max(1, jobs - 1), until
+        )
+        done = stores.fill(folder, path, size, until, encoded)
         stores.finish_embedding(running)
     return done
 
@@ -77,12 +83,18 @@ def measure_step(name: str, out: Path) -> None:
 def left(out: Path) -> list[str]:
     """What is still to do, in order."""
     path = OPTIONS.folder / str(OPTIONS.size) / "space.db"
-    shards = len(stores.missing_shards(OPTIONS.folder, OPTIONS.size))
+    to_encode = min(OPTIONS.size, OPTIONS.encoded or OPTIONS.size)
+    shards = len(stores.missing_shards(OPTIONS.folder, to_encode))
     stored = stores.stored_turns(path)
     todo = [f"{shards} files of vectors"] if shards and stored < OPTIONS.size else []
     if stored < OPTIONS.size:
         todo.append(f"{OPTIONS.size - stored:,} turns to store")
     return todo + [name for name in STEPS if not (out / f"million-{name}.md").exists()]
+
+
+def _command() -> str:
+    derived = f" --encoded {OPTIONS.encoded}" if OPTIONS.encoded else ""
+    return f"python bench/million.py --folder DIR{derived}"
 
 
 def gather(out: Path) -> None:
@@ -92,7 +104,7 @@ def gather(out: Path) -> None:
         for name in STEPS
         if (out / f"million-{name}.md").exists()
     ]
-    told = f"`python bench/million.py --folder DIR` ({measure.machine()})"
+    told = f"`{_command()}` ({measure.machine()})"
     (out / "million.md").write_text("\n\n".join([told, *parts]), encoding="utf-8")
     if OPTIONS.keep:
         measure.PRINTED[:] = parts
@@ -101,7 +113,7 @@ def gather(out: Path) -> None:
         measure.KEEPING = True
         for part, values in numbers.items():
             measure.keep(part, values)
-        measure.keep_page("million", "python bench/million.py --folder DIR")
+        measure.keep_page("million", _command())
 
 
 def main() -> None:
