@@ -187,6 +187,55 @@ def test_an_erase_that_was_cut_off_is_finished(path: Path) -> None:
     assert traces(path.parent, needles("xq7")) == []
 
 
+@pytest.mark.parametrize("error", [apsw.FullError("full"), apsw.IOError("broken")])
+def test_an_error_while_clearing_does_not_hide_that_it_is_erased(
+    path: Path, monkeypatch: pytest.MonkeyPatch, error: apsw.Error
+) -> None:
+    """The memory is gone: there is a receipt, which names what may be left of its bytes."""
+    store = SqliteStore.open(path, space="test")
+    store.items.put([canary("c", "xq7"), record("b")], actor="x", now=NOW)
+
+    def fail(*_: object, **__: object) -> bool:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(erase, "empty_log", fail)
+        receipt = store.items.erase(["c"], actor="x", now=NOW)
+        store.close()
+        # The store can be read all the same.
+        with_error = SqliteStore.open(path, space="test")
+        assert with_error.items.get(["b", "c"]).keys() == {"b"}
+        with_error.close()
+
+    assert receipt.ids == ("c",)
+    assert any("cleared at the next opening" in line for line in receipt.out_of_reach)
+    assert not any("nothing was saved" in line for line in receipt.out_of_reach)
+    SqliteStore.open(path, space="test").close()
+    assert traces(path.parent, needles("xq7")) == []
+
+
+def test_a_log_that_cannot_be_read_fails_no_write(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is committed is stored, also where its log could not be looked at afterwards."""
+    store = SqliteStore.open(path, space="test")
+
+    def fail(_: Path) -> list[tuple[int, bool]]:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint, "_frames", fail)
+        patched.setattr(checkpoint, "CHECKPOINT_PAGES", 1)
+        store.items.put([canary("c", "xq7")], actor="x", now=NOW)
+        store.close()
+
+    again = SqliteStore.open(path, space="test")
+    assert again.items.get(["c"]).keys() == {"c"}
+    again.items.erase(["c"], actor="x", now=NOW)
+    assert traces(path.parent, needles("xq7")) == []
+    again.close()
+
+
 def test_copies_from_before_a_migration_are_named(path: Path) -> None:
     """They are out of reach, and the receipt says where they are."""
     store = SqliteStore.open(path, space="test")

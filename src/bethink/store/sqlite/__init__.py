@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink.errors import StoreBusy
+from bethink.errors import StoreError
 from bethink.store.sqlite.db.ceiling import (
     CeilingConnections,
     ceiling_of,
@@ -114,11 +114,11 @@ class SqliteStore:
             self._connections.base.close()
 
     def _finish_erasing(self) -> None:
-        """Complete an erase that was interrupted, unless the store is busy."""
+        """Complete an erase that was interrupted, if that is possible now."""
         with self._connections.read_transaction() as db:
             pending = select(db, SELECT_PENDING)  # after a crash, or because of a reader
         if pending:
             from bethink.store.sqlite import erase  # start-up time: seldom needed
 
-            with suppress(StoreBusy):
+            with suppress(StoreError):  # busy, or a full disk: it can be read all the same
                 erase.scrub(self._connections, timeout_s=0, attempts=1)

@@ -417,4 +417,4 @@ class SqliteActivity:
             counts = f"{deleted.edits} edits, {deleted.snapshots} snapshots"
             line = history.JournalLine("files forgotten", None, counts)
             history.write_journal(db, [line], actor=actor, at=to_ms(now))
-        return deleted._replace(out_of_reach=erase.scrub(self._connections))
+        return deleted._replace(out_of_reach=erase.scrub_erased(self._connections))

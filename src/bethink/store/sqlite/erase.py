@@ -10,6 +10,7 @@ from typing import NamedTuple
 import apsw
 
 from bethink.core.text import fold, word_set
+from bethink.errors import StoreError
 from bethink.ports import EraseReceipt
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.checkpoint import SELECT_PENDING, can_sweep, empty_log
@@ -256,6 +257,19 @@ def _clean_threads(
 def mark_scrub_pending(db: apsw.Connection) -> None:
     """Record that bytes of something removed still have to be scrubbed."""
     db.execute(_SET_PENDING)
+
+
+def scrub_erased(connections: Connections) -> tuple[str, ...]:
+    """Scrub after an erase is committed; return what remains, also where an error stops it.
+
+    The erase itself cannot fail any more, so the caller gets its receipt. The next opening
+    tries again.
+    """
+    try:
+        return scrub(connections)
+    except StoreError as error:
+        why = error.__cause__ or error.message
+        return (f"free space and log of {connections.name} ({why}); cleared at the next opening",)
 
 
 def scrub(

@@ -435,7 +435,7 @@ class SqliteItems:
             receipt = erase.erase_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
         if not receipt.ids:
             return receipt
-        remaining = erase.scrub(without_ceiling(self._connections))
+        remaining = erase.scrub_erased(without_ceiling(self._connections))
         if ceiling_of(self._connections) < HIGHEST:
             # What else went, or is kept, may be above the ceiling.
             counts = {"memories": len(receipt.ids)}

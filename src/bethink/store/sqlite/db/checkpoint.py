@@ -146,7 +146,11 @@ def unswept_pages(db: apsw.Connection, path: Path) -> set[int] | None:
     if known_cookie != str(cookie) or not can_sweep(db):
         return None
     missing = int(generation) - int(since)
-    for page, is_commit in reversed(_frames(wal_path(path)) if missing > 0 else []):
+    try:
+        frames = _frames(wal_path(path)) if missing > 0 else []
+    except OSError:
+        return None  # no handle is free; the log itself is SQLite's to read
+    for page, is_commit in reversed(frames):
         # The frames of a transaction end with that of its commit.
         if is_commit:
             if missing == 0:

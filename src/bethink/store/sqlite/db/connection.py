@@ -420,7 +420,7 @@ class Connections:
         """Open a write transaction: all of it is committed or nothing.
 
         When the block ends without an error, what was written survives a crash. Without
-        ``keep`` it is rolled back.
+        ``commit`` it is rolled back.
         """
         self._require_writable()
         with translate_errors(self.name), hold_lock(self.lock, self.name):
