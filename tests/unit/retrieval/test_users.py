@@ -128,3 +128,17 @@ def test_agents_and_programs_give_and_ask_for_users(memory: Memory) -> None:
     for name, told in (("recall", {"query": ASKED}), ("list_memories", {})):
         found = ask(name, user="ben", **told)["memories"]
         assert [one["id"] for one in found] == stored[1:]
+
+
+def test_a_relation_shows_nothing_of_another_user(memory: Memory) -> None:
+    """Who asks for one user's memories is told of no other's, by no link either."""
+    own = memory.remember("The spare key of the pump house is at Ana's", **of("ana"))
+    other = memory.remember("The spare key of the pump house is under Ben's mat", **of("ben"))
+    memory.link(own.id, "contradicts", other.id)
+
+    asked = memory.recall(ASKED, user="ana", track=False)
+    both = memory.recall(ASKED, track=False)
+
+    assert ids(asked) == [own.id]
+    assert (asked.relations, asked.warnings) == ((), ())
+    assert {relation.other for relation in both.relations} == {own.id, other.id}

@@ -144,11 +144,16 @@ def _relation_of(hit: str, link: Link, known: dict[str, Item]) -> tuple[Relation
 
 
 def _visible_items(ids: set[str], ctx: Context) -> dict[str, Item]:
-    """Return the items the caller may see; superseded ones included."""
+    """Return the items the caller may see, of the users asked for; superseded ones included."""
     if not ids:
         return {}
-    query = ctx.query
-    filters = Filters(max_classification=query.filters.max_classification, include_superseded=True)
+    query, asked = ctx.query, ctx.query.filters
+    filters = Filters(
+        max_classification=asked.max_classification,
+        users=asked.users,
+        include_shared=asked.include_shared,
+        include_superseded=True,
+    )
     scope = Scope(filters, query.moment, query.as_of)
     items = ctx.get(ids)
     return {key: item for key, item in items.items() if rejection_reason(item, scope) is None}
