@@ -44,10 +44,17 @@ def recall(profile: Profile, ctx: Context) -> Recall:
 
 
 def run_in_snapshot(profile: Profile, ctx: Context) -> Recall:
-    """Run the pipeline on one snapshot of the store; products of vectors on one thread."""
+    """Run the pipeline on one snapshot of the store; products of vectors on one thread.
+
+    A query for trusted memories only is asked of a view in which no others are stored.
+    """
     products = nullcontext() if ctx.embedder is None else ONE_BLAS_THREAD
     with products, ctx.store.snapshot():
-        return run_pipeline(profile, ctx)
+        if ctx.query.filters.min_trust == 0:
+            return run_pipeline(profile, ctx)
+        trusted = ctx.for_store(ctx.store.trusted())
+        with trusted.store.snapshot():
+            return run_pipeline(profile, trusted)
 
 
 def mark_used(profile: Profile, answer: Recall, ctx: Context) -> Recall:
@@ -117,16 +124,13 @@ def judge_trusted(profile: Profile, ctx: Context) -> Context:
     """The context with how sure the answer would be without memories of trust 0.
 
     The same steps, in a view of the space in which they are not stored: so nothing about
-    them counts, neither their rank nor what they change in the frequency of a word. A query
-    that wants trusted memories only is asked of that view alone.
+    them counts, neither their rank nor what they change in the frequency of a word.
     """
     if ctx.vouched is not None:
         return ctx
     trusted = ctx.store.trusted()
     if trusted is ctx.store:
         return ctx
-    if ctx.query.filters.min_trust > 0:
-        return ctx.for_store(trusted)
     reranker = None if ctx.reranker is None else _Remembering(ctx.reranker)
     seen = replace(ctx.for_store(trusted), reranker=reranker)
     trace = Trace(seen)

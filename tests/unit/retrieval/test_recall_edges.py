@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from bethink import Memory
-from bethink.model import Query
+from bethink.model import Item, Query
+from bethink.ports import SearchResult
 from bethink.retrieval.context import Context
+from bethink.retrieval.engine import recall
+from bethink.retrieval.profile import load_profile
 from bethink.testing import FixedClock
 from corpus import NOW, days_ago
+from fallible import with_methods
 
 ASKED = "where is the production deploy key kept?"
 
@@ -168,3 +173,37 @@ def test_a_filter_by_name_knows_what_was_merged(then: datetime | None) -> None:
         found = memory.recall("whom to call on Monday?", entities=["Ana Torres"], as_of=then)
 
     assert call in [hit.item.id for hit in found.hits]
+
+
+def test_a_recall_of_trusted_memories_reads_one_moment(tmp_path: Path) -> None:
+    """What another program erases meanwhile is still in the answer, and nothing is damaged."""
+    path = tmp_path / "space.db"
+    with (
+        Memory.open(path=path, embedder="hash") as memory,
+        Memory.open(path=path, embedder="hash") as other,
+    ):
+        kept = memory.remember("The deploy key is kept in the vault").id
+        memory.remember("The deploy key lies on the table", trust=0)
+
+        def erasing(item: Item) -> float:
+            if other.browse(ids=[kept]):
+                other.forget(kept, erase=True)
+            return 1.0
+
+        answer = memory.recall(ASKED, min_trust=1, boost=erasing)
+
+    assert ([hit.item.id for hit in answer.hits], answer.degraded) == ([kept], ())
+
+
+@pytest.mark.parametrize(("search", "asked"), [("vector", ASKED), ("time", "what was in May?")])
+def test_damage_that_one_search_meets_is_told(memory: Memory, search: str, asked: str) -> None:
+    """Whichever way of finding meets memories that cannot be read, the answer says so."""
+    memory.remember("The deploy key is kept in the vault", occurred_at=days_ago(20))
+    found = SearchResult((), damage="some memories cannot be read")
+    store = with_methods(memory.store, "search", **{search: lambda *_, **__: found})
+    embedder = memory.embedder if search == "vector" else None
+    ctx = Context(Query(asked, NOW, k=10), store, embedder)
+
+    answer = recall(load_profile("default"), ctx)
+
+    assert ("store", "some memories cannot be read") in answer.degraded

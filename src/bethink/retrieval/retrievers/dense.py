@@ -8,7 +8,7 @@ from dataclasses import replace
 from bethink.core.lazy import dataclass
 from bethink.errors import ModelError
 from bethink.model import Pool
-from bethink.ports import Scope, SearchResult, late_interaction
+from bethink.ports import Scope, late_interaction
 from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.query_analysis import time_only_filters
 from bethink.retrieval.retrievers.ranking import ranked_pool, skip_if_filled
@@ -76,4 +76,4 @@ class Dense:
         found = ctx.store.search.vector(vector, ctx.embedder.model, depth, self._search_scope(ctx))
         ctx.note_background(found.background)
         near = tuple(match for match in found.matches if match.score > self.min_cosine)
-        return ranked_pool(self.name, SearchResult(near, found.note), ctx)
+        return ranked_pool(self.name, found._replace(matches=near), ctx)

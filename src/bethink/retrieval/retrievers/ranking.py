@@ -12,6 +12,12 @@ store_damage: PerRecall[set[str]] = PerRecall(lambda _: set())
 """What searches could not read."""
 
 
+def note_damage(found: SearchResult, ctx: Context) -> None:
+    """Keep for the answer what a search could not read."""
+    if found.damage:
+        store_damage(ctx).add(found.damage)
+
+
 def ranked_pool(name: str, found: SearchResult, ctx: Context, *, scale: float = 1.0) -> Pool:
     """Build a pool in which each candidate's evidence is the retriever's score and rank.
 
@@ -19,8 +25,7 @@ def ranked_pool(name: str, found: SearchResult, ctx: Context, *, scale: float = 
     """
     if found.note:
         ctx.add_step_note(found.note)
-    if found.damage:
-        store_damage(ctx).add(found.damage)
+    note_damage(found, ctx)
     by = f"channel.{name}"
     pool = []
     for rank, (item, value, why) in enumerate(found.matches, start=1):

@@ -17,7 +17,7 @@ from bethink.retrieval.query_analysis import (
     periods,
     requested_kinds,
 )
-from bethink.retrieval.retrievers.ranking import ranked_pool
+from bethink.retrieval.retrievers.ranking import note_damage, ranked_pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,10 @@ class Temporal:
         for event in (period for period in named if period.event is not None):
             ctx.add_step_note(event.describe())
         kinds = requested_kinds(ctx.query.text) if asks_only_for_time(ctx) else ()
-        matches = self._best_matches(named, self._search_periods(named, ctx.query.filters, ctx))
+        found = self._search_periods(named, ctx.query.filters, ctx)
+        for result in found:
+            note_damage(result, ctx)
+        matches = self._best_matches(named, found)
         if kinds and not ctx.query.filters.kinds:
             of_kind = replace(ctx.query.filters, kinds=kinds)
             for key, match in self._best_matches(

@@ -14,7 +14,7 @@ from bethink.model import Item, Pool
 from bethink.ports import Match, SearchResult, TextSearch
 from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.query_analysis import Period, periods
-from bethink.retrieval.retrievers.ranking import ranked_pool
+from bethink.retrieval.retrievers.ranking import note_damage, ranked_pool
 
 
 class TimeDecay(NamedTuple):
@@ -125,7 +125,7 @@ class Timed:
             best = self._score_matches(found, ctx)[:depth]
             ended = len(found.matches) < requested or requested >= limit
             if ended or self._is_settled(best, depth, found.matches[-1].score):
-                return ranked_pool(self.name, SearchResult(tuple(best), found.note), ctx)
+                return ranked_pool(self.name, found._replace(matches=tuple(best)), ctx)
             requested *= 4
 
     def _score_matches(self, found: SearchResult, ctx: Context) -> list[Match]:
@@ -167,6 +167,7 @@ class Window:
             found = ctx.store.search.time(
                 period.start, period.end, self.depth, scope, overlapping=True
             )
+            note_damage(found, ctx)
             for item, _, why in found.matches:
                 known, score = best.get(item.id), _centre_score(item, period)
                 if known is None or score > known.score:
