@@ -11,7 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    sync_playwright,
+)
 
 from nodes import browser as chromium
 
@@ -73,6 +81,13 @@ def room(folder: Path) -> dict[str, str]:
     own = {"HOME": str(folder / "home"), "BETHINK_DATA_DIR": str(folder / "data")}
     passed = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     return passed | {"TZ": "UTC"} | own
+
+
+def own_headers(context: BrowserContext, url: str) -> dict[str, str]:
+    """The headers with which the page itself would ask, beside the cookie."""
+    kept = {one["origin"]: one["localStorage"] for one in context.storage_state()["origins"]}
+    keys = {one["name"]: one["value"] for one in kept.get(url, [])}
+    return {"sec-fetch-site": "same-origin", "x-bethink-page": keys["bethink-page-key"]}
 
 
 class Faults:

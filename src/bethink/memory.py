@@ -346,7 +346,7 @@ class Memory:
         return self._recaller.compare(text, profiles, **options)
 
     def browse(self, *, limit: int = 50, after: str | None = None, **where: Any) -> list[Item]:
-        """List stored memories, newest first, a page at a time."""
+        """List stored memories, newest first, a page ``after`` one or at an ``offset``."""
         return self._browser.browse(limit=limit, after=after, **where)
 
     def entities(

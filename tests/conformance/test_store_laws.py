@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -496,6 +498,10 @@ def test_browsing_is_newest_first_and_pages_join(store: Store) -> None:
     assert pages == [f"i{n:02d}" for n in reversed(range(20))]
     with pytest.raises(NotFound):
         store.items.browse(scope(), limit=6, after="nobody")
+    for offset in (0, 1, 7, 19, 20, 500):
+        assert ids(store.items.browse(scope(), limit=6, offset=offset)) == pages[offset:][:6]
+        further = store.items.browse(scope(), limit=6, after=pages[4], offset=offset)
+        assert ids(further) == pages[5 + offset :][:6]
 
 
 def test_around_a_turn_is_its_conversation(store: Store) -> None:
@@ -610,6 +616,41 @@ def test_items_in_scope_are_those_that_browsing_shows(crowd: Store, name: str) -
 
     assert sorted(found, key=lambda item: item.id) == expected
     assert crowd.search.in_scope([], where) == []
+
+
+@pytest.mark.parametrize("name", ["nothing", *FILTERS])
+def test_days_and_conversations_are_those_of_what_browsing_shows(crowd: Store, name: str) -> None:
+    """Counts by day and kind, and spans of conversations: filters, ceiling and moment hold."""
+    put(
+        crowd,
+        record("old", kind="rare", occurred_at=datetime(1969, 12, 31, 23, 59, tzinfo=UTC)),
+        record("older", session="s", occurred_at=datetime(1931, 1, 1, tzinfo=UTC)),
+        *(record(f"turn {n}", session=f"s{n % 3}", occurred_at=at(days=-n)) for n in range(9)),
+        after=60,
+    )
+    crowd.items.end(["i007", "turn 8"], how="forgotten", actor="tester", now=at(hours=2))
+    filters = FILTERS.get(name, {})
+    for view, where in (
+        (crowd, scope(**filters)),
+        (crowd.below(2), scope(**filters)),
+        (crowd, scope(as_of=at(hours=1), **filters)),
+        (crowd, scope(as_of=at(seconds=30), **filters)),
+    ):
+        shown = view.items.browse(where, limit=500)
+        days = Counter((one.when.date(), one.kind) for one in shown)
+        spans = {one.session: [] for one in shown if one.session}
+        for one in shown:
+            if one.session:
+                spans[one.session].append(one.when)
+
+        counted, found = view.search.calendar(where, sessions=9)
+
+        assert counted == tuple((*day, days[day]) for day in sorted(days))
+        assert {one.session: one for one in found} == {
+            name: (name, min(at_), max(at_), len(at_)) for name, at_ in spans.items()
+        }
+        assert [one.last for one in found] == sorted((one.last for one in found), reverse=True)
+        assert view.search.calendar(where, sessions=2) == (counted, found[:2])
 
 
 @pytest.mark.parametrize("search", SEARCHES)

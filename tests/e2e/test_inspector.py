@@ -7,11 +7,12 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from queue import Queue
 from threading import Thread
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -24,6 +25,7 @@ from inspected import (
     SCRIPT,
     Faults,
     Inspector,
+    own_headers,
     room,
     running_browser,
     running_inspector,
@@ -234,7 +236,7 @@ def test_erasing_asks_twice(page: Page, demo: Inspector) -> None:
     page.request.post(
         f"{demo.url}/v1/memories",
         data={"text": "A note that has to go"},
-        headers={"sec-fetch-site": "same-origin"},
+        headers=own_headers(page.context, demo.url),
     )
     open_view(page, demo, "/memories?q=a+note+that+has+to+go", "Memories")
     page.get_by_role("link", name="A note that has to go").click()
@@ -329,32 +331,34 @@ def test_a_report_of_an_evaluation_is_drawn(page: Page, demo: Inspector) -> None
     expect(page.get_by_role("cell", name="75%")).to_be_visible()
 
 
-def test_a_table_of_100000_rows_stays_small(page: Page, demo: Inspector) -> None:
-    """Only visible rows are in the page, and every row can be reached."""
-    total, size = 100_000, 500
+@pytest.mark.parametrize("total", [100_000, 1_000_000])
+def test_a_long_table_stays_small(page: Page, demo: Inspector, total: int) -> None:
+    """Only visible rows are in the page, and every row can be reached, without those between."""
+    asked = []
 
     def listed(route: Route) -> None:
-        after = re.search(r"after=row-(\d+)", route.request.url)
-        first = int(after[1]) + 1 if after else 0
+        given = parse_qs(urlsplit(route.request.url).query)
+        first, size = int(given.get("offset", ["0"])[0]), int(given["limit"][0])
+        asked.append(first)
         rows = [
             ROW | {"id": f"row-{at}", "text": f"Memory number {at}"}
             for at in range(first, min(first + size, total))
         ]
-        last = first + len(rows) - 1
-        cursor = f"row-{last}" if last + 1 < total else None
-        route.fulfill(json={"notice": "", "memories": rows, "cursor": cursor})
+        counted = total if "with_total" in given else None
+        answer = {"notice": "", "memories": rows, "cursor": None, "total": counted}
+        route.fulfill(json=answer)
 
-    stats = {"space": "demo", "memories": total, "entities": 0, "by_kind": {}}
-    page.route("**/v1/stats", lambda route: route.fulfill(json=stats))
     page.route(re.compile(r"/v1/memories\?"), listed)
     open_view(page, demo, "/memories", "Memories")
     expect(page.get_by_role("link", name="Memory number 0", exact=True)).to_be_visible()
     assert page.locator(".vrow").count() < 100
-    page.locator(".vbody").evaluate("(body) => { body.scrollTop = body.scrollHeight; }")
-    expect(page.get_by_role("link", name=f"Memory number {total - 1}")).to_be_visible(
-        timeout=60_000
-    )
+    body = page.locator(".vbody")
+    body.evaluate("(body) => { body.scrollTop = body.scrollHeight; }")
+    expect(page.get_by_role("link", name=f"Memory number {total - 1}")).to_be_in_viewport()
+    body.evaluate("(body) => { body.scrollTop = 0; }")
+    expect(page.get_by_role("link", name="Memory number 0", exact=True)).to_be_in_viewport()
     assert page.locator(".vrow").count() < 100
+    assert len(asked) <= 3, asked
 
 
 ROW = {
@@ -388,7 +392,9 @@ def test_the_pages_are_accessible(
 ) -> None:
     """axe-core finds nothing to complain about, in light and in dark."""
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    item = signed_in.request.get(f"{demo.url}/v1/memories?limit=1").json()["memories"][0]["id"]
+    own = own_headers(signed_in, demo.url)
+    newest = signed_in.request.get(f"{demo.url}/v1/memories?limit=1", headers=own).json()
+    item = newest["memories"][0]["id"]
     views = {
         f"/ask?q={quote(QUESTION)}&why={item}": "Ask",
         f"/trace?q={quote(QUESTION)}": "Trace",
@@ -439,7 +445,8 @@ def test_no_page_is_wider_than_the_screen(page: Page, demo: Inspector, width: in
 
 def _linked(page: Page, demo: Inspector) -> str:
     """The id of a memory with links."""
-    found = page.request.get(f"{demo.url}/v1/graph?node=person:ines").json()
+    own = own_headers(page.context, demo.url)
+    found = page.request.get(f"{demo.url}/v1/graph?node=person:ines", headers=own).json()
     return next(str(edge["from"]) for edge in found["edges"] if edge["type"] == "follows")
 
 
@@ -516,7 +523,7 @@ def test_two_tabs_see_the_same(signed_in: BrowserContext, page: Page, demo: Insp
     signed_in.request.post(
         f"{demo.url}/v1/memories",
         data={"text": "Pelicans nest at dock seven"},
-        headers={"sec-fetch-site": "same-origin"},
+        headers=own_headers(signed_in, demo.url),
     )
     for tab in (page, other):
         tab.get_by_label("Search the memories").fill("where do pelicans nest")
@@ -542,7 +549,7 @@ def test_who_may_only_read_sees_no_buttons_that_write(browser: Browser, tmp_path
         refused = context.request.post(
             f"{found.url}/v1/memories",
             data={"text": "no"},
-            headers={"sec-fetch-site": "same-origin"},
+            headers=own_headers(context, found.url),
         )
         assert refused.status == 403
         assert faults.found == []
@@ -584,6 +591,62 @@ def test_what_was_derived_is_shown_with_its_evidence_and_undone(
         expect(runs).to_have_count(2)
         runs.first.get_by_role("button", name="Undo").click()
         expect(page.get_by_text(re.compile("^Undone: "))).to_be_visible()
+        assert faults.found == []
+        context.close()
+
+
+def test_everything_is_exported_as_a_file(page: Page, demo: Inspector) -> None:
+    """The button saves what the server exports, with the page's own rights."""
+    open_view(page, demo, "/health", "Health")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Export everything").click()
+
+    assert saved.value.suggested_filename == "bethink-demo.jsonl"
+    lines = saved.value.path().read_text(encoding="utf-8").splitlines()
+    assert any(ANSWER in line for line in lines)
+
+
+# 100,000 on request; what is proved does not depend on how many there are.
+ROWS = int(os.environ.get("INSPECTOR_ROWS", "3000"))
+
+
+def test_a_long_list_is_read_where_one_looks(browser: Browser, tmp_path: Path) -> None:
+    """A jump to the last row loads that page alone; every memory is counted by day."""
+    start = datetime(2020, 1, 1, tzinfo=UTC)
+    with Memory.open(path=_space(tmp_path, "long"), embedder="none") as memory:
+        for first in range(0, ROWS, 500):
+            memory.remember_each(
+                Draft(
+                    f"Ferry {number} left pier {number % 97} with {number * 7919 % 1013} crates",
+                    occurred_at=start + timedelta(hours=number),
+                    force=True,
+                )
+                for number in range(first, min(first + 500, ROWS))
+            )
+    with running_inspector(tmp_path, "long", BETHINK_EMBEDDER="none") as found:
+        context = browser.new_context(viewport={"width": 1200, "height": 900}, locale="en-GB")
+        page = context.new_page()
+        faults = Faults(found.url)
+        faults.watch(page)
+        asked: list[str] = []
+        page.on("request", lambda one: asked.append(one.url) if "/v1/memories?" in one.url else 0)
+        page.goto(found.link)
+        expect(page.get_by_role("heading", name="Ask")).to_be_visible()
+        asked.clear()
+        page.goto(f"{found.url}/ui/memories")
+        expect(page.get_by_role("status").filter(has_text=f"{ROWS:,} memories")).to_be_visible()
+        expect(page.get_by_role("link", name=f"Ferry {ROWS - 1} left")).to_be_visible()
+        page.locator(".vbody").evaluate("body => body.scrollTo(0, body.scrollHeight)")
+        expect(page.get_by_role("link", name="Ferry 0 left")).to_be_visible()
+        last = page.locator(".vrow").last
+        expect(last).to_have_attribute("aria-rowindex", str(ROWS))
+        assert len(asked) <= 3, asked
+        assert page.locator(".vrow").count() < 100
+        page.locator(".vbody").evaluate("body => body.scrollTo(0, body.scrollHeight / 2)")
+        expect(page.get_by_role("link", name=f"Ferry {ROWS // 2} left")).to_be_visible()
+        assert len(asked) <= 5, asked
+        page.goto(f"{found.url}/ui/time")
+        expect(page.get_by_role("heading", name=f"{ROWS:,} memories")).to_be_visible()
         assert faults.found == []
         context.close()
 
@@ -683,7 +746,11 @@ def test_a_page_at_another_port_cannot_use_the_session(
     assert told == "TypeError"
     assert {answers[name] for name in asked} == {403}
     assert not any("Bethink" in text for text in framed)
-    found = signed_in.request.get(f"{demo.url}/v1/memories?limit=500").json()["memories"]
+    alone = signed_in.request.get(f"{demo.url}/v1/memories?limit=500")
+    assert alone.status == 401  # the cookie without the page's key
+    own = own_headers(signed_in, demo.url)
+    found = signed_in.request.get(f"{demo.url}/v1/memories?limit=500", headers=own)
+    found = found.json()["memories"]
     assert not any(memory["text"] == "forged" for memory in found)
 
 

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from bethink import Memory
 from bethink.access.policy import LOOPBACK
-from bethink.errors import Refused
+from bethink.errors import Refused, StoreBusy
 from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
 from bethink.server.tools.calls import ReadPool, ToolExecutor, ToolRequest
 from bethink.server.tools.catalog import RECALL, REMEMBER
@@ -32,7 +33,7 @@ def executors(
     settings = settings_for("work")
     with Memory.open(settings=settings) as memory:
         memory.remember_many(TEXTS)
-    pool = ReadPool(1, "work", None)
+    pool = ReadPool(1, "work", None, timeout_s=60.0)
     loader = MemoryLoader(settings)
     loader.start()
     yield ToolExecutor(loader), ToolExecutor(loader, pool=pool), pool
@@ -64,6 +65,41 @@ def test_a_process_answers_as_the_server_would(
         os.kill(pid, signal.SIGKILL)
     for _ in range(3):
         assert ask(pooled, "which port?") == ask(direct, "which port?")
+
+
+def test_a_recall_that_nobody_waits_for_is_not_begun(
+    executors: tuple[ToolExecutor, ToolExecutor, ReadPool],
+) -> None:
+    """Where no process is free in time, it leaves the queue; a later one is answered."""
+    direct, pooled, pool = executors
+    assert ask(pooled, "which port?") == ask(direct, "which port?")
+    # The one process holds still; what is handed out ahead of time counts as begun.
+    (pid,) = pool._processes._processes
+    os.kill(pid, signal.SIGSTOP)
+    begun = [pool._processes.submit(os.getpid) for _ in range(3)]
+    pool._timeout_s = 0.2
+    with pytest.raises(TimeoutError, match="no process was free"):
+        ask(pooled, "which port?")
+    assert pooled._running == 0
+    os.kill(pid, signal.SIGCONT)
+    assert [one.result(60) for one in begun] == [pid] * 3
+    pool._timeout_s = 60.0
+    assert ask(pooled, "which port?") == ask(direct, "which port?")
+
+
+def test_calls_that_were_given_up_still_count(
+    executors: tuple[ToolExecutor, ToolExecutor, ReadPool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the limit a call is refused at once, and when one has ended there is room."""
+    direct = executors[0]
+    monkeypatch.setattr("bethink.server.tools.calls.MAX_RUNNING", 2)
+    with direct._counted(), ExitStack() as other:
+        other.enter_context(direct._counted())
+        with pytest.raises(StoreBusy, match="still running"):
+            ask(direct, "which port?")
+        other.close()
+        assert ask(direct, "which port?")["status"] == "found"
+    assert direct._running == 0
 
 
 def test_a_server_with_processes_stops_clean(tmp_path: Path) -> None:

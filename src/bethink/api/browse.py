@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from bethink.retrieval.provenance import InsightNode, Provenance
 
 
+MAX_PLACE = 2**53  # of a list: as many as JSON can count
+
+
 def merge_timeline(middle: Item, neighbours: Sequence[Item]) -> list[Item]:
     """Sort a memory among its neighbours, in the order of `Browser.timeline`."""
     items = [middle, *(item for item in neighbours if item.id != middle.id)]
@@ -44,13 +47,19 @@ class Browser:
         """Get a memory from the store, one that can be changed and forgotten."""
         return self._session.stored_item(item_id)
 
-    def browse(self, *, limit: int = 50, after: str | None = None, **where: Any) -> list[Item]:
+    def browse(
+        self, *, limit: int = 50, after: str | None = None, offset: int = 0, **where: Any
+    ) -> list[Item]:
         """List stored memories, newest first, a page at a time."""
+        max_items = int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
+        skipped = int_in_range("offset", offset, 0, MAX_PLACE)
+        scope = self._scope(where)
+        return self._session.store.items.browse(scope, limit=max_items, after=after, offset=skipped)
+
+    def _scope(self, where: Mapping[str, Any]) -> Scope:
         now = self._session.clock()
         ceiling = {"max_classification": self._session.settings.max_classification}
-        filters = make_filters({**ceiling, **where}, now)
-        max_items = int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
-        return self._session.store.items.browse(Scope(filters, now), limit=max_items, after=after)
+        return Scope(make_filters({**ceiling, **where}, now), now)
 
     def entities(
         self,

@@ -15,6 +15,7 @@ from bethink.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Lin
 from bethink.ports.models import Embedding
 from bethink.ports.values import (
     Activity,
+    Calendar,
     CheckResult,
     EntityListing,
     EraseReceipt,

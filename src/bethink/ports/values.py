@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal, NamedTuple
 
 from bethink.core.lazy import dataclass
@@ -262,6 +262,33 @@ class Momentum(NamedTuple):
 
     value: float
     recomputed: bool = False
+
+
+class DayCount(NamedTuple):
+    """How many items of a kind happened on a day (UTC)."""
+
+    day: date
+    kind: str
+    count: int
+
+
+class SessionSpan(NamedTuple):
+    """A conversation: when its first and its last item happened, and how many it has."""
+
+    session: str
+    first: datetime
+    last: datetime
+    count: int
+
+
+class Calendar(NamedTuple):
+    """When items happened: by day and kind, oldest first, and conversations, latest first.
+
+    Damaged items count.
+    """
+
+    days: tuple[DayCount, ...]
+    sessions: tuple[SessionSpan, ...]
 
 
 class Activity(NamedTuple):

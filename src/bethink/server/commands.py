@@ -156,6 +156,7 @@ def _run_server(
     manifest = ServerManifest(select_tools(tools))
     try:
         from bethink.server.listener import bind_socket, serve_until_signal
+        from bethink.server.mcp.stdio import READ_TIMEOUT_S
         from bethink.server.rest.app import make_app
         from bethink.server.rest.browser import BrowserSessions, open_browser
         from bethink.server.tools.calls import ReadPool
@@ -177,7 +178,9 @@ def _run_server(
     else:
         app.note(f"the inspector of the space {config.space}: {link}")
         app.note(dim("the link works once, within ten minutes; Ctrl-C stops"))
-    pool = ReadPool(workers, app.space, app.store) if workers > 1 else None
+    pool = None
+    if workers > 1:
+        pool = ReadPool(workers, app.space, app.store, timeout_s=READ_TIMEOUT_S)
     with open_browser(link) if opens else nullcontext(), closing(pool) if pool else nullcontext():
         made = make_app(manifest, loader, config, sessions=sessions, pool=pool)
         serve_until_signal(made, listener)

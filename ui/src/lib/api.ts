@@ -28,6 +28,37 @@ export class Unreachable extends ApiError {
   }
 }
 
+const PAGE_KEY = "bethink-page-key";
+let pageKey = kept();
+
+function kept(): string {
+  try {
+    return localStorage.getItem(PAGE_KEY) ?? "";
+  } catch {
+    return ""; // storage may be switched off
+  }
+}
+
+/** Keep what belongs to the cookie: storage has a port, cookies have none. */
+export function keepPageKey(key: string): void {
+  pageKey = key;
+  try {
+    if (key) localStorage.setItem(PAGE_KEY, key);
+    else localStorage.removeItem(PAGE_KEY);
+  } catch {
+    // The session then lasts as long as the page.
+  }
+}
+
+// Another tab signed in or out.
+addEventListener("storage", (event) => {
+  if (event.key === PAGE_KEY) pageKey = event.newValue ?? "";
+});
+
+function ownHeaders(): Record<string, string> {
+  return pageKey ? { "x-bethink-page": pageKey } : {};
+}
+
 let onSignedOut = () => {};
 
 /** Say what to do when the server no longer knows this browser. */
@@ -47,7 +78,9 @@ export async function call<K extends Operation>(
     delete rest[name];
     return encodeURIComponent(value);
   });
-  const init: RequestInit = { method, credentials: "same-origin", cache: "no-store", redirect: "error" };
+  const init = { method, credentials: "same-origin", cache: "no-store", redirect: "error", headers: ownHeaders() } as RequestInit & {
+    headers: Record<string, string>;
+  };
   if (abort) init.signal = abort;
   let url = path;
   if (method === "GET") {
@@ -55,7 +88,7 @@ export async function call<K extends Operation>(
     url += query && `?${query}`;
   } else if (Object.keys(rest).length) {
     init.body = JSON.stringify(rest);
-    init.headers = { "content-type": "application/json" };
+    init.headers["content-type"] = "application/json";
   }
   return answerOf<Answer<K>>(await reach(url, init));
 }
@@ -91,6 +124,15 @@ async function answerOf<T>(response: Response): Promise<T> {
     told?.message ?? `The server answered with status ${response.status}.`,
     told?.remedy ?? "",
   );
+}
+
+/** Download an answer as a file. */
+export async function download(url: string, name: string): Promise<void> {
+  const response = await reach(url, { credentials: "same-origin", cache: "no-store", redirect: "error", headers: ownHeaders() });
+  if (!response.ok) await answerOf(response);
+  const address = URL.createObjectURL(await response.blob());
+  Object.assign(document.createElement("a"), { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
 function queryString(values: Record<string, unknown>): string {

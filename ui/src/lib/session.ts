@@ -1,6 +1,6 @@
 // Who is looking, and what they may do. Buttons that would be refused are not shown.
 import { computed, signal } from "@preact/signals";
-import { ApiError, call, whenSignedOut, type Answer } from "./api";
+import { ApiError, call, keepPageKey, whenSignedOut, type Answer } from "./api";
 
 export type Session = Answer<"GET /v1/session">;
 
@@ -24,11 +24,14 @@ export async function loadSession(): Promise<void> {
 }
 
 export async function signIn(how: { ticket: string } | { token: string }): Promise<void> {
-  session.value = await call("POST /v1/session", how);
+  const { page_key: key, ...who } = await call("POST /v1/session", how);
+  keepPageKey(key);
+  session.value = who;
 }
 
 export async function signOut(): Promise<void> {
   await call("DELETE /v1/session", {});
+  keepPageKey("");
   await loadSession();
 }
 

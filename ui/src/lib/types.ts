@@ -427,6 +427,8 @@ export interface Operations {
       limit?: number;
       preview?: number;
       after?: string;
+      offset?: number;
+      with_total?: boolean;
     };
     answer: {
       notice: string;
@@ -445,6 +447,7 @@ export interface Operations {
         flags: string[];
       })[];
       cursor: string | null;
+      total: number | null;
     };
   };
   "POST /v1/memories/batch": {
@@ -939,7 +942,6 @@ export interface Operations {
         count: number;
       }[];
       counted: number;
-      complete: boolean;
     };
   };
   "GET /v1/maintenance": {
@@ -1022,6 +1024,7 @@ export interface Operations {
       version: string;
       max_classification: number | null;
       browser: boolean;
+      page_key: string;
     };
   };
   "DELETE /v1/session": {

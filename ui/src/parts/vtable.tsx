@@ -1,75 +1,109 @@
-// A table of any length: only the visible rows are in the page, and pages come by key.
+// A table of any length: only the visible rows are in the page, and pages are loaded where one looks.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, reconnections } from "../lib/api";
 
 export interface PageOf<T> {
   rows: T[];
-  /** The key of the next page; null after the last one. */
-  next: string | null;
+  /** How many rows there are in all; null where it was not asked for. */
+  total: number | null;
 }
 
 interface State<T> {
-  rows: T[];
-  next: string | null;
-  error: ApiError | null;
   /** What was loaded: another key starts anew. */
   key: string;
-  done: boolean;
+  pages: ReadonlyMap<number, readonly T[]>;
+  total: number | null;
+  error: ApiError | null;
 }
 
-/** Rows that are loaded page by page, always a page ahead of what is wanted. */
-export function usePages<T>(key: string, load: (after: string | null, abort: AbortSignal) => Promise<PageOf<T>>) {
-  const [state, setState] = useState<State<T>>({ rows: [], next: null, error: null, key: "", done: false });
-  const wanted = useRef(0);
-  const busy = useRef<AbortController | null>(null);
+const PAGE = 200; // rows
+const KEPT = 60; // pages that stay in memory
+const PAUSE_MS = 60; // between two looks at what is wanted, while one scrolls
+
+export interface Rows<T> {
+  at: (place: number) => T | undefined;
+  total: number | null;
+  error: ApiError | null;
+  loading: boolean;
+  /** Say which rows are shown. */
+  want: (first: number, last: number) => void;
+}
+
+/** Rows that are loaded by their place: jumping to the last one loads that page alone. */
+export function useRows<T>(
+  key: string,
+  load: (offset: number, limit: number, abort: AbortSignal) => Promise<PageOf<T>>,
+): Rows<T> {
+  const [state, setState] = useState<State<T>>({ key: "", pages: new Map(), total: null, error: null });
+  const wanted = useRef<[number, number]>([0, 0]);
+  const busy = useRef(new Map<number, AbortController>());
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const latest = useRef(load);
   latest.current = load;
   const current = useRef(state);
-  current.current = state;
-  const advance = async (fresh: boolean) => {
-    if (busy.current && !fresh) return;
-    busy.current?.abort();
+  const change = (next: State<T>) => {
+    current.current = next;
+    setState(next);
+  };
+  const fetchPage = async (page: number) => {
     const abort = new AbortController();
-    busy.current = abort;
-    let rows = fresh ? [] : current.current.rows;
-    let next = fresh ? null : current.current.next;
-    let done = !fresh && current.current.done;
+    busy.current.set(page, abort);
     try {
-      while (!done && (!rows.length || rows.length < wanted.current)) {
-        const page = await latest.current(next, abort.signal);
-        if (abort.signal.aborted) return;
-        rows = [...rows, ...page.rows];
-        next = page.next;
-        done = page.next === null;
-        setState({ rows, next, error: null, key, done });
-      }
-      if (!rows.length) setState({ rows, next, error: null, key, done: true });
+      const found = await latest.current(page * PAGE, PAGE, abort.signal);
+      if (abort.signal.aborted) return;
+      const before = current.current.key === key ? current.current : { pages: new Map<number, readonly T[]>(), total: null };
+      const pages = new Map([...before.pages, [page, found.rows] as const]);
+      const far = [...pages.keys()].sort((a, b) => Math.abs(b - page) - Math.abs(a - page));
+      for (const one of far.slice(0, Math.max(0, pages.size - KEPT))) pages.delete(one);
+      change({ key, pages, total: found.total ?? before.total, error: null });
     } catch (error) {
       if (abort.signal.aborted) return;
       if (!(error instanceof ApiError)) throw error;
-      setState({ ...current.current, error });
+      change({ ...current.current, error });
     } finally {
-      if (busy.current === abort) busy.current = null;
+      if (busy.current.get(page) === abort) busy.current.delete(page);
     }
   };
+  const look = () => {
+    const { pages, total, key: loaded } = current.current;
+    if (loaded !== key || total === null) return;
+    const [first, last] = [Math.floor(wanted.current[0] / PAGE), Math.floor(Math.min(wanted.current[1], total - 1) / PAGE)];
+    for (const [page, abort] of busy.current) {
+      if (page >= first && page <= last) continue;
+      abort.abort();
+      busy.current.delete(page);
+    }
+    for (let page = first; page <= last; page += 1) {
+      if (!pages.has(page) && !busy.current.has(page)) void fetchPage(page);
+    }
+  };
+  const stop = () => {
+    clearTimeout(timer.current);
+    timer.current = undefined;
+    for (const abort of busy.current.values()) abort.abort();
+    busy.current.clear();
+  };
   useEffect(() => {
-    wanted.current = 0;
-    void advance(true);
-    return () => busy.current?.abort();
+    void fetchPage(0);
+    return stop;
   }, [key]);
   // Go on where the connection was lost.
   useEffect(() => {
-    if (current.current.error) void advance(!current.current.rows.length);
+    if (!current.current.error) return;
+    if (current.current.key === key) look();
+    else void fetchPage(0);
   }, [reconnections.value]);
   return {
-    rows: state.rows,
+    at: (place) => (state.key === key ? state.pages.get(Math.floor(place / PAGE))?.[place % PAGE] : undefined),
+    total: state.key === key ? state.total : null,
     error: state.error,
-    done: state.done,
-    loading: state.key !== key,
-    /** Say that rows up to this one will be shown. */
-    want: (until: number) => {
-      wanted.current = until;
-      if (until > current.current.rows.length && !current.current.done) void advance(false);
+    loading: state.key !== key && !state.error,
+    want: (first, last) => {
+      wanted.current = [first, last];
+      timer.current ??= setTimeout(() => {
+        timer.current = undefined;
+        look();
+      }, PAUSE_MS);
     },
   };
 }
@@ -80,17 +114,16 @@ const LARGEST = 15_000_000; // the tallest element that browsers draw exactly
 export function VirtualTable<T>(props: {
   label: string;
   head: string[];
-  rows: readonly T[];
-  /** The number of all rows where it is known. */
-  total: number | null;
-  done: boolean;
-  want: (until: number) => void;
-  row: (row: T, place: number) => { key: string; href: string; cells: preact.ComponentChildren[] };
+  length: number;
+  /** A row that is loaded. */
+  at: (place: number) => T | undefined;
+  want: (first: number, last: number) => void;
+  row: (row: T, place: number) => { href: string; cells: preact.ComponentChildren[] };
   resetKey: string;
 }) {
   const body = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600, row: 40 });
-  const length = props.done ? props.rows.length : Math.max(props.total ?? 0, props.rows.length + 1);
+  const { length } = props;
   useLayoutEffect(() => {
     const element = body.current;
     if (!element) return;
@@ -110,9 +143,14 @@ export function VirtualTable<T>(props: {
   useEffect(() => {
     if (body.current) body.current.scrollTop = 0;
   }, [props.resetKey]);
-  const first = Math.max(0, Math.floor(view.top / view.row) - SPARE);
-  const last = Math.min(length, Math.ceil((view.top + view.height) / view.row) + SPARE);
-  useEffect(() => props.want(last + 200), [last, props.rows.length]);
+  // Where all rows together are taller than an element can be, scrolling takes larger steps.
+  const tall = Math.min(length * view.row, LARGEST);
+  const room = Math.max(1, tall - view.height);
+  const top = (Math.min(view.top, room) / room) * Math.max(0, length * view.row - view.height);
+  const shift = Math.min(view.top, room) - top;
+  const first = Math.max(0, Math.floor(top / view.row) - SPARE);
+  const last = Math.min(length, Math.ceil((top + view.height) / view.row) + SPARE);
+  useEffect(() => props.want(Math.max(0, first - SPARE), last + 3 * SPARE), [first, last, length, props.resetKey]);
   const shown = [];
   for (let place = first; place < last; place += 1) shown.push(place);
   return (
@@ -127,20 +165,20 @@ export function VirtualTable<T>(props: {
         </div>
       </div>
       <div class="vbody" ref={body} role="rowgroup" tabIndex={0} aria-label={`${props.label}, rows`}>
-        <div class="vspace" style={{ height: `${Math.min(length * view.row, LARGEST)}px` }} />
+        <div class="vspace" style={{ height: `${tall}px` }} />
         {shown.map((place) => {
-          const row = props.rows[place];
-          const at = { top: `${place * view.row}px`, height: `${view.row}px` };
+          const row = props.at(place);
+          const where = { top: `${place * view.row + shift}px`, height: `${view.row}px` };
           if (row === undefined) {
             return (
-              <div key={place} class="vrow muted" role="row" aria-rowindex={place + 1} style={at}>
+              <div key={place} class="vrow muted" role="row" aria-rowindex={place + 1} style={where}>
                 <span role="cell">…</span>
               </div>
             );
           }
           const made = props.row(row, place);
           return (
-            <div key={made.key} class="vrow" role="row" aria-rowindex={place + 1} style={at}>
+            <div key={place} class="vrow" role="row" aria-rowindex={place + 1} style={where}>
               {made.cells.map((cell, number) => (
                 <span key={number} role="cell" class="line">
                   {number ? (

@@ -1,6 +1,6 @@
 // Health: checks of the store, what it holds, its journal, and maintenance with preview and undo.
 import { useState } from "preact/hooks";
-import { ApiError, call, type Answer } from "../lib/api";
+import { ApiError, call, download, type Answer } from "../lib/api";
 import { bytes, count, moment, plural } from "../lib/format";
 import { useResource } from "../lib/resource";
 import { may } from "../lib/session";
@@ -282,7 +282,21 @@ function Journal(props: { turn: number }) {
 
 function Stats(props: { turn: number }) {
   const found = useResource(`stats side ${props.turn}`, (abort) => call("GET /v1/stats", {}, abort));
+  const [saving, setSaving] = useState(false);
+  const [failed, setFailed] = useState<ApiError | null>(null);
   if (!found.data) return <ErrorNote error={found.error} />;
+  const save = async () => {
+    setSaving(true);
+    setFailed(null);
+    try {
+      await download("/v1/export", `bethink-${String(stats.space)}.jsonl`);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      setFailed(error);
+    } finally {
+      setSaving(false);
+    }
+  };
   const stats = found.data as Record<string, unknown>;
   const groups: [string, string][] = [
     ["by_kind", "By kind"],
@@ -323,11 +337,12 @@ function Stats(props: { turn: number }) {
         </dl>
         {may("export") && (
           <p>
-            <a class="button small" href="/v1/export" download={`bethink-${String(stats.space)}.jsonl`}>
-              Export everything
-            </a>
+            <button type="button" class="button small" disabled={saving} onClick={() => void save()}>
+              {saving ? "Exporting …" : "Export everything"}
+            </button>
           </p>
         )}
+        <ErrorNote error={failed} />
       </Card>
       {groups.map(([name, label]) => {
         const table = (stats[name] ?? {}) as Record<string, number>;

@@ -6,14 +6,13 @@ import { useResource } from "../lib/resource";
 import { oneLine } from "../lib/text";
 import { memoryLink, useAddress } from "../lib/url";
 import { Badge, Empty, ErrorNote, Loading, Page } from "../parts/basics";
-import { usePages, VirtualTable } from "../parts/vtable";
+import { useRows, VirtualTable } from "../parts/vtable";
 
 type Row = Answer<"GET /v1/memories">["memories"][number];
 
 const FILTERS = ["kind", "topic", "tag", "entity", "source", "session", "since", "until", "stored_by"] as const;
 const HINTS: Record<string, string> = { since: "last week", until: "2026-05-07", entity: "person, project …" };
 const LABELS: Record<string, string> = { since: "Happened since", until: "Happened until", stored_by: "Stored by" };
-const PAGE = 500;
 
 export function Memories() {
   const address = useAddress();
@@ -42,7 +41,7 @@ export function Memories() {
         <summary class="muted small">Filters{filtered ? ` (${Object.keys(filters).length} set)` : ""}</summary>
         <FilterFields kinds={Object.keys(stats?.by_kind ?? {})} />
       </details>
-      {address.get("q") ? <Found query={address.get("q")} filters={filters} /> : <All filters={filters} total={filtered ? null : (stats?.memories ?? null)} />}
+      {address.get("q") ? <Found query={address.get("q")} filters={filters} /> : <All filters={filters} />}
     </Page>
   );
 }
@@ -90,31 +89,32 @@ function cells(row: Row) {
   ];
 }
 
-function All(props: { filters: Record<string, string>; total: number | null }) {
+function All(props: { filters: Record<string, string> }) {
   const key = JSON.stringify(props.filters);
-  const pages = usePages<Row>(key, async (after, abort) => {
-    const page = await call("GET /v1/memories", { ...props.filters, limit: PAGE, preview: 300, ...(after && { after }) }, abort);
-    return { rows: page.memories, next: page.cursor };
+  const rows = useRows<Row>(key, async (offset, limit, abort) => {
+    // Counted once: the other pages are parts of the same list.
+    const place = offset ? { offset } : { with_total: true };
+    const page = await call("GET /v1/memories", { ...props.filters, limit, preview: 300, ...place }, abort);
+    return { rows: page.memories, total: page.total };
   });
-  if (pages.error && !pages.rows.length) return <ErrorNote error={pages.error} />;
-  if (pages.done && !pages.rows.length && !pages.loading) return <Empty>{Object.keys(props.filters).length ? "No memory matches these filters." : "Nothing is stored yet."}</Empty>;
+  if (rows.error && rows.total === null) return <ErrorNote error={rows.error} />;
+  if (rows.total === 0) return <Empty>{Object.keys(props.filters).length ? "No memory matches these filters." : "Nothing is stored yet."}</Empty>;
   return (
     <div class="stack-s">
-      <Loading on={pages.loading} />
+      <Loading on={rows.loading} />
       <p class="muted small" role="status">
-        {pages.done ? plural(pages.rows.length, "memory", "memories") : `${count(pages.rows.length)} loaded${props.total ? ` of ${count(props.total)}` : ""}`}
+        {rows.total === null ? "" : plural(rows.total, "memory", "memories")}
       </p>
       <VirtualTable
         label="Memories"
         head={HEAD}
-        rows={pages.rows}
-        total={props.total}
-        done={pages.done}
-        want={pages.want}
+        length={rows.total ?? 0}
+        at={rows.at}
+        want={rows.want}
         resetKey={key}
-        row={(row) => ({ key: row.id, href: memoryLink(row.id), cells: cells(row) })}
+        row={(row) => ({ href: memoryLink(row.id), cells: cells(row) })}
       />
-      <ErrorNote error={pages.error} />
+      <ErrorNote error={rows.error} />
     </div>
   );
 }
@@ -141,12 +141,11 @@ function Found(props: { query: string; filters: Record<string, string> }) {
             <VirtualTable
               label="Memories found"
               head={HEAD}
-              rows={rows}
-              total={rows.length}
-              done
+              length={rows.length}
+              at={(place) => rows[place]}
               want={() => {}}
               resetKey={props.query}
-              row={(row) => ({ key: row.id, href: memoryLink(row.id), cells: cells(row) })}
+              row={(row) => ({ href: memoryLink(row.id), cells: cells(row) })}
             />
           )}
         </>

@@ -64,7 +64,7 @@ function iso(moment: number): string {
 
 function Histogram(props: { times: Times; from: string; to: string }) {
   const address = useAddress();
-  const { days, counted, complete } = props.times;
+  const { days, counted } = props.times;
   const made = useMemo(() => buckets(days), [days]);
   const svg = useRef<SVGSVGElement>(null);
   const wide = useWidth(svg);
@@ -91,7 +91,7 @@ function Histogram(props: { times: Times; from: string; to: string }) {
   };
   const peak = made.reduce((best, one) => (one.count > best.count ? one : best));
   return (
-    <Card title={`${plural(counted, "memory", "memories")}${complete ? "" : ", the newest"}`}>
+    <Card title={plural(counted, "memory", "memories")}>
       <svg
         ref={svg}
         class="chart brush"

@@ -296,6 +296,7 @@ class RestApi:
         started = await start_session(request, self._sessions)
         cookie = session_cookie(request.scope["headers"], started.cookie)
         content = self._session_json(started.principal, browser=True)
+        content["page_key"] = started.page_key
         return json_response(content, headers={"set-cookie": cookie})
 
     async def _logout(self, request: Request) -> Response:

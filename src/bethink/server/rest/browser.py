@@ -2,7 +2,9 @@
 
 A browser's session begins with a ticket that works once, or with a token. The page reads the
 ticket from the fragment of its own address, which no log and no other server ever sees, and
-sends it in the body of a request; the answer sets a cookie that scripts cannot read.
+sends it in the body of a request; the answer sets a cookie that scripts cannot read, and holds
+a key that the page keeps and sends with each request. Browsers send cookies to every port of a
+host, but what a page keeps belongs to its port: a cookie alone is worth nothing.
 """
 
 from __future__ import annotations
@@ -33,8 +35,12 @@ LOGIN_PATH = "/login"
 PAGE_PATH = "/ui"
 SESSION_PATH = "/v1/session"
 TICKET_S = 600.0
-SESSION_S = 12 * 3600.0  # after the last request
-_MAX_KEPT = 200  # tickets, and sessions
+IDLE_S = 4 * 3600.0  # a session without a request
+SESSION_S = 24 * 3600.0  # a session in all
+PAGE_KEY_HEADER = b"x-bethink-page"
+_MAX_TICKETS = 16
+_MAX_SESSIONS = 64
+_MAX_SESSIONS_EACH = 8  # of one token, or of those who came with a link
 _COOKIE = re.compile(r"(?:^|;)\s*(bethink_[0-9]{1,5})=([A-Za-z0-9_-]{43})(?=;|$)")
 _HOST_PORT = re.compile(rb":([0-9]{1,5})$")
 
@@ -61,17 +67,20 @@ _INDEX = "index.html"
 
 
 class _Session(NamedTuple):
-    """A session: who it is, until when, and the key of the token that it stands for, if any."""
+    """A session: who it is, when it began and was last used, and the key of its token, if any."""
 
     principal: Principal
-    expires: float
+    began: float
+    used: float
+    page_hash: str
     token_key: str = ""
 
 
 class Started(NamedTuple):
-    """A session that was just started: the value of its cookie, and who it is."""
+    """A session that was just started: its cookie, the key that its page keeps, who it is."""
 
     cookie: str
+    page_key: str
     principal: Principal
 
 
@@ -82,21 +91,23 @@ class BrowserSessions:
         self, tokens: TokenStore, space: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._tokens, self._space, self._clock = tokens, space, clock
-        self._tickets: OrderedDict[str, _Session] = OrderedDict()
+        self._tickets: OrderedDict[str, tuple[Principal, float]] = OrderedDict()
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
 
     def issue_ticket(self, principal: Principal) -> str:
         """Return a ticket with which one browser can become this principal, once."""
         ticket = secrets.token_urlsafe(32)
-        _keep(self._tickets, ticket, _Session(principal, self._clock() + TICKET_S))
+        self._tickets[_hash(ticket)] = principal, self._clock() + TICKET_S
+        while len(self._tickets) > _MAX_TICKETS:
+            self._tickets.popitem(last=False)
         return ticket
 
     def start_with_ticket(self, ticket: str) -> Started | None:
         """Start a session; None where the ticket was used or is too old."""
-        found = self._tickets.pop(_hash(ticket), None)
-        if found is None or found.expires <= self._clock():
+        principal, expires = self._tickets.pop(_hash(ticket), (None, 0.0))
+        if principal is None or expires <= self._clock():
             return None
-        return self._start(found.principal)
+        return self._start(principal)
 
     def start_with_token(self, secret: str) -> Started | None:
         """Start a session with a token's rights; None where the token is not valid here."""
@@ -104,41 +115,67 @@ class BrowserSessions:
         return None if found is None else self._start(found, found.key)
 
     def _start(self, principal: Principal, token_key: str = "") -> Started:
-        cookie = secrets.token_urlsafe(32)
+        cookie, page_key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         # A key of its own: a session has its own share of requests.
         named = principal._replace(key=_hash(cookie)[:16])
-        _keep(self._sessions, cookie, _Session(named, self._clock() + SESSION_S, token_key))
-        return Started(cookie, named)
+        now = self._clock()
+        self._sessions[_hash(cookie)] = _Session(named, now, now, _hash(page_key), token_key)
+        self._drop_least_used(token_key)
+        return Started(cookie, page_key, named)
+
+    def _drop_least_used(self, token_key: str) -> None:
+        """Keep as many sessions as are allowed: of this caller, and in all."""
+        for key in [key for key, one in self._sessions.items() if self._has_ended(one)]:
+            del self._sessions[key]
+        own = [key for key, one in self._sessions.items() if one.token_key == token_key]
+        for key in own[:-_MAX_SESSIONS_EACH]:
+            del self._sessions[key]
+        while len(self._sessions) > _MAX_SESSIONS:
+            self._sessions.popitem(last=False)
 
     def principal(self, headers: list[tuple[bytes, bytes]]) -> Principal | None:
-        """Return the principal of a request's cookie; None without a valid one."""
-        key = _hash(_cookie_in(headers))
-        found = self._sessions.get(key)
-        if found is None or found.expires <= self._clock() or not self._still_valid(found):
-            self._sessions.pop(key, None)
+        """Return the principal of a request's cookie and page key; None without both."""
+        key = self._find(headers)
+        if key is None:
             return None
-        self._sessions[key] = found._replace(expires=self._clock() + SESSION_S)
+        found = self._sessions[key]
+        self._sessions[key] = found._replace(used=self._clock())
         self._sessions.move_to_end(key)
         return found.principal
 
-    def _still_valid(self, session: _Session) -> bool:
+    def _find(self, headers: list[tuple[bytes, bytes]]) -> str | None:
+        """Return the key of the session that a request belongs to."""
+        key = _hash(_cookie_in(headers))
+        found = self._sessions.get(key)
+        if found is None or not secrets.compare_digest(found.page_hash, _page_hash_in(headers)):
+            return None
+        if self._has_ended(found) or not self._has_valid_token(found):
+            del self._sessions[key]
+            return None
+        return key
+
+    def _has_ended(self, session: _Session) -> bool:
+        now = self._clock()
+        return now - session.used >= IDLE_S or now - session.began >= SESSION_S
+
+    def _has_valid_token(self, session: _Session) -> bool:
         """Check whether the token behind a session has not been revoked and has not expired."""
         key = session.token_key
         return not key or self._tokens.is_valid(key, self._space, datetime.now(UTC))
 
     def end(self, headers: list[tuple[bytes, bytes]]) -> bool:
-        """End the session of a request's cookie; return whether there was one."""
-        return self._sessions.pop(_hash(_cookie_in(headers)), None) is not None
-
-
-def _keep(entries: OrderedDict[str, _Session], secret: str, entry: _Session) -> None:
-    entries[_hash(secret)] = entry
-    while len(entries) > _MAX_KEPT:
-        entries.popitem(last=False)
+        """End the session of a request; return whether there was one."""
+        key = self._find(headers)
+        return key is not None and self._sessions.pop(key, None) is not None
 
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _page_hash_in(headers: list[tuple[bytes, bytes]]) -> str:
+    given = [value for name, value in headers if name == PAGE_KEY_HEADER]
+    return _hash(given[0].decode("latin-1")) if len(given) == 1 else ""
 
 
 def _cookie_name(headers: list[tuple[bytes, bytes]]) -> str:

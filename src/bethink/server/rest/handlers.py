@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from anyio import CancelScope, to_thread
 from starlette.requests import Request
@@ -34,6 +32,7 @@ from bethink.render.wire import (
     why_not_json,
 )
 from bethink.retrieval.profile import SLOTS
+from bethink.retrieval.query_builder import make_filters
 from bethink.server.rest.http_messages import Malformed, WrongMedia, media_type
 from bethink.server.tools import recall as recall_tool
 from bethink.server.tools.answers import (
@@ -63,9 +62,9 @@ def get_memory(call: Call) -> Reply:
 def list_memories(call: Call) -> Reply:
     """Handle `list_memories`: a page of memories and the cursor of the next."""
     most = call.arguments.get("limit", _DEFAULT_PAGE)
-    where = call.given(*_FILTERS)
-    where |= call.given("stored_by")
-    found = call.memory.browse(limit=most, after=call.arguments.get("after"), **where)
+    where = call.given(*_FILTERS, "stored_by")
+    pages = call.given("after", "offset")
+    found = call.memory.browse(limit=most, **pages, **where)
     if "preview" in call.arguments:
         longest = call.arguments["preview"]
         found = [item._replace(text=shorten(item.text, longest)) for item in found]
@@ -73,7 +72,18 @@ def list_memories(call: Call) -> Reply:
     items = found[: count_fitting(call, (text_cost(call, item.text) for item in found))]
     cursor = items[-1].id if len(found) == most or len(items) < len(found) else None
     memories = [memory_json(item) for item in items]
-    return Reply("", {"notice": NOTICE, "memories": memories, "cursor": cursor})
+    total = None
+    if call.arguments.get("with_total"):
+        found_on = call.memory.store.search.calendar(_scope_of(call, where), sessions=0).days
+        total = sum(day.count for day in found_on)
+    content = {"notice": NOTICE, "memories": memories, "cursor": cursor, "total": total}
+    return Reply("", content)
+
+
+def _scope_of(call: Call, where: Mapping[str, object]) -> SearchScope:
+    now = call.memory.now
+    ceiling = {"max_classification": call.memory.settings.max_classification}
+    return SearchScope(make_filters({**ceiling, **where}, now), now)
 
 
 def remember_many(call: Call) -> Reply:
@@ -363,39 +373,26 @@ class _Neighbourhood:
                 self.edges.setdefault((src, dst, kind), edge)
 
 
-_MAX_COUNTED = 50_000  # memories that are counted in one answer
 _MAX_SESSIONS = 60
-_PAGE = 5000
 
 
 def times(call: Call) -> Reply:
     """Handle `times`: memories by the day they happened, and the conversations."""
-    days: dict[str, Counter[str]] = {}
-    sessions: dict[str, list[datetime]] = {}
-    counted, after = 0, None
-    while counted < _MAX_COUNTED:
-        page = call.memory.browse(limit=_PAGE, after=after, **call.given(*_FILTERS))
-        for item in page:
-            days.setdefault(item.when.date().isoformat(), Counter())[item.kind] += 1
-            if item.session is not None:
-                sessions.setdefault(item.session, []).append(item.when)
-        counted += len(page)
-        if len(page) < _PAGE:
-            break
-        after = page[-1].id
-    entries = [
-        {"day": day, "count": kinds.total(), "kinds": dict(kinds)}
-        for day, kinds in sorted(days.items())
-    ]
-    lanes = sorted(sessions.items(), key=lambda entry: max(entry[1]), reverse=True)[:_MAX_SESSIONS]
+    scope = _scope_of(call, call.given(*_FILTERS))
+    found = call.memory.store.search.calendar(scope, sessions=_MAX_SESSIONS)
+    days: dict[str, dict[str, int]] = {}
+    for entry in found.days:
+        days.setdefault(entry.day.isoformat(), {})[entry.kind] = entry.count
     content = {
-        "days": entries,
-        "sessions": [
-            {"session": name, "first": iso(min(at)), "last": iso(max(at)), "count": len(at)}
-            for name, at in lanes
+        "days": [
+            {"day": day, "count": sum(kinds.values()), "kinds": kinds}
+            for day, kinds in days.items()
         ],
-        "counted": counted,
-        "complete": counted < _MAX_COUNTED,
+        "sessions": [
+            {**span._asdict(), "first": iso(span.first), "last": iso(span.last)}
+            for span in found.sessions
+        ],
+        "counted": sum(sum(kinds.values()) for kinds in days.values()),
     }
     return Reply("", content)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bethink.api.browse import MAX_PLACE
 from bethink.core.json_values import Json
 from bethink.model.fields import ITEM_FIELDS
 from bethink.server.tools.catalog import RECALL, REMEMBER
@@ -95,6 +96,8 @@ LIST_MEMORIES = Tool(
             "after": string_schema(
                 "The cursor of an earlier answer; returns its next page.", max_length=200
             ),
+            "offset": integer_schema("Leave out this many first.", 0, MAX_PLACE),
+            "with_total": {**BOOLEAN, "description": "Also count all that match."},
         }
     ),
     object_schema(
@@ -102,6 +105,7 @@ LIST_MEMORIES = Tool(
             "notice": NOTICE_SCHEMA,
             "memories": array_schema(object_schema(MEMORY_SCHEMA)),
             "cursor": nullable(STRING),
+            "total": nullable(INTEGER),
         }
     ),
     "bethink.server.rest.handlers:list_memories",
@@ -476,7 +480,6 @@ TIMES = Tool(
                 "The last conversations, newest first.",
             ),
             "counted": INTEGER,
-            "complete": {**BOOLEAN, "description": "Whether every memory was counted."},
         }
     ),
     "bethink.server.rest.handlers:times",

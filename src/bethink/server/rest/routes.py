@@ -341,22 +341,21 @@ _PLAIN_BODIES: dict[str, Json] = {
 }
 
 
-_SESSION_SCHEMA = object_schema(
-    {
-        "name": STRING,
-        "scope": {"type": "string", "enum": [right.scope_name for right in Right]},
-        "may": array_schema(STRING, "The operations that the caller may do."),
-        "space": nullable(STRING),
-        "version": STRING,
-        "max_classification": nullable(INTEGER),
-        "browser": {**BOOLEAN, "description": "Whether it is a browser's session."},
-    }
-)
+_SESSION_FIELDS: dict[str, Json] = {
+    "name": STRING,
+    "scope": {"type": "string", "enum": [right.scope_name for right in Right]},
+    "may": array_schema(STRING, "The operations that the caller may do."),
+    "space": nullable(STRING),
+    "version": STRING,
+    "max_classification": nullable(INTEGER),
+    "browser": {**BOOLEAN, "description": "Whether it is a browser's session."},
+}
+_PAGE_KEY = "Belongs to the cookie: send it as X-Bethink-Page with each request."
 _CHECK_SCHEMA = object_schema({"name": STRING, "ok": BOOLEAN, "warning": BOOLEAN, "detail": STRING})
 _PLAIN_SCHEMAS: dict[str, Json] = {
     "checks": object_schema({"ok": BOOLEAN, "checks": array_schema(_CHECK_SCHEMA)}),
-    "session": _SESSION_SCHEMA,
-    "login": _SESSION_SCHEMA,
+    "session": object_schema(_SESSION_FIELDS),
+    "login": object_schema({**_SESSION_FIELDS, "page_key": {**STRING, "description": _PAGE_KEY}}),
     "logout": object_schema({"ended": BOOLEAN}),
     "export": {"type": "string"},
     "health": object_schema({"status": STRING}),

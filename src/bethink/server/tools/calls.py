@@ -10,7 +10,7 @@ import logging
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor
+from concurrent.futures import BrokenExecutor, Executor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -91,6 +91,7 @@ class ToolRequest:
     supports_views: bool = False
 
 
+MAX_RUNNING = 64  # calls
 # Called with the request and the space; what it yields is called with the answer's content.
 CallObserver = Callable[[ToolRequest, str], AbstractContextManager[Callable[[Json], None]]]
 
@@ -100,7 +101,8 @@ class ToolExecutor:
 
     ``default_principal`` is the caller of requests that did not come over HTTP: the process that
     started the server or, for a server that only listens on a network, ANONYMOUS. ``pool`` takes
-    the work of recalls for programs.
+    the work of recalls for programs. A call that its caller gave up counts as running until it
+    has ended, so that there are never more than MAX_RUNNING.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class ToolExecutor:
     ) -> None:
         self.loader, self.default_principal, self._pool = loader, default_principal, pool
         self._observers = (trace_call, *observers)
+        self._lock, self._running = Lock(), 0
 
     def memory_for(self, principal: Principal, *, writing: bool = False) -> Memory:
         """Return the memory with a principal as the actor of its journal."""
@@ -124,7 +127,7 @@ class ToolExecutor:
         tool = request.tool
         require(request.principal, operation_of(tool.name, request.arguments))
         arguments = validate_arguments(request.arguments, tool.input_schema)
-        with ExitStack() as stack:
+        with self._counted(), ExitStack() as stack:
             stack.enter_context(hide_internal_errors(request.principal))
             opened = self.loader.memory(writing=not tool.read_only)
             memory = for_caller(opened, request.principal)
@@ -148,6 +151,18 @@ class ToolExecutor:
                 callback(reply.content)
         return reply
 
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._lock:
+            if self._running >= MAX_RUNNING:
+                raise StoreBusy("too many calls are still running", remedy="try again")
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+
 
 class ReadPool:
     """Processes that answer recalls for programs: in one process Python keeps to one core.
@@ -156,7 +171,10 @@ class ReadPool:
     ``store`` name the memory that each of them opens for itself.
     """
 
-    def __init__(self, workers: int, space: str | None, store: str | None) -> None:
+    def __init__(
+        self, workers: int, space: str | None, store: str | None, *, timeout_s: float
+    ) -> None:
+        self._timeout_s = timeout_s
         self._start = partial(_start_processes, workers, space, store)
         self._lock, self._processes = Lock(), self._start()
 
@@ -165,13 +183,21 @@ class ReadPool:
         self._processes.shutdown(cancel_futures=True)
 
     def answer(self, request: ToolRequest) -> Reply | None:
-        """Return the reply to a recall; None for other tools, and where a process was killed."""
+        """Return the reply to a recall; None for other tools, and where a process was killed.
+
+        One that no process began in time is taken back: its caller has been told by then. One
+        that was begun is waited for, so that it counts as running.
+        """
         if request.tool.name != _POOLED_TOOL:
             return None
         processes = self._processes
         arguments = (dict(request.arguments), request.principal, request.client, request.via)
         try:
-            return processes.submit(_answer_recall, *arguments).result()
+            future = processes.submit(_answer_recall, *arguments)
+            wait([future], self._timeout_s)
+            if future.cancel():
+                raise TimeoutError(f"no process was free within {self._timeout_s:g} seconds")
+            return future.result()
         except BrokenExecutor:
             with self._lock:
                 if self._processes is processes:

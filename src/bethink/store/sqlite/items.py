@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from operator import itemgetter
 from typing import Any
 
@@ -15,6 +15,7 @@ import apsw
 from bethink.errors import NotFound
 from bethink.model import Item, Status
 from bethink.ports import EraseReceipt, PutResult, Record, Scope
+from bethink.ports.values import DayCount, SessionSpan
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import HIGHEST, ceiling_of, without_ceiling
 from bethink.store.sqlite.db.connection import Connections, Row, select
@@ -28,7 +29,15 @@ from bethink.store.sqlite.db.rows import (
     revision_of,
     to_item,
 )
-from bethink.store.sqlite.db.sql_functions import to_json_ids, to_ms, to_ms_or_none
+from bethink.store.sqlite.db.sql_functions import (
+    DAY_MS,
+    FIRST_MS,
+    LAST_MS,
+    from_ms,
+    to_json_ids,
+    to_ms,
+    to_ms_or_none,
+)
 from bethink.store.sqlite.search.scope import Predicate, compile_scope
 from bethink.store.sqlite.search.vectors import VectorIndex
 
@@ -231,15 +240,72 @@ def find_idempotency_key(
     return rows[-1] if rows else history.find_erased_key(db, key, ceiling)
 
 
-def browse_items(db: apsw.Connection, scope: Scope, limit: int, after: str | None) -> list[Item]:
+def browse_items(
+    db: apsw.Connection, scope: Scope, limit: int, after: str | None, offset: int
+) -> list[Item]:
     """Return items newest first; a page starts after the item that ended the last one."""
     predicate = compile_scope(scope)
     if after is None:
-        return _select_items(db, predicate, "ORDER BY i.stored_at DESC, i.id DESC", (), limit)
+        return _select_items(db, predicate, order, (), limit, offset=offset)
     end = _visible_revision(db, after, scope)
     position = (to_ms(end.stored_at), end.id)
-    order = "AND (i.stored_at, i.id) < (?, ?) ORDER BY i.stored_at DESC, i.id DESC"
-    return _select_items(db, predicate, order, position, limit)
+    rest = f"AND (i.stored_at, i.id) < (?, ?) {order}"
+    return _select_items(db, predicate, rest, position, limit, offset=offset)
+
+
+_HAPPENED = "coalesce(i.occurred_at, i.stored_at)"
+_IS_DATED = f"{_HAPPENED} BETWEEN {FIRST_MS} AND {LAST_MS}"  # a damaged row may hold anything
+# Division cuts towards zero: days before 1970 need the rest of a day.
+_DAY_HAPPENED = f"({_HAPPENED} - iif({_HAPPENED} < 0, {DAY_MS - 1}, 0)) / {DAY_MS}"
+_COUNT_DAYS = f"""
+    SELECT {_DAY_HAPPENED}, i.kind, count(*) {_FROM_ITEMS}
+    WHERE PREDICATE AND {_IS_DATED} GROUP BY 1, 2 ORDER BY 1, 2
+"""
+_SELECT_SESSIONS = f"""
+    SELECT i.session, min({_HAPPENED}), max({_HAPPENED}), count(*) {_FROM_ITEMS}
+    WHERE PREDICATE AND {_IS_DATED} AND i.session IS NOT NULL GROUP BY 1 ORDER BY 3 DESC, 1 LIMIT ?
+"""
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+
+
+def count_days(db: apsw.Connection, scope: Scope) -> list[DayCount]:
+    """Return how many items of which kind happened on which day, oldest first."""
+    predicate = compile_scope(scope)
+    try:
+        rows = select(db, _COUNT_DAYS.replace("PREDICATE", predicate.sql), predicate.values)
+    except apsw.CorruptError:
+        found = _select_salvaged(db, predicate, "ORDER BY i.stored_at", ())
+        counts = Counter((item.when.date(), item.kind) for item in found)
+        return [DayCount(*day, count) for day, count in sorted(counts.items())]
+    return [
+        DayCount(date.fromordinal(_EPOCH_DAY + int(day)), str(kind), count)
+        for day, kind, count in rows
+    ]
+
+
+def session_spans(db: apsw.Connection, scope: Scope, limit: int) -> list[SessionSpan]:
+    """Return the conversations, the one with the latest item first."""
+    if not limit:
+        return []
+    predicate = compile_scope(scope)
+    sql = _SELECT_SESSIONS.replace("PREDICATE", predicate.sql)
+    try:
+        rows = select(db, sql, (*predicate.values, limit))
+    except apsw.CorruptError:
+        return _salvaged_spans(db, predicate)[:limit]
+    return [
+        SessionSpan(str(name), from_ms(int(first)), from_ms(int(last)), count)
+        for name, first, last, count in rows
+    ]
+
+
+def _salvaged_spans(db: apsw.Connection, predicate: Predicate) -> list[SessionSpan]:
+    moments: dict[str, list[datetime]] = {}
+    for item in _select_salvaged(db, predicate, "ORDER BY i.stored_at", ()):
+        if item.session is not None:
+            moments.setdefault(item.session, []).append(item.when)
+    spans = [SessionSpan(name, min(at), max(at), len(at)) for name, at in sorted(moments.items())]
+    return sorted(spans, key=lambda span: span.last, reverse=True)
 
 
 def neighbours_of(db: apsw.Connection, item_id: str, window: int, scope: Scope) -> list[Item]:
@@ -261,17 +327,24 @@ def neighbours_of(db: apsw.Connection, item_id: str, window: int, scope: Scope) 
 
 
 def _select_items(
-    db: apsw.Connection, predicate: Predicate, rest: str, values: tuple[Any, ...], limit: int
+    db: apsw.Connection,
+    predicate: Predicate,
+    rest: str,
+    values: tuple[Any, ...],
+    limit: int,
+    *,
+    offset: int = 0,
 ) -> list[Item]:
-    """Return the first items that are intact; damaged ones do not count."""
+    """Return the first items that are intact; damaged ones count only in the offset."""
     start, first = item_selection(predicate.as_of_ms, hashed=True)
-    sql = f"{start}{_FROM_ITEMS} WHERE {predicate.sql} {rest} LIMIT ?"
+    skipped = f" OFFSET {offset:d}" if offset else ""
+    sql = f"{start}{_FROM_ITEMS} WHERE {predicate.sql} {rest} LIMIT ?{skipped}"
     wanted = limit
     while True:
         try:
             rows = select(db, sql, (*first, *predicate.values, *values, wanted))
         except apsw.CorruptError:
-            return _select_salvaged(db, predicate, rest, values)[:limit]
+            return _select_salvaged(db, predicate, rest, values)[offset : offset + limit]
         items = intact_items(rows)
         if len(items) >= limit or len(rows) < wanted:
             return items[:limit]
@@ -287,6 +360,7 @@ def _select_salvaged(
     found = _salvage(db, selection, f"{predicate.sql} {further}", (*predicate.values, *values))
     by_seq = "i.seq" in order
 
+    order = "ORDER BY i.stored_at DESC, i.id DESC"
     def place(item: Item) -> tuple[Any, str]:
         return (item.seq or 0) if by_seq else item.stored_at, item.id
 
@@ -354,9 +428,11 @@ class SqliteItems:
         with self._connections.read_transaction() as db:
             return revisions_of(db, item_id)
 
-    def browse(self, scope: Scope, *, limit: int, after: str | None = None) -> list[Item]:
+    def browse(
+        self, scope: Scope, *, limit: int, after: str | None = None, offset: int = 0
+    ) -> list[Item]:
         with self._connections.read_transaction() as db:
-            return browse_items(db, scope, limit, after)
+            return browse_items(db, scope, limit, after, offset)
 
     def around(self, item_id: str, *, window: int, scope: Scope) -> list[Item]:
         with self._connections.read_transaction() as db:

@@ -17,7 +17,7 @@ from bethink.access.tokens import TokenStore
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.rest import browser
 from bethink.server.rest.app import make_app
-from bethink.server.rest.browser import PAGE_POLICY, BrowserSessions
+from bethink.server.rest.browser import PAGE_POLICY, BrowserSessions, Started
 from bethink.server.tools import TOOLS
 from serving import SPACE, Callers, Given, make_door, talk
 
@@ -46,7 +46,23 @@ async def _sign_in(client: httpx.AsyncClient, **how: str) -> httpx.Response:
 
 
 def _cookie(answer: httpx.Response) -> dict[str, str]:
-    return {"cookie": answer.headers["set-cookie"].partition(";")[0]}
+    """What the page sends with each request: the cookie, and the key that it keeps."""
+    cookie = answer.headers["set-cookie"].partition(";")[0]
+    return {"cookie": cookie, "x-bethink-page": answer.json()["page_key"]}
+
+
+def _headers(started: Started, port: int = 8765) -> list[tuple[bytes, bytes]]:
+    return [
+        (b"host", f"127.0.0.1:{port}".encode()),
+        (b"cookie", f"other=1; bethink_8765={started.cookie}".encode()),
+        (b"x-bethink-page", started.page_key.encode()),
+    ]
+
+
+def _start(sessions: BrowserSessions) -> Started:
+    started = sessions.start_with_ticket(sessions.issue_ticket(READER))
+    assert started is not None
+    return started
 
 
 def test_a_ticket_works_once_and_not_for_long(tmp_path: Path) -> None:
@@ -63,30 +79,68 @@ def test_a_ticket_works_once_and_not_for_long(tmp_path: Path) -> None:
 
 
 def test_a_session_lasts_while_it_is_used(tmp_path: Path) -> None:
-    """Every request prolongs it; an idle one ends."""
+    """Every request prolongs it; an idle one ends, and each one after a day."""
     clock = Clock()
     sessions = BrowserSessions(TokenStore(tmp_path), SPACE, clock)
-    started = sessions.start_with_ticket(sessions.issue_ticket(READER))
-    assert started is not None
-    headers = [(b"host", b"127.0.0.1:8765"), (b"cookie", f"bethink_8765={started.cookie}".encode())]
+    idle, started = _start(sessions), _start(sessions)
 
-    for _ in range(3):
-        clock.now += browser.SESSION_S - 1
-        assert sessions.principal(headers) == started.principal
-    clock.now += browser.SESSION_S
-    assert sessions.principal(headers) is None
+    while clock.now + browser.IDLE_S - 1 < browser.SESSION_S:
+        clock.now += browser.IDLE_S - 1
+        assert sessions.principal(_headers(started)) == started.principal
+    assert sessions.principal(_headers(idle)) is None
+    clock.now = browser.SESSION_S
+    assert sessions.principal(_headers(started)) is None
+
+
+def test_few_sessions_are_kept(tmp_path: Path) -> None:
+    """The least used ones of the same caller give way; those of others stay."""
+    callers = Callers(tmp_path)
+    sessions = BrowserSessions(callers.tokens, SPACE)
+    other = sessions.start_with_token(callers.secrets["read"])
+    first, *more = (_start(sessions) for _ in range(4))
+    assert sessions.principal(_headers(first)) is not None
+    more += [_start(sessions) for _ in range(browser._MAX_SESSIONS_EACH - 2)]
+
+    assert other is not None
+    assert sessions.principal(_headers(other)) is not None
+    kept = [one for one in more if sessions.principal(_headers(one)) is not None]
+    assert (sessions.principal(_headers(first)), kept) == (first.principal, more[2:])
+    for _ in range(browser._MAX_TICKETS + 1):
+        last = sessions.issue_ticket(READER)
+    assert len(sessions._tickets) == browser._MAX_TICKETS
+    assert sessions.start_with_ticket(last) is not None
 
 
 def test_a_cookie_belongs_to_a_port(tmp_path: Path) -> None:
     """Browsers send cookies to every port of a host; another server's cookie is not ours."""
     sessions = BrowserSessions(TokenStore(tmp_path), SPACE)
-    started = sessions.start_with_ticket(sessions.issue_ticket(READER))
-    assert started is not None
-    cookie = (b"cookie", f"other=1; bethink_8765={started.cookie}".encode())
+    started = _start(sessions)
 
-    assert sessions.principal([(b"host", b"127.0.0.1:8765"), cookie]) == started.principal
-    assert sessions.principal([(b"host", b"127.0.0.1:8766"), cookie]) is None
+    assert sessions.principal(_headers(started)) == started.principal
+    assert sessions.principal(_headers(started, port=8766)) is None
     assert sessions.principal([(b"host", b"127.0.0.1:8765")]) is None
+
+
+def test_a_cookie_without_its_page_key_is_worth_nothing(memory: Memory, tmp_path: Path) -> None:
+    """Another server of this machine may see the cookie; it reads, writes and ends nothing."""
+    callers = Callers(tmp_path)
+    sessions = BrowserSessions(callers.tokens, SPACE)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        own = OWN_PAGE | _cookie(await _sign_in(client, ticket=sessions.issue_ticket(READER)))
+        other = _cookie(await _sign_in(client, ticket=sessions.issue_ticket(READER)))
+        for key in (None, "", "A" * 43, other["x-bethink-page"]):
+            stolen = {name: own[name] for name in ("sec-fetch-site", "cookie")}
+            stolen |= {} if key is None else {"x-bethink-page": key}
+            assert (await client.get("/v1/stats", headers=stolen)).status_code == 401
+            ended = await client.request("DELETE", "/v1/session", headers=stolen)
+            assert ended.json() == {"ended": False}
+            seen = (await client.get("/v1/session", headers=stolen)).json()
+            assert (seen["scope"], seen["browser"], "page_key" in seen) == ("anyone", False, False)
+        assert (await client.get("/v1/stats", headers=own)).status_code == 200
+        assert own["x-bethink-page"] not in repr(vars(sessions))
+
+    talk(_app(memory, callers, sessions), conversation)
 
 
 def test_signing_in_gives_a_cookie_with_the_rights_of_the_ticket(

@@ -169,7 +169,30 @@ def test_memories_are_counted_by_day_and_conversation(memory: Memory, tmp_path: 
         ("2026-05-02", 1),
     ]
     assert [(one["session"], one["count"]) for one in answer["sessions"]] == [("talk", 3)]
-    assert answer["complete"]
+    assert answer["counted"] == 3
+
+
+def test_a_page_begins_anywhere_and_says_how_many_there_are(
+    memory: Memory, ids: list[str], tmp_path: Path
+) -> None:
+    """With an offset, without the pages before it; the total is that of the filters."""
+    secret = memory.remember("The fourth one is secret", classification=3).id
+    memory.update(ids[1], kind="decision")
+    whole, last, none, some = _asked(
+        memory,
+        tmp_path,
+        ("GET", "/v1/memories", {"with_total": True}),
+        ("GET", "/v1/memories", {"offset": 2, "limit": 2}),
+        ("GET", "/v1/memories", {"offset": 10**6, "with_total": True}),
+        ("GET", "/v1/memories", {"kind": "decision", "with_total": True}),
+    )
+
+    shown = [one["id"] for one in whole["memories"]]
+    assert secret not in shown
+    assert (whole["total"], len(shown)) == (3, 3)
+    assert [one["id"] for one in last["memories"]] == shown[2:]
+    assert (last["total"], last["cursor"]) == (None, None)
+    assert (none["memories"], none["total"], some["total"]) == ([], 3, 1)
 
 
 def test_a_check_that_fails_names_nothing(

@@ -19,6 +19,7 @@ from bethink.ports import (
     Word,
     WordStatistics,
 )
+from bethink.ports.values import Calendar
 from bethink.store.sqlite import links
 from bethink.store.sqlite.db.ceiling import CeilingConnections
 from bethink.store.sqlite.db.connection import Connections, generation, select
@@ -26,6 +27,7 @@ from bethink.store.sqlite.db.damage import met_unreadable
 from bethink.store.sqlite.db.rows import read_items
 from bethink.store.sqlite.db.sql_functions import ceil_ms, from_ms, to_ms_or_none
 from bethink.store.sqlite.entities import latest_mentions
+from bethink.store.sqlite.items import count_days, session_spans
 from bethink.store.sqlite.search import word_index
 from bethink.store.sqlite.search.abmind_queries import SignatureIndex, SignatureQuery, search_pieces
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table, query_words_of
@@ -308,6 +310,11 @@ class SqliteSearch:
             found = select(db, sql, (as_table(tuple(ids)), *predicate.values))
             read = self._hydrate.reader_as_of(scope.as_of)
             return list(read(db, [rid for (rid,) in found]).values())
+
+    def calendar(self, scope: Scope, *, sessions: int) -> Calendar:
+        with self._connections.read_transaction() as db:
+            days = count_days(db, scope)
+            return Calendar(tuple(days), tuple(session_spans(db, scope, sessions)))
 
     def terms(self, text: str) -> tuple[str, ...]:
         with self._connections.read_transaction() as db:
