@@ -17,12 +17,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.access.hosts import Address, HostPolicy, host_policy_for
 from bethink.access.policy import ANONYMOUS, LOOPBACK, Principal, attach_principal
 from bethink.access.tokens import TokenStore
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 from bethink.render.wire import error_json
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Forbidden
 
 _SCOPE_KEY = "bethink.principal"

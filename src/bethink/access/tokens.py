@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.access.policy import GRANTABLE, Principal, Right
 from bethink.config.paths import make_private_folder
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.json_values import Json, iso
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, NotFound, Refused
 
 FILE = "tokens.json"

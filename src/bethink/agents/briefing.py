@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import chain, islice, zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bethink.api.browse import redact_thread
 from bethink.core import plural
 from bethink.core.json_values import format_moment
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import strip_hidden
 from bethink.errors import ModelError, Refused
 from bethink.importers.turn_text import find_statement, is_assent, is_courtesy, summarise_code

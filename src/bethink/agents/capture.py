@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bethink.agents.session import CaptureMark, SessionState, resolve_in_project, session_state
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import shorten
 from bethink.errors import Refused
 from bethink.importers.claude_code import Turn, drafts_of_turns, read_turns

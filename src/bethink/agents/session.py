@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from bethink.config.paths import make_private_folder
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.importers.turn_text import is_assent
 
 if TYPE_CHECKING:

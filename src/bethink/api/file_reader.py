@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path, PurePath
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, Refused, TooLarge
 from bethink.model import ChunkDigest, FileSnapshot
 

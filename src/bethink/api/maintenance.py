@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bethink.api.session import NO_FILTERS, Session
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, ModelError, NotFound, Refused, StoreBusy, StoreError
 from bethink.model import Item
 from bethink.ports import CheckResult, Embedder, Progress

@@ -14,11 +14,12 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir, resolve_space
 from bethink.core.ids import make_id
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, NotFound, Refused, StoreDamaged
 from bethink.model import Item, Link, Recall
 from bethink.models import open_embedder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import NamedTuple
 
 import click
 
@@ -12,6 +11,7 @@ from bethink.cli.app import App
 from bethink.cli.commands import bethink
 from bethink.cli.help import PROGRAM
 from bethink.cli.output import dim, printable, red
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BethinkError, ModelError, NotFound, Refused, StoreError
 
 EXIT_NOT_FOUND = 1

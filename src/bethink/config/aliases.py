@@ -12,10 +12,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from bethink.config.paths import is_file
 from bethink.core.lazy import dataclass
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 
 Source = Literal["user file", "project file", "environment"]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from bethink.config.aliases import Change, ForeignConfig
 from bethink.config.paths import (
@@ -28,6 +28,7 @@ from bethink.config.paths import (
 )
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.lazy import dataclass, lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import plugins
 from bethink.errors import BadSetting
 

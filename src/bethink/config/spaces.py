@@ -17,11 +17,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_ISREG
-from typing import NamedTuple
 
 from bethink.config.paths import data_folder
 from bethink.config.settings import SPACE_NAME, Settings
 from bethink.core.atomic_write import atomic_replace
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, StoreError, UntrustedSpace
 
 PERSONAL = "personal"

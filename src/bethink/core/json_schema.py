@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import find_unstorable
 
 Schema = Mapping[str, Any]

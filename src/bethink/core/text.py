@@ -8,9 +8,10 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 
 # --- Characters -------------------------------------------------------------------------
 

@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bethink.cli.answers import print_answer
 from bethink.cli.app import App, progress
 from bethink.cli.output import bold, cyan, dim, one_line, yellow
 from bethink.core import plural
+from bethink.core.named_tuple import NamedTuple
 from bethink.model import FileEdit
 
 if TYPE_CHECKING:

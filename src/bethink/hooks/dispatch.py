@@ -19,7 +19,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
+
+from bethink.core.named_tuple import NamedTuple
 
 _EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 

@@ -11,8 +11,8 @@ import posixpath
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.importers.entry import (
     Entry,

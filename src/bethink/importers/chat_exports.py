@@ -28,8 +28,9 @@ from errno import EINVAL
 from lzma import LZMAError
 from pathlib import Path
 from struct import error as StructError  # noqa: N812
-from typing import IO, Any, BinaryIO, Literal, NamedTuple
+from typing import IO, Any, BinaryIO, Literal
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, NotFound, Refused, TooLarge
 from bethink.importers.entry import (
     Entry,

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import shorten
 from bethink.errors import Refused
 from bethink.importers.turn_text import storable_text

@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from bethink.core.json_values import parse_strict_json
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, StoreBusy, TooLarge
 from bethink.importers.streams import read_text_file
 

@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, groupby, islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from bethink.api.session import utc_now
 from bethink.core.ids import make_id
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import caption
 from bethink.errors import Conflict, NotFound, Refused
 from bethink.importers.entry import Entry, digest

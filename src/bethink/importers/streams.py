@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISDIR, S_ISFIFO, S_ISREG
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from bethink.core.json_values import parse_strict_json
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.importers.entry import ReadProgress
 from bethink.ingest.files import BoundedReader

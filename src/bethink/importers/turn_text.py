@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import fold, sentences
 
 _FENCE_MARK = lazy_pattern(r"<<([a-z][a-z -]{0,30}) ([0-9a-f]{16})>>")

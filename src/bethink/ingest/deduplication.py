@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from bethink.core.lazy import dataclass, lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import fold, word_set
 from bethink.errors import Conflict, Refused
 from bethink.ingest.admission import (

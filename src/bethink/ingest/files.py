@@ -11,9 +11,10 @@ import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal
 
 from bethink.core.json_values import parse_strict_json
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.admission import MAX_TEXT_BYTES, TRUSTED_SOURCES
 from bethink.model import Draft

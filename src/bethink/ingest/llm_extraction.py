@@ -7,8 +7,9 @@ from recall: a fact read by a model can be flagged but cannot supersede.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import fold, word_set
 from bethink.ingest.admission import WriteContext
 from bethink.ingest.entity_extraction import ENTITY_KINDS, entity_key

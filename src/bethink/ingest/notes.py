@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from stat import S_ISREG
-from typing import NamedTuple
 from urllib.parse import quote
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import find_unstorable, hidden_text_flags
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.content_checks import is_injection

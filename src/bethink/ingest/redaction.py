@@ -10,9 +10,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.content_checks import (
     is_basic_credentials,
     is_card_number,

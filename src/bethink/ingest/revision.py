@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.core.json_values import iso
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import fold
 from bethink.errors import ModelError, Refused
 from bethink.ingest.admission import PreparedDraft, WriteContext, prepare

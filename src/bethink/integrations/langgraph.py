@@ -14,8 +14,9 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.redaction import redact

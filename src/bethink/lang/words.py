@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import fold
 
 _DATA = Path(__file__).parent / "data"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from bethink.core.json_values import iso
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import caption, fold
 from bethink.ingest.admission import occurred_at_different_times
 from bethink.ingest.deduplication import minhash_sketch

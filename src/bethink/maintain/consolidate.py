@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
-from typing import NamedTuple
 
 from bethink.core import plural
 from bethink.core.json_values import iso
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import caption, fold, sentences, shorten, strip_hidden, word_set
 from bethink.errors import ModelError
 from bethink.maintain.job import (

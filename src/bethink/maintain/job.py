@@ -8,10 +8,11 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bethink.core import plural
 from bethink.core.ids import make_id
+from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
 from bethink.lang.dates import DAY_S
 from bethink.model import Draft, Filters, Item, Link, Status

@@ -14,8 +14,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import caption, shorten, strip_hidden
 from bethink.ingest.notes import (
     NOTE_FOLDERS,

@@ -11,9 +11,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 from bethink.core import plural
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError, NotFound, Refused
 from bethink.maintain.job import (
     ACTOR,

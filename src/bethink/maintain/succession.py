@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, Refused
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.ingest.pipeline import remember, remember_each

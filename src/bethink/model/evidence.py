@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from operator import attrgetter, itemgetter
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.model.item import Item
 
 Op = Literal["seen", "add", "times", "set"]

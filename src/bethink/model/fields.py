@@ -7,8 +7,9 @@ a line here, a field of `Item` (and of `Draft` where callers may set it) and a m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.model.item import LEVELS, STATUSES
 
 FieldKind = Literal[

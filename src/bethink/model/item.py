@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from bethink.core.lazy import dataclass
+from bethink.core.named_tuple import NamedTuple
 
 LAYERS = ("goal", "context", "emotion", "implementation", "caveat", "learning")
 LAYER_ALIASES = {

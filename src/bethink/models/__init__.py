@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import Registry, import_object
 from bethink.errors import BadSetting
 

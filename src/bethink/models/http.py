@@ -10,9 +10,10 @@ from http import HTTPStatus
 from socket import SHUT_RDWR
 from threading import Lock, Thread
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, ModelError
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from contextlib import suppress
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bethink.config.paths import cache_folder, make_private_folder
 from bethink.core.lazy import Lazy
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import MissingExtra, ModelError
 from bethink.models.onnx_network import WEIGHTS_FILE, BertSizes, file_fingerprint, read_weights
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import implements
 from bethink.errors import ModelError
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Status, Thread
 from bethink.ports.models import Embedding
 from bethink.ports.values import (

@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import date, datetime
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from bethink.core.lazy import dataclass
+from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, Filters, Item, Link
 from bethink.ports.models import Embedding
 

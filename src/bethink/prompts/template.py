@@ -19,10 +19,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.core.json_schema import SchemaViolation, check_schema
 from bethink.core.lazy import dataclass, lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BethinkError, NotFound
 from bethink.ports import Store
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
 from bethink.core.json_values import format_moment
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import strip_hidden
 from bethink.model import OLDER, Candidate, Item
 from bethink.prompts.template import fence_code, fence_lines, format_entry

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from bethink.core.named_tuple import NamedTuple
 
 Band = Literal["hot", "warm", "cold", "frozen"]
 Pace = Literal["surging", "active", "quiet", "dormant"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.model import Filters, Item, Link, Node
 from bethink.ports import Scope, Store
 from bethink.retrieval.scope import rejection_reason

@@ -13,9 +13,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import MAXYEAR, datetime, timedelta
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import bm25_idf, shorten
 from bethink.lang.dates import DAY_S, EventPhrase, apply_bound, find_events, find_times
 from bethink.lang.dates.languages import detect_language, fold

@@ -8,10 +8,11 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.core.json_values import format_moment
 from bethink.core.lazy import dataclass
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.lang.dates import parse_moment

@@ -21,9 +21,9 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from string import ascii_lowercase
-from typing import NamedTuple
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates.languages import detect_language
 from bethink.lang.words import word_set_of
 

@@ -21,9 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from bethink.core.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,9 +15,10 @@ import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from bethink.config.paths import APP_NAME, data_folder, make_private_folder, state_folder
+from bethink.core.named_tuple import NamedTuple
 
 # The path of a Unix socket is limited to 104 to 108 bytes.
 _MAX_SOCKET_PATH = 100

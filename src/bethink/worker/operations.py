@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bethink.core.json_values import Json
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import MissingExtra, ModelError, Refused
 from bethink.model import NO_METADATA, Recall
 from bethink.models.rerank import reranker_provider

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from bethink.core.atomic_write import atomic_replace, fsync_folder
 from bethink.core.json_values import Json
+from bethink.core.named_tuple import NamedTuple
 from bethink.worker.files import acquire_lock, make_private
 from bethink.worker.transport import MAX_REQUEST_BYTES, FrameError, parse_message
 

@@ -16,9 +16,10 @@ import socket
 import struct
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.core.json_values import Json
+from bethink.core.named_tuple import NamedTuple
 from bethink.version import __version__
 from bethink.worker.files import WorkerPaths, installation_id, require_private
 

@@ -12,8 +12,9 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 
 Keys = Sequence[str]

@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 from bethink.hooks.dispatch import EVENTS, HookEvent
 from bethink.hooks.install import config_text

@@ -13,10 +13,11 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.config.paths import config_folder
 from bethink.core.atomic_write import atomic_replace
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 from bethink.hooks.install.config_text import look_up
 from bethink.hooks.install.hosts import (

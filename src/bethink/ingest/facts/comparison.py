@@ -8,9 +8,10 @@ a sentence that itself says that something changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.entity_extraction import SENTENCE_OPENERS
 from bethink.ingest.facts import vocabulary
 from bethink.ingest.facts.clause import ClauseWord, Value

@@ -12,10 +12,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from bethink.core.json_values import iso
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import ROLES, fold
 from bethink.ingest.admission import DERIVED_SOURCE, TRUSTED_SOURCES, WriteContext
 from bethink.ingest.facts import Fact, extract_fact

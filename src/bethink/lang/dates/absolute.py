@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from calendar import isleap
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates.tokens import (
     BEFORE_A_MONTH,
     BEFORE_A_SEASON,

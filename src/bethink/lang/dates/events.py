@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates.finder import find_times
 from bethink.lang.dates.languages import fold, language_of, possible_languages
 from bethink.lang.dates.tokens import NUMBER, TOKEN, UNIT, VAGUE, WEEKDAY, Bound, TimeSpan

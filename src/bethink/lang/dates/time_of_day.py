@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates.tokens import (
     BEFORE_A_TIME,
     DAY_PART,

@@ -16,12 +16,13 @@ import mmap
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
 from bethink.core.lazy import ONE_BLAS_THREAD
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.models.embed.token_table import normalise
 from bethink.models.embed.tokenizers import TextPieces

@@ -19,11 +19,12 @@ from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bethink.config.paths import cache_folder, make_private_folder
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.lazy import Lazy
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import has_substance
 from bethink.errors import ModelError
 from bethink.models.embed.encoder import count_tokens

@@ -9,10 +9,11 @@ dot products; its vector need not be computed again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 
 if TYPE_CHECKING:

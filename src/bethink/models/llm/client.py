@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from time import monotonic, sleep
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.core.json_schema import SchemaViolation, validate, without_limits
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, ModelError
 from bethink.models.http import (
     CircuitBreaker,

@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from bethink.core.lazy import dataclass
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import has_substance, shorten
 from bethink.model import Candidate, Filters, Pool
 from bethink.retrieval.context import Context, Retriever

@@ -7,8 +7,8 @@ on. None of its text gets into an answer, and it cannot name a file, space or ad
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import has_substance, shorten
 from bethink.model import Candidate, Caption, Pool, Step
 from bethink.ports import Budget, LanguageModel, Unusable, Word

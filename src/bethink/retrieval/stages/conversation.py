@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from bethink.core.lazy import dataclass
+from bethink.core.named_tuple import NamedTuple
 from bethink.model import Evidence, Item, Pool, sort_by_score, with_column
 from bethink.retrieval.context import Context
 from bethink.retrieval.stages.late_interaction import (

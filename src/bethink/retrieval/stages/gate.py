@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from bethink.core.lazy import dataclass
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import own_caption
 from bethink.model import Assessment, Candidate, ConfidenceReason, Pool
 from bethink.ports import unrelated_similarity

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from bethink.core.lazy import dataclass, lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import split_passages
 from bethink.errors import ModelError
 from bethink.model import Candidate, Evidence, Item, Passage, Pool, sort_by_score, with_column

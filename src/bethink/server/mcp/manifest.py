@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from bethink.access.policy import Principal, permits
 from bethink.core.json_values import Json
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, Refused
 from bethink.server.mcp.view import EXTENSION, VIEW_RESOURCE, client_supports_views
 from bethink.server.tools.catalog import LIST_ENTITIES

@@ -17,10 +17,11 @@ from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from time import sleep
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from bethink.core.json_values import Json
 from bethink.core.lazy import BackgroundCall, Lazy
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BethinkError
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.view import client_supports_views

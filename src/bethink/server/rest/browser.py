@@ -20,7 +20,6 @@ from datetime import UTC, datetime
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -28,6 +27,7 @@ from starlette.routing import Route
 
 from bethink.access.policy import Principal
 from bethink.access.tokens import TokenStore
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Forbidden, Refused
 from bethink.server.rest.http_messages import read_json_body
 

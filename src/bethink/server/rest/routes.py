@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from bethink.access.policy import ARGUMENT_OPERATIONS, POLICY, Right
 from bethink.core.json_values import Json
+from bethink.core.named_tuple import NamedTuple
 from bethink.server.rest.operations import (
     EVENTS,
     GET_MEMORY,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from bethink.core import plural
 from bethink.core.json_values import Json, finite_or_none, format_moment
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.ingest.redaction import redact
 from bethink.memory import Memory

@@ -6,9 +6,10 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from bethink.core.json_values import Json
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.ingest.admission import TRUST_CEILING
 from bethink.memory import Forgotten, Memory

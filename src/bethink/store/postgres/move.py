@@ -12,13 +12,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 import apsw
 import numpy as np
 import psycopg
 
 from bethink.core.atomic_write import fsync_folder
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused, StoreDamaged, StoreError
 from bethink.ports import Progress
 from bethink.store import shown_store

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound
 from bethink.model import (
     ChunkDigest,

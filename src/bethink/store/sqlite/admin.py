@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from bethink.core import with_progress
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused, StoreBusy, StoreDamaged, StoreError
 from bethink.ports import CheckResult, Event, Progress
 from bethink.store.sqlite import erase, revisions

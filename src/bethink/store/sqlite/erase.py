@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import fold, word_set
 from bethink.errors import StoreError
 from bethink.ports import EraseReceipt

@@ -13,11 +13,12 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from bethink.core.atomic_write import fsync_folder
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
 from bethink.store.sqlite import revisions
 from bethink.store.sqlite.db import history

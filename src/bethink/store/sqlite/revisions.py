@@ -6,11 +6,11 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import apsw
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Conflict, Refused, StoreDamaged
 from bethink.model import Item, Status
 from bethink.ports import Embedding, PutResult, Record

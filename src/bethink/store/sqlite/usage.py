@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.model import Entity
 from bethink.ports import Activity, EntityListing, Momentum, Usage, UsageDecay

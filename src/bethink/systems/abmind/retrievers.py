@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from bethink.core.lazy import dataclass
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import fold
 from bethink.errors import Refused
 from bethink.model import Entity, Filters, Item, Link, Node, Pool

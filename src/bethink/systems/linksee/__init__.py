@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from bethink.core.lazy import dataclass
+from bethink.core.named_tuple import NamedTuple
 from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
 from bethink.retrieval.context import Context
 from bethink.retrieval.heat import pace_of

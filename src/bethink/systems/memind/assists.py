@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import shorten
 from bethink.model import Candidate, Evidence, Item, Member, Pool, Thread, sort_by_score
 from bethink.retrieval.context import Context

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import MAXYEAR, datetime, timedelta
-from typing import NamedTuple
 
 from bethink.core.lazy import dataclass
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.lang.dates import DAY_S
 from bethink.model import Item, Pool

@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 from bethink.core.lazy import dataclass
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.model import Candidate, Evidence, Item, Link, Pool, replay, sort_by_score
 from bethink.ports import Scope, ScoredEntity

@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText
 from bethink.store.postgres.db import words
 from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables

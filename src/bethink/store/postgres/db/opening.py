@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from psycopg import sql
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, SchemaTooNew, StoreBusy, StoreError, install_command
 from bethink.store import shown_store
 from bethink.store.postgres.db.connections import (

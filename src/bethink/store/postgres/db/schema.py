@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+
+from bethink.core.named_tuple import NamedTuple
 
 SCHEMA = "bethink"
 SPACE_ID = "space_id"

@@ -6,13 +6,14 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from psycopg import errors, pq
 from psycopg.types.numeric import FloatLoader, Int8Dumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreError
 from bethink.store import shown_store
 

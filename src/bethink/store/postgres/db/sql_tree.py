@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
 
 Kind = Literal["word", "text", "number", "mark", "sign"]

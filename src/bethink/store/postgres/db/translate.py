@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
 from bethink.retrieval.heat import _BAND_THRESHOLDS, _FRESHNESS, _STALENESS
 from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
 from bethink.store.sqlite.search.lexical import tokenizer
 

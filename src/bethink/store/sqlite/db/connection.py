@@ -8,11 +8,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreDamaged, StoreError
 from bethink.store.sqlite.db.checkpoint import (
     bound_log,

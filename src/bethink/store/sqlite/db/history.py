@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.ports import Event
 from bethink.ports.values import erased_mark
 from bethink.store.sqlite.db.ceiling import is_below_ceiling

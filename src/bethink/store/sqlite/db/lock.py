@@ -17,9 +17,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from bethink.core.atomic_write import atomic_replace, fsync_folder
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreBusy, StoreError
 
 FILE_MODE = 0o600

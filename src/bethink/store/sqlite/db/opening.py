@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
 
 from bethink.core.atomic_write import fsync_folder
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import (
     NotFound,
     SchemaTooNew,

@@ -10,10 +10,11 @@ from datetime import datetime
 from functools import lru_cache
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import find_unstorable
 from bethink.errors import Refused
 from bethink.model import (

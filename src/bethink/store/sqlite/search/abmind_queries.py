@@ -17,10 +17,11 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import bm25_idf
 from bethink.ports import Match, SearchResult, TrigramSearch
 from bethink.store.analysis import (

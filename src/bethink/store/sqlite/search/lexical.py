@@ -15,10 +15,11 @@ from __future__ import annotations
 import heapq
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import bm25_idf
 from bethink.model import Item
 from bethink.ports import Match, SearchResult, TextSearch, Word, WordStatistics

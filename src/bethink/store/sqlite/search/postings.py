@@ -9,11 +9,12 @@ transaction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreDamaged
 from bethink.store.ranking import WINDOW_TERMS, WeightedQuery
 from bethink.store.sqlite.db.connection import select

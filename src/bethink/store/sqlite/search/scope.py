@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import fold
 from bethink.model import LEVELS, Filters
 from bethink.model.item import SHARED_CLASSIFICATION

@@ -20,12 +20,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import methodcaller
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import apsw
 import numpy as np
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError, StoreDamaged
 from bethink.ports import Embedding
 from bethink.store.sqlite.db.connection import Row, select

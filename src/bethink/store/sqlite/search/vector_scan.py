@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import numpy as np
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.ports import Background, Match, SearchResult
 from bethink.store.sqlite.db.connection import generation, select
 from bethink.store.sqlite.search import vector_index

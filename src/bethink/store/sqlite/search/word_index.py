@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from struct import Struct
-from typing import NamedTuple, Self
+from typing import Self
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.store.sqlite.db.damage import MAX_TERM_ID
 from bethink.store.sqlite.search.fuzzy import search_substring
 from bethink.store.sqlite.search.lexical import (
