@@ -149,6 +149,10 @@ class ItemSearch(Protocol):
         """Those of the items (ids) that are in scope, in any order."""
         ...
 
+    def calendar(self, scope: Scope, *, sessions: int) -> Calendar:
+        """When the items happened: counts of each day, and the last so many conversations."""
+        ...
+
     def terms(self, text: str) -> tuple[str, ...]:
         """The index terms of a text."""
         ...
@@ -199,8 +203,10 @@ class ItemStore(Protocol):
         """All revisions of an item, oldest first."""
         ...
 
-    def browse(self, scope: Scope, *, limit: int, after: str | None = None) -> list[Item]:
-        """Items by ``stored_at``, then id, newest first, one page at a time."""
+    def browse(
+        self, scope: Scope, *, limit: int, after: str | None = None, offset: int = 0
+    ) -> list[Item]:
+        """Items by ``stored_at``, then id, newest first; a page begins after one, or so many."""
         ...
 
     def around(self, item_id: str, *, window: int, scope: Scope) -> list[Item]:

@@ -245,6 +245,7 @@ def browse_items(
 ) -> list[Item]:
     """Return items newest first; a page starts after the item that ended the last one."""
     predicate = compile_scope(scope)
+    order = "ORDER BY i.stored_at DESC, i.id DESC"
     if after is None:
         return _select_items(db, predicate, order, (), limit, offset=offset)
     end = _visible_revision(db, after, scope)
@@ -360,7 +361,6 @@ def _select_salvaged(
     found = _salvage(db, selection, f"{predicate.sql} {further}", (*predicate.values, *values))
     by_seq = "i.seq" in order
 
-    order = "ORDER BY i.stored_at DESC, i.id DESC"
     def place(item: Item) -> tuple[Any, str]:
         return (item.seq or 0) if by_seq else item.stored_at, item.id
 
