@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bethink.core.lazy import ONE_BLAS_THREAD, openblas_functions
 from bethink.errors import ModelError
 from bethink.models import open_embedder
-from bethink.models.embed.contextual import EncoderNetwork
+from bethink.models.embed.contextual import EncoderNetwork, read_arrays
 from bethink.models.embed.encoder import (
     ENCODER_DATA,
     ENCODER_VOCABULARY,
@@ -254,3 +259,56 @@ def test_pieces_are_those_of_the_library(tmp_path):
         assert ours(text).ids == theirs(text).ids, text
         assert ours(text).spans == [tuple(span) for span in theirs(text).spans], text
     assert (ours.start_id, ours.end_id) == (theirs.start_id, theirs.end_id)
+
+
+def test_arrays_are_read_as_numpy_reads_them(tmp_path):
+    """Of every shape and type that weights have, all of them or some."""
+    path = tmp_path / "arrays.npz"
+    arrays = {
+        "halves": np.arange(6, dtype=np.float16).reshape(2, 3),
+        "layers.0.b": np.float32([1.5]),
+        "table": np.arange(-4, 4, dtype=np.int8).reshape(2, 2, 2),
+        "none": np.zeros((0, 3), np.float32),
+        "one": np.array(7, dtype=np.int64),
+    }
+    np.savez(path, **arrays)
+
+    read = read_arrays(path)
+
+    assert read.keys() == arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(read[name], array)
+        assert (read[name].dtype, read[name].shape) == (array.dtype, array.shape)
+    assert read_arrays(path, ("table",)).keys() == {"table"}
+    with pytest.raises(ModelError, match="damaged"):
+        read_arrays(path, ("missing",))
+
+
+@given(cut=st.integers(1, 900), at=st.integers(0, 899), byte=st.integers(0, 255))
+def test_a_damaged_file_of_arrays_is_refused_or_has_the_arrays(cut, at, byte):
+    """Cut off anywhere it is refused; with a wrong byte it is, or the shapes are as they were."""
+    raw = io.BytesIO()
+    np.savez(raw, a=np.arange(60, dtype=np.float16), b=np.zeros((3, 4), np.int8))
+    whole = raw.getvalue()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "arrays.npz"
+        path.write_bytes(whole[: -min(cut, len(whole))])
+        with pytest.raises(ModelError, match="damaged"):
+            read_arrays(path)
+        at = min(at, len(whole) - 1)
+        path.write_bytes(whole[:at] + bytes([byte]) + whole[at + 1 :])
+        try:
+            sizes = [array.nbytes for array in read_arrays(path).values()]
+        except ModelError:
+            return
+        assert sizes == [120, 12]
+
+
+@pytest.mark.parametrize("array", [np.zeros((2, 3), order="F"), np.array([None])])
+def test_arrays_in_another_format_are_refused(tmp_path, array):
+    """By columns, of objects, or compressed: nothing of ours is."""
+    np.savez(tmp_path / "other.npz", a=array)
+    np.savez_compressed(tmp_path / "compressed.npz", a=np.zeros(9))
+    for name in ("other.npz", "compressed.npz"):
+        with pytest.raises(ModelError, match=f"{name} is damaged"):
+            read_arrays(tmp_path / name)
