@@ -190,6 +190,20 @@ def test_numpy_is_all_it_needs():
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_pieces_are_the_same_from_a_file_and_from_a_list():
+    """The first, searched for in the file, and later ones, from a dictionary."""
+    lines = (ENCODER_DATA / ENCODER_VOCABULARY).read_bytes()
+    pieces = lines.decode().split("\n")
+    words = [*TEXTS, "zzqxv Überraschung 中文 [CLS] ##ing", *pieces[::400], *TEXTS]
+    searched, known = BertTokenizer(lines), BertTokenizer(pieces)
+
+    assert [searched(word) for word in words] == [known(word) for word in words]
+    assert [BertTokenizer(lines)(word) for word in words[:9]] == [known(word) for word in words[:9]]
+    assert (searched.start_id, searched.end_id) == (known.start_id, known.end_id)
+    with pytest.raises(ModelError, match=r"no \[CLS\]"):
+        BertTokenizer(b"a\nb")
+
+
 def test_missing_or_damaged_weights_are_named(tmp_path):
     """A ModelError with the path, never a traceback from inside."""
     with pytest.raises(ModelError, match="cannot be read"):

@@ -240,10 +240,9 @@ def load_tokenizer(folder: Path = ENCODER_DATA) -> BertTokenizer:
     """Read the encoder's vocabulary; raise ModelError where it cannot be read."""
     path = folder / ENCODER_VOCABULARY
     try:
-        pieces = path.read_text(encoding="utf-8").split("\n")
+        return BertTokenizer(path.read_bytes())
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from error
-    return BertTokenizer(pieces)
 
 
 # One for all embedders of a process: each counts tokens with it.

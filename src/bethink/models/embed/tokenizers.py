@@ -213,6 +213,31 @@ _CJK_RANGES = (
 )  # fmt: skip
 
 
+class _PieceIds:
+    """The ids of a vocabulary's pieces: their places among the lines of its file.
+
+    A question needs some ten of them. They are searched for in the file; a dictionary of
+    all 30,000 takes as long as some hundred searches, and is made once there were so many.
+    """
+
+    def __init__(self, lines: bytes) -> None:
+        self._lines = b"\n" + lines + b"\n"
+        self._searches_left = 100
+        self._known: dict[str, int] = {}
+
+    def find(self, piece: str) -> int | None:
+        """Return the id of a piece; None where it is none."""
+        if self._known:
+            return self._known.get(piece)
+        at = self._lines.find(b"\n%b\n" % piece.encode())
+        # What is not there is searched for to the end.
+        self._searches_left -= 1 if at >= 0 else 8
+        if self._searches_left < 0:
+            pieces = self._lines[1:-1].decode(errors="replace").split("\n")
+            self._known = dict(zip(pieces, range(len(pieces)), strict=True))
+        return self._lines.count(b"\n", 0, at) if at >= 0 else None
+
+
 class BertTokenizer:
     """Word pieces of an uncased BERT vocabulary, without a tokenizer library.
 
@@ -220,11 +245,20 @@ class BertTokenizer:
     of each word the longest pieces from the left. Control tokens in a text are text.
     """
 
-    def __init__(self, vocabulary: Sequence[str]) -> None:
-        """Set the pieces in the order of their ids; a piece inside a word begins with ##."""
-        self._ids = {piece: number for number, piece in enumerate(vocabulary)}
-        self.start_id, self.end_id = self._ids["[CLS]"], self._ids["[SEP]"]
-        self._unknown_id = self._ids["[UNK]"]
+    def __init__(self, vocabulary: Sequence[str] | bytes) -> None:
+        """Set the pieces in the order of their ids; a piece inside a word begins with ##.
+
+        Bytes are the file of a vocabulary, one piece a line.
+        """
+        self._find = (
+            _PieceIds(vocabulary).find
+            if isinstance(vocabulary, bytes)
+            else {piece: number for number, piece in enumerate(vocabulary)}.get
+        )
+        ids = [self._find(special) for special in ("[CLS]", "[SEP]", "[UNK]")]
+        if None in ids:
+            raise ModelError("the vocabulary has no [CLS], [SEP] or [UNK]")
+        self.start_id, self.end_id, self._unknown_id = (int(number or 0) for number in ids)
         self._cache: dict[str, tuple[tuple[int, int], ...]] = {}
 
     def __call__(self, text: str) -> TextPieces:
@@ -273,7 +307,7 @@ class BertTokenizer:
         while start < len(word) <= _MAX_WORD_CHARACTERS:
             prefix = "##" if start else ""
             for end in range(len(word), start, -1):
-                number = self._ids.get(prefix + word[start:end])
+                number = self._find(prefix + word[start:end])
                 if number is not None:
                     pieces.append((number, end - start))
                     start = end
