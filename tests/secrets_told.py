@@ -11,12 +11,13 @@ import base64
 import json
 import re
 import string
+from collections.abc import Callable, Mapping
 from random import Random
 
 from secrets_more import AN, HEX, card, some
 
 # Of the BIP-39 list, which has 2,048: short, plain, no function words among them.
-_SEED_WORDS = """
+_SEED_TEXT = """
 abandon ability absent acid actor adapt afraid album alley amateur anchor ancient angry antique
 apology arctic armor artefact aspect atom auction august avocado bacon badge balcony bamboo
 banner basket beauty because become before begin behave below bench between beyond bicycle
@@ -31,6 +32,8 @@ evolve exact exile expose fabric faculty faint family fatigue fiber fiction filt
 flower focus fossil fragile frozen furnace gadget galaxy garlic gauge genius giraffe glimpse
 gorilla gravity guitar habit hammer hazard hedgehog hockey hybrid icon illness inherit inside
 """
+SEED_WORDS = _SEED_TEXT.split()
+Makers = Mapping[str, Callable[[Random], str]]
 _NOUNS = ("Sommer", "Falcon", "Bonjour", "Tiger", "Dragon", "Welcome", "Napoli", "Verano", "Otter")
 
 
@@ -54,15 +57,15 @@ def _web_token(rng: Random) -> str:
     return ".".join((*coded, some(rng, AN + "-_", 43)))
 
 
-_MADE = {
+MADE = {
     "p": _drawn,
     "m": _person_made,
     "x": lambda rng: some(rng, HEX, rng.choice((32, 40, 64))),
     "a": lambda rng: some(rng, AN + "+/", 40),
     "b": lambda rng: some(rng, AN + "+/", 43) + "=",
     "t": lambda rng: some(rng, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", rng.choice((16, 32))),
-    "s": lambda rng: " ".join(rng.sample(_SEED_WORDS.split(), 12)),
-    "S": lambda rng: " ".join(rng.sample(_SEED_WORDS.split(), 24)),
+    "s": lambda rng: " ".join(rng.sample(SEED_WORDS, 12)),
+    "S": lambda rng: " ".join(rng.sample(SEED_WORDS, 24)),
     "d": lambda rng: some(rng, string.digits, 6),
     "c": card,
     "j": _web_token,
@@ -72,8 +75,13 @@ _MADE = {
 
 def told(form: str, rng: Random) -> tuple[list[str], str]:
     """The secrets of a form and the text that holds them."""
+    return fill(form, MADE, rng)
+
+
+def fill(form: str, made: Makers, rng: Random) -> tuple[list[str], str]:
+    """The secrets drawn for the marks of a form, and the text with them."""
     secrets, text = [], form
-    for name, make in _MADE.items():
+    for name, make in made.items():
         while f"{{{name}}}" in text:
             secrets.append(make(rng))
             text = text.replace(f"{{{name}}}", secrets[-1], 1)
@@ -515,7 +523,7 @@ The ansible role v{n} was split
 def near(rng: Random) -> list[str]:
     """Lines that hold no secret, each twice with other digits."""
     lines = [line for line in _NEAR.strip().splitlines() for _ in range(2)]
-    return [_DIGIT.sub(lambda _: str(rng.randrange(1, 10)), line) for line in lines]
+    return [DIGIT.sub(lambda _: str(rng.randrange(1, 10)), line) for line in lines]
 
 
-_DIGIT = re.compile(r"\{n\}")
+DIGIT = re.compile(r"\{n\}")

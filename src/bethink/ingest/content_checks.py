@@ -283,16 +283,17 @@ _PLACEHOLDER = lazy_pattern(
     r"your|example|change[_-]?me|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
     r"|\$\{|\{\{|\$\(|%\(|process\.env|environ|getenv|env\[|secrets?\.|vault[:/]|\*\*\*|\.\.\.|…"
     r"|^\{[A-Za-z_][\w.]*\}|^<.*>$|^![a-z]+$|(?-i:^\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*)$)|^%\w+%$"
-    r"|^(?:none|null|true|false|undefined|passw(?:or)?d|pass|pw|secret|token|api_?key|string|str"
+    r"|^(?:none|null|true|false|undefined|1?passw(?:or)?d|pass|pw|secret|token|api_?key|string|str"
     r"|test(?:ing)?|admin|root|guest|user(?:name)?|foo|bar|required|optional|secretstr|hidden)$",
     re.IGNORECASE,
 )
 _EXAMPLE_MARKER = lazy_pattern(r"example|xxxxx|your|placeholder|\.\.\.|00000000", re.IGNORECASE)
 _CODE_EXPRESSION = lazy_pattern(
-    r"\$?[A-Za-z_][\w.]*(?:->\w+)*[\[(]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$"
+    r"\$?[A-Za-z_][\w.]*(?:->\w+)*[\[(]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+(?:$|[})\],;])"
 )
 _SIGNS = lazy_pattern(r"[\W_]+")
-_PATH_PREFIX = lazy_pattern(r"(?:~|\.{1,2})?/|[A-Za-z]:\\|\w+://")
+_BRACKETS = frozenset("()[]{}<>;")
+_PATH_PREFIX = lazy_pattern(r"(?:~|\.{1,2})?/|arn:|[A-Za-z]:\\|\w+://")
 _HEX = lazy_pattern(r"(?:0x)?[0-9a-fA-F]+")
 _UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMBER = lazy_pattern(r"[\d.,:%/-]+")
@@ -329,7 +330,8 @@ def is_random(value: str) -> bool:
     if len(value) < 8 or _HEX.fullmatch(value) or _UUID.fullmatch(value) or _is_not_secret(value):
         return False
     if not any(char.isdigit() for char in value):
-        return len(value) >= 20 and _kind_change_rate(value) >= 0.3 and entropy(value) >= 3.5
+        changing = _kind_change_rate(value) >= 0.3 and entropy(value) >= 3.5
+        return len(value) >= 20 and changing and not _is_name(value)
     letters = any(char.isalpha() for char in value)
     return letters and _kind_change_rate(value) >= 0.3 and entropy(value) >= 2.5
 
@@ -370,17 +372,54 @@ def is_stated_password(value: str) -> bool:
     return mixed and is_password(value) and _NUMBERED_NAME.fullmatch(value) is None
 
 
+_MAX_PASSWORD = 80  # characters
+
+
 def is_told_password(value: str) -> bool:
     """Check a word that no verb states to be the password: drawn by chance.
 
     Names of hosts, versions and standards are letters and digits, too.
     """
-    if len(value) < 8 or not _NAME_SIGNS.isdisjoint(value) or not is_stated_password(value):
+    if not 8 <= len(value) <= _MAX_PASSWORD or not _NAME_SIGNS.isdisjoint(value):
         return False
-    return _count_character_kinds(value) >= 3 and _kind_change_rate(value) >= 0.3
+    if not is_stated_password(value):
+        return False
+    mixed = _count_character_kinds(value) >= 3 and _kind_change_rate(value) >= 0.3
+    pieces = len(_PIECE.findall(value))
+    return mixed and pieces >= _MIN_PIECES and len(value) / pieces <= _MAX_DRAWN_PIECE
 
 
+def is_made_password(value: str) -> bool:
+    """Check a word in a sentence about a password: three kinds of characters, as no name has."""
+    return is_stated_password(value) and _count_character_kinds(value) >= 3
+
+
+def is_signed_password(value: str) -> bool:
+    """Check a word right after "password": made, with a sign that no name has."""
+    return is_made_password(value) and not _PASSWORD_SIGNS.isdisjoint(value)
+
+
+def is_password_near(value: str, quoted: bool) -> bool:
+    """Check a word near one that speaks of passwords: drawn by chance, or quoted and no name."""
+    if quoted and not _PASSWORD_SIGNS.isdisjoint(value) and _PATH_SIGNS.isdisjoint(value):
+        return is_made_password(value)
+    return is_told_password(value)
+
+
+def _is_name(value: str) -> bool:
+    """Whether a word is made of words, as ConvertTo-SecureString is."""
+    letters = _SIGNS.sub("", value)
+    return len(letters) > _MAX_SECRET_PIECE * len(_PIECE.findall(letters))
+
+
+# Runs of lower case (with its capital), upper case, digits; single signs.
+_PIECE = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^A-Za-z0-9]")
+_MAX_SECRET_PIECE = 3.5
+# Of words drawn by chance 98 in 100 are in such short pieces; of names (Draft2Digital) none.
+_MIN_PIECES, _MAX_DRAWN_PIECE = 4, 2.7
 _NAME_SIGNS = frozenset("-_./:@#,()")
+_PATH_SIGNS = frozenset("/:@.")
+_PASSWORD_SIGNS = frozenset("!$&*+#%?^~")
 
 
 def is_code_seed(value: str) -> bool:
@@ -398,7 +437,8 @@ def is_secret(value: str) -> bool:
     if _UUID.fullmatch(value) or _HEX.fullmatch(value):
         return len(value) >= 16 and not value.isdigit() and entropy(value) >= 2.5
     if not _has_kind(value, str.isdigit):
-        return len(value) >= 16 and _kind_change_rate(value) >= 0.3 and entropy(value) >= 3.3
+        changing = _kind_change_rate(value) >= 0.3 and entropy(value) >= 3.3
+        return len(value) >= 16 and changing and not _is_name(value)
     return _kind_change_rate(value) >= 0.2 or (len(value) >= 20 and entropy(value) >= 3.3)
 
 
@@ -435,7 +475,7 @@ _CARD_ISSUER = lazy_pattern(
 
 def is_option_value(value: str) -> bool:
     """Check the word after a command's password option: no other option, name or placeholder."""
-    if value.startswith("-") or _PLACEHOLDER.search(value) or _PATH_PREFIX.match(value):
+    if value[:1] in "-<[" or _PLACEHOLDER.search(value) or _PATH_PREFIX.match(value):
         return False
     return len(value) >= 6 and (_count_character_kinds(value) >= 2 or len(value) >= 12)
 
@@ -448,11 +488,20 @@ _STOP_LISTS = (
 
 
 def is_pass_phrase(value: str) -> bool:
-    """Check several plain words: none is a stop word, which every sentence has."""
+    """Check several plain words: hardly inflected, and no stop word, which every sentence has."""
     words = [word for word in re.split(r"[ \-.]", value.strip("\"'\x60").lower()) if word]
     common = {word for name in _STOP_LISTS for word in word_set_of(*name)}
-    participle = words[0].endswith(("ed", "ing"))
-    return len(words) >= 4 and not participle and common.isdisjoint(words)
+    inflected = words[0].endswith("ing") and any(word.endswith("ed") for word in words)
+    stated = len(words) >= 4 and not words[0].endswith("ed") and not inflected
+    return stated and common.isdisjoint(words) and not any(map(_LOGIN_NOUN.match, words))
+
+
+_LOGIN_NOUN = lazy_pattern(r"pass(?:w|phrase)|kennw|login")
+
+
+def is_password_phrase(value: str) -> bool:
+    """Check several plain words after "password": not "using password managers" either."""
+    return is_pass_phrase(value) and not value.split(maxsplit=1)[0].endswith("ing")
 
 
 _SEED_LENGTHS = range(12, 25)
@@ -478,8 +527,13 @@ def is_key_block(value: str) -> bool:
 
 def _is_not_secret(value: str) -> bool:
     """Check for a placeholder, code, a path, a number or the name of an algorithm."""
-    if _PLACEHOLDER.search(value) or (_NUMBER.fullmatch(value) and not value.isdigit()):
+    bare = value.rstrip(_TRAILING_PUNCTUATION)
+    if _PLACEHOLDER.search(value) or _PLACEHOLDER.search(bare):
         return True
+    if _NUMBER.fullmatch(value) and not value.isdigit():
+        return True
+    if not _BRACKETS.isdisjoint(value) and not _has_kind(value, str.isdigit):
+        return True  # code
     if _PATH_PREFIX.match(value) and not any(_is_random_segment(part) for part in value.split("/")):
         return True
     if _CODE_EXPRESSION.match(value) and _kind_change_rate(_SIGNS.sub("", value)) < 0.3:

@@ -15,6 +15,7 @@ from bethink.ingest.content_checks import entropy
 from bethink.ingest.redaction import SECRET_KINDS, redact, redact_draft
 from bethink.model import Draft
 from bethink.render.wire import dumps
+from secrets_kept import KEPT, beside, kept
 from secrets_made import FORMS, NAMED, TOKENS, WRAPPED, benign_line, draw, in_json, named_forms
 from secrets_more import RECIPES, innocent
 from secrets_told import TOLD, near, told
@@ -341,6 +342,25 @@ def test_goal_s8_no_false_alarm_in_the_third_set() -> None:
     lines = near(Random(20261117))
 
     assert len(set(lines)) >= 300
+    assert {line: redact(line).text for line in lines if redact(line).kinds} == {}
+
+
+@pytest.mark.parametrize("form", KEPT)
+def test_goal_s8_every_recipe_of_the_fourth_set(form: str) -> None:
+    """In files of many tools, in commands, chats, addresses, headers: 99 of 100 leave no byte."""
+    rng, left = Random(f"fourth {form}"), []
+    for _ in range(100):
+        secrets, text = kept(form.replace(r"\n", "\n"), rng)
+        after = redact(text).text
+        left += [text] if any(secret in after for secret in secrets) else []
+
+    assert len(left) <= 1, left[:3]
+
+
+def test_goal_s8_no_false_alarm_in_the_fourth_set() -> None:
+    """Names, numbers and code beside a word that speaks of passwords stay as they are."""
+    lines = beside(Random(20261118))
+
     assert {line: redact(line).text for line in lines if redact(line).kinds} == {}
 
 

@@ -1,0 +1,437 @@
+"""A fourth set: secrets in the files of many tools, in chats of five languages, in addresses.
+
+The marks are those of the third set, and ``{w}`` for several plain words, ``{f}`` for four
+digits, ``{e}`` for eight, ``{u}`` for base64 of a user and a password, ``{v}`` for base64 of a
+password.
+"""
+
+from __future__ import annotations
+
+import base64
+import string
+from random import Random
+
+from secrets_more import some
+from secrets_told import DIGIT, MADE, SEED_WORDS, fill
+
+_CODED = {
+    "w": lambda rng: " ".join(
+        rng.sample([w for w in SEED_WORDS if w not in _STOPS], rng.randrange(4, 7))
+    ),
+    "f": lambda rng: some(rng, string.digits, 4),
+    "e": lambda rng: some(rng, string.digits, 8),
+    "u": lambda rng: base64.b64encode(f"kim:{MADE['p'](rng)}".encode()).decode(),
+    "v": lambda rng: base64.b64encode(MADE["p"](rng).encode()).decode(),
+}
+_STOPS = {"because", "become", "before", "below", "between", "beyond", "either", "enough", "inside"}
+
+
+def kept(form: str, rng: Random) -> tuple[list[str], str]:
+    """The secrets of a form and the text that holds them."""
+    return fill(form, {**MADE, **_CODED}, rng)
+
+
+KEPT = r"""
+'DB_PASS' => '{p}',
+define('DB_PASSWORD', '{p}');
+$db_pass = "{p}";
+$config['smtp_pass'] = '{p}';
+$cfg['Servers'][$i]['password'] = '{p}';
+:password => '{p}'
+config.password = "{p}"
+pass = "{p}"
+db.pwd={p}
+<add key="SmtpPassword" value="{p}" />
+<entry key="db.password">{p}</entry>
+<user name="kim" password="{p}" roles="admin"/>
+<PASSWORD>{p}</PASSWORD>
+(setq smtp-password "{p}")
+(define password "{p}")
+const password = '{p}';
+let dbPass = "{p}"
+val password: String = "{p}"
+var Password string = "{p}"
+password := "{p}"
+static final String PASSWORD = "{p}";
+String pw = "{p}";
+char *passwd = "{p}";
+#define WIFI_PASSWORD "{p}"
+const char* wifi_password = "{p}";
+WiFi.begin("home", "{p}");
+network={\n  ssid="home"\n  psk="{p}"\n}
+wpa_passphrase={p}
+enable secret {p}
+username admin password 0 {p}
+requirepass {p}
+masterauth {p}
+bindpw {p}
+bind_pw = "{p}"
+[smtp.internal]:587 kim@example.org:{p}
+db.internal:5432:shop:app:{p}
+//nas/share /mnt cifs username=kim,password={p},uid=1000 0 0
+set imap_pass = "{p}"
+account work\nuser kim\npassword {p}
+http_proxy=http://kim:{p}@proxy:3128
+{"user": "kim", "pass": "{p}"}
+{"auth":{"username":"ci","password":"{p}"}}
+"connectionString": "Server=db;Uid=app;Pwd={p};"
+      - MYSQL_PASSWORD={p}
+MONGO_INITDB_ROOT_PASSWORD: {p}
+kind: Secret\nstringData:\n  password: {p}
+kind: Secret\ndata:\n  password: {v}
+db_password = "{p}"
+variable "db_password" {\n  default = "{p}"\n}
+proxy_set_header Authorization "Basic {u}";
+[client]\nuser=root\npass={p}
+cmdkey /add:srv /user:kim /pass:{p}
+ConvertTo-SecureString "{p}" -AsPlainText -Force
+psexec \\srv -u kim -p {p} cmd
+net use z: \\srv\x /user:bob {p}
+schtasks /create /tn x /ru kim /rp {p}
+SET PASSWORD FOR 'bob'@'%' = '{p}';
+SET PASSWORD FOR bob = '{p}'
+SET PASSWORD = PASSWORD('{p}');
+CREATE LOGIN app WITH PASSWORD = '{p}';
+ALTER LOGIN sa WITH PASSWORD = N'{p}'
+CREATE ROLE app LOGIN PASSWORD '{p}' VALID UNTIL '2027-01-01'
+GRANT ALL ON shop.* TO 'app'@'%' IDENTIFIED BY '{p}'
+INSERT INTO users (name, password) VALUES ('kim', '{p}');
+UPDATE users SET password = '{p}' WHERE name = 'kim';
+UPDATE mysql.user SET authentication_string=PASSWORD('{p}')
+db.createUser({user: "app", pwd: "{p}", roles: []})
+db.auth("app", "{p}")
+ALTER USER app SET PASSWORD '{p}' CHANGE NOT REQUIRED
+CREATE DATABASE LINK x CONNECT TO app IDENTIFIED BY "{p}"
+DECRYPTION BY PASSWORD = '{p}'
+redis-cli AUTH {p}
+passwd --stdin kim <<< "{p}"
+sudo -S apt update <<< '{p}'
+printf '%s' '{p}' | gpg --batch --passphrase-fd 0 -d x.gpg
+expect "assword:"\nsend "{p}\r"
+mount -t cifs -o username=kim,password={p} //nas/x /mnt
+curl --data "user=kim&password={p}" https://app.internal
+curl -d '{"login":"kim","password":"{p}"}' https://app.internal
+http -a kim:{p} https://api.internal
+lftp -u kim,{p} ftp.internal
+sqlcmd -S db -U sa -P {p}
+cqlsh db -u app -p {p}
+influx -username app -password {p}
+java -Ddb.password={p} -jar app.jar
+java -Djavax.net.ssl.keyStorePassword={p} -jar app.jar
+keytool -importcert -storepass {p} -keystore x.jks
+jarsigner -keypass {p} x.jar
+BORG_PASSPHRASE='{p}' borg list
+svn co --username kim --password {p} https://svn.internal/a
+ipmitool -H bmc -U ADMIN -P {p} chassis status
+nmcli dev wifi connect Home password {p}
+ssh-keygen -t ed25519 -N '{p}' -f id
+qpdf --password={p} --decrypt a.pdf b.pdf
+mosquitto_pub -u kim -P {p} -t x
+rdesktop -u kim -p {p} host
+gh secret set DB_PASSWORD --body "{p}"
+heroku config:set SMTP_PASSWORD={p}
+vault kv put secret/db password={p}
+etcdctl --user root:{p} get /
+consul kv put db/password {p}
+redis-cli --pass {p} ping
+aws rds modify-db-instance --master-user-password {p}
+az vm create --admin-password {p} --name x
+gcloud sql users set-password root --instance=x --password={p}
+Root pw for heron: {p}
+pw for the router: {m}
+pwd of the NAS is {m}
+password_hash is not it, but passwd {p} is
+type {p} at the password prompt
+To log in as admin type {p} at the password prompt
+enter {p} when it asks for the password
+When asked for a password, use {p}
+{p} is the password for the router
+{m} is my password for everything
+{p} (that's the wifi password)
+the wifi is Casa, the password's {m}
+Wi-Fi key {m}
+Wi-Fi at grandma's: key {m}
+the network key is {m}
+creds: kim / {p}
+credentials kim:{p}
+user kim pass {p}
+the password you want is {p}
+the password I set yesterday is {p}
+I changed the password, it's {p} now
+temporary password {p} expires tomorrow
+Your temporary password is {p}
+your initial password: {p}
+the passphrase was {w}
+the passphrase for the backup is "{w}"
+my gpg passphrase: {w}
+he told me that his passphrase was {w}
+The passphrase is {w}, nobody else knows it
+Your verification code is {d}
+the code for the gate is {f}
+gate code {f}
+PIN {f}
+my pin's {f}
+SIM PIN: {f}, PUK: {e}
+the pin for the visa is {f}
+Visa {c} exp 04/28
+Das Root-Passwort für heron: {p}
+Passwort vom Router: {m}
+Das PW ist {m}
+PW vom WLAN ist {m}
+Zugangsdaten: kim / {p}
+Der WLAN-Schlüssel lautet {m}
+gib {p} als Passwort ein
+mit dem Passwort {p} kommst du rein
+Kennwort lautet ab sofort {p}
+Ich habe das Passwort auf {p} gesetzt
+Passwort geändert: {p}
+Die Passphrase lautet {w}
+die PIN ist {f}
+Die Geheimzahl der Karte ist {f}
+der Türcode ist {f}
+le mdp est {m}
+mdp : {p}
+le mot de passe de la base, c'est {p}
+la clé wifi est {m}
+code wifi : {m}
+utilise {p} comme mot de passe
+J'ai changé le mot de passe en {p}
+le code de la porte est {f}
+le digicode est {f}
+la clave del wifi es {m}
+la clave es {m}
+usa {p} como contraseña
+cambié la contraseña a {p}
+contraseña del servidor: {p}
+el código de la puerta es {f}
+la clave del servidor: {p}
+usa {p} come password
+o código da porta é {f}
+gebruik {p} als wachtwoord
+https://app.internal/login?user=kim&password={p}
+https://app.internal/cb#access_token={b}
+https://api.internal/v1?api_key={x}
+WIFI:T:WPA;S:Casa;P:{p};;
+smb://DOM;kim:{p}@nas/x
+sip:kim:{p}@pbx.internal
+https://zoom.us/j/93715551234?pwd={b}
+X-Auth-Token: {x}
+Proxy-Authorization: Basic {u}
+Authorization: ApiKey {x}
+PRIVATE-TOKEN: {b}
+Ocp-Apim-Subscription-Key: {x}
+Cookie: auth_token={x}
+The admin panel? {m} is still the password there.
+Somebody wrote the root pw on the board: {m}
+pw for staging is {p}, pw for prod is {p}
+your pwd: {m}
+ftp login: kim, pw: {m}
+DBPASS={p}
+ADMIN_PW={p}
+"smtpPassword": "{m}",
+'password': '{m}'
+password=>'{m}'
+user_password = %q({p})
+config :app, password: "{m}"
+let password = String::from("{p}");
+private const string DbPassword = "{p}";
+@Value("${db.password:{p}}")
+jdbc.password: {m}
+<string name="api_password">{p}</string>
+<Password value="{p}"/>
+<property name="hibernate.connection.password">{p}</property>
+CREATE USER kim WITH ENCRYPTED PASSWORD '{m}';
+ALTER USER 'root'@'localhost' IDENTIFIED WITH mysql_native_password BY '{m}';
+EXEC sp_addlogin 'kim', '{p}'
+INSERT INTO accounts(login,pwd) VALUES('kim','{p}')
+export SUDO_PASS='{m}'
+docker exec db mysql -uroot -p{p} -e 'show tables'
+mysql --user=root --password={m} shop
+psql "postgres://kim:{m}@db/x"
+smbclient -U 'kim%{p}' //nas/x
+ldapadd -D cn=x -w {p} -f a.ldif
+ansible all -e ansible_password={m}
+winrm: -u Administrator -p '{p}'
+Connect-VIServer -User root -Password {p}
+sudo cryptsetup luksOpen /dev/sda1 x <<< "{p}"
+the password has been changed to {m} by IT
+Please log in with kim and {p}
+My old password {p} no longer works
+I forgot that the passcode is {d}
+the lockbox code is {f}
+Alarm PIN: {f}
+The combination to the safe is {d}
+bank card pin is {f}
+the password to the zip file is {m}
+password (admin): {m}
+Pass: {m}
+the pass is {m}
+wifi password = {m}
+Wifi-Passwort: {m}
+Das Kennwort für Kims Rechner: {m}
+Passwort lautet: {m}
+das pw vom server ist {p}
+Mein neues Passwort: {m}
+Der PIN meiner Karte ist {f}
+Der Code fürs Tor ist {f}
+le mot de passe du serveur: {p}
+mon mdp est {m}
+la clé WPA est {m}
+le code de l'immeuble est {f}
+mi clave es {m}
+la contraseña del correo: {m}
+la contraseña nueva es {m}
+el pin de mi tarjeta es {f}
+la password del wifi è {m}
+il codice della porta è {f}
+a senha do wifi é {m}
+https://kim:{m}@registry.internal/v2/
+https://host/?user=kim&pwd={p}
+ftp://kim:{m}@files
+Authorization: Bearer {b}
+api-key: {x}
+X-Access-Token: {b}
+Cookie: session_id={x}
+token={x}
+GITHUB_TOKEN={x}
+my amex is {c}
+card number: {c}
+passphrase: "{w}"
+the backup passphrase is {w}.
+SSH key passphrase = {m}
+decrypt it with the passphrase {p}
+BEGIN\npassword: {m}\nEND
+| wifi | {p} | password |
+password -> {m}
+- **Password:** {m}
+- **Password**: `{m}`
+Password `{m}` works
+ssh into heron, password {p}
+Kim's login is kim.b and the password there is {m}
+remember: locker combination {f}
+smtp: user=mailer pw={m}
+Set-PSReadLine; $cred = New-Object PSCredential('kim', (ConvertTo-SecureString '{p}' -AsPlainText -Force))
+password="{m}" # rotate me
+auth: { user: 'kim', pass: '{m}' }
+spring:\n  datasource:\n    password: {p}
+[database]\npassword = {m}
+<connectionStrings><add connectionString="Server=x;User Id=sa;Password={p}"/></connectionStrings>
+ENV DB_PASSWORD {p}
+ARG NPM_TOKEN={x}
+- name: DB_PASSWORD\n  value: {p}
+vpn password: {m}
+Passwort für VPN: {m}
+VPN-Passwort ist {m}
+el wifi es Casa y la clave {m}
+la contraseña es "{m}"
+le mot de passe est : {m}
+i set it up with password {p} for now
+the router login is admin/{m}
+Use the following password: {p}
+the guest network password is {m}
+sudo password on that box is {p}
+ring me if {p} stops working as the root password
+GRANT USAGE ON *.* TO 'kim'@'%' IDENTIFIED BY PASSWORD '{p}'
+mysql -h db -u kim --password='{m}'
+sftp kim:{p}@files.internal
+rclone config create x sftp user kim pass {p}
+curl -H "Authorization: Basic {u}" https://x
+export API_KEY="{x}"
+client_secret={b}
+pin code for the sim is {f}
+Türcode: {f}
+Passcode for the meeting: {d}
+Zoom passcode {d}
+Kreditkarte: {c}, gültig bis 04/28
+""".strip().splitlines()
+
+_BESIDE = r"""
+Publish with Kindle Direct Publishing and Draft2Digital to bypass agents
+My password for Draft2Digital is in the vault
+the iPhone12ProMax asks for the password twice
+password login on the MacBookPro2021 is slow
+1. **1Password**: 1Password is a highly-rated password manager
+Password managers: password managers like LastPass, 1Password or Dashlane
+Password managers: Using password managers like LastPass or KeePassXC
+use a password manager or a secure note-taking app.
+$domainAdminPassword = ConvertTo-SecureString $env:DOMAIN_ADMIN_PASSWORD -AsPlainText -Force
+def authenticate(self, transport, account_name, password=None):
+password = f.readline().strip('\\n')
+username, password = load_pair(path, encoding="utf-8", retries={n})
+pwd = (self.password.encode('utf-8') if isinstance(self.password, str) else self.password)
+def build(self, password: bytes) -> KeySerializationEncryption:
+ctx.load_cert_chain(CERTFILE_PROTECTED, password=KEY_PASSWORD))
+words are identified by capitalization, dashes and underscores
+a DOM node identified by `nodeId{n}`
+pass `asn1Spec` to guide the decoder
+from botocore.auth import S3SigV4Auth, SigV4Auth
+zeta2 = 1.6449340668482264
+0.4831460674157303 + 0.258426966292135j
+rng = default_rng(-4828147466240000*t**12)
+"arn:aws:iam::aws:policy/AWSCleanRoomsFullAccessNoQuerying"
+AWS Resources/AWS::EC2::Instance/Properties/BlockDeviceMappings
+docker run -u root -p 8080:80 nginx:1.2{n}
+docker login -u AWS -p <password> -e none
+ssh -p 222{n} -i ~/.ssh/id_ed25519 kim@host
+mkdir -p src/app{n}/V2Handlers
+tar -xzf build.tgz -C /opt/app{n}
+grep -P '[A-Z]{{2}}[0-9]+' file{n}.txt
+git log -p HEAD~{n}..HEAD
+kill -9 4{n}213
+make -k check2 -j{n}
+PIN {n}7 of the board drives the LED
+The pin for the clock is GPIO1{n}
+the code for the gate is in module gate{n}.py
+gate code review is at 1{n}00
+the entry code path handles 1{n} cases
+the verification code is sent by mail within {n} minutes
+Der Code für die Tür steht auf Zettel {n}
+le code de la porte est chez la gardienne
+el código de la puerta es el de siempre
+la clave es la paciencia
+la clave del éxito es dormir {n} horas
+the key is under the mat, wifi is slow
+the network key exchange uses X25519Kyber768
+wifi channel is 1{n}, band is 5GHz
+Wi-Fi at grandma's: key features are range and price
+le mdp est dans le coffre numéro {n}
+das PW ist abgelaufen seit {n} Tagen
+PW vom WLAN ist bei Ines
+pw is short for password, see RFC{n}617
+the pw field of table users2 is nullable
+enter 2FA code when it asks for the password
+type ls -la at the prompt
+use argon2id as password hash
+use OAuth2 as the password flow
+Kim uses Keepass2 as the password manager
+Bitwarden2 is the password manager of choice
+sign in with Google or with SAML2 on page {n}
+Please log in with the account of team{n}
+login with SSO is on since v2.{n}
+credentials are in 1Password, entry {n}
+creds: see the wiki page {n}
+the passphrase is missing several required characters
+the passphrase was typed wrong several times yesterday
+The passphrase is expected before anything else happens
+die Passphrase ist nirgends gespeichert
+INSERT INTO users (name, password) VALUES (?, ?);
+SET PASSWORD FOR 'bob'@'%' = ?;
+define('DB_PASSWORD', getenv('DB_PASSWORD'));
+val password: String = System.getenv("DB_PASSWORD")
+variable "db_password" {
+  type = string
+  sensitive = true
+}
+psk is short for pre-shared key, see 802.11i
+ssid HomeNet{n}, channel 1{n}
+sip:kim@pbx.internal:506{n}
+db.internal:5432:shop:replica
+[smtp.internal]:587 is the relay
+the AUTH command was added in Redis6 with ACLs
+"""
+
+
+def beside(rng: Random) -> list[str]:
+    """Lines that hold no secret, each twice with other digits."""
+    lines = [line.replace("\\n", "\n") for line in _BESIDE.strip().splitlines() for _ in range(2)]
+    return [DIGIT.sub(lambda _: str(rng.randrange(1, 10)), line) for line in lines]
