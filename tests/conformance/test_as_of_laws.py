@@ -104,7 +104,7 @@ def test_entities_are_as_known_as_they_were(store: Store) -> None:
 
     def known(hours: float) -> dict[str, int]:
         then = at(hours=hours)
-        named = store.graph.find_entities("Ana and Ben", as_of=then)
+        named = store.graph.find_entities(("Ana and Ben",), as_of=then)[0]
         parts = store.graph.entities_with(["ana", "ben"], 9, as_of=then)
         near = store.graph.near_entities(embedding(1).vector, MODEL, 9, as_of=then)
         counts = {one.id: one.mentions for one in named}

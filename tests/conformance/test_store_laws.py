@@ -149,11 +149,11 @@ def test_an_empty_store_answers_everything_with_nothing(store: Store) -> None:
     assert store.search.entities(["person:ana"], 5, every).matches == ()
     assert store.search.in_scope(["a"], every) == []
     assert store.graph.follows(["a"]) == []
-    assert store.graph.find_entities("Ana") == []
+    assert store.graph.find_entities(("Ana",)) == [[]]
     assert store.graph.entities() == []
     assert store.admin.events() == []
     assert store.items.resolve("a") == []
-    assert store.items.find_key("k") is None
+    assert store.items.find_keys(("k",)).get("k") is None
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -314,10 +314,10 @@ def test_near_duplicates_share_a_band(store: Store) -> None:
         record("d", "four", fingerprint="same", sketch=(9,)),
     )
 
-    assert ids(store.items.find_duplicates("same", (1, 2, 3), scope())) == ["d", "a", "b"]
-    assert ids(store.items.find_duplicates("same", (1, 2, 3), scope(ids=("b",)))) == ["b"]
+    assert ids(store.items.find_duplicates([("same", (1, 2, 3))], scope())[0]) == ["d", "a", "b"]
+    assert ids(store.items.find_duplicates([("same", (1, 2, 3))], scope(ids=("b",)))[0]) == ["b"]
     store.items.end(["a"], how="forgotten", actor="tester", now=NOW)
-    assert ids(store.items.find_duplicates("none", (1, 2), scope())) == []
+    assert ids(store.items.find_duplicates([("none", (1, 2))], scope())[0]) == []
 
 
 def test_a_key_makes_a_retry_harmless(store: Store) -> None:
@@ -329,7 +329,7 @@ def test_a_key_makes_a_retry_harmless(store: Store) -> None:
         "a",
         "repeated",
     )
-    assert store.items.find_key("k1") == ("a", first.fingerprint)
+    assert store.items.find_keys(("k1",)).get("k1") == ("a", first.fingerprint)
     with pytest.raises(Conflict, match="k1"):
         put(store, record("c", "beta", key="k1"))
     assert store.admin.count() == 1
@@ -385,7 +385,7 @@ def test_restoring_adds_a_revision_like_the_last(store: Store) -> None:
     assert ids(store.search.text(TextSearch("alpha"), scope())) == ["a"]
     assert ids(store.search.vector(embedding(3).vector, MODEL, 5, scope())) == ["a"]
     assert store.vectors.embeddings(["a"], MODEL)["a"].tokens == b"tok"
-    assert ids(store.items.find_duplicates("", (5,), scope())) == ["a"]
+    assert ids(store.items.find_duplicates([("", (5,))], scope())[0]) == ["a"]
     assert ids(store.search.entities(["person:ana"], 5, scope())) == ["a"]
     assert [entity.mentions for entity in store.graph.entities()] == [1]
     assert put(store, record("a", "beta", rev=3)) == ["stored"]
@@ -947,11 +947,14 @@ def test_an_erased_memory_is_gone_for_good(store: Store) -> None:
     assert store.items.history("a") == []
     assert store.items.get(["b"])["b"].parent is None
     assert store.graph.links_of(["a"]) == []
-    assert store.items.find_key("k") == ("a", erased_mark("k", fingerprint("canary one")))
+    assert store.items.find_keys(("k",)).get("k") == (
+        "a",
+        erased_mark("k", fingerprint("canary one")),
+    )
     assert [entity.id for entity in store.graph.entities()] == ["person:ben"]
     assert store.search.text(TextSearch("canary"), scope()).matches == ()
     assert store.search.statistics(store.search.terms("canary")).frequencies == {"canari": 0}
-    assert store.items.find_duplicates("", (1,), scope()) == []
+    assert store.items.find_duplicates([("", (1,))], scope()) == [[]]
     assert all(finding.ok for finding in store.admin.check())
     with pytest.raises(Refused, match="erased"):
         put(store, record("a", "back again"))

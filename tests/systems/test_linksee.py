@@ -201,7 +201,7 @@ def test_an_unknown_band_is_refused_with_the_bands(memory: Memory) -> None:
 
 
 def stored_momentum(memory: Memory) -> tuple[float, datetime | None]:
-    (priya,) = memory.store.graph.find_entities("Priya")
+    ((priya,),) = memory.store.graph.find_entities(("Priya",))
     return priya.momentum, priya.momentum_at
 
 

@@ -59,7 +59,8 @@ def _canonical_entity(entity: str, store: Store) -> str:
 def resolve_entity(entity: str, store: Store) -> Node:
     """Resolve a written entity; it must be known from a memory."""
     kind, _, name = entity.partition(":")
-    found = {known.id for known in store.graph.find_entities(name, 100) if known.kind == kind}
+    (named,) = store.graph.find_entities((name,), 100)
+    found = {known.id for known in named if known.kind == kind}
     for candidate in (entity, f"{kind}:{name.casefold()}"):
         if candidate in found:
             return Node("entity", candidate)
@@ -208,7 +209,8 @@ class Linker:
     def _find_entity(self, reference: str) -> Entity:
         """Find the entity with that id, or the only one with that name."""
         name = reference.partition(":")[2] or reference
-        found = {entity.id: entity for entity in self._session.store.graph.find_entities(name, 100)}
+        (named,) = self._session.store.graph.find_entities((name,), 100)
+        found = {entity.id: entity for entity in named}
         if reference in found:
             return found[reference]
         exact = [entity for entity in found.values() if _has_name(entity, reference)]

@@ -107,10 +107,9 @@ class SourceLinker:
         key = entity_key(name.name)
         nodes = []
         for store in self._intake.stores:
+            (named,) = store.graph.find_entities((name.name,), 50)
             same = [
-                entity
-                for entity in store.graph.find_entities(name.name, 50)
-                if key in map(entity_key, (entity.name, *entity.aliases))
+                entity for entity in named if key in map(entity_key, (entity.name, *entity.aliases))
             ]
             best = min(same, key=lambda entity: entity.kind != name.kind, default=None)
             nodes.append(Node("entity", best.id) if best else None)

@@ -137,7 +137,7 @@ class Verdict(NamedTuple):
 
 def classify_entry(ready: PreparedEntry, store: Store) -> Verdict:
     """Classify an entry that has its own key, or is identified by its text."""
-    found = store.items.find_key(ready.key) if ready.key else None
+    found = store.items.find_keys((ready.key,)).get(ready.key) if ready.key else None
     if found is None:
         return Verdict("new", ready)
     item = store.items.get([found[0]]).get(found[0])
@@ -160,7 +160,7 @@ def _classify_foreign(ready: PreparedEntry, item: Item, store: Store) -> Verdict
     if any(revision.text == ready.draft.text for revision in store.items.history(item.id)):
         return Verdict("known", ready, item)
     later = ready.with_key(import_key(ready.key, ready.version))
-    return Verdict("known" if store.items.find_key(later.key) else "new", later)
+    return Verdict("known" if store.items.find_keys((later.key,)) else "new", later)
 
 
 def imported_version(metadata: Mapping[str, Any], key: str) -> str | None:
@@ -200,7 +200,7 @@ def assign_group_keys(
     }
     keys |= _match_changed({n: entry for n, entry in enumerate(entries) if n not in keys}, vacant)
     numbers = (import_key(kind, f"{group}#{number}") for number in count())
-    free = (key for key in numbers if key not in slots and store.items.find_key(key) is None)
+    free = (key for key in numbers if key not in slots and not store.items.find_keys((key,)))
     return [ready.with_key(keys.get(n) or next(free)) for n, ready in enumerate(entries)]
 
 
@@ -211,7 +211,7 @@ def _group_items(group: str, kind: str, store: Store) -> tuple[dict[str, Item], 
     missed = 0
     for number in range(MAX_GROUP_SIZE):
         key = import_key(kind, f"{group}#{number}")
-        found = store.items.find_key(key)
+        found = store.items.find_keys((key,)).get(key)
         missed = 0 if found else missed + 1
         if found is not None and is_erased(found[1]):
             erased[key] = found[1]
@@ -410,7 +410,7 @@ class Intake:
     def find_item(self, own: str) -> str | None:
         """Return the item that an entry has become, or would; None where there is none."""
         key = import_key(self._kind, own)
-        found = (store.items.find_key(key) for store in self.stores)
+        found = (store.items.find_keys((key,)).get(key) for store in self.stores)
         item = self._met_as.get(key) or next((one[0] for one in found if one), None)
         items = (store.items.get([item]).get(item) for store in self.stores) if item else ()
         return item if any(one is not None and one.live_to is None for one in items) else None
@@ -481,7 +481,7 @@ class Intake:
         versions = [entry.version for entry in pending if entry.key == ready.key]
         versions += [self._updated[ready.key]] if ready.key in self._updated else []
         for store in () if versions else self.stores:
-            found = store.items.find_key(ready.key)
+            found = store.items.find_keys((ready.key,)).get(ready.key)
             item = store.items.get([found[0]]).get(found[0]) if found else None
             if item is not None and (version := imported_version(item.metadata, ready.key)):
                 versions.append(version)
@@ -542,7 +542,7 @@ class Intake:
     def _find_existing(self, ready: PreparedEntry) -> Remembered | Refused | None:
         """Return the space's answer for what it already holds or must refuse."""
         key = ready.draft.key
-        used = self._memory.store.items.find_key(key) if key else None
+        used = self._memory.store.items.find_keys((key,)).get(key) if key else None
         if used is not None and is_erased(used[1]):
             return Remembered(used[0], "repeated")
         if used is not None and used[1] != ready.piece.fingerprint:

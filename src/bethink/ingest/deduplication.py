@@ -174,6 +174,8 @@ def find_repeated_keys(
     first: dict[str, int] = {}
     known: dict[int, Remembered] = {}
     repeats: dict[int, int] = {}
+    keys = dict.fromkeys(draft.draft.key for draft in prepared if draft.draft.key is not None)
+    used = ctx.store.items.find_keys(tuple(keys)) if keys else {}
     for number, draft in enumerate(prepared):
         key = draft.draft.key
         if key is None:
@@ -181,7 +183,7 @@ def find_repeated_keys(
         if key in first:
             repeats[number] = first[key]
             fingerprint = prepared[first[key]].fingerprint
-        elif (stored := ctx.store.items.find_key(key)) and is_erased(stored[1]):
+        elif (stored := used.get(key)) and is_erased(stored[1]):
             raise Refused(
                 f"what was stored with the key {key!r:.80} was erased",
                 remedy="use a new key to store it again",
@@ -204,20 +206,16 @@ def deduplicate(
 ) -> tuple[list[ComparedDraft], dict[str, Remembered]]:
     """Split drafts into new ones and outcomes for duplicates, by the draft's id."""
     taken = _taken_ids(prepared, ctx)
-    scope = Scope(Filters(max_classification=3), ctx.now)
     batch = BatchIndex()
     fresh: list[ComparedDraft] = []
     answers: dict[str, Remembered] = {}
+    stored = _find_stored(prepared, taken, ctx)
     for draft in prepared:
-        if draft.turn and draft.id not in taken:
-            fresh.append(ComparedDraft(draft))
+        if draft.id not in stored:
+            # A new version of an insight may have the same text but other sources.
+            fresh.append(ComparedDraft(draft, is_restatement=not draft.turn))
             continue
-        if ctx.deriving and draft.draft.level == "insight" and draft.id not in taken:
-            # A new version may have the same text but other sources.
-            fresh.append(ComparedDraft(draft, is_restatement=True))
-            continue
-        bands = () if draft.draft.session is not None else minhash_sketch(draft.folded)
-        found = ctx.store.items.find_duplicates(draft.fingerprint, bands, scope)
+        bands, found = stored[draft.id]
         compared, twin = _compare(draft, bands, found, batch)
         if twin and draft.draft.key is not None and draft.id not in taken:
             # The store reports the duplicate, too, and records the key.
@@ -231,6 +229,30 @@ def deduplicate(
             fresh.append(compared)
             batch.add(draft, bands)
     return fresh, answers
+
+
+def _find_stored(
+    prepared: Sequence[PreparedDraft], taken: set[str], ctx: WriteContext
+) -> dict[str, tuple[tuple[int, ...], list[Item]]]:
+    """Return the sketch of each draft that may repeat a memory, and those like it, by id.
+
+    A turn is always new, and so is an insight that maintenance derives.
+    """
+    compared = [
+        draft
+        for draft in prepared
+        if draft.id in taken
+        or not (draft.turn or (ctx.deriving and draft.draft.level == "insight"))
+    ]
+    sketches = [
+        () if draft.draft.session is not None else minhash_sketch(draft.folded)
+        for draft in compared
+    ]
+    scope = Scope(Filters(max_classification=3), ctx.now)
+    texts = [(one.fingerprint, bands) for one, bands in zip(compared, sketches, strict=True)]
+    found = ctx.store.items.find_duplicates(texts, scope)
+    rows = zip(compared, sketches, found, strict=True)
+    return {draft.id: (bands, items) for draft, bands, items in rows}
 
 
 def _compare(

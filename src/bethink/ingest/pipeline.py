@@ -25,6 +25,7 @@ from bethink.ingest.record_builder import (
     BatchContext,
     build_record,
     embed_memories,
+    find_known_entities,
     parent_ids,
     trust_by_id,
 )
@@ -89,6 +90,9 @@ def _store_batch(
             find_near_duplicates(compared, embedding, ctx)
             for compared, embedding in zip(fresh, embeddings, strict=True)
         ]
+        new = [compared.prepared for compared in fresh]
+        known = find_known_entities([one.draft for one in new], ctx)
+        batch.stored.update(zip((one.id for one in new), known, strict=True))
         records = [
             build_record(compared, embedding, collisions, batch, ctx)
             for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)

@@ -135,12 +135,14 @@ _EXACT_GRANULARITIES = ("minute", "hour", "part", "day")
 class BatchContext:
     """Context shared by a batch: parents' trust, entities by key, facts by item id.
 
-    Entities are those of memories of the same classification.
+    Entities are those of memories of the same classification; those of ``stored`` the store
+    has, by the id of the memory that may mention them.
     """
 
     parent_trust: dict[str, int] = field(default_factory=dict)
     entities: dict[int, dict[str, Entity]] = field(default_factory=lambda: defaultdict(dict))
     facts: dict[str, Fact] = field(default_factory=dict)
+    stored: dict[str, list[Entity]] = field(default_factory=dict)
 
 
 def build_record(
@@ -154,7 +156,7 @@ def build_record(
     prepared = compared.prepared
     draft = prepared.draft
     earlier = batch.entities[draft.classification]
-    mentions = extract_mentions(draft, earlier, find_known_entities(draft, ctx))
+    mentions = extract_mentions(draft, earlier, batch.stored.get(prepared.id, ()))
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(prepared, mentions, times, batch, ctx)
     fact = extract_draft_fact(draft, item.kind)
@@ -179,12 +181,26 @@ def build_record(
     )
 
 
-def find_known_entities(draft: Draft, ctx: WriteContext) -> list[Entity]:
-    """Find stored entities that the text may mention.
+def find_known_entities(drafts: Sequence[Draft], ctx: WriteContext) -> list[list[Entity]]:
+    """Find for each draft the stored entities that its text may mention, all at once."""
+    candidates = [_possible_names(draft) for draft in drafts]
+    known: list[list[Entity]] = [[] for _ in drafts]
+    # Names of secret memories must not show in what a public one is said to mention.
+    for level in sorted({draft.classification for draft in drafts}):
+        places = [n for n, one in enumerate(drafts) if one.classification == level]
+        places = [place for place in places if candidates[place]]
+        texts = tuple(" ".join(candidates[place]) for place in places)
+        found = ctx.store.graph.find_entities(texts, MAX_ENTITIES, max_classification=level)
+        for place, entities in zip(places, found, strict=True):
+            known[place] = entities
+    return known
 
-    Only words that can be names are looked up: lower-case words (given names excepted) and
-    common sentence openers are skipped, so most texts need no query at all. Keys of given
-    entities are looked up too.
+
+def _possible_names(draft: Draft) -> list[str]:
+    """Return the words of a draft that can be names, and the keys of given entities.
+
+    Lower-case words (given names excepted) and common sentence openers are left out, so most
+    texts need no look-up at all.
     """
     candidates = [key for text in draft.entities if (key := canonical_key(text))]
     for raw in draft.text.split():
@@ -195,13 +211,7 @@ def find_known_entities(draft: Draft, ctx: WriteContext) -> list[Entity]:
         ) and lower not in SENTENCE_OPENERS:
             candidates.append(word)
             candidates += code_spellings(word)
-    if not candidates:
-        return []
-    # Names of secret memories must not show in what a public one is said to mention.
-    level = draft.classification
-    return ctx.store.graph.find_entities(
-        " ".join(candidates), MAX_ENTITIES, max_classification=level
-    )
+    return candidates
 
 
 def make_item(

@@ -377,7 +377,7 @@ class DocumentCollection:
         memory at the address has used one key.
         """
         key = first = self.session_key(address)
-        while (known := self.memory.store.items.find_key(key)) is not None:
+        while (known := self.memory.store.items.find_keys((key,)).get(key)) is not None:
             item = self.memory.store.items.get([known[0]]).get(known[0])
             if item is not None and item.live_to is None and self._is_member(item):
                 if item.status == "quarantined":

@@ -131,7 +131,8 @@ class _DuplicateFinder:
 
     def _sharing_bands(self, newer: Item) -> Sequence[Item]:
         bands = minhash_sketch(fold(newer.text))
-        return self._work.store.items.find_duplicates("", bands, self._work.scope) if bands else ()
+        items = self._work.store.items
+        return items.find_duplicates([("", bands)], self._work.scope)[0] if bands else ()
 
     def _of_same_meaning(self, newer: Item) -> list[Item]:
         """Return memories as near in meaning as the run asks for, with the same details."""

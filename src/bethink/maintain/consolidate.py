@@ -323,8 +323,8 @@ def _learning_proposal(
 def entity_name(entity: str, work: JobContext) -> str:
     """Return the name of an entity, by its id."""
     key = entity.partition(":")[2]
-    found = (known.name for known in work.store.graph.find_entities(key) if known.id == entity)
-    return next(found, key)
+    (found,) = work.store.graph.find_entities((key,))
+    return next((known.name for known in found if known.id == entity), key)
 
 
 def _common_entities(items: Sequence[Item], first: str, work: JobContext) -> tuple[str, ...]:

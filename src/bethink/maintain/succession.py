@@ -146,7 +146,8 @@ def find_successor(job: Job, proposal: Proposal, work: JobContext) -> Successor 
 
     One that was undone or forgotten since is not made again.
     """
-    used = work.store.items.find_key(successor_key(job, proposal, work))
+    key = successor_key(job, proposal, work)
+    used = work.store.items.find_keys((key,)).get(key)
     if used is None:
         return None
     item = work.store.items.get([used[0]]).get(used[0])

@@ -217,15 +217,20 @@ class ItemStore(Protocol):
         """Ids of all items from a source or by that actor (``http:laptop``), forgotten ones too."""
         ...
 
-    def find_key(self, key: str) -> tuple[str, str] | None:
-        """The item stored under an idempotency key, and its fingerprint.
+    def find_keys(self, keys: tuple[str, ...]) -> dict[str, tuple[str, str]]:
+        """The item stored under each idempotency key that was used, and its fingerprint.
 
         Of an erased item the mark of its content (`erased_mark`): it does not come back.
         """
         ...
 
-    def find_duplicates(self, fingerprint: str, sketch: Sequence[int], scope: Scope) -> list[Item]:
-        """Live items with the same fingerprint or sharing a band of the sketch."""
+    def find_duplicates(
+        self, texts: Sequence[tuple[str, Sequence[int]]], scope: Scope
+    ) -> list[list[Item]]:
+        """For each fingerprint and sketch the live items with the same one, or a band in common.
+
+        Those with the same fingerprint come first, then those that share the most bands.
+        """
         ...
 
     def slots(self, pairs: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
@@ -271,13 +276,13 @@ class GraphStore(Protocol):
 
     def find_entities(
         self,
-        text: str,
+        texts: tuple[str, ...],
         limit: int = 8,
         *,
         as_of: datetime | None = None,
         max_classification: int = 3,
-    ) -> list[Entity]:
-        """Entities whose name or alias occurs in the text, longest name first.
+    ) -> list[list[Entity]]:
+        """For each text the entities whose name or alias occurs in it, longest name first.
 
         With ``as_of`` those known by then, with the mention counts of then. Names and
         entities known only from memories above the classification are left out.

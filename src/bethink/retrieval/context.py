@@ -107,7 +107,8 @@ class Context:
 
     def find_entities(self, limit: int = 8) -> list[Entity]:
         """Entities that the question names, as known now or at ``as_of``."""
-        return self.store.graph.find_entities(self.query.text, limit, as_of=self.query.as_of)
+        texts = (self.query.text,)
+        return self.store.graph.find_entities(texts, limit, as_of=self.query.as_of)[0]
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         """Usage of items up to the query's moment."""

@@ -119,7 +119,8 @@ def resolve_entity_filters(filters: Filters, store: Store) -> Filters:
     """Add the ids of entities that filters name by name or alias, so that every step can match."""
     if not filters.entities:
         return filters
-    known = [entity.id for name in filters.entities for entity in store.graph.find_entities(name)]
+    named = store.graph.find_entities(filters.entities)
+    known = [entity.id for found in named for entity in found]
     known += [link.src.id for link in store.graph.links_of(known, ("same_as",))]  # merged into them
     return replace(filters, entities=tuple(dict.fromkeys((*filters.entities, *known))))
 

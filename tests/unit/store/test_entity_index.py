@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from bethink import Memory
-from bethink.ports import Embedding
+from bethink.model import Entity
+from bethink.ports import Embedding, Mention
 from bethink.store.sqlite import SqliteStore
 from bethink.testing import FixedClock
 from compass import Compass
@@ -101,6 +102,18 @@ def test_names_are_found_by_their_parts(store: SqliteStore) -> None:
     assert named(store, "edi", limit=1) == [("tool:redis", 1.0)]
     assert named(store, "tool", limit=2)[0] == ("tool:redis", 1.0)
     assert named(store, "zebra") == named(store) == named(store, "redis", limit=0) == []
+
+
+def test_a_new_spelling_of_a_name_is_noticed(store: SqliteStore) -> None:
+    """A memory that more may see gives the entity its name, which replaces the one kept."""
+    secret = Mention(Entity("tool:apollo", "tool", "Apollo Nightjar"))
+    store.items.put([record("a", mentions=(secret,), classification=3)], actor="x", now=NOW)
+    assert named(store, "nightjar") == [("tool:apollo", 1.0)]
+
+    store.items.put([record("b", mentions=(mention("Apollo", "tool"),))], actor="x", now=NOW)
+
+    assert named(store, "nightjar") == []
+    assert named(store, "apollo") == [("tool:apollo", 1.0)]
 
 
 def test_what_is_new_is_noticed(store: SqliteStore) -> None:

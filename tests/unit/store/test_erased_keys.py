@@ -51,7 +51,7 @@ def test_the_store_refuses_it_inside_the_transaction(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="was erased"):
         store.items.put([record("b", "x"), record("c", SECRET, key="k")], actor="x", now=NOW)
     assert store.admin.count() == 0
-    found = store.items.find_key("k")
+    found = store.items.find_keys(("k",)).get("k")
     assert found is not None
     assert found[0] == "a"
     assert is_erased(found[1])

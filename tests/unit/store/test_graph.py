@@ -72,18 +72,18 @@ def test_entities_are_found_by_name_or_alias(
     ]
     mention(db, "m1", *known)
 
-    assert [one.name for one in graph.find_entities(db, text, 8)] == found
+    assert [one.name for one in graph.find_entities(db, (text,), 8)[0]] == found
 
 
 def test_no_more_entities_than_asked_for(db: apsw.Connection) -> None:
     """The longest stay."""
     mention(db, "m1", entity("Al"), entity("Alexandra"), entity("Anna"))
 
-    assert [one.name for one in graph.find_entities(db, "Al Anna Alexandra", 2)] == [
+    assert [one.name for one in graph.find_entities(db, ("Al Anna Alexandra",), 2)[0]] == [
         "Alexandra",
         "Anna",
     ]
-    assert graph.find_entities(db, "Al", 0) == []
+    assert graph.find_entities(db, ("Al",), 0) == [[]]
 
 
 @given(st.text(max_size=80))
@@ -91,12 +91,12 @@ def test_any_text_can_be_searched_for_names(text: str) -> None:
     """Whatever it holds; and a name is found in itself."""
     db = empty_database()
     clean = text.encode("utf-8", "ignore").decode().replace("\0", "")
-    graph.find_entities(db, clean, 8)
+    graph.find_entities(db, (clean,), 8)
     words = fold(clean).split()
     if 0 < len(words) <= 4:
         mention(db, "m1", entity(clean))
 
-        assert [one.name for one in graph.find_entities(db, clean, 8)] == [clean]
+        assert [one.name for one in graph.find_entities(db, (clean,), 8)[0]] == [clean]
 
 
 def test_an_entity_carries_all_that_is_known(db: apsw.Connection) -> None:

@@ -195,7 +195,7 @@ def test_a_space_of_the_schema_before_is_brought_up(path: Path) -> None:
     store = SqliteStore.open(path, space="test")
     store.items.put([record("d", "under a key", key="k")], actor="x", now=NOW)
     store.items.erase(["d"], actor="x", now=NOW)
-    found = store.items.find_key("k")
+    found = store.items.find_keys(("k",)).get("k")
     count = store.admin.count()
     store.close()
 

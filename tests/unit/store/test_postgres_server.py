@@ -411,7 +411,7 @@ def test_text_that_no_database_takes_is_refused(tmp_path: Path) -> None:
     """And a question with it finds nothing."""
     store = open_space(tmp_path)
     assert store.items.get(["a\0b"]) == {}
-    assert store.items.find_key("k\0") is None
+    assert store.items.find_keys(("k\0",)).get("k\0") is None
     store.close()
 
 

@@ -81,7 +81,16 @@ def test_lists_are_sent_as_they_are() -> None:
 def test_many_rows_are_one_statement_where_that_is_the_same() -> None:
     """An insert of plain values, a delete by one column; nothing else."""
     assert batch_insert("INSERT INTO meta (name, value) VALUES (?, ?)") is not None
-    assert batch_insert("INSERT INTO meta (name, value) VALUES (?, 'x')") is None
+    assert batch_insert("INSERT INTO meta (name, value) VALUES (?, ? || 'x')") is None
+    assert batch_insert("INSERT INTO meta (name, value) VALUES (?2, ?1)") is None
+    of_given = "INSERT INTO meta (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET"
+    assert batch_insert(f"{of_given} value = ?2") is None
+    upsert = batch_insert(f"{of_given} value = excluded.value")
+    assert upsert is not None
+    assert upsert.conflict.startswith("ON CONFLICT (space_id, name) DO UPDATE SET value")
+    fixed = batch_insert("INSERT INTO meta (name, value) VALUES ('x', ?)")
+    assert fixed is not None
+    assert (fixed.given, fixed.constants) == (("value",), {"name": "'x'"})
     assert batch_insert("INSERT INTO meta (name, value) VALUES (?, ?) RETURNING name") is None
     assert "ANY" in batch_delete("DELETE FROM vector WHERE rid = ?")
     assert batch_delete("DELETE FROM vector WHERE rid = ? AND mid = ?") == ""

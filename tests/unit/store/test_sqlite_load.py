@@ -219,7 +219,10 @@ def test_an_import_into_a_filled_space_adds_what_is_new(store: SqliteStore) -> N
     ]
     assert [event.kind for event in other.admin.events()[len(before) :]] == ["imported"]
     assert all(finding.ok for finding in other.admin.check())
-    assert other.items.find_key("k") == ("a", other.items.find_key("k")[1])  # type: ignore[index]
+    assert other.items.find_keys(("k",)).get("k") == (
+        "a",
+        other.items.find_keys(("k",)).get("k")[1],
+    )  # type: ignore[index]
     other.close()
 
 

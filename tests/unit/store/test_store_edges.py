@@ -142,7 +142,8 @@ def test_what_others_speak_of_stays_when_one_is_revised(memory: Memory) -> None:
 def test_none_is_none(memory: Memory, each: int) -> None:
     """Who wants no edge of an entity is given none, and fewer than none are not all."""
     memory.remember("Ana Berg works for Nordwind", entities=["Ana Berg", "Nordwind"])
-    names = [entity.id for entity in memory.store.graph.find_entities("Ana Berg, Nordwind", 8)]
+    (found,) = memory.store.graph.find_entities(("Ana Berg, Nordwind",), 8)
+    names = [entity.id for entity in found]
     memory.link(names[0], "works_for", names[1])
 
     assert all(memory.store.graph.edges(names, 5, NOW).values())

@@ -117,14 +117,14 @@ class SqliteGraph:
 
     def find_entities(
         self,
-        text: str,
+        texts: tuple[str, ...],
         limit: int = 8,
         *,
         as_of: datetime | None = None,
         max_classification: int = HIGHEST,
-    ) -> list[Entity]:
+    ) -> list[list[Entity]]:
         with self._connections.read_transaction() as db:
-            return find_entities(db, text, limit, to_ms_or_none(as_of), max_classification)
+            return find_entities(db, texts, limit, to_ms_or_none(as_of), max_classification)
 
     def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
         with self._connections.read_transaction() as db:

@@ -59,14 +59,24 @@ _RESOLVE_ID = """
     ORDER BY id <> ?1, id LIMIT 10
 """
 # Of a band with many rows only the newest are read: they are copies of a template.
-_ROWS_OF_BAND = "SELECT rid FROM (SELECT rid FROM sketch WHERE band = ? ORDER BY rid DESC LIMIT 64)"
-_ROWS_OF_FINGERPRINT = "SELECT rid FROM item WHERE fingerprint = ? AND live_to IS NULL"
+ROWS_OF_BANDS = """
+    SELECT w.value, s.rid FROM json_each(?) AS w
+    CROSS JOIN sketch AS s ON s.band = w.value AND s.rid >= coalesce((
+        SELECT n.rid FROM sketch AS n WHERE n.band = w.value ORDER BY n.rid DESC LIMIT 1 OFFSET 63),
+        0)
+"""
+_ROWS_OF_FINGERPRINTS = """
+    SELECT i.fingerprint, i.rid FROM json_each(?) AS w
+    CROSS JOIN item AS i ON i.fingerprint = w.value AND i.live_to IS NULL
+"""
+_MAX_DUPLICATES = 64
+_ROWS_AT_ONCE = 4_096
 _SELECT_DUPLICATES = f"""
     SELECT {SELECT_HASHED_ITEM}
     FROM json_each(?) AS w CROSS JOIN item AS i ON i.rid = w.value
     LEFT JOIN usage AS u ON u.id = i.id
     WHERE i.live_to IS NULL AND PREDICATE
-    ORDER BY w.key, i.id LIMIT 64
+    ORDER BY w.key
 """
 
 
@@ -194,20 +204,55 @@ def revisions_of(db: apsw.Connection, item_id: str) -> list[Item]:
 
 
 def find_duplicates(
-    db: apsw.Connection, fingerprint: str, sketch: Sequence[int], scope: Scope
-) -> list[Item]:
-    """Return live items with the same words first, then those sharing most of the sketch."""
+    db: apsw.Connection, texts: Sequence[tuple[str, Sequence[int]]], scope: Scope
+) -> list[list[Item]]:
+    """Return for each text the live items with the same words first, then those most like it."""
     # Most memories have no duplicate, which two cheap look-ups show.
-    bands = " UNION ALL ".join([_ROWS_OF_BAND] * len(sketch))
-    shared = Counter(rid for (rid,) in select(db, bands, tuple(sketch))) if sketch else Counter()
-    exact = [rid for (rid,) in select(db, _ROWS_OF_FINGERPRINT, (fingerprint,))]
+    bands = _rows_by(db, ROWS_OF_BANDS, {band for _, sketch in texts for band in sketch})
+    exact = _rows_by(db, _ROWS_OF_FINGERPRINTS, {fingerprint for fingerprint, _ in texts})
+    wanted = [_similar_rows(exact.get(mark, ()), sketch, bands) for mark, sketch in texts]
+    first = dict.fromkeys(rid for rids in wanted for rid in rids[:_MAX_DUPLICATES])
+    known = _read_duplicates(db, list(first), scope)
+    found = []
+    for rids in wanted:
+        kept = [rid for rid in rids[:_MAX_DUPLICATES] if rid in known]
+        if len(kept) < min(_MAX_DUPLICATES, len(rids)):
+            # Some are not in scope: those after them take their place.
+            more = [rid for rid in rids[_MAX_DUPLICATES:] if rid not in known]
+            known |= _read_duplicates(db, more, scope)
+            kept = [rid for rid in rids if rid in known][:_MAX_DUPLICATES]
+        found.append([item for rid in kept for item in known[rid]])
+    return found
+
+
+def _rows_by(db: apsw.Connection, sql: str, values: Collection[Any]) -> dict[Any, list[int]]:
+    """Return the rows of each value; those that have none are left out."""
+    found: dict[Any, list[int]] = {}
+    for value, rid in select(db, sql, (json.dumps(sorted(values)),)) if values else ():
+        found.setdefault(value, []).append(rid)
+    return found
+
+
+def _similar_rows(
+    exact: Sequence[int], sketch: Iterable[int], bands: Mapping[int, Sequence[int]]
+) -> list[int]:
+    shared = Counter(rid for band in sketch for rid in bands.get(band, ()))
     most_similar = sorted(shared, key=lambda rid: (-shared[rid], rid))
-    rids = list(dict.fromkeys((*exact, *most_similar)))
-    if not rids:
-        return []
+    return list(dict.fromkeys((*sorted(exact), *most_similar)))
+
+
+def _read_duplicates(
+    db: apsw.Connection, rids: Sequence[int], scope: Scope
+) -> dict[int, list[Item]]:
+    """Return the item of each row that is in scope, as a list: empty where it is damaged."""
     predicate = compile_scope(scope)
     sql = _SELECT_DUPLICATES.replace("PREDICATE", predicate.sql)
-    return intact_items(select(db, sql, (json.dumps(rids), *predicate.values)))
+    found = {}
+    for start in range(0, len(rids), _ROWS_AT_ONCE):
+        part = json.dumps(rids[start : start + _ROWS_AT_ONCE])
+        for row in select(db, sql, (part, *predicate.values)):
+            found[row[0]] = intact_items([row])
+    return found
 
 
 _FROM_SOURCE = """
@@ -229,22 +274,30 @@ def ids_from_source(db: apsw.Connection, source: str) -> list[str]:
     return [row[0] for row in select(db, _FROM_SOURCE, (source,))]
 
 
-_SELECT_KEY = "SELECT id, fingerprint FROM idempotency WHERE key = ? ORDER BY at, id"
+_SELECT_KEYS = """
+    SELECT k.key, k.id, k.fingerprint FROM json_each(?) AS w
+    CROSS JOIN idempotency AS k ON k.key = w.value ORDER BY k.at, k.id
+"""
 
 
-def find_idempotency_key(
-    db: apsw.Connection, key: str, ceiling: int = HIGHEST
-) -> tuple[str, str] | None:
-    """Return the item of an idempotency key, and its fingerprint or the mark that it was erased."""
-    rows = select(db, _SELECT_KEY, (key,))
-    return rows[-1] if rows else history.find_erased_key(db, key, ceiling)
+def find_keys(
+    db: apsw.Connection, keys: Sequence[str], ceiling: int = HIGHEST
+) -> dict[str, tuple[str, str]]:
+    """Return the item of each key that was used, and its fingerprint or the mark of an erased one.
+
+    Of a key that was used again the last item is that of the key.
+    """
+    rows = select(db, _SELECT_KEYS, (json.dumps(keys, ensure_ascii=False),))
+    return history.find_erased_keys(db, keys, ceiling) | {
+        key: (item, fingerprint) for key, item, fingerprint in rows
+    }
 
 
 def browse_items(
     db: apsw.Connection, scope: Scope, limit: int, after: str | None, offset: int
 ) -> list[Item]:
     """Return items newest first; a page starts after the item that ended the last one."""
-    predicate = compile_scope(scope)
+    predicate = _in_stored_order(db, compile_scope(scope), scope)
     order = "ORDER BY i.stored_at DESC, i.id DESC"
     if after is None:
         return _select_items(db, predicate, order, (), limit, offset=offset)
@@ -252,6 +305,27 @@ def browse_items(
     position = (to_ms(end.stored_at), end.id)
     rest = f"AND (i.stored_at, i.id) < (?, ?) {order}"
     return _select_items(db, predicate, rest, position, limit, offset=offset)
+
+
+_FEW_OF_LEVEL = 2_000
+_COUNT_LEVEL = f"""
+    SELECT count(*) FROM (SELECT 1 FROM item AS i
+        WHERE i.level || '' IN (SELECT value FROM json_each(?)) AND i.live_to IS NULL
+        LIMIT {_FEW_OF_LEVEL + 1}) AS c
+"""
+
+
+def _in_stored_order(db: apsw.Connection, predicate: Predicate, scope: Scope) -> Predicate:
+    """Return the condition so that a page of many is read in its order, not sorted out of all.
+
+    A level is looked up by its index only where few memories have it.
+    """
+    levels = scope.filters.levels
+    if not levels or scope.as_of is not None:
+        return predicate
+    if int(db.execute(_COUNT_LEVEL, (json.dumps(levels),)).get) <= _FEW_OF_LEVEL:
+        return predicate
+    return predicate._replace(sql=predicate.sql.replace("i.level", "coalesce(i.level, '')"))
 
 
 _HAPPENED = "coalesce(i.occurred_at, i.stored_at)"
@@ -442,13 +516,15 @@ class SqliteItems:
         with self._connections.read_transaction() as db:
             return ids_from_source(db, source)
 
-    def find_key(self, key: str) -> tuple[str, str] | None:
+    def find_keys(self, keys: tuple[str, ...]) -> dict[str, tuple[str, str]]:
         with self._connections.read_transaction() as db:
-            return find_idempotency_key(db, key, ceiling_of(self._connections))
+            return find_keys(db, keys, ceiling_of(self._connections))
 
-    def find_duplicates(self, fingerprint: str, sketch: Sequence[int], scope: Scope) -> list[Item]:
+    def find_duplicates(
+        self, texts: Sequence[tuple[str, Sequence[int]]], scope: Scope
+    ) -> list[list[Item]]:
         with self._connections.read_transaction() as db:
-            return find_duplicates(db, fingerprint, sketch, scope)
+            return find_duplicates(db, texts, scope)
 
     def slots(self, pairs: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
         if not pairs:

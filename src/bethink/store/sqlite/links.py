@@ -39,9 +39,13 @@ ENTITY_COLUMNS = """
     (SELECT json_group_array(a.alias ORDER BY a.alias) FROM alias AS a WHERE a.entity = e.id)
 """
 _ADD_ENTITY = """
-    INSERT INTO entity (id, kind, name, created_at, last_seen_at) VALUES (?1, ?2, ?3, ?4, ?4)
-    ON CONFLICT (id) DO UPDATE SET last_seen_at = max(coalesce(last_seen_at, ?4), ?4)
+    INSERT INTO entity (id, kind, name, created_at, last_seen_at) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET
+        last_seen_at = max(coalesce(last_seen_at, excluded.last_seen_at), excluded.last_seen_at)
 """
+_NAMES_OF_ENTITIES = (
+    "SELECT e.id, e.name FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
+)
 # A name given by a higher classified memory does not show below it.
 _RENAME = """
     UPDATE entity SET name = ?2 WHERE id = ?1 AND name <> ?2 AND NOT EXISTS (
@@ -58,9 +62,15 @@ _ADD_ALIAS = """
 _ADD_MENTION = """
     INSERT INTO link
         (src_kind, src, type, dst_kind, dst, weight, confidence, source, created_at)
-    VALUES ('item', ?1, 'mentions', 'entity', ?2, 1.0, ?3, 'rule', ?4)
+    VALUES ('item', ?, 'mentions', 'entity', ?, 1.0, ?, 'rule', ?)
     ON CONFLICT DO NOTHING
 """
+_MENTIONED_BY = """
+    SELECT l.src, l.dst FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.src = w.value AND l.type = 'mentions'
+    WHERE l.src_kind = 'item' AND l.dst_kind = 'entity'
+"""
+_COUNT_MENTIONS = "UPDATE entity SET mentions = mentions + ? WHERE id = ?"
 _RAISE_CONFIDENCE = """
     UPDATE link SET confidence = max(confidence, ?3)
     WHERE src = ?1 AND type = 'mentions' AND dst = ?2
@@ -110,29 +120,54 @@ _BY_NAME_AS_OF = (
 
 def find_entities(
     db: apsw.Connection,
-    text: str,
+    texts: tuple[str, ...],
     limit: int,
     as_of_ms: int | None = None,
     max_classification: int = HIGHEST,
-) -> list[Entity]:
-    """Return entities whose name or alias occurs in the text, longest name first.
+) -> list[list[Entity]]:
+    """Return for each text the entities whose name or alias occurs in it, longest name first.
 
     The classification is that of the memories from which the names are known.
     """
-    names = tuple(dict.fromkeys(_candidate_names(text)))
-    if not names or limit < 1:
-        return []
+    names_of = [tuple(dict.fromkeys(_candidate_names(text))) for text in texts]
+    every = tuple({name: None for names in names_of for name in names})
+    if not every or limit < 1:
+        return [[] for _ in texts]
     if as_of_ms is not None:
-        rows = select(db, _BY_NAME_AS_OF, (as_of_ms, as_table(names), max_classification, limit))
-        return [to_entity(row[1:]) for row in rows]
+        return [_named_as_of(db, names, limit, as_of_ms, max_classification) for names in names_of]
+    owners: dict[str, list[str]] = {}
+    for entity, alias in select(db, _OWNERS_OF_NAMES, (as_table(every), max_classification)):
+        owners.setdefault(alias, []).append(entity)
+    if not owners:
+        return [[] for _ in texts]
+    known = tuple(dict.fromkeys(entity for found in owners.values() for entity in found))
+    rows = {row[0]: row for row in select(db, _SELECT_ENTITIES, (as_table(known),))}
+    return [_longest_named(names, owners, rows, limit) for names in names_of]
+
+
+def _longest_named(
+    names: Iterable[str],
+    owners: Mapping[str, Sequence[str]],
+    rows: Mapping[str, Sequence[Any]],
+    limit: int,
+) -> list[Entity]:
+    """Return the entities that have any of the names; ties by mentions, then by id."""
     longest: dict[str, int] = {}
-    for entity, alias in select(db, _OWNERS_OF_NAMES, (as_table(names), max_classification)):
-        longest[entity] = max(len(alias), longest.get(entity, 0))
-    if not longest:
+    for name in names:
+        for entity in owners.get(name, ()):
+            longest[entity] = max(len(name), longest.get(entity, 0))
+    found = [rows[entity] for entity in longest if entity in rows]
+    found.sort(key=lambda row: (-longest[row[0]], -row[_MENTIONS], row[0]))
+    return [to_entity(row) for row in found[:limit]]
+
+
+def _named_as_of(
+    db: apsw.Connection, names: tuple[str, ...], limit: int, as_of_ms: int, max_classification: int
+) -> list[Entity]:
+    if not names:
         return []
-    rows = select(db, _SELECT_ENTITIES, (as_table(tuple(longest)),))
-    rows.sort(key=lambda row: (-longest[row[0]], -row[_MENTIONS], row[0]))
-    return [to_entity(row) for row in rows[:limit]]
+    rows = select(db, _BY_NAME_AS_OF, (as_of_ms, as_table(names), max_classification, limit))
+    return [to_entity(row[1:]) for row in rows]
 
 
 def list_entities(db: apsw.Connection, prefix: str, limit: int, offset: int) -> list[Entity]:
@@ -200,17 +235,12 @@ def turn_pairs(
 
 def add_links(db: apsw.Connection, links: Sequence[Link], now: datetime) -> None:
     """Add links; the same ends and type again overwrite all but the creation time."""
-    db.executemany(
-        _ADD_LINK,
-        (
-            (
-                *(link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id),
-                *(link.weight, link.confidence, link.context, link.source),
-                to_ms(link.created_at or now),
-            )
-            for link in links
-        ),
-    )
+    rows: dict[tuple[str, ...], tuple[Any, ...]] = {}
+    for link in links:
+        ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
+        created = rows[ends][-1] if ends in rows else to_ms(link.created_at or now)
+        rows[ends] = (link.weight, link.confidence, link.context, link.source, created)
+    db.executemany(_ADD_LINK, [(*ends, *values) for ends, values in rows.items()])
 
 
 def remove_links(db: apsw.Connection, links: Sequence[Link]) -> list[Link]:
@@ -227,41 +257,64 @@ def remove_links(db: apsw.Connection, links: Sequence[Link]) -> list[Link]:
 class MentionWriter:
     """Links items to the entities they mention, in one transaction at one time.
 
-    An entity or a name that comes again, in a memory classified as high or higher, changes
-    nothing but the count of mentions, which `finish` writes.
+    What was added is written by `finish`, all at once. An entity or a name that comes again,
+    in a memory classified as high or higher, changes nothing but the count of mentions.
     """
 
     def __init__(self, db: apsw.Connection, now: datetime) -> None:
         self._db, self._at = db, to_ms(now)
-        self._levels: dict[str, int] = {}
+        self._entities: dict[str, tuple[int, Entity]] = {}
         self._names: dict[tuple[str, str], int] = {}
-        self._counts: Counter[str] = Counter()
+        self._mentions: dict[tuple[str, str], float] = {}
+        self.has_renamed = False
 
     def add(self, item_id: str, level: int, mentions: Sequence[Mention]) -> None:
         """Link an item of a classification to entities, creating those that are new."""
         for entity, confidence, _ in mentions:
-            known = self._levels.get(entity.id)
-            if known is None:
-                values = (entity.id, entity.kind, entity.name, self._at)
-                self._db.execute(_ADD_ENTITY, values)
-            if known is None or level < known:
-                self._db.execute(_RENAME, (entity.id, entity.name, level))
-                self._levels[entity.id] = level
+            first = self._entities.get(entity.id)
+            if first is None or level < first[0]:
+                self._entities[entity.id] = (level, entity)
             for name in (entity.name, *entity.aliases):
-                if self._names.get((name, entity.id), HIGHEST + 1) > level:
-                    self._names[name, entity.id] = level
-                    if alias := normalise_alias(name):
-                        self._db.execute(_ADD_ALIAS, (alias, entity.id, level))
-            self._db.execute(_ADD_MENTION, (item_id, entity.id, confidence, self._at))
-            if self._db.changes():
-                self._counts[entity.id] += 1
-            else:
-                self._db.execute(_RAISE_CONFIDENCE, (item_id, entity.id, confidence))
+                known = self._names.get((name, entity.id), HIGHEST)
+                self._names[name, entity.id] = min(level, known)
+            before = self._mentions.get((item_id, entity.id), confidence)
+            self._mentions[item_id, entity.id] = max(before, confidence)
 
     def finish(self) -> None:
-        """Count the new mentions; the same mention again counts once."""
-        counts = ((count, entity) for entity, count in self._counts.items())
-        self._db.executemany("UPDATE entity SET mentions = mentions + ? WHERE id = ?", counts)
+        """Write what was added; the same mention again counts once."""
+        if self._entities:
+            self._write_entities()
+            self._write_names()
+            self._write_mentions()
+        self._entities, self._names, self._mentions = {}, {}, {}
+
+    def _write_entities(self) -> None:
+        known = select(self._db, _NAMES_OF_ENTITIES, (as_table(tuple(self._entities)),))
+        rows = ((one.id, one.kind, one.name, self._at) for _, one in self._entities.values())
+        self._db.executemany(_ADD_ENTITY, [(*row, self._at) for row in rows])
+        for entity, name in known:
+            level, given = self._entities[entity]
+            if given.name != name:
+                self._db.execute(_RENAME, (entity, given.name, level))
+                self.has_renamed |= self._db.changes() > 0
+
+    def _write_names(self) -> None:
+        rows: dict[tuple[str, str], int] = {}
+        for (name, entity), level in self._names.items():
+            if alias := normalise_alias(name):
+                rows[alias, entity] = min(level, rows.get((alias, entity), level))
+        self._db.executemany(_ADD_ALIAS, [(*key, level) for key, level in rows.items()])
+
+    def _write_mentions(self) -> None:
+        items = tuple(dict.fromkeys(item for item, _ in self._mentions))
+        stored = set(select(self._db, _MENTIONED_BY, (as_table(items),)))
+        again = self._mentions.keys() & stored
+        new = {ends: held for ends, held in self._mentions.items() if ends not in again}
+        self._db.executemany(_ADD_MENTION, [(*ends, held, self._at) for ends, held in new.items()])
+        for ends in sorted(again):
+            self._db.execute(_RAISE_CONFIDENCE, (*ends, self._mentions[ends]))
+        counts = Counter(entity for _, entity in new)
+        self._db.executemany(_COUNT_MENTIONS, [(n, entity) for entity, n in counts.items()])
 
 
 def add_mentions(
@@ -305,7 +358,7 @@ def search_entities(
     names: dict[str, str] = dict(
         select(
             db,
-            "SELECT e.id, e.name FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value",
+            _NAMES_OF_ENTITIES,
             (as_table(requested),),
         )
     )
@@ -404,8 +457,13 @@ def edges_of(
 
 
 _MAX_SEQ = 2**63 - 1  # the largest number a column holds
-_SELECT_MAX_SEQ = """
-    SELECT max(seq) FROM item WHERE session = ? AND live_to IS NULL AND classification <= ?
+_NO_SEQ = -(2**63) - 1  # before every number
+# Of pairs of a session and a classification.
+_SELECT_MAX_SEQS = """
+    SELECT w.value ->> 0, CAST(w.value ->> 1 AS INTEGER), (
+        SELECT max(i.seq) FROM item AS i WHERE i.session = w.value ->> 0
+        AND i.live_to IS NULL AND i.classification <= CAST(w.value ->> 1 AS INTEGER))
+    FROM json_each(?) AS w
 """
 _ADJACENT_TURN = """
     SELECT id FROM item
@@ -420,10 +478,12 @@ _FOLLOWED_TURN = """
         AND p.classification <= i.classification
     WHERE i.id = ? AND i.live_to IS NULL ORDER BY p.seq DESC, p.id DESC LIMIT 1
 """
-# The last of the turns before a batch.
-_LAST_SEQ = """
-    SELECT seq FROM item WHERE session = ? AND live_to IS NULL AND rid < ? AND seq IS NOT NULL
-    ORDER BY seq DESC LIMIT 1
+# Of sessions: the last of the turns before a batch.
+_LAST_SEQS = """
+    SELECT w.value, (
+        SELECT i.seq FROM item AS i WHERE i.session = w.value AND i.live_to IS NULL
+        AND i.rid < ?1 AND i.seq IS NOT NULL ORDER BY i.seq DESC LIMIT 1)
+    FROM json_each(?2) AS w
 """
 _LINK_FOLLOWS = """
     INSERT INTO link (src_kind, src, type, dst_kind, dst, source, created_at)
@@ -437,17 +497,13 @@ _UNLINK_FOLLOWS = """
 
 def assign_turn_numbers(db: apsw.Connection, records: Sequence[Record]) -> list[Record]:
     """Number the turns of a session that have no number after its last one."""
-    highest: dict[tuple[str, int], int] = {}
+    highest = _highest_numbers(db, records)
     numbered = []
     for record in records:
         item = record.item
         if item.session is None or item.rev > 1:
             numbered.append(record)
             continue
-        for level in range(item.classification, HIGHEST + 1):
-            if (item.session, level) not in highest:
-                found = db.execute(_SELECT_MAX_SEQ, (item.session, level)).get
-                highest[item.session, level] = -1 if found is None else int(found)
         last = highest[item.session, item.classification]
         seq = last + 1 if item.seq is None else item.seq
         if seq > _MAX_SEQ:
@@ -459,25 +515,44 @@ def assign_turn_numbers(db: apsw.Connection, records: Sequence[Record]) -> list[
     return numbered
 
 
+def _highest_numbers(
+    db: apsw.Connection, records: Iterable[Record]
+) -> dict[tuple[str | None, int], int]:
+    """Return the last number of each session of new turns, as each classification sees it."""
+    lowest: dict[str, int] = {}
+    for item in (record.item for record in records):
+        if item.session is not None and item.rev == 1:
+            level = lowest.get(item.session, HIGHEST)
+            lowest[item.session] = min(level, item.classification)
+    if not lowest:
+        return {}
+    pairs = [
+        [session, level] for session, low in lowest.items() for level in range(low, HIGHEST + 1)
+    ]
+    rows = select(db, _SELECT_MAX_SEQS, (json.dumps(pairs, ensure_ascii=False),))
+    return {(session, level): -1 if seq is None else int(seq) for session, level, seq in rows}
+
+
 def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int, first_rid: int) -> None:
     """Link each new turn to the one before it, and the one after to it."""
     every = list(stored)
     turns = [item for item in every if item.session is not None and item.rev == 1]
     new = {item.id for item in turns}
-    last_seq = {
-        session: max((seq for (seq,) in select(db, _LAST_SEQ, (session, first_rid))), default=-1)
-        for session in dict.fromkeys(item.session for item in turns)
-    }
+    sessions = json.dumps(sorted({str(item.session) for item in turns}), ensure_ascii=False)
+    found = select(db, _LAST_SEQS, (first_rid, sessions)) if turns else []
+    last_seq = {session: _NO_SEQ if seq is None else seq for session, seq in found}
+    follows: list[tuple[str, str, int]] = []
     # What a revision of the same batch has changed only the rows tell.
-    known = _previous_turns(turns, last_seq) if all(item.rev == 1 for item in every) else {}
+    appends = all(item.rev == 1 for item in every)
+    known = _previous_turns(turns, last_seq) if appends else {}
     for item in turns:
         position = (item.session, item.seq, item.id, item.id)
         if item.id in known:
-            db.execute(_LINK_FOLLOWS, (item.id, known[item.id], now))
-        else:
+            follows.append((item.id, known[item.id], now))
+        elif not appends or last_seq[str(item.session)] != _NO_SEQ:
             for (before,) in select(db, _PREVIOUS_TURN, (*position, item.classification)):
-                db.execute(_LINK_FOLLOWS, (item.id, before, now))
-        if item.seq is not None and item.seq > last_seq[item.session]:
+                follows.append((item.id, before, now))
+        if item.seq is not None and item.seq > last_seq[str(item.session)]:
             continue  # no turn that was there before comes after it
         # The next of each classification that may see it; a new turn adds its own link.
         levels = range(item.classification, HIGHEST + 1)
@@ -485,16 +560,17 @@ def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int, first_rid:
             for (after,) in select(db, _NEXT_TURN, (*position, level)):
                 if after not in new and select(db, _FOLLOWED_TURN, (after,)) == [(item.id,)]:
                     db.execute(_UNLINK_FOLLOWS, (after,))
-                    db.execute(_LINK_FOLLOWS, (after, item.id, now))
+                    follows.append((after, item.id, now))
+    db.executemany(_LINK_FOLLOWS, follows)
 
 
-def _previous_turns(turns: Iterable[Item], last_seq: Mapping[str | None, int]) -> dict[str, str]:
+def _previous_turns(turns: Iterable[Item], last_seq: Mapping[str, int]) -> dict[str, str]:
     """Map new turns that come after all older ones to the new turn before them, if any."""
     found: dict[str, str] = {}
     appended = [
         (str(item.session), item.seq, item.id, item.classification)
         for item in turns
-        if item.seq is not None and item.seq > last_seq[item.session]
+        if item.seq is not None and item.seq > last_seq[str(item.session)]
     ]
     last: dict[tuple[str, int], tuple[int, str]] = {}
     for session, seq, item_id, level in sorted(appended):

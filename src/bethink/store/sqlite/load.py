@@ -361,7 +361,7 @@ class _Loader:
         if row[1] not in self._imported:
             return
         self._db.execute(_INSERTS["key"], row)
-        if history.find_erased_key(self._db, row[0], HIGHEST):
+        if history.find_erased_keys(self._db, (row[0],), HIGHEST):
             self._erased_here.append(row[1])
 
     def _load_erased_key(self, number: int, row: Row) -> None:

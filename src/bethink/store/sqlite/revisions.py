@@ -12,7 +12,7 @@ import apsw
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Conflict, Refused, StoreDamaged
-from bethink.model import Item, Status
+from bethink.model import Item, Link, Status
 from bethink.ports import Embedding, PutResult, Record
 from bethink.store.analysis import extra_index_words
 from bethink.store.sqlite.db import history
@@ -178,15 +178,10 @@ class _PutPlan:
             existing = _ExistingItem(*holder)
             if existing.classification <= ceiling:
                 self._contents[fingerprint, level].append(existing)
-        keys = _json_list(record.key for record in records if record.key is not None)
-        self._keys = {
-            row[0]: _KeyUse(*row[1:]) for row in select(db, _SELECT_KEYS, (keys, ceiling))
-        }
-        self._erased_keys = {
-            record.key
-            for record in records
-            if record.key is not None and history.find_erased_key(db, record.key, ceiling)
-        }
+        keys = [record.key for record in records if record.key is not None]
+        used = select(db, _SELECT_KEYS, (_json_list(keys), ceiling)) if keys else []
+        self._keys = {row[0]: _KeyUse(*row[1:]) for row in used}
+        self._erased_keys = set(history.find_erased_keys(db, keys, ceiling) if keys else ())
 
     def decide(self, record: Record) -> PutResult:
         """Decide what becomes of a record."""
@@ -319,18 +314,24 @@ class _PutPlan:
         for item, entity in self._dropped:
             db.execute(_MARK_PAST_MENTION, (item, entity))
             db.execute(_ADJUST_MENTION_COUNT, (-db.changes(), entity))
-        writer = MentionWriter(db, now)
+        writer, links = MentionWriter(db, now), list[Link]()
         for new in self._new:
             record = _record(new)
             writer.add(record.item.id, record.item.classification, record.mentions)
+            links += record.links
+            if new.rev == 1 and not _has_other_mentions(record):
+                continue
+            # What follows reads or changes mentions.
+            writer.finish()
             self._link_named_entities(db, new)
             if new.rev > 1:
                 mentions_again = ((record.item.id, entity) for entity in new.entities)
                 db.executemany(_DROP_PAST_MENTION, mentions_again)
-            if record.links:
-                add_links(db, record.links, now)
+            add_links(db, links, now)
+            links.clear()
         writer.finish()
-        if is_new:
+        add_links(db, links, now)
+        if is_new or writer.has_renamed:
             bump_entities_version(db)
         self._embed_entities(db)
 
@@ -360,6 +361,14 @@ class _PutPlan:
 def _record(new: _Revision) -> Record:
     assert new.record is not None
     return new.record
+
+
+def _has_other_mentions(record: Record) -> bool:
+    """Whether a record names entities by id only, or brings links to entities."""
+    mentioned = {mention.entity.id for mention in record.mentions}
+    return not mentioned.issuperset(record.item.entities) or any(
+        link.src.kind == "item" and link.dst.kind == "entity" for link in record.links
+    )
 
 
 def _index_row(new: _Revision) -> word_index.IndexRow:

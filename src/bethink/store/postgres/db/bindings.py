@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from bethink.core.named_tuple import NamedTuple
@@ -26,10 +27,16 @@ from bethink.store.postgres.db.translate import (
     Shape,
     Source,
     Statement,
+    conflict_of,
     on_conflict,
     special_marks,
 )
 
+_COMPUTED_INSERT = re.compile(
+    rf"\s*INSERT INTO {SCHEMA}\.(\w+) \({SPACE_ID}, ([^)]*)\)\s+"
+    r"SELECT (\$\d+)(?:::bigint)?, (.*?)\s*((?:ON CONFLICT |RETURNING ).*)?",
+    re.DOTALL,
+)
 _DELETE = re.compile(r"DELETE FROM (\w+) WHERE (\w+) = \?")
 
 
@@ -102,9 +109,20 @@ class SlotWriter:
 
 
 class Insert(NamedTuple):
+    """An insert of many rows: its columns, their values, and what a row that exists becomes.
+
+    The value of a column is the place of a row's value, or a constant.
+    """
+
     table: str
     columns: tuple[str, ...]
     conflict: str = ""
+    constants: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The columns whose values the rows bring, in their order."""
+        return tuple(name for name in self.columns if name not in self.constants)
 
 
 @lru_cache(maxsize=256)
@@ -116,17 +134,45 @@ def batch_insert(sql: str) -> Insert | None:
     if not at(tree, 0).is_word("INSERT") or columns is None or given is None:
         return None
     names = tuple(at(part, 0).text for part in split_at_commas(columns))
-    marks = [at(part, 0) if len(part) == 1 else None for part in split_at_commas(given)]
-    plain = [mark.text if mark and mark.kind == "mark" else "" for mark in marks]
-    in_order = plain == [str(number) for number in range(1, len(names) + 1)]
-    rest = tree[place + 4 :]
-    table = at(tree, place).text
-    if not in_order or rest or table == "file_edit":
+    values = [at(part, 0) if len(part) == 1 else None for part in split_at_commas(given)]
+    found = dict(zip(names, values, strict=True))
+    marks = [value.text for value in found.values() if value and value.kind == "mark"]
+    constants = {
+        name: value.text
+        for name, value in found.items()
+        if value is not None and value.kind in {"number", "text"}
+    }
+    in_order = marks == [str(number) for number in range(1, len(marks) + 1)]
+    table, rest = at(tree, place).text, Group(tree[place + 4 :])
+    if not in_order or len(marks) + len(constants) < len(names) or table == "file_edit":
         return None
-    conflict = ""
+    conflict: str | None = None if rest else ""
     if at(tree, 1).is_word("OR"):
         conflict = on_conflict(table, names, replace=at(tree, 2).is_word("REPLACE"))
-    return Insert(table, names, conflict)
+    elif at(rest, 0).is_word("ON"):
+        conflict = conflict_of(table, rest)
+    return None if conflict is None else Insert(table, names, conflict, constants)
+
+
+@lru_cache(maxsize=1024)
+def for_one_shard(sql: str) -> str:
+    """Return a statement that a coordinator can send to the one shard it is for.
+
+    An insert of computed rows names the space by a parameter, from which it does not conclude:
+    here the id comes from the row of the space.
+    """
+    match = _COMPUTED_INSERT.fullmatch(sql)
+    if match is None:
+        return sql
+    table, names, space, rows, rest = match.groups()
+    columns = names.split(", ")
+    kinds = tables()[table].columns
+    chosen = ", ".join(f"given.{name}::{kinds[name]}" for name in columns)
+    return (
+        f"INSERT INTO {SCHEMA}.{table} ({SPACE_ID}, {names}) SELECT own.{SPACE_ID}, {chosen}"
+        f" FROM {SCHEMA}.space AS own CROSS JOIN (SELECT {rows}) AS given ({names})"
+        f" WHERE own.{SPACE_ID} = {space}::bigint {rest or ''}"
+    ).rstrip()
 
 
 @lru_cache(maxsize=256)

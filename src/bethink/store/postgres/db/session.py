@@ -88,7 +88,14 @@ _REMOVE_TERMS = f"""
     FROM unnest(?1::bigint[], ?2::text[]) AS n (df, t)
     WHERE term.space_id = :space AND term.t = n.t RETURNING tid, term.t, term.df
 """
+_COUNT_MENTIONS = f"""
+    UPDATE {SCHEMA}.entity SET mentions = entity.mentions + n.times
+    FROM (SELECT id, sum(times)::bigint AS times FROM unnest(?1::bigint[], ?2::text[])
+        AS given (times, id) GROUP BY id) AS n
+    WHERE entity.space_id = :space AND entity.id = n.id
+"""
 _BATCHED = {
+    "UPDATE entity SET mentions = mentions + ? WHERE id = ?": _COUNT_MENTIONS,
     "INSERT INTO term (t, df)": _ADD_TERMS,
     "UPDATE term SET df = df - ? WHERE t = ?": _REMOVE_TERMS,
 }
@@ -220,7 +227,7 @@ class Session:
         if delete:
             return self.run(delete, ([value for (value,) in every],))
         insert = batch_insert(sql)
-        if insert is not None:
+        if insert is not None and (len(every) == 1 or not _changes_twice(insert, every)):
             return self._insert_many(insert, every)
         for row in every:
             self.execute(sql, row)
@@ -386,15 +393,12 @@ class Session:
     def _insert_many(self, insert: Insert, rows: Sequence[Sequence[Any]]) -> Rows:
         columns = ", ".join((SPACE_ID, *insert.columns))
         kinds = tables()[insert.table].columns
-        if "DO UPDATE" in insert.conflict:
-            # The last of several rows with the same key stays.
-            places = [insert.columns.index(name) for name in tables()[insert.table].key]
-            rows = list({tuple(row[place] for place in places): row for row in rows}.values())
-        arrays = ", ".join(f"?{n}::{kinds[name]}[]" for n, name in enumerate(insert.columns, 1))
+        arrays = ", ".join(f"?{n}::{kinds[name]}[]" for n, name in enumerate(insert.given, 1))
+        chosen = ", ".join(insert.constants.get(name, f"n.{name}") for name in insert.columns)
         values = [list(column) for column in zip(*rows, strict=True)]
         return self.run(
-            f"INSERT INTO {SCHEMA}.{insert.table} ({columns})"
-            f" SELECT :space, n.* FROM unnest({arrays}) AS n {insert.conflict}",
+            f"INSERT INTO {SCHEMA}.{insert.table} ({columns}) SELECT :space, {chosen}"
+            f" FROM unnest({arrays}) AS n ({', '.join(insert.given)}) {insert.conflict}",
             values,
         )
 
@@ -496,6 +500,15 @@ class Session:
         new = [(gram, tid) for tid, term in rows for gram in words.vocabulary_trigrams([term])]
         if new:
             self._insert_many(Insert("term_gram", ("gram", "tid")), new)
+
+
+def _changes_twice(insert: Insert, rows: Sequence[Sequence[Any]]) -> bool:
+    """Whether rows have the same key, which one statement cannot change twice."""
+    if "DO UPDATE" not in insert.conflict:
+        return False
+    key = [name for name in tables()[insert.table].key if name not in insert.constants]
+    places = [insert.given.index(name) for name in key]
+    return len({tuple(row[place] for place in places) for row in rows}) < len(rows)
 
 
 def _with_native_keys(rows: Rows) -> Rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from bethink.store.sqlite import activity, entities, usage
+from bethink.store.sqlite import activity, entities, items, usage
 from bethink.store.sqlite.db import history, sql_functions
 from bethink.store.sqlite.search import scope, vector_index
 
@@ -80,7 +80,11 @@ PARTS: tuple[tuple[str, str], ...] = (
 
 _STAMPS = "usage.stamps::jsonb"
 _REGAINED = "coalesce(usage.regained, '[]')::jsonb"
-_ENTRY = "jsonb_build_array(?4::bigint, ?2::float8, ?3::bigint)"
+# Not by jsonb_build_array: a distributed server takes only functions that are IMMUTABLE.
+_ENTRY = (
+    "('[[' || (?4::bigint)::text || ',' || (?2::float8)::text || ','"
+    " || coalesce((?3::bigint)::text, 'null') || ']]')::jsonb"
+)
 _ZEROS = "decode(repeat('00', {}), 'hex')"
 _SLOTS = vector_index.SLOTS_PER_CHUNK
 _CHUNK_BITS = f"""
@@ -110,13 +114,19 @@ def rewritten() -> dict[str, str]:
             ON CONFLICT (space_id, id) DO UPDATE SET recalls = usage.recalls + 1,
                 last_at = greatest(coalesce(usage.last_at, ?2), ?2),
                 stamps = (CASE WHEN jsonb_array_length({_STAMPS}) >= 20 THEN {_STAMPS} - 0
-                    ELSE {_STAMPS} END || to_jsonb(?2::bigint))::text""",
+                    ELSE {_STAMPS} END || (?2::bigint)::text::jsonb)::text""",
         usage._SET_DECAY: f"""
             INSERT INTO bethink.usage (space_id, id, decay, decay_at, regained)
-            VALUES (:space, ?1, ?2::float8, ?3::bigint, jsonb_build_array({_ENTRY})::text)
+            VALUES (:space, ?1, ?2::float8, ?3::bigint, ({_ENTRY})::text)
             ON CONFLICT (space_id, id) DO UPDATE SET decay = ?2, decay_at = ?3,
                 regained = (CASE WHEN jsonb_array_length({_REGAINED}) >= 20 THEN {_REGAINED} - 0
-                    ELSE {_REGAINED} END || jsonb_build_array({_ENTRY}))::text""",
+                    ELSE {_REGAINED} END || {_ENTRY})::text""",
+        items.ROWS_OF_BANDS: """
+            SELECT w.band, s.rid
+            FROM (SELECT value::bigint AS band FROM jsonb_array_elements_text(?1::jsonb)) AS w
+            CROSS JOIN LATERAL (
+                SELECT n.rid FROM bethink.sketch AS n
+                WHERE n.space_id = :space AND n.band = w.band ORDER BY n.rid DESC LIMIT 64) AS s""",
         "SELECT version, bits, rids FROM chunk WHERE cid = ?": _CHUNK_BITS.format(
             first="version", by="cid"
         ),

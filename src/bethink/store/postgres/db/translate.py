@@ -106,6 +106,13 @@ def translate(tree: Group, shapes: Mapping[int, Shape], view: View = NO_VIEW) ->
     return Statement(sql, tuple(renderer.sources))
 
 
+def conflict_of(name: str, nodes: Group) -> str | None:
+    """Return what an insert does with a row that exists; None where that needs a parameter."""
+    renderer = _Renderer({}, NO_VIEW)
+    text = renderer._conflict(name, nodes)
+    return None if renderer.sources else text.rstrip()
+
+
 class _Renderer:
     """The text of one statement and its parameters."""
 
@@ -186,8 +193,10 @@ class _Renderer:
         """Return the rows to insert, with the space and the next number of the table."""
         first = ", ".join((self.space, *(self._next(name, column) for column in number)))
         if at(nodes, 0).is_word("VALUES"):
-            rows = (node for node in nodes if isinstance(node, Group))
-            return f"VALUES {', '.join(f'({first}, {self.query(row)})' for row in rows)}"
+            rows = [self.query(node) for node in nodes if isinstance(node, Group)]
+            if number:  # computed: a distributed server takes no query among the values
+                return f"SELECT {first}, {rows[0]}"
+            return f"VALUES {', '.join(f'({first}, {row})' for row in rows)}"
         return f"SELECT {first}, {self.query(Group(nodes[1:]))}"
 
     def _next(self, name: str, column: str) -> str:

@@ -462,9 +462,10 @@ def exported_lines(db: apsw.Connection) -> Iterator[ChainedLine]:
         yield line._replace(chain=plain if is_whole else BROKEN)
 
 
-_SELECT_ERASED_KEY = """
-    SELECT id, content_hash FROM erased_key
-    WHERE key_hash = ? AND classification <= ? ORDER BY at DESC, id LIMIT 1
+_SELECT_ERASED_KEYS = """
+    SELECT e.key_hash, e.id, e.content_hash FROM json_each(?) AS w
+    CROSS JOIN erased_key AS e ON e.key_hash = w.value
+    WHERE e.classification <= ? ORDER BY e.at, e.id DESC
 """
 _KEYS_OF = """
     SELECT key, id, fingerprint FROM idempotency WHERE id IN (SELECT value FROM json_each(?))
@@ -475,10 +476,13 @@ _ADD_ERASED_KEY = """
 """
 
 
-def find_erased_key(db: apsw.Connection, key: str, ceiling: int) -> tuple[str, str] | None:
-    """Return the erased item that had a key, and the mark of its content."""
-    rows = select(db, _SELECT_ERASED_KEY, (_hash_key(key), ceiling))
-    return rows[0] if rows else None
+def find_erased_keys(
+    db: apsw.Connection, keys: Iterable[str], ceiling: int
+) -> dict[str, tuple[str, str]]:
+    """Return for each key that an erased item had that item, and the mark of its content."""
+    hashed = {_hash_key(key): key for key in keys}
+    rows = select(db, _SELECT_ERASED_KEYS, (json.dumps(list(hashed)), ceiling))
+    return {hashed[key]: (item, mark) for key, item, mark in rows}
 
 
 def bury_keys(db: apsw.Connection, levels: Mapping[str, int], now: int) -> None:
