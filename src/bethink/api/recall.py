@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from bethink.api.session import Session, cache_key, resolve_reranker
@@ -16,13 +16,16 @@ from bethink.retrieval.context import Boost, Context
 from bethink.retrieval.explain import (
     Change,
     WhyNot,
+    excluding_filter,
     explain,
     last_changes,
     next_change,
+    restored_limits,
     why_not,
 )
 from bethink.retrieval.profile import Profile
 from bethink.retrieval.query_builder import (
+    MAX_K,
     MAX_TOKENS,
     RecallDefaults,
     RecallRequest,
@@ -40,7 +43,7 @@ _LIMIT_OPTIONS = (
 )
 
 
-_MAX_CHANGES = 6  # of a recall, until a memory is in its answer
+_MAX_CHANGES = 20  # of a recall, until a memory is in its answer
 
 
 class Recaller:
@@ -138,25 +141,75 @@ class Recaller:
         request: RecallRequest,
     ) -> str:
         """Return changes of the recall that bring a memory in; each is tried before it is named."""
+        labels, left = self._try_changes(item, first, profile, ctx, request)
+        if left is None:
+            return f"ask again {', '.join(labels)}" if labels else ""
+        if item.live_to is None or left[1].query.as_of is not None:
+            return f"bethink show {item.id}"
+        restored = self._try_restored(item, first, profile, left[1], left[0])
+        said = ", ".join(dict.fromkeys([*labels, *restored]))
+        restore = f"bethink restore {item.id}"
+        return f"{restore}, then ask again {said}" if said else restore
+
+    def _try_changes(
+        self,
+        item: Item,
+        first: Profile | None,
+        profile: Profile,
+        ctx: Context,
+        request: RecallRequest,
+    ) -> tuple[list[str], tuple[RecallRequest, Context] | None]:
+        """Return the changes that bring a memory in, and the recall to go on from if none does."""
         labels: list[str] = []
         for _ in range(_MAX_CHANGES):
             answer = self._run_recall(first, profile, ctx)
             found = why_not(item, answer, (), ctx)
             if found.returned:
-                return self._say_changes(labels, request, ctx, answer)
+                return self._say_changes(labels, request, answer), None
             change = next_change(found, answer)
             if change is None:
                 break
             labels.append(change.label)
             request, ctx = self._changed(change, request, profile, ctx)
-        if found.stage == "filters":
-            return f"bethink restore {item.id}" if item.live_to else f"bethink show {item.id}"
-        for change in last_changes(item, answer):
-            changed = self._changed(change, request, profile, ctx)
-            answer = self._run_recall(first, profile, changed[1])
-            if any(hit.item.id == item.id for hit in answer.hits):
-                return self._say_changes([*labels, change.label], changed[0], changed[1], answer)
-        return f"bethink show {item.id}"
+        if found.stage != "filters":
+            for change in last_changes(item, answer):
+                changed = self._changed(change, request, profile, ctx)
+                answer = self._run_recall(first, profile, changed[1])
+                if any(hit.item.id == item.id for hit in answer.hits):
+                    return self._say_changes([*labels, change.label], changed[0], answer), None
+        return [label for label in labels if label], (request, ctx)
+
+    def _try_restored(
+        self,
+        item: Item,
+        first: Profile | None,
+        profile: Profile,
+        ctx: Context,
+        request: RecallRequest,
+    ) -> list[str]:
+        """Return the changes that an ended memory needs once it is restored.
+
+        Its filters are judged as for a restored one. The rest is tried at the moment before it
+        ended; the limits are those of now, which has other memories.
+        """
+        labels: list[str] = []
+        restored = item._replace(live_to=None, ended_by=None)
+        while change := excluding_filter(restored, ctx.query):
+            labels.append(change.label)
+            request, ctx = self._changed(change, request, profile, ctx)
+        now = self._run_recall(first, profile, self._widened(request, profile, ctx))
+        moment = (item.live_to or ctx.query.now) - timedelta(microseconds=1)
+        earlier = Change("", {"as_of": moment, "cursor": None})
+        request, ctx = self._changed(earlier, request, profile, ctx)
+        last = self._session.store.items.get([item.id], as_of=moment).get(item.id, restored)
+        tried, failed = self._try_changes(last, first, profile, ctx, request)
+        if failed is not None:
+            return labels
+        return [*labels, *restored_limits(last, tried, self._run_recall(first, profile, ctx), now)]
+
+    def _widened(self, request: RecallRequest, profile: Profile, ctx: Context) -> Context:
+        limits = {"k": MAX_K, "max_tokens": MAX_TOKENS, "offset": 0, "cursor": None}
+        return self._changed(Change("", limits), request, profile, ctx)[1]
 
     def _changed(
         self, change: Change, request: RecallRequest, profile: Profile, ctx: Context
@@ -167,13 +220,13 @@ class Recaller:
         return request, replace(other, boost=ctx.boost, reranker=ctx.reranker)
 
     def _say_changes(
-        self, labels: Sequence[str], request: RecallRequest, ctx: Context, answer: Recall
-    ) -> str:
+        self, labels: Sequence[str], request: RecallRequest, answer: Recall
+    ) -> list[str]:
         """Say what was changed; of the tokens only as many as were needed."""
         said = list(dict.fromkeys(filter(None, labels)))
         if request.max_tokens == MAX_TOKENS:
             said.append(f"with --max-tokens {answer.page.tokens}")
-        return f"ask again {', '.join(said)}" if said else ""
+        return said
 
     def compare(
         self, text: str, profiles: Sequence[str | Profile], **options: Any

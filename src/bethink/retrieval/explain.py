@@ -358,6 +358,38 @@ def next_change(found: WhyNot, answer: Recall) -> Change | None:
     return _budget_change(found.item, answer) if found.stage == "budget" else None
 
 
+def excluding_filter(item: Item, query: Query) -> Change | None:
+    """Return the change that removes a filter against a memory; None where none stands."""
+    scope = Scope(query.filters, query.moment, query.as_of)
+    return _filter_change(item, query) if rejection_reason(item, scope) else None
+
+
+def restored_limits(item: Item, tried: list[str], earlier: Recall, now: Recall) -> list[str]:
+    """Return the changes that a memory needs once it is restored.
+
+    ``tried`` are those it needed at the moment before it ended, ``earlier`` is the answer of
+    then and ``now`` that of now with the widest limits, which lacks the memory.
+    """
+    from bethink.retrieval.query_builder import MAX_K, MAX_TOKENS  # start-up time: rarely needed
+
+    query = earlier.query
+    kept = [change for change in tried if not change.startswith(_LIMIT_CHANGES)]
+    own = next((hit.score for hit in earlier.hits if hit.item.id == item.id), None)
+    then = {cand.item.id for step in earlier.steps for cand in step.pool}
+    # Scores of two answers compare only among memories that both of them weighed.
+    ahead = [hit for hit in now.hits if own is None or hit.score >= own or hit.item.id not in then]
+    if own is not None and len(ahead) < query.k:
+        return kept
+    cost = (item.tokens or len(item.text.encode()) // 4) + _ITEM_TOKENS
+    tokens = min(MAX_TOKENS, now.page.tokens + cost)
+    kept.append(f"with -k {min(MAX_K, now.page.total + 1)}")
+    return [*kept, f"with --max-tokens {tokens}"] if tokens > query.max_tokens else kept
+
+
+_LIMIT_CHANGES = ("with -k", "with --max-tokens")
+_ITEM_TOKENS = 16  # at most, around a memory's own
+
+
 def _filter_change(item: Item, query: Query) -> Change | None:
     """Return the change that admits a memory which the filters exclude."""
     filters, scope = query.filters, Scope(query.filters, query.moment, query.as_of)

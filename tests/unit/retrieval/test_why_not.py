@@ -143,6 +143,121 @@ def test_a_forgotten_memory_is_restored(memory: Memory) -> None:
     assert memory.why_not(items[0], QUESTION, profile="siftcoder").returned
 
 
+def assert_restoring_works(
+    memory: Memory, item: str, question: str, profile: str, **options: Any
+) -> str:
+    """Do what the remedy of a forgotten memory says: restore it, then ask again as it says."""
+    told = memory.why_not(item, question, profile=profile, **options)
+    first, _, rest = told.remedy.partition(", then ask again ")
+    assert first == f"bethink restore {item}", (told.stage, told.reason, told.remedy)
+    memory.restore(item)
+    text, changed = follow(rest, options, question)
+    answer = memory.recall(text, profile=profile, track=False, **changed)
+    assert item in {hit.item.id for hit in answer.hits}, (told.remedy, told.reason)
+    return told.remedy
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"topic": "travel"},
+        {"tag": "old", "kind": "decision", "min_trust": 3},
+        {"k": 1},
+        {"k": 2, "max_tokens": 40},
+        {"k": 1, "offset": 2, "speaker": "nobody"},
+        {"topic": "travel", "k": 1},
+    ],
+)
+def test_what_else_keeps_a_forgotten_memory_out_is_named(
+    memory: Memory, clock: FixedClock, profile: str, options: dict[str, Any]
+) -> None:
+    """Restored and asked for as told it is in the answer, whatever stands against it."""
+    items = store_herds(memory, trust=1)
+    for item in items[:3]:
+        clock.forward(minutes=1)
+        memory.forget(item)
+        clock.forward(minutes=1)
+        assert_restoring_works(memory, item, QUESTION, profile, **options)
+
+
+def test_a_forgotten_memory_is_in_no_answer_of_an_earlier_time(
+    memory: Memory, clock: FixedClock
+) -> None:
+    """Asked for a moment before it was stored, restoring it is not enough."""
+    clock.forward(hours=1)
+    items = store_herds(memory, 3)
+    clock.forward(minutes=1)
+    memory.forget(items[0])
+    clock.forward(minutes=1)
+    early = (NOW + timedelta(minutes=1)).isoformat()
+
+    remedy = assert_remedy_of_any_kind(memory, items[0], "siftcoder", as_of=early, topic="travel")
+
+    assert "without --as-of" in remedy
+
+
+def assert_remedy_of_any_kind(memory: Memory, item: str, profile: str, **options: Any) -> str:
+    told = memory.why_not(item, QUESTION, profile=profile, **options)
+    if told.remedy.startswith("bethink restore "):
+        return assert_restoring_works(memory, item, QUESTION, profile, **options)
+    return assert_remedy_works(memory, item, QUESTION, profile, **options)
+
+
+def test_newer_memories_do_not_push_a_restored_one_out(memory: Memory, clock: FixedClock) -> None:
+    """The limits that are named hold now, not at the time it was forgotten."""
+    old = store_herds(memory, 1)[0]
+    clock.forward(minutes=1)
+    memory.forget(old)
+    clock.forward(minutes=1)
+    for n in range(6):
+        memory.remember(f"Where does the zebra herd graze? In field {n}, the zebra herd does graze")
+
+    assert_restoring_works(memory, old, QUESTION, "siftcoder", k=2)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"topic": "travel"},
+        {"topic": "travel", "tag": "old", "kind": "decision", "speaker": "nobody", "user": "eve"},
+        {"k": 1, "max_tokens": 30, "topic": "travel"},
+    ],
+)
+def test_a_superseded_memory_behind_filters(memory: Memory, options: dict[str, Any]) -> None:
+    """The option for it and every filter are named, and the limits."""
+    old, new = store_herds(memory, 2)
+    memory.link(new, "supersedes", old)
+
+    remedy = assert_remedy_works(memory, old, QUESTION, "siftcoder", **options)
+
+    assert "--include-superseded" in remedy
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_remedies_of_random_recalls_of_what_was_forgotten(
+    memory: Memory, clock: FixedClock, seed: int
+) -> None:
+    """Any profile, limits and filters; forgotten, superseded or both."""
+    dice = random.Random(f"forgotten {seed}")
+    items = store_herds(memory, 12, topic="zoo", tags=["wild"], trust=1)
+    memory.link(items[0], "supersedes", items[1])
+    for _ in range(8):
+        options: dict[str, Any] = {"k": dice.randint(1, 4)}
+        if dice.random() < 0.4:
+            options["max_tokens"] = dice.randint(30, 120)
+        if dice.random() < 0.3:
+            options["offset"] = dice.randint(1, 5)
+        for name in ("topic", "tag", "kind", "speaker"):
+            if dice.random() < 0.3:
+                options[name] = "other"
+        clock.forward(minutes=1)
+        item = dice.choice(items)
+        memory.forget(item)
+        clock.forward(minutes=1)
+        assert_restoring_works(memory, item, QUESTION, dice.choice(PROFILES), **options)
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 def test_other_words_bring_it_in(memory: Memory, profile: str) -> None:
     """What has nothing to do with the question is found by its own words, or alone."""
