@@ -8,6 +8,7 @@ outside of strings; an element that is too long is skipped without being held.
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import sys
@@ -234,7 +235,7 @@ def guess_format(beginning: bytes, name: str = "the file") -> str:
         try:
             return "bethink" if is_export(_parse_record_line(first, 1)) else "jsonl"
         except Refused:
-            if first.startswith(b"{") and _has_record_line(content):
+            if first.startswith(b"{") and (_has_record_line(content) or _is_lax_record(first)):
                 return "jsonl"  # the error will name the line
     if _is_whole_json(content, complete=len(beginning) < BEGINNING_BYTES):
         raise unknown_json(name)
@@ -274,6 +275,14 @@ def _has_record_line(content: bytes) -> bool:
     lines = content.split(b"\n", _MAX_LINES_TRIED)[:_MAX_LINES_TRIED]
     parsed = (_parse_json_line(line) for line in lines if line.startswith(b"{"))
     return any(isinstance(found, dict) for found in parsed)
+
+
+def _is_lax_record(line: bytes) -> bool:
+    """Whether a line is an object in JSON that allows doubled keys, NaN and any number."""
+    try:
+        return isinstance(json.loads(line, parse_int=str, parse_float=str), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _is_whole_json(content: bytes, *, complete: bool) -> bool:

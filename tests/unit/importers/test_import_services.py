@@ -209,3 +209,30 @@ def test_the_real_basic_memory_can_be_imported(memory: Memory, tmp_path: Path) -
     import_from(memory, tmp_path)
 
     assert any("The ferry leaves at nine" in text for text in texts(memory))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"text": "a", "text": "b"}', "the key 'text' occurs twice"),
+        ('{"text": "a", "metadata": {"n": ' + "7" * 5000 + "}}", "a number of 5,000 digits"),
+        ('{"text": "a", "metadata": {"n": NaN}}', "NaN is not a number"),
+        ('{"text": "a", "metadata": {"n": 1e999}}', "is too large"),
+        ('{"text": "a", "metadata": ' + "[" * 70 + "]" * 70 + "}", "levels deep"),
+    ],
+    ids=["doubled key", "digits", "NaN", "huge", "deep"],
+)
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_record_that_strict_json_refuses_costs_its_line_only(
+    memory: Memory, tmp_path: Path, line: str, told: str, others: int
+) -> None:
+    """Alone in its file or first among others: the line and what is wrong with it are named."""
+    path = tmp_path / "notes.jsonl"
+    rest = [f'{{"text": "Note number {n} about the harbour"}}' for n in range(others)]
+    path.write_text("\n".join([line, *rest]) + "\n")
+    tally = import_from(memory, path)
+
+    assert tally.stored == others
+    [refused] = tally.refused
+    assert "line 1" in str(refused)
+    assert told in str(refused)
