@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from bethink.core.text import fold
 from bethink.model import Entity, Link, Node
 from bethink.ports import Mention, SearchResult
+from bethink.store.sqlite import graph as relations
 from bethink.store.sqlite import links as graph
 from bethink.store.sqlite.search import searches as moments
 from bethink.store.sqlite.search.searches import TimeWindow
@@ -117,7 +118,7 @@ def test_the_same_mention_again_counts_once(db: apsw.Connection) -> None:
         graph.add_mentions(db, "m1", [Mention(entity("Anna"), confidence)], NOW)
 
     assert graph.list_entities(db, "", 10, 0)[0].mentions == 1
-    assert [link.confidence for link in graph.links_of(db, ["m1"], (), incoming=True)] == [0.9]
+    assert [link.confidence for link in relations.links_of(db, ["m1"], (), incoming=True)] == [0.9]
 
 
 def test_entities_are_listed_by_mentions_a_page_at_a_time(db: apsw.Connection) -> None:
@@ -144,13 +145,14 @@ def link(src: str, dst: str, kind: str = "follows", **fields: Any) -> Link:
 
 def test_links_are_found_from_both_ends(db: apsw.Connection) -> None:
     """Each once, though both ends were asked for; types and direction narrow it."""
-    graph.add_links(db, [link("a", "b"), link("b", "c", "similar_to"), link("x", "y")], NOW)
+    relations.add_links(db, [link("a", "b"), link("b", "c", "similar_to"), link("x", "y")], NOW)
 
     def of(
         *asked: str, types: tuple[str, ...] = (), incoming: bool = True
     ) -> list[tuple[str, str]]:
         return [
-            (one.src.id, one.dst.id) for one in graph.links_of(db, asked, types, incoming=incoming)
+            (one.src.id, one.dst.id)
+            for one in relations.links_of(db, asked, types, incoming=incoming)
         ]
 
     assert of("b") == [("a", "b"), ("b", "c")]
@@ -169,9 +171,9 @@ def test_a_link_comes_back_as_it_was(db: apsw.Connection) -> None:
         *(0.25, 0.5, "why not", "model"),
         created_at=made,
     )
-    graph.add_links(db, [given_link, link("a", "b")], NOW)
+    relations.add_links(db, [given_link, link("a", "b")], NOW)
 
-    found = graph.links_of(db, ["a"], (), incoming=False)
+    found = relations.links_of(db, ["a"], (), incoming=False)
 
     assert found[0] == given_link
     assert found[1].created_at == NOW
@@ -179,10 +181,10 @@ def test_a_link_comes_back_as_it_was(db: apsw.Connection) -> None:
 
 def test_the_same_link_again_overwrites_its_weight(db: apsw.Connection) -> None:
     """But not when it was made."""
-    graph.add_links(db, [link("a", "b", weight=0.1)], NOW)
-    graph.add_links(db, [link("a", "b", weight=0.7)], NOW + timedelta(days=1))
+    relations.add_links(db, [link("a", "b", weight=0.1)], NOW)
+    relations.add_links(db, [link("a", "b", weight=0.7)], NOW + timedelta(days=1))
 
-    (found,) = graph.links_of(db, ["a"], (), incoming=True)
+    (found,) = relations.links_of(db, ["a"], (), incoming=True)
 
     assert found.weight == 0.7
     assert found.created_at == NOW

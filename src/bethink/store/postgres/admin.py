@@ -19,7 +19,7 @@ from bethink.store.sqlite import admin as shared
 from bethink.store.sqlite import repair
 from bethink.store.sqlite.admin import SqliteAdmin
 from bethink.store.sqlite.db.ceiling import is_below_ceiling
-from bethink.store.sqlite.db.connection import generation
+from bethink.store.sqlite.db.connection import Connections, generation
 from bethink.store.sqlite.db.sql_functions import from_ms_or_none
 from bethink.store.sqlite.items import SqliteItems
 from bethink.store.sqlite.search.vectors import VectorIndex
@@ -126,16 +126,17 @@ class PgAdmin(SqliteAdmin):
         shown = {name: stats[name] for name in stats if name not in shared._OF_THE_FILE}
         return shown | {"models": {name: count for name, count in models.items() if count}}
 
-    def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
-        """Run all checks; return one finding each, also for those that passed."""
+    def _run_checks(
+        self, whole: Connections, *, repair: bool, progress: Progress | None
+    ) -> list[CheckResult]:
         findings = []
         for check in with_progress(_checks(self._vectors), progress):
             try:
                 # The write transaction of a check that does not repair is rolled back.
                 opened = (
-                    self._connections.write_transaction(commit=repair)
+                    whole.write_transaction(commit=repair)
                     if repair or check.writes
-                    else self._connections.read_transaction()
+                    else whole.read_transaction()
                 )
                 with opened as db:
                     findings.append(shared._run_check(db, check, repair=repair))
@@ -169,6 +170,7 @@ def _check_references(db: apsw.Connection) -> str:
     broken = [f"thread {row[0]} -> memory {row[1]}" for row in db.execute(shared._ORPHANED_MEMBERS)]
     broken += [f"thread {row[0]} has no member" for row in db.execute(shared._EMPTY_THREADS)]
     broken += [f"mention {row[0]} -> {row[1]}" for row in db.execute(shared._ORPHANED_MENTIONS)]
+    broken += [" ".join(row) for row in db.execute(shared._ORPHANED_STATEMENTS)]
     return shared._summarise(broken)
 
 

@@ -76,6 +76,10 @@ _ORPHANED_MENTIONS = """
         NOT EXISTS (SELECT 1 FROM item WHERE item.id = link.src)
         OR NOT EXISTS (SELECT 1 FROM entity WHERE entity.id = link.dst))
 """
+_ORPHANED_STATEMENTS = """
+    SELECT src, type, dst FROM link WHERE stated_by <> ''
+    AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = link.stated_by)
+"""
 _UNSUPERSEDED = """
     SELECT i.id FROM item AS i WHERE i.live_to IS NULL AND i.status = 'superseded'
     AND NOT EXISTS (SELECT 1 FROM link AS l WHERE l.dst = i.id AND l.dst_kind = 'item'
@@ -269,6 +273,7 @@ def _check_references(db: apsw.Connection) -> Problem:
     broken += [f"thread {row[0]} -> memory {row[1]}" for row in db.execute(_ORPHANED_MEMBERS)]
     broken += [f"thread {row[0]} has no member" for row in db.execute(_EMPTY_THREADS)]
     broken += [f"mention {row[0]} -> {row[1]}" for row in db.execute(_ORPHANED_MENTIONS)]
+    broken += [" ".join(row) for row in db.execute(_ORPHANED_STATEMENTS)]
     return _summarise(broken)
 
 
@@ -381,13 +386,21 @@ def _summarise(entries: Sequence[str]) -> str:
     return f"{listed} and {more} more" if more > 0 else listed
 
 
+# One that several memories state counts once.
+_COUNT_LINKS = """
+    SELECT (SELECT count(*) FROM link) - (SELECT count(*) FROM link WHERE stated_by <> '')
+        + (SELECT count(*) FROM (SELECT DISTINCT s.src, s.type, s.dst FROM link AS s
+            WHERE s.stated_by <> '' AND NOT EXISTS (SELECT 1 FROM link AS c WHERE c.src = s.src
+                AND c.type = s.type AND c.dst = s.dst AND c.src_kind = 'entity'
+                AND c.dst_kind = 'entity' AND c.stated_by = '')) AS stated)
+"""
 _COUNTS = {
     "memories": "SELECT count(*) FROM item WHERE live_to IS NULL",
     "forgotten": "SELECT count(DISTINCT e.id) FROM item AS e WHERE e.live_to IS NOT NULL"
     " AND NOT EXISTS (SELECT 1 FROM item AS l WHERE l.id = e.id AND l.live_to IS NULL)",
     "revisions": "SELECT count(*) FROM item",
     "entities": "SELECT count(*) FROM entity",
-    "links": "SELECT count(*) FROM link",
+    "links": _COUNT_LINKS,
     "threads": "SELECT count(*) FROM thread",
     "words": "SELECT count(*) FROM term",
     "vectors": "SELECT count(*) FROM vector WHERE key = rid",
@@ -553,10 +566,15 @@ class SqliteAdmin:
     def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
         whole = without_ceiling(self._connections)
         if whole is self._connections:
-            return run_checks(whole, self._vectors, repair=repair, progress=progress)
+            return self._run_checks(whole, repair=repair, progress=progress)
         if repair:
             raise Refused("only those who may see everything can repair the store")
-        found = run_checks(whole, self._vectors, repair=False, progress=progress)
+        found = self._run_checks(whole, repair=False, progress=progress)
         # What is wrong may be above the ceiling.
         fine = {one.name for one in found if one.ok and not one.warning}
         return [one if one.name in fine else one._replace(detail=_HIDDEN) for one in found]
+
+    def _run_checks(
+        self, whole: Connections, *, repair: bool, progress: Progress | None
+    ) -> list[CheckResult]:
+        return run_checks(whole, self._vectors, repair=repair, progress=progress)

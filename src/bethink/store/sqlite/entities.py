@@ -22,9 +22,10 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, Refused
 from bethink.model import Entity, Item
 from bethink.ports import Embedding, Mention, Scope, ScoredEntity
-from bethink.store.sqlite.db.ceiling import is_below_ceiling
+from bethink.store.sqlite.db.ceiling import SPEAKS_OF_ENTITY, is_below_ceiling
 from bethink.store.sqlite.db.connection import generation, select
 from bethink.store.sqlite.db.history import AS_OF_CTE, columns_as_of, entities_created_after
+from bethink.store.sqlite.db.sql_functions import to_json_ids
 from bethink.store.sqlite.links import ENTITY_COLUMNS, to_entity
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table
 from bethink.store.sqlite.search.scope import compile_scope
@@ -347,9 +348,9 @@ _UNMARK_MENTIONS = """
     WHERE dst = ? AND type = 'mentioned' AND context = 'same_as' AND src_kind = 'item'
 """
 _COPY_EDGES = """
-    INSERT OR IGNORE INTO link
-        (src_kind, src, type, dst_kind, dst, weight, confidence, context, source, created_at)
-    SELECT 'entity', iif(src = ?1, ?2, src), type, 'entity', iif(dst = ?1, ?2, dst),
+    INSERT OR IGNORE INTO link (src_kind, src, type, dst_kind, dst, stated_by,
+        weight, confidence, context, source, created_at)
+    SELECT 'entity', iif(src = ?1, ?2, src), type, 'entity', iif(dst = ?1, ?2, dst), stated_by,
         weight, confidence, context, 'same_as:' || ?1, created_at
     FROM link WHERE (src = ?1 OR dst = ?1) AND src_kind = 'entity' AND dst_kind = 'entity'
     AND type <> 'same_as' AND src <> ?2 AND dst <> ?2
@@ -360,20 +361,64 @@ _MENTIONS = """(
         WHERE l.dst = entity.id AND l.type = 'mentions' AND l.src_kind = 'item'
         AND l.dst_kind = 'entity')
 """
+# An entity is as old, and as recent, as the revisions that speak of it.
+_SPEAKING = f"FROM link AS l JOIN item AS i ON i.id = l.src WHERE {SPEAKS_OF_ENTITY}"
+_SET_TIMES = f"""
+    UPDATE entity SET
+        created_at = coalesce(
+            (SELECT min(i.live_from) {_SPEAKING} AND l.dst = entity.id), created_at),
+        last_seen_at = (SELECT max(i.live_from) {_SPEAKING} AND l.dst = entity.id)
+    WHERE id IN (SELECT value FROM json_each(?))
+"""
+_SELECT_WRONG_TIMES = f"""
+    SELECT e.id FROM (
+        SELECT l.dst AS id, min(i.live_from) AS first, max(i.live_from) AS last {_SPEAKING}
+        GROUP BY l.dst) AS s
+    CROSS JOIN entity AS e ON e.id = s.id
+    WHERE e.created_at <> s.first OR coalesce(e.last_seen_at, s.last - 1) <> s.last ORDER BY e.id
+"""
+# Of entities whose first or last time may be one of those that were erased.
+_AT_THE_EDGE = """
+    SELECT e.id FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
+    WHERE e.created_at >= ? OR coalesce(e.last_seen_at, 0) <= ?
+"""
+_FORGET_MOMENTUM = "UPDATE entity SET momentum = 0.0, momentum_at = NULL WHERE id = ?"
 _RECOUNT_PAIR = f"UPDATE entity SET mentions = {_MENTIONS} WHERE id IN (?, ?)"
 _RECOUNT_WRONG = f"UPDATE entity SET mentions = {_MENTIONS} WHERE mentions IS NOT {_MENTIONS}"
 
 
 def verify_mentions(db: apsw.Connection) -> str:
-    """Describe entities that count other mentions than there are; "" when there are none."""
+    """Describe entities that do not fit their memories; "" when there are none."""
     wrong = select(db, f"SELECT id FROM entity WHERE mentions IS NOT {_MENTIONS} ORDER BY id")
-    return f"{len(wrong):,} count wrong, the first is {wrong[0][0]}" if wrong else ""
+    late = select(db, _SELECT_WRONG_TIMES)
+    problems = [
+        f"{len(found):,} {what}, the first is {found[0][0]}"
+        for found, what in ((wrong, "count wrong"), (late, "have other times than their memories"))
+        if found
+    ]
+    return "; ".join(problems)
 
 
 def recount_mentions(db: apsw.Connection) -> None:
-    """Count the mentions of all entities anew."""
+    """Count the mentions of all entities anew, and tell their times from their memories."""
     db.execute(_RECOUNT_WRONG)
+    set_times(db, [row[0] for row in select(db, _SELECT_WRONG_TIMES)])
     bump_entities_version(db)
+
+
+def set_times(db: apsw.Connection, ids: Iterable[str]) -> None:
+    """Set when entities were first and last spoken of, by the memories that there are."""
+    found = sorted(ids)
+    if found:
+        db.execute(_SET_TIMES, (to_json_ids(found),))
+
+
+def forget_times(db: apsw.Connection, ids: Sequence[str], first: int, last: int) -> None:
+    """Leave nothing in entities of the times of memories that were erased."""
+    if ids:
+        rows = select(db, _AT_THE_EDGE, (as_table(tuple(ids)), first, last))
+        set_times(db, [row[0] for row in rows])
+        db.executemany(_FORGET_MOMENTUM, [(entity,) for entity in ids])
 
 
 def merge_entities(db: apsw.Connection, kept: str, gone: str, now: int) -> None:
@@ -399,6 +444,7 @@ def merge_entities(db: apsw.Connection, kept: str, gone: str, now: int) -> None:
     db.execute(_DROP_VECTOR, (gone,))
     db.execute(_ADD_SAME_AS, (gone, kept, merge_record, now))
     db.execute(_RECOUNT_PAIR, (kept, gone))
+    set_times(db, (kept, gone))
     bump_entities_version(db)
 
 
@@ -425,4 +471,5 @@ def split_entities(db: apsw.Connection, kept: str, gone: str) -> None:
     db.execute(_UNMARK_MENTIONS, (gone,))
     db.execute(_DROP_SAME_AS, (gone, kept))
     db.execute(_RECOUNT_PAIR, (kept, gone))
+    set_times(db, (kept, gone))
     bump_entities_version(db)

@@ -19,7 +19,11 @@ from bethink.store.sqlite.db.lock import TIMEOUT_S, hold_lock
 from bethink.store.sqlite.db.opening import backups
 from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
 from bethink.store.sqlite.db.sql_functions import new_state_hash, to_json_ids
-from bethink.store.sqlite.entities import bump_entities_version, remove_merged_names
+from bethink.store.sqlite.entities import (
+    bump_entities_version,
+    forget_times,
+    remove_merged_names,
+)
 from bethink.store.sqlite.links import normalise_alias
 from bethink.store.sqlite.revisions import adjust_mention_counts
 from bethink.store.sqlite.search import abmind_queries, word_index
@@ -30,20 +34,17 @@ _SELECT_ROWS = f"""
         i.content_hash, {", ".join(f"i.{name}" for name in CONTENT)}
     FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.id = wanted.value
 """
+_LIVE_FROM = CONTENT.index("live_from")
 _DROP_LINKS = """
     DELETE FROM link
     WHERE (src_kind = 'item' AND src = ?1) OR (dst_kind = 'item' AND dst = ?1)
 """
-# Edges between entities that came from this memory.
-_DROP_EDGES = """
-    DELETE FROM link
-    WHERE src_kind = 'entity' AND dst_kind = 'entity' AND {column} = ?
-"""
+# What this memory states of entities; others may state it, too.
+_DROP_STATEMENTS = "DELETE FROM link WHERE stated_by = ? AND stated_by <> ''"
 # Rows deleted with an id, in this order, counted under these names.
 _DELETE_BY_ID = (
     ("links", _DROP_LINKS),
-    ("links", _DROP_EDGES.format(column="context")),
-    ("links", _DROP_EDGES.format(column="source")),
+    ("links", _DROP_STATEMENTS),
     ("status changes", "DELETE FROM status_change WHERE id = ?"),
     ("usage", "DELETE FROM usage WHERE id = ?"),
     ("usage days", "DELETE FROM usage_day WHERE id = ?"),
@@ -83,13 +84,22 @@ _IS_MENTIONED = """
     SELECT EXISTS (SELECT 1 FROM link WHERE dst = ? AND dst_kind = 'entity' AND src_kind = 'item')
 """
 _SELECT_ALIASES = """
-    SELECT a.alias, e.name FROM alias AS a JOIN entity AS e ON e.id = a.entity WHERE e.id = ?
+    SELECT a.alias, e.name, a.classification FROM alias AS a JOIN entity AS e ON e.id = a.entity
+    WHERE e.id = ?
 """
 _SELECT_MERGED = "SELECT context FROM link WHERE dst = ? AND type = 'same_as' AND context <> ''"
-_SELECT_MENTIONING = """
-    SELECT i.text FROM link AS l JOIN item AS i ON i.id = l.src
+# A revision is as classified as it says, and as the last one of its memory.
+_LEVEL = """max(i.classification, (
+        SELECT r.classification FROM item AS r WHERE r.id = i.id ORDER BY r.rev DESC LIMIT 1))
+"""
+_MENTIONING = """
+    FROM link AS l JOIN item AS i ON i.id = l.src
     WHERE l.dst = ? AND l.dst_kind = 'entity' AND l.src_kind = 'item'
 """
+_SELECT_MENTIONING = f"SELECT i.text, {_LEVEL} {_MENTIONING}"
+_IS_TOLD_BELOW = f"SELECT EXISTS (SELECT 1 {_MENTIONING} AND {_LEVEL} <= ?)"
+_LEAST_LEVEL = f"SELECT min({_LEVEL}) {_MENTIONING}"
+_CLASSIFY_ALIAS = "UPDATE alias SET classification = ? WHERE alias = ? AND entity = ?"
 _DROP_ALIAS = "DELETE FROM alias WHERE alias = ? AND entity = ?"
 _DROP_ENTITY_LINKS = """
     DELETE FROM link
@@ -139,7 +149,9 @@ def erase_items(
         for name, sql in _DELETE_BY_ID:
             removed[name] += _delete(db, sql, item)
         db.execute(_INSERT_TOMBSTONE, (item, now, actor))
-    _delete_unmentioned_entities(db, sorted(entities), removed)
+    kept = _delete_unmentioned_entities(db, sorted(entities), removed)
+    times = [row[8 + _LIVE_FROM] for row in intact] if len(intact) == len(rows) else []
+    forget_times(db, kept, min(times, default=0), max(times, default=history.END_OF_TIME))
     erased_text = " ".join(f"{row[1]} {row[2]}" for row in rows)
     remaining += _clean_threads(db, threads, _ErasedContent(erased_text, entities), removed)
     db.execute(_SET_PENDING)
@@ -195,32 +207,46 @@ def _derived_memories(db: apsw.Connection, encoded_ids: str, erased: set[str]) -
 
 def _delete_unmentioned_entities(
     db: apsw.Connection, entities: Sequence[str], removed: Counter[str]
-) -> None:
-    """Remove entities that no other memory, live or past, mentions."""
+) -> list[str]:
+    """Remove entities that no other memory, live or past, mentions; return the others."""
+    kept = []
     for entity in entities:
         if not db.execute(_IS_MENTIONED, (entity,)).get:
             remove_merged_names(db, entity)
             for name, sql in _DELETE_ENTITY:
                 removed[name] += _delete(db, sql, entity)
         else:
+            kept.append(entity)
             removed["aliases"] += _drop_unstated_aliases(db, entity)
     if removed["entities"] or removed["aliases"]:
         bump_entities_version(db)
+    return kept
 
 
 def _drop_unstated_aliases(db: apsw.Connection, entity: str) -> int:
     """Remove names and keys of an entity that no remaining memory tells.
 
-    Its own name and those of entities merged into it stay.
+    Its own name and those of entities merged into it stay. A name that is still told is as
+    classified as the least classified memory that tells it.
     """
     merged = [json.loads(row[0])["names"] for row in select(db, _SELECT_MERGED, (entity,))]
-    kept = {entity.partition(":")[2], *(name for names in merged for name in names)}
-    unstated = {alias for alias, name in select(db, _SELECT_ALIASES, (entity,))
-                if alias not in kept and alias != normalise_alias(name)}  # fmt: skip
-    for (text,) in select(db, _SELECT_MENTIONING, (entity,)) if unstated else ():
+    kept = {name for names in merged for name in names}
+    rows = select(db, _SELECT_ALIASES, (entity,))
+    own = {entity.partition(":")[2], *(normalise_alias(name) for _, name, _ in rows)}
+    known = {alias: level for alias, _, level in rows if alias not in kept | own}
+    for alias, _, level in rows:
+        # All that mention it tell its own name; seldom is what told it first gone.
+        if alias in own and not db.execute(_IS_TOLD_BELOW, (entity, level)).get:
+            least = db.execute(_LEAST_LEVEL, (entity,)).get
+            db.execute(_CLASSIFY_ALIAS, (least, alias, entity))
+    told: dict[str, int] = {}
+    for text, level in select(db, _SELECT_MENTIONING, (entity,)) if known else ():
         folded = fold(text)
-        unstated = {alias for alias in unstated if alias not in folded}
-    db.executemany(_DROP_ALIAS, [(alias, entity) for alias in sorted(unstated)])
+        told |= {name: min(level, told.get(name, level)) for name in known if name in folded}
+    raised = [(level, name, entity) for name, level in told.items() if level > known[name]]
+    db.executemany(_CLASSIFY_ALIAS, raised)
+    unstated = sorted(known.keys() - told.keys())
+    db.executemany(_DROP_ALIAS, [(alias, entity) for alias in unstated])
     return len(unstated)
 
 

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.model import Entity, Link
+from bethink.model import Entity, Link, Node
 from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.ceiling import HIGHEST
-from bethink.store.sqlite.db.connection import Connections, select
-from bethink.store.sqlite.db.history import AS_OF_CTE, MENTION_COUNT, MENTION_LINK
-from bethink.store.sqlite.db.sql_functions import to_ms, to_ms_or_none
+from bethink.store.sqlite.db.ceiling import HIGHEST, ceiling_of
+from bethink.store.sqlite.db.connection import Connections, Row, select
+from bethink.store.sqlite.db.history import AS_OF_CTE, END_OF_TIME, MENTION_COUNT, MENTION_LINK
+from bethink.store.sqlite.db.sql_functions import from_ms, to_ms, to_ms_or_none
 from bethink.store.sqlite.entities import EntityIndex, merge_entities, split_entities
-from bethink.store.sqlite.links import (
-    add_links,
-    edges_of,
-    find_entities,
-    links_of,
-    list_entities,
-    remove_links,
-    turn_pairs,
-)
+from bethink.store.sqlite.links import find_entities, list_entities
 from bethink.store.sqlite.search.lexical import as_table
 from bethink.store.sqlite.usage import rank_entities, read_activity
 
@@ -106,6 +99,172 @@ def find_siblings(
         if item != source_id
     )
     return SharedEntities(found, tuple(hubs))
+
+
+_ADD_LINK = """
+    INSERT INTO link (src_kind, src, type, dst_kind, dst, stated_by,
+        weight, confidence, context, source, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (src, type, dst, src_kind, dst_kind, stated_by) DO UPDATE SET
+        weight = excluded.weight, confidence = excluded.confidence,
+        context = excluded.context, source = excluded.source
+"""
+_SELECT_STATING = """
+    SELECT w.value FROM carray(?) AS w WHERE EXISTS (SELECT 1 FROM item AS i WHERE i.id = w.value)
+"""
+# What a memory above the ceiling states stays.
+_REMOVE_LINK = """
+    DELETE FROM link WHERE src_kind = ? AND src = ? AND type = ? AND dst_kind = ? AND dst = ?
+    AND ? >= coalesce((SELECT i.classification FROM item AS i WHERE i.id = stated_by
+        ORDER BY i.rev DESC LIMIT 1), 0)
+"""
+LINK_COLUMNS = """
+    l.src_kind, l.src, l.dst_kind, l.dst, l.type, l.weight, l.confidence, l.context,
+    l.source, l.stated_by, l.created_at
+"""
+
+
+def links_of(
+    db: apsw.Connection,
+    ids: Sequence[str],
+    types: Sequence[str],
+    incoming: bool,
+    as_of_ms: int | None = None,
+) -> list[Link]:
+    """Return links that leave these nodes and, with ``incoming``, enter them; each once.
+
+    As of a moment only those made by then.
+    """
+    if not ids:
+        return []
+    requested = as_table(tuple(dict.fromkeys(ids)))
+    of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
+    known_then = "" if as_of_ms is None else "AND l.created_at <= ?"
+    ends = ("src", "dst") if incoming else ("src",)
+    sql = " UNION ".join(
+        f"SELECT {LINK_COLUMNS} FROM carray(?) AS w"
+        f" CROSS JOIN link AS l ON l.{end} = w.value {of_type} {known_then}"
+        for end in ends
+    )
+    values: tuple[Any, ...] = (requested, *([json.dumps(list(types))] if types else ()))
+    if as_of_ms is not None:
+        values = (*values, as_of_ms)
+    rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", values * len(ends))
+    return [to_link(row) for row in _one_per_link(rows)]
+
+
+_FOLLOWS = """
+    SELECT l.src, l.dst FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.src = w.value AND l.type = 'follows' AND l.created_at <= ?
+    UNION ALL
+    SELECT l.src, l.dst FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'follows' AND l.created_at <= ?
+"""
+
+
+def turn_pairs(
+    db: apsw.Connection, ids: Sequence[str], as_of_ms: int | None
+) -> list[tuple[str, str]]:
+    """Return the ids of a turn and the one before it, for all links of these turns, in order."""
+    if not ids:
+        return []
+    requested = as_table(tuple(dict.fromkeys(ids)))
+    until = END_OF_TIME if as_of_ms is None else as_of_ms
+    return sorted(set(select(db, _FOLLOWS, (requested, until) * 2)))
+
+
+def _one_per_link(rows: Iterable[Row]) -> list[Row]:
+    """Combine rows of LINK_COLUMNS: a link is its latest statement, as old as the first."""
+    found: dict[Row, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[:5], []).append(row)
+    return [
+        group[0] if len(group) == 1 else (*max(group, key=_AGE)[:-1], min(group, key=_AGE)[-1])
+        for group in found.values()
+    ]
+
+
+_AGE = itemgetter(-1, -2)  # of a row of LINK_COLUMNS; of two of the same time the memories decide
+
+
+def add_links(db: apsw.Connection, links: Sequence[Link], now: datetime) -> None:
+    """Add links; the same ends and type again overwrite all but the creation time.
+
+    A link between entities is kept for each memory that states it, by its context or source.
+    """
+    memories = _stating_memories(db, links)
+    rows: dict[tuple[str, ...], Row] = {}
+    for link in links:
+        ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
+        key = (*ends, _stated_by(link, memories))
+        created = rows[key][-1] if key in rows else to_ms(link.created_at or now)
+        rows[key] = (link.weight, link.confidence, link.context, link.source, created)
+    db.executemany(_ADD_LINK, [(*key, *values) for key, values in rows.items()])
+
+
+def _stating_memories(db: apsw.Connection, links: Iterable[Link]) -> frozenset[str]:
+    """Return the memories that links between entities name as their context or source."""
+    between = [link for link in links if link.src.kind == link.dst.kind == "entity"]
+    named = {name for link in between for name in (link.context, link.source) if name}
+    rows = select(db, _SELECT_STATING, (as_table(tuple(named)),)) if named else []
+    return frozenset(name for (name,) in rows)
+
+
+def _stated_by(link: Link, memories: frozenset[str]) -> str:
+    if link.src.kind == link.dst.kind == "entity":
+        return next((name for name in (link.context, link.source) if name in memories), "") or ""
+    return ""
+
+
+def remove_links(db: apsw.Connection, links: Sequence[Link], ceiling: int = HIGHEST) -> list[Link]:
+    """Remove links by their ends and type; return those that existed."""
+    removed = []
+    for link in links:
+        ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
+        db.execute(_REMOVE_LINK, (*ends, ceiling))
+        if db.changes():
+            removed.append(link)
+    return removed
+
+
+def to_link(row: Sequence[Any]) -> Link:
+    """Convert a row of LINK_COLUMNS to a link."""
+    src_kind, src, dst_kind, dst, kind, weight, confidence, context, source, _, created_at = row
+    return Link(
+        src=Node(src_kind, src),
+        dst=Node(dst_kind, dst),
+        type=kind,
+        weight=weight,
+        confidence=confidence,
+        context=context,
+        source=source,
+        created_at=from_ms(created_at),
+    )
+
+
+# An entity is at the end of a link from every memory that mentions it; the index on
+# (dst, type) covers this query, so those are skipped without a look-up.
+_EDGES_OF_ENTITY = f"""
+    SELECT {LINK_COLUMNS} FROM (
+        SELECT * FROM link WHERE src = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
+        UNION
+        SELECT * FROM link WHERE dst = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
+    ) AS l
+    WHERE l.created_at <= ?2
+"""
+
+
+def edges_of(
+    db: apsw.Connection, entities: Sequence[str], each: int, until: datetime
+) -> dict[str, list[Link]]:
+    """Return for every entity the edges from and to it, newest first."""
+    at = to_ms(until)
+    found = {}
+    for entity in dict.fromkeys(entities):
+        edges = _one_per_link(select(db, _EDGES_OF_ENTITY, (entity, at)))
+        edges.sort(key=lambda row: (-row[-1], row[1], row[4], row[3]))
+        found[entity] = [to_link(row) for row in edges[: max(each, 0)]]
+    return found
 
 
 class SqliteGraph:
@@ -201,7 +360,7 @@ class SqliteGraph:
 
     def remove_links(self, links: Sequence[Link], *, actor: str, now: datetime) -> int:
         with self._connections.write_transaction() as db:
-            removed = remove_links(db, links)
+            removed = remove_links(db, links, ceiling_of(self._connections))
             lines = [_link_line(link)._replace(kind="unlinked") for link in removed]
             history.write_journal(db, lines, actor=actor, at=to_ms(now))
             return len(removed)

@@ -1,4 +1,4 @@
-"""The graph of a space: entities and their names, links, and edges between entities.
+"""Entities of a space by their names, the memories that mention them, and the order of turns.
 
 Turns of a session get their sequence number and the link to the turn before inside the
 write transaction, so that several writers to one session never give the same number,
@@ -20,13 +20,13 @@ import apsw
 from bethink.core.lazy import lazy_pattern
 from bethink.core.text import fold
 from bethink.errors import Refused
-from bethink.model import Entity, Item, Link, Node
+from bethink.model import Entity, Item
 from bethink.ports import Match, Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
 from bethink.store.sqlite.db.ceiling import HIGHEST
 from bethink.store.sqlite.db.connection import select
-from bethink.store.sqlite.db.history import AS_OF_CTE, END_OF_TIME, columns_as_of
-from bethink.store.sqlite.db.sql_functions import from_ms, from_ms_or_none, to_ms
+from bethink.store.sqlite.db.history import AS_OF_CTE, columns_as_of
+from bethink.store.sqlite.db.sql_functions import from_ms_or_none, to_ms
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table
 from bethink.store.sqlite.search.scope import Predicate
 
@@ -40,7 +40,7 @@ ENTITY_COLUMNS = """
 """
 _ADD_ENTITY = """
     INSERT INTO entity (id, kind, name, created_at, last_seen_at) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET
+    ON CONFLICT (id) DO UPDATE SET created_at = min(created_at, excluded.created_at),
         last_seen_at = max(coalesce(last_seen_at, excluded.last_seen_at), excluded.last_seen_at)
 """
 _NAMES_OF_ENTITIES = (
@@ -75,21 +75,6 @@ _RAISE_CONFIDENCE = """
     UPDATE link SET confidence = max(confidence, ?3)
     WHERE src = ?1 AND type = 'mentions' AND dst = ?2
     AND src_kind = 'item' AND dst_kind = 'entity'
-"""
-_ADD_LINK = """
-    INSERT INTO link
-        (src_kind, src, type, dst_kind, dst, weight, confidence, context, source, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (src, type, dst, src_kind, dst_kind) DO UPDATE SET
-        weight = excluded.weight, confidence = excluded.confidence,
-        context = excluded.context, source = excluded.source
-"""
-_REMOVE_LINK = """
-    DELETE FROM link WHERE src_kind = ? AND src = ? AND type = ? AND dst_kind = ? AND dst = ?
-"""
-LINK_COLUMNS = """
-    l.src_kind, l.src, l.dst_kind, l.dst, l.type, l.weight, l.confidence, l.context,
-    l.source, l.created_at
 """
 _WORD_PIECE = lazy_pattern(r"\w+(?:[-.'’]\w+)*")
 _POSSESSIVE = lazy_pattern(r"['’]s?$")
@@ -182,76 +167,6 @@ def list_entities(db: apsw.Connection, prefix: str, limit: int, offset: int) -> 
         (*((start, f"{start}\U0010ffff") if start else ()), max(limit, 0), max(offset, 0)),
     )
     return [to_entity(row) for row in rows]
-
-
-def links_of(
-    db: apsw.Connection,
-    ids: Sequence[str],
-    types: Sequence[str],
-    incoming: bool,
-    as_of_ms: int | None = None,
-) -> list[Link]:
-    """Return links that leave these nodes and, with ``incoming``, enter them; each once.
-
-    As of a moment only those made by then.
-    """
-    if not ids:
-        return []
-    requested = as_table(tuple(dict.fromkeys(ids)))
-    of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
-    known_then = "" if as_of_ms is None else "AND l.created_at <= ?"
-    ends = ("src", "dst") if incoming else ("src",)
-    sql = " UNION ".join(
-        f"SELECT {LINK_COLUMNS} FROM carray(?) AS w"
-        f" CROSS JOIN link AS l ON l.{end} = w.value {of_type} {known_then}"
-        for end in ends
-    )
-    values: tuple[Any, ...] = (requested, *([json.dumps(list(types))] if types else ()))
-    if as_of_ms is not None:
-        values = (*values, as_of_ms)
-    rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", values * len(ends))
-    return [to_link(row) for row in rows]
-
-
-_FOLLOWS = """
-    SELECT l.src, l.dst FROM carray(?) AS w
-    CROSS JOIN link AS l ON l.src = w.value AND l.type = 'follows' AND l.created_at <= ?
-    UNION ALL
-    SELECT l.src, l.dst FROM carray(?) AS w
-    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'follows' AND l.created_at <= ?
-"""
-
-
-def turn_pairs(
-    db: apsw.Connection, ids: Sequence[str], as_of_ms: int | None
-) -> list[tuple[str, str]]:
-    """Return the ids of a turn and the one before it, for all links of these turns, in order."""
-    if not ids:
-        return []
-    requested = as_table(tuple(dict.fromkeys(ids)))
-    until = END_OF_TIME if as_of_ms is None else as_of_ms
-    return sorted(set(select(db, _FOLLOWS, (requested, until) * 2)))
-
-
-def add_links(db: apsw.Connection, links: Sequence[Link], now: datetime) -> None:
-    """Add links; the same ends and type again overwrite all but the creation time."""
-    rows: dict[tuple[str, ...], tuple[Any, ...]] = {}
-    for link in links:
-        ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
-        created = rows[ends][-1] if ends in rows else to_ms(link.created_at or now)
-        rows[ends] = (link.weight, link.confidence, link.context, link.source, created)
-    db.executemany(_ADD_LINK, [(*ends, *values) for ends, values in rows.items()])
-
-
-def remove_links(db: apsw.Connection, links: Sequence[Link]) -> list[Link]:
-    """Remove links by their ends and type; return those that existed."""
-    removed = []
-    for link in links:
-        ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
-        db.execute(_REMOVE_LINK, ends)
-        if db.changes():
-            removed.append(link)
-    return removed
 
 
 class MentionWriter:
@@ -415,45 +330,6 @@ def to_entity(row: Sequence[Any]) -> Entity:
         momentum_at=from_ms_or_none(momentum_at),
         last_seen_at=from_ms_or_none(last_seen_at),
     )
-
-
-def to_link(row: Sequence[Any]) -> Link:
-    """Convert a row of LINK_COLUMNS to a link."""
-    src_kind, src, dst_kind, dst, kind, weight, confidence, context, source, created_at = row
-    return Link(
-        src=Node(src_kind, src),
-        dst=Node(dst_kind, dst),
-        type=kind,
-        weight=weight,
-        confidence=confidence,
-        context=context,
-        source=source,
-        created_at=from_ms(created_at),
-    )
-
-
-# An entity is at the end of a link from every memory that mentions it; the index on
-# (dst, type) covers this query, so those are skipped without a look-up.
-_EDGES_OF_ENTITY = f"""
-    SELECT {LINK_COLUMNS} FROM (
-        SELECT * FROM link WHERE src = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
-        UNION
-        SELECT * FROM link WHERE dst = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
-    ) AS l
-    WHERE l.created_at <= ?2
-    ORDER BY l.created_at DESC, l.src, l.type, l.dst LIMIT ?3
-"""
-
-
-def edges_of(
-    db: apsw.Connection, entities: Sequence[str], each: int, until: datetime
-) -> dict[str, list[Link]]:
-    """Return for every entity the edges from and to it, newest first."""
-    at = to_ms(until)
-    return {
-        entity: [to_link(row) for row in select(db, _EDGES_OF_ENTITY, (entity, at, max(each, 0)))]
-        for entity in dict.fromkeys(entities)
-    }
 
 
 _MAX_SEQ = 2**63 - 1  # the largest number a column holds

@@ -39,7 +39,7 @@ from bethink.store.sqlite.db.rows import (
     NewRow,
     content_hash,
 )
-from bethink.store.sqlite.entities import bump_entities_version
+from bethink.store.sqlite.entities import bump_entities_version, set_times
 from bethink.store.sqlite.export import DAMAGED, END, ERASED_KEY, EXPORT_FORMAT
 from bethink.store.sqlite.revisions import ADD_SKETCH, next_rid
 from bethink.store.sqlite.search import abmind_queries, word_index
@@ -73,6 +73,7 @@ _ITEM_KNOWN_OR_ERASED = """
     SELECT EXISTS (SELECT 1 FROM item WHERE id = ?1)
         OR EXISTS (SELECT 1 FROM tombstone WHERE id = ?1)
 """
+_ERASED = "SELECT EXISTS (SELECT 1 FROM tombstone WHERE id = ?)"
 _ITEM_EXISTS = "SELECT EXISTS (SELECT 1 FROM item WHERE id = ?)"
 _ENTITY_EXISTS = "SELECT EXISTS (SELECT 1 FROM entity WHERE id = ?)"
 _THREAD_EXISTS = "SELECT EXISTS (SELECT 1 FROM thread WHERE id = ?)"
@@ -119,6 +120,9 @@ def _insert_statement(kind: str) -> str:
 
 
 _INSERTS = {kind: _insert_statement(kind) for kind in _LAYOUTS if kind != "item"}
+_INSERT_LINK = (
+    _INSERTS["link"].replace("created_at)", "created_at, stated_by)").removesuffix(")") + ", ?)"
+)
 
 
 def _parse_record(number: int, kind: str, record: Mapping[str, Any]) -> Row:
@@ -302,10 +306,19 @@ class _Loader:
         items = [name for kind, name in ends if kind == "item"]
         if items and not any(item in self._imported for item in items):
             return
-        if all(self._item_exists(item) for item in items) and all(
-            self._require_entity(name) for kind, name in ends if kind == "entity"
-        ):
-            self._db.execute(_INSERTS["link"], row)
+        stated_by = "" if items else self._stating(row)
+        if stated_by is None or not all(self._item_exists(item) for item in items):
+            return
+        if all(self._require_entity(name) for kind, name in ends if kind == "entity"):
+            self._db.execute(_INSERT_LINK, (*row, stated_by))
+
+    def _stating(self, row: Row) -> str | None:
+        """Return the memory that states a link between entities; None if it was erased here."""
+        named = dict(zip((field.name for field in LINK), row, strict=True))
+        stating = [name for name in (named["context"], named["source"]) if name]
+        if any(self._db.execute(_ERASED, (name,)).get for name in stating):
+            return None
+        return next((name for name in stating if self._item_exists(name)), "")
 
     def _item_exists(self, item: str) -> bool:
         return item in self._imported or bool(self._db.execute(_ITEM_EXISTS, (item,)).get)
@@ -397,6 +410,7 @@ class _Loader:
         )
         self._db.execute(_CLASSIFY_NAMES, (_UNKNOWN,))
         if self._touched:
+            set_times(self._db, self._touched)
             bump_entities_version(self._db)
         if not self._takes_events:
             # The ticks of another space are not imported: items keep their remaining strength.

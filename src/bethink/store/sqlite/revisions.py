@@ -16,7 +16,7 @@ from bethink.model import Item, Link, Status
 from bethink.ports import Embedding, PutResult, Record
 from bethink.store.analysis import extra_index_words
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.ceiling import HIGHEST
+from bethink.store.sqlite.db.ceiling import HIGHEST, SPEAKS_OF_ENTITY
 from bethink.store.sqlite.db.connection import Row, select
 from bethink.store.sqlite.db.rows import (
     CONTENT,
@@ -38,12 +38,8 @@ from bethink.store.sqlite.entities import (
     mention_embeddings,
     set_entity_embeddings,
 )
-from bethink.store.sqlite.links import (
-    MentionWriter,
-    add_links,
-    assign_turn_numbers,
-    link_turns,
-)
+from bethink.store.sqlite.graph import add_links
+from bethink.store.sqlite.links import MentionWriter, assign_turn_numbers, link_turns
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
 
@@ -331,6 +327,7 @@ class _PutPlan:
             links.clear()
         writer.finish()
         add_links(db, links, now)
+        self._see_named_entities(db)
         if is_new or writer.has_renamed:
             bump_entities_version(db)
         self._embed_entities(db)
@@ -346,6 +343,16 @@ class _PutPlan:
             set_entity_embeddings(db, model, vectors)
         turns = [_record(new).item for new in self._new]
         link_turns(db, turns, self._now, self._new[0].rid if self._new else 0)
+
+    def _see_named_entities(self, db: apsw.Connection) -> None:
+        """Note when entities were seen that came by id only, or with a clock that went back."""
+        seen = [
+            (new.live_from, _record(new).item.id)
+            for new in self._new
+            if new.entities
+            and (new.live_from > self._now or len(new.entities) > len(_record(new).mentions))
+        ]
+        db.executemany(_SEE_AGAIN, seen)
 
     def _link_named_entities(self, db: apsw.Connection, new: _Revision) -> None:
         """Link entities that the item names by id only."""
@@ -407,10 +414,11 @@ _SET_STATUS = f"""
     UPDATE item SET status = ?1, state_hash = {new_state_hash(status="?1")}
     WHERE rid = (SELECT rid FROM item WHERE id = ?2 ORDER BY rev DESC LIMIT 1) AND status IS NOT ?1
 """
-_SEE_AGAIN = """
-    UPDATE entity SET last_seen_at = max(coalesce(last_seen_at, ?1), ?1) WHERE id IN (
-        SELECT dst FROM link WHERE src = ?2 AND type = 'mentions'
-        AND src_kind = 'item' AND dst_kind = 'entity')
+_SEE_AGAIN = f"""
+    UPDATE entity SET created_at = min(created_at, ?1),
+        last_seen_at = max(coalesce(last_seen_at, ?1), ?1)
+    WHERE id IN (SELECT l.dst FROM link AS l JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
+        WHERE l.src = ?2 AND {SPEAKS_OF_ENTITY})
 """
 _ADJUST_MENTIONS = """
     UPDATE entity SET mentions = max(0, mentions + ?) WHERE id IN (
@@ -457,7 +465,9 @@ def restore_items(
         rid += 1
     restored = [row[0] for row in ended]
     adjust_mention_counts(db, restored, 1)
-    db.executemany(_SEE_AGAIN, [(now, item) for item in restored])
+    ends = [row[len(CONTENT) + 1] for row in ended]
+    seen = zip(restored, ends, strict=True)
+    db.executemany(_SEE_AGAIN, [(max(now, ended_at), item) for item, ended_at in seen])
     history.write_journal(
         db, (history.JournalLine("restored", item) for item in restored), actor=actor, at=now
     )

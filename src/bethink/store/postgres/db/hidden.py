@@ -40,6 +40,10 @@ _SELECT_TEXTS = """
     SELECT i.length, i.entities, i.text, i.about FROM item AS i
     WHERE i.rid IN (SELECT value FROM json_each(?))
 """
+_FIND_MENTIONED = """
+    SELECT DISTINCT l.dst FROM json_each(?) AS h CROSS JOIN link AS l ON l.src = h.value
+        AND l.type IN ('mentions', 'mentioned') AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+"""
 _COUNT_MENTIONS = """
     SELECT l.dst, count(*) FROM json_each(?) AS h
     CROSS JOIN item AS i ON i.id = h.value AND i.live_to IS NULL
@@ -60,7 +64,7 @@ _FIND_ONLY = """
 @lru_cache(maxsize=16)
 def ceiling_view(ceiling: int, *, trusted: bool) -> ViewKey:
     """Return the tables as the views of the SQLite store show them."""
-    sql = shared._VIEWS.format(ceiling=int(ceiling), trust=int(trusted))
+    sql = shared.views(int(ceiling), int(trusted))
     for old, new in PARTS:
         sql = sql.replace(old, new)
     return ViewKey(View({name: parse(body) for name, body in _VIEW.findall(sql)}, _COLUMNS))
@@ -75,7 +79,10 @@ def find_hidden(session: Session, ceiling: int, *, trusted: bool) -> Mapping[str
     items = [item for (item,) in session.execute(_FIND_ITEMS, (sorted(rows),))] if rows else []
     rows |= {rid for (rid,) in session.execute(_FIND_EARLIER, (items,))} if items else set()
     terms, mentions, length = _count_hidden(session, sorted(rows))
-    mentions.update(dict(session.execute(_COUNT_MENTIONS, (items,))) if items else {})
+    if items:
+        found = session.execute(_FIND_MENTIONED, (items,))
+        mentions.update(dict.fromkeys([entity for (entity,) in found], 0))
+        mentions.update(dict(session.execute(_COUNT_MENTIONS, (items,))))
     only_sql = _FIND_ONLY.format(ceiling=int(ceiling), trust=int(trusted))
     only = session.execute(only_sql, (list(mentions), items)) if mentions else ()
     return {

@@ -15,6 +15,10 @@ _MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"
 _TABLE = re.compile(r"CREATE TABLE bethink\.(\w+) \(\n(.*?)\n\);", re.DOTALL)
 _COLUMN = re.compile(r"^    ([a-z]\w*) (bigint|integer|double precision|bytea|text)", re.MULTILINE)
 _KEY = re.compile(r"PRIMARY KEY \(([^)]*)\)")
+_NEW_COLUMN = re.compile(
+    r"ALTER TABLE bethink\.(\w+)\s+ADD COLUMN (\w+) (bigint|integer|double precision|bytea|text)"
+)
+_NEW_KEY = re.compile(r"ALTER TABLE bethink\.(\w+)\s+ADD PRIMARY KEY \(([^)]*)\)")
 
 
 class Migration(NamedTuple):
@@ -46,6 +50,13 @@ def tables() -> dict[str, Table]:
         for name, body in _TABLE.findall(migration.sql):
             columns = {name: kind for name, kind in _COLUMN.findall(body) if name != SPACE_ID}
             match = _KEY.search(body)
-            names = match[1].split(", ") if match else []
-            found[name] = Table(columns, tuple(part for part in names if part != SPACE_ID))
+            found[name] = Table(columns, _key(match[1]) if match else ())
+        for name, column, kind in _NEW_COLUMN.findall(migration.sql):
+            found[name].columns[column] = kind
+        for name, key in _NEW_KEY.findall(migration.sql):
+            found[name] = found[name]._replace(key=_key(key))
     return found
+
+
+def _key(columns: str) -> tuple[str, ...]:
+    return tuple(name for name in columns.split(", ") if name != SPACE_ID)

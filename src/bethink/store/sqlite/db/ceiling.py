@@ -23,6 +23,13 @@ from bethink.store.sqlite.db.connection import Connections, select
 
 HIGHEST = 3  # the highest classification there is: with this ceiling nothing is hidden
 
+# Whether a revision, `item AS i`, speaks of the entity that `link AS l` leads to: by its own
+# list, or by that of an entity merged into it.
+SPEAKS_OF_ENTITY = """
+    l.type IN ('mentions', 'mentioned') AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    AND (instr(i.entities, json_quote(l.dst)) > 0 OR substr(l.source, 1, 8) = 'same_as:'
+        AND instr(i.entities, json_quote(substr(l.source, 9))) > 0)
+"""
 _STATE = """
 CREATE TEMP TABLE hidden_row (rid INTEGER PRIMARY KEY);
 CREATE TEMP TABLE hidden_item (id TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -42,9 +49,7 @@ CREATE TEMP VIEW link AS SELECT * FROM main.link
     AND (dst_kind <> 'item' OR dst NOT IN (SELECT id FROM temp.hidden_item))
     AND (src_kind <> 'entity' OR src NOT IN (SELECT id FROM temp.hidden_only))
     AND (dst_kind <> 'entity' OR dst NOT IN (SELECT id FROM temp.hidden_only))
-    AND (src_kind <> 'entity' OR dst_kind <> 'entity' OR (
-        coalesce(context, '') NOT IN (SELECT id FROM temp.hidden_item)
-        AND source NOT IN (SELECT id FROM temp.hidden_item)))
+    AND stated_by NOT IN (SELECT id FROM temp.hidden_item)
     AND (type <> 'mentioned' OR dst NOT IN (SELECT id FROM temp.hidden_entity) OR EXISTS (
         SELECT 1 FROM main.item AS r WHERE r.id = src AND r.classification <= {ceiling}
         AND r.trust >= {trust} AND instr(r.entities, json_quote(dst)) > 0));
@@ -53,13 +58,12 @@ CREATE TEMP VIEW entity AS SELECT e.id, e.kind, e.name,
         AS mentions,
     0.0 AS momentum, NULL AS momentum_at,
     CASE WHEN e.id IN (SELECT id FROM temp.hidden_entity) THEN (
-        SELECT min(l.created_at) FROM link AS l WHERE l.dst = e.id
-        AND l.type IN ('mentions', 'mentioned') AND l.src_kind = 'item')
+        SELECT min(i.live_from) FROM link AS l JOIN item AS i ON i.id = l.src
+        WHERE l.dst = e.id AND {speaks})
     ELSE e.created_at END AS created_at,
     CASE WHEN e.id IN (SELECT id FROM temp.hidden_entity) THEN (
         SELECT max(i.live_from) FROM link AS l JOIN item AS i ON i.id = l.src
-        WHERE l.dst = e.id AND l.type IN ('mentions', 'mentioned') AND l.src_kind = 'item'
-        AND instr(i.entities, json_quote(e.id)) > 0)
+        WHERE l.dst = e.id AND {speaks})
     ELSE e.last_seen_at END AS last_seen_at
     FROM main.entity AS e WHERE e.id NOT IN (SELECT id FROM temp.hidden_only);
 CREATE TEMP VIEW alias AS SELECT * FROM main.alias
@@ -137,6 +141,11 @@ _FIND_ENTITIES = """
     FROM temp.hidden_row AS h CROSS JOIN main.item AS i ON i.rid = h.rid
     CROSS JOIN json_each(i.entities) AS named
 """
+_FIND_MENTIONED = """
+    INSERT OR IGNORE INTO temp.hidden_entity (id, mentions) SELECT l.dst, 0
+    FROM temp.hidden_item AS h CROSS JOIN main.link AS l ON l.src = h.id
+        AND l.type IN ('mentions', 'mentioned') AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+"""
 _COUNT_MENTIONS = """
     INSERT INTO temp.hidden_entity (id, mentions) SELECT l.dst, count(*)
     FROM temp.hidden_item AS h
@@ -155,6 +164,11 @@ _FIND_HIDDEN_ONLY = """
             AND r.classification <= {ceiling} AND r.trust >= {trust}
             AND instr(r.entities, json_quote(h.id)) > 0))
 """
+
+
+def views(ceiling: int, trust: int) -> str:
+    """Return the SQL of the views below a classification, and from a trust on."""
+    return _VIEWS.format(ceiling=ceiling, trust=trust, speaks=SPEAKS_OF_ENTITY)
 
 
 class CeilingConnections(Connections):
@@ -187,7 +201,7 @@ class CeilingConnections(Connections):
 
     def _add_views(self, db: apsw.Connection) -> None:
         db.execute(_STATE)
-        db.execute(_VIEWS.format(ceiling=int(self.ceiling), trust=int(self.trusted)))
+        db.execute(views(int(self.ceiling), int(self.trusted)))
 
     @contextmanager
     def _snapshot(self) -> Iterator[apsw.Connection]:
@@ -223,6 +237,7 @@ class CeilingConnections(Connections):
             db.execute(_FIND_EARLIER_ROWS)
             db.executemany(_ADD_TERM, self._count_terms(db).items())
             db.execute(_FIND_ENTITIES)
+            db.execute(_FIND_MENTIONED)
             db.execute(_COUNT_MENTIONS)
             db.execute(_FIND_HIDDEN_ONLY.format(ceiling=ceiling, trust=int(self.trusted)))
         db.execute(_SUM_HIDDEN)

@@ -37,7 +37,7 @@ from bethink.store.sqlite.db.lock import (
     wal_path,
 )
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 _VERSION_WITH_POSTINGS = 6
 UNFINISHED_COPY = "damaged.part"  # the end of its name; a kill may leave it
 _MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"

@@ -1,0 +1,225 @@
+"""Whatever happened above a ceiling, and in which order, leaves no trace below it.
+
+Two memories live through the same history below the ceiling. In one of them other things
+happen above it in between: facts are repeated, changed, forgotten, restored and erased. After
+each step what is told of entities, links, threads and the whole store is the same in both.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.core import ids
+from bethink.errors import BethinkError
+from bethink.testing import FixedClock
+
+CEILING = 1
+START = datetime(2026, 5, 4, 8, tzinfo=UTC)
+TEXTS = (
+    "Ylva owns the Kestrel plan in Molde",
+    "Ylva owns the Kestrel plan in Skien",
+    "YLVA owns the KESTREL plan since May",
+    "Hakon closed the cinema in Molde",
+    "Hakon knows Ylva from the cinema",
+    "Hakon knows Petra (also called Pip) from Skien",
+    "Petra rests today",
+    "The cinema is part of Kestrel",
+)
+ENTITIES = ("Ylva", "Kestrel", "Molde", "Skien", "Hakon", "Petra", "Pip")
+BELOW = (
+    *("remember", "remember", "update", "retag", "forget", "restore", "erase", "recall"),
+    *("link", "unlink", "merge", "split", "thread", "undo", "maintain"),
+)
+ABOVE = ("remember", "remember", "update", "retag", "forget", "restore", "erase", "erase")
+
+
+class Step(NamedTuple):
+    """What is done, above the ceiling or below it, and to which of what there is."""
+
+    above: bool
+    what: str
+    first: int
+    second: int
+
+
+class World:
+    """A memory with its owner, and a caller who may see up to the ceiling."""
+
+    def __init__(self, opened: Callable[..., Memory]) -> None:
+        ids.make_id._last = 0
+        self.clock = FixedClock(START)
+        settings = replace(Settings(), max_classification=CEILING, actor="owner")
+        self.owner = opened(clock=self.clock, settings=settings)
+        self.low = self.owner.below(CEILING)
+        self.known: dict[bool, list[str]] = {False: [], True: []}
+
+    def do(self, step: Step) -> str:
+        """Do a step; return what it answers."""
+        ids.make_id._last = 0
+        memory = self.owner if step.above else self.low
+        try:
+            return str(self._done(memory, step))
+        except BethinkError as error:
+            return f"{type(error).__name__}: {error.message}"
+
+    def _done(self, memory: Memory, step: Step) -> Any:
+        text = TEXTS[step.first % len(TEXTS)]
+        one, other = (ENTITIES[n % len(ENTITIES)] for n in step[2:])
+        known = self.known[step.above]
+        if step.what == "remember":
+            level = 3 if step.above else step.second % (CEILING + 1)
+            made = memory.remember(text, classification=level)
+            if made.status == "stored":
+                known.append(made.id)
+            return made.status, made.id
+        if step.what in ("link", "unlink", "merge", "split"):
+            return self._relate(memory, step.what, one, other)
+        if step.what == "undo":
+            return memory.undo()
+        if step.what == "recall":
+            return [hit.score for hit in memory.recall(text, profile="linksee", track=True).hits]
+        if step.what == "maintain":
+            return len(memory.maintain(min_age_days=0).done)
+        if not known:
+            return None
+        if step.what == "thread":
+            # Whoever may see more adds what is above to a thread that others have made.
+            members = [known[step.first % len(known)], *self.known[False][-1:]]
+            return memory.put_thread("Plans", tuple(dict.fromkeys(members)), id="plans").id
+        return _change(memory, step, known[step.first % len(known)])
+
+    @staticmethod
+    def _relate(memory: Memory, what: str, one: str, other: str) -> Any:
+        if what == "link":
+            return memory.link(one, "owns", other)
+        if what == "unlink":
+            return memory.unlink(one, "owns", other)
+        if what == "merge":
+            return memory.merge_entities(one, other)
+        return memory.split_entities(one, other.lower())
+
+    def told(self) -> Iterator[str]:
+        """Tell all that a caller below the ceiling can learn of entities and sums."""
+        yield repr(self.low.entities(limit=200, min_memories=0))
+        yield repr(self.low.store.graph.entities(limit=200))
+        for name in ENTITIES:
+            for kind in ("person", "other"):
+                yield repr(self.low.store.graph.links_of([f"{kind}:{name.lower()}"]))
+        edges = self.low.store.graph.edges([f"person:{ENTITIES[0].lower()}"], 9, self.clock())
+        yield repr(edges)
+        yield repr(self.low.threads())
+        yield repr(self.low.stats())
+        yield from map(repr, self.low.export())
+
+
+def _change(memory: Memory, step: Step, item: str) -> Any:
+    if step.what == "update":
+        return memory.update(item, text=TEXTS[step.second % len(TEXTS)]).rev
+    if step.what == "retag":
+        return memory.update(item, tags=[f"t{step.second}"]).rev
+    if step.what == "restore":
+        return memory.restore(item)
+    return str(memory.forget(item, erase=step.what == "erase"))
+
+
+def live_through(steps: list[Step], opened: Callable[..., Memory]) -> None:
+    """Live through a history with and without what happens above; compare after each step."""
+    plain, full = World(opened), World(opened)
+    for number, step in enumerate(steps):
+        for world in (plain, full):
+            world.clock.now = START + timedelta(hours=number, minutes=30 if step.above else 0)
+        answers = [world.do(step) for world in ((full,) if step.above else (plain, full))]
+        assert len(set(answers)) == 1, steps[: number + 1]
+        for world in (plain, full):
+            world.clock.now = START + timedelta(hours=number, minutes=45)
+        for one, two in zip(plain.told(), full.told(), strict=True):
+            assert one == two, (steps[: number + 1], one, two)
+    for world in (plain, full):
+        assert [one for one in world.owner.doctor() if not one.ok] == []
+        world.owner.close()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _same_ids() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ids, "_random", lambda _: 1)
+        yield
+
+
+def _in_memory(**given: Any) -> Memory:
+    return Memory.open(":memory:", embedder="none", **given)
+
+
+def _steps(*told: str) -> list[Step]:
+    """Name steps as ``what first second``; those above the ceiling begin with ``+``."""
+    found = []
+    for one in told:
+        what, first, second = (*one.lstrip("+").split(), "0", "0")[:3]
+        found.append(Step(one[0] == "+", what, int(first), int(second)))
+    return found
+
+
+REPEATED = _steps("remember 0", "+remember 1")
+REPEATED_FIRST = _steps("+remember 1", "remember 0")
+ERASED_ABOVE = _steps("remember 0", "+remember 3", "+erase")
+ERASED_BELOW = _steps("remember 0", "+remember 1", "remember 3", "erase 0", "remember 0")
+MENTIONED_AGAIN = _steps("remember 3", "update 0 6", "update 0 3", "+remember 0", "retag")
+MERGED = _steps("remember 0", "remember 3", "merge 0 4", "+remember 4", "erase 1", "split 0 4")
+NAMED = _steps("remember 5", "+remember 5", "+update 0 5", "erase 0", "remember 6")
+UNLINKED = _steps("remember 0", "+remember 1", "unlink 0 1", "remember 1", "+forget 0")
+HISTORIES = {
+    "repeated": REPEATED,
+    "repeated first": REPEATED_FIRST,
+    "erased above": ERASED_ABOVE,
+    "erased below": ERASED_BELOW,
+    "mentioned again": MENTIONED_AGAIN,
+    "merged": MERGED,
+    "named": NAMED,
+    "unlinked": UNLINKED,
+}
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_history_above_leaves_no_trace_below(name: str) -> None:
+    """The histories in which something once was left behind."""
+    live_through(HISTORIES[name], _in_memory)
+
+
+_STEP = st.booleans().flatmap(
+    lambda above: st.builds(
+        Step,
+        st.just(above),
+        st.sampled_from(ABOVE if above else BELOW),
+        st.integers(0, 7),
+        st.integers(0, 7),
+    )
+)
+
+
+@hypothesis_settings(max_examples=40)
+@given(st.lists(_STEP, max_size=12))
+def test_any_history_above_leaves_no_trace_below(steps: list[Step]) -> None:
+    """Whatever is done in whatever order."""
+    live_through(steps, _in_memory)
+
+
+def random_history(seed: int, length: int) -> list[Step]:
+    """Make up a history."""
+    chance = random.Random(seed)
+    steps = []
+    for _ in range(length):
+        above = chance.random() < 0.45
+        what = chance.choice(ABOVE if above else BELOW)
+        steps.append(Step(above, what, chance.randrange(8), chance.randrange(8)))
+    return steps
