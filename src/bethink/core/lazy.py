@@ -12,6 +12,8 @@ from threading import Lock, Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, cast
 
+from bethink.core.named_tuple import COMPILED_FROM, bind
+
 __all__ = [
     "ONE_BLAS_THREAD", "BackgroundCall", "Lazy", "OneBlasThread", "dataclass", "lazy_pattern",
     "openblas_functions",
@@ -98,8 +100,8 @@ else:
         """Do what `dataclasses.dataclass` does, for ``frozen=True``, at little cost.
 
         That compiles six functions for every class, which is a tenth of the time that a
-        command takes to start. Here the constructor is compiled with the first object, and
-        nothing else is.
+        command takes to start. Here the constructor is compiled once there are some objects,
+        and nothing else is.
         """
         assert frozen
         return _make_slotted if slots else _make_plain
@@ -170,11 +172,6 @@ def _data_methods(fields: Mapping[str, Field[Any]], owner: list[type]) -> dict[s
     everything = _getter(list(fields))
     shown = [name for name, one in fields.items() if one.repr]
 
-    def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
-        constructor = _compile_constructor(fields, hasattr(owner[0], "__post_init__"))
-        setattr(owner[0], "__init__", constructor)  # noqa: B010 - mypy allows no other way
-        constructor(self, *args, **kwargs)
-
     def equals(self: Any, other: object) -> Any:
         same = other.__class__ is self.__class__
         return compared(self) == compared(other) if same else NotImplemented
@@ -188,7 +185,7 @@ def _data_methods(fields: Mapping[str, Field[Any]], owner: list[type]) -> dict[s
             object.__setattr__(self, name, value)
 
     return {
-        "__init__": initialise,
+        "__init__": _first_constructor(fields, owner),
         "__eq__": equals,
         "__hash__": lambda self: hash(compared(self)),
         "__repr__": show,
@@ -197,6 +194,38 @@ def _data_methods(fields: Mapping[str, Field[Any]], owner: list[type]) -> dict[s
         "__setattr__": _refuse_change,
         "__delattr__": _refuse_change,
     }
+
+
+def _first_constructor(fields: Mapping[str, Field[Any]], owner: list[type]) -> Callable[..., None]:
+    """Return a constructor that is replaced by a compiled one once there are some objects."""
+    given = [name for name, one in fields.items() if one.init]
+    defaults = {name: one.default for name, one in fields.items() if _is_optional(one)}
+    count = 0
+
+    def construct(self: Any, /, *args: Any, **kwargs: Any) -> None:
+        nonlocal count
+        count += 1
+        values = bind(given, defaults, args, kwargs) if count < COMPILED_FROM else None
+        has_post_init = hasattr(owner[0], "__post_init__")
+        if values is None:
+            compiled = _compile_constructor(fields, has_post_init)
+            setattr(owner[0], "__init__", compiled)  # noqa: B010 - mypy allows no other way
+            compiled(self, *args, **kwargs)
+            return
+        known = dict(zip(given, values, strict=True))
+        for name, one in fields.items():
+            value = known.get(name, MISSING) if one.init else one.default
+            if value is MISSING and one.default_factory is not MISSING:
+                value = one.default_factory()
+            object.__setattr__(self, name, value)
+        if has_post_init:
+            self.__post_init__()
+
+    return construct
+
+
+def _is_optional(one: Field[Any]) -> bool:
+    return one.default is not MISSING or one.default_factory is not MISSING
 
 
 def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -225,10 +254,8 @@ def _compile_constructor(
             known[f"_default_{name}"] = one.default
             value = name if one.init else f"_default_{name}"
         if one.init:
-            has_default = one.default is not MISSING
-            default = f"=_default_{name}" if has_default else "=_unset"
-            is_optional = has_default or one.default_factory is not MISSING
-            parameters.append(name + default * is_optional)
+            default = "=_unset" if one.default is MISSING else f"=_default_{name}"
+            parameters.append(name + default * _is_optional(one))
         lines.append(f" _set(self, {name!r}, {value})")
     if has_post_init:
         lines.append(" self.__post_init__()")

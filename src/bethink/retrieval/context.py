@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from bethink.core.lazy import BackgroundCall
+from bethink.core.lazy import BackgroundCall, dataclass
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import bm25_idf
 from bethink.errors import ModelError
@@ -36,18 +36,18 @@ Boost = Callable[[Item], float | tuple[float, str]]
 DEEP_PAGING_FROM = 50
 
 
-@dataclass(slots=True)
 class _Cache:
     """What one recall has computed so far; ``shared`` holds the values of `PerRecall`."""
 
-    notes: list[str] = field(default_factory=list)
-    prefetched: BackgroundCall[Embedding] | None = None
-    embedding: Embedding | None = None
-    weighted_vector: Vector | None = None
-    background: Background | None = None
-    words: tuple[Word, ...] | None = None
-    statistics: WordStatistics | None = None
-    shared: dict[PerRecall[Any], Any] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.prefetched: BackgroundCall[Embedding] | None = None
+        self.embedding: Embedding | None = None
+        self.weighted_vector: Vector | None = None
+        self.background: Background | None = None
+        self.words: tuple[Word, ...] | None = None
+        self.statistics: WordStatistics | None = None
+        self.shared: dict[PerRecall[Any], Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class Context:
 
     def for_store(self, store: Store) -> Context:
         """The same question to another view of the space; only its embedding is kept."""
-        known = self._cache
-        cache = _Cache(prefetched=known.prefetched, embedding=known.embedding)
+        cache = _Cache()
+        cache.prefetched, cache.embedding = self._cache.prefetched, self._cache.embedding
         return replace(self, store=store, _cache=cache)
 
     @property

@@ -12,13 +12,13 @@ import tomllib
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bethink.config.aliases import Change, apply_change
 from bethink.config.paths import is_file
+from bethink.core.lazy import dataclass
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import Registry, import_object
 from bethink.errors import BadProfile, BadSetting, NotFound

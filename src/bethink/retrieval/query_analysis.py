@@ -278,9 +278,6 @@ def narrow_to_period(filters: Filters, start: datetime, end: datetime) -> Filter
     return replace(filters, since=since, until=until)
 
 
-_HAN = lazy_pattern("[\u4e00-\u9fff]")
-
-
 @PerRecall
 def asks_only_for_time(ctx: Context) -> bool:
     """Whether a question names a time and no other content that a memory would have to hold.
@@ -380,7 +377,9 @@ def _detect_question_language(text: str) -> _QuestionLanguage:
     language = detect_language(words, english=True)
     if language is not None:
         return _QuestionLanguage(language.code, words, language.common)
-    return _QuestionLanguage(CHINESE if _HAN.search(text) else ENGLISH, words, frozenset())
+    # A pattern of so many signs takes long to compile: start-up time.
+    has_han = not text.isascii() and any("\u4e00" <= sign <= "\u9fff" for sign in text)
+    return _QuestionLanguage(CHINESE if has_han else ENGLISH, words, frozenset())
 
 
 @PerRecall

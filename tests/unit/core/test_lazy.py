@@ -151,3 +151,21 @@ def test_a_pattern_is_compiled_when_it_is_used() -> None:
     assert words.findall("One two") == re.findall("[a-z]+", "One two", re.IGNORECASE)
     assert words.sub("x", "One two") == "x x"
     assert words.pattern == "[a-z]+"
+
+
+def test_the_hundredth_object_is_made_like_the_first() -> None:
+    """The constructor is compiled after some objects, which changes nothing."""
+
+    @dataclass(frozen=True, slots=True)
+    class Fresh:
+        a: int
+        b: list[int] = field(default_factory=list)
+        made: int = field(default=4, init=False)
+
+    for number in range(100):
+        one = Fresh(number)
+        assert (one.a, one.b, one.made) == (number, [], 4)
+        assert Fresh(b=[1], a=number) == Fresh(number, [1])
+        assert one.b is not Fresh(number).b
+    with pytest.raises(TypeError):
+        Fresh(1, made=3)  # type: ignore[call-arg]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal
 
-from bethink.core.lazy import lazy_pattern
+from bethink.core.lazy import dataclass, lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.words import MONTHS, WEEKDAYS
 
