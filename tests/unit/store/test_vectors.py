@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import apsw
@@ -17,14 +18,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from bethink import Memory
 from bethink.errors import ModelError
-from bethink.ports import Embedder, Embedding, SearchResult
+from bethink.model import Filters
+from bethink.ports import Embedder, Embedding, Scope, SearchResult
 from bethink.store.sqlite.search import vector_index as bits
 from bethink.store.sqlite.search import vector_index as chunks
 from bethink.store.sqlite.search import vector_scan
 from bethink.store.sqlite.search.scope import Condition, Predicate, ScopeRows
 from bethink.store.sqlite.search.vector_scan import ChunkCache, Float16Cache
 from bethink.store.sqlite.search.vectors import VectorIndex
+from corpus import NOW
 
 MODEL = "test/1"
 Floats = NDArray[np.float32]
@@ -327,6 +331,28 @@ def test_a_question_asked_again_of_another_scope_sees_what_was_written(
     assert rids(nearest(db, index, query))[0] == 400
     assert rids(nearest(db, index, query, 10, within("i.rid > 300")))[0] == 400
     assert rids(nearest(db, index, query, 10, within("i.rid = 400"))) == [400]
+
+
+def test_what_is_usual_follows_the_moment_and_every_write(
+    memory: Memory, embedder: Embedder
+) -> None:
+    """A question is compared with what holds when it is asked, however often it was before."""
+    for n in range(3):
+        memory.remember(f"The pump {n} is sound")
+    gone = memory.remember("The pump 4 is sound").id
+
+    def usual(days: int) -> int:
+        scope = Scope(Filters(), NOW + timedelta(days=days))
+        vector = embedder.embed_query("pump").vector
+        background = memory.store.search.vector(vector, embedder.model, 2, scope).background
+        assert background is not None
+        return background.memories
+
+    assert [usual(0), usual(0), usual(9)] == [4, 4, 4]
+    memory.forget(gone)
+    assert [usual(0), usual(9)] == [3, 3]
+    memory.remember("The pump 5 is lent", valid_to=NOW + timedelta(days=5))
+    assert [usual(0), usual(9), usual(0)] == [4, 3, 4]
 
 
 def test_cosines_are_exact_and_best_first(db: apsw.Connection, index: VectorIndex) -> None:

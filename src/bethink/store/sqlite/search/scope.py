@@ -98,6 +98,7 @@ class Predicate(NamedTuple):
     ``plain`` says that the filters are the default ones, so nearly all live rows pass. Each of
     ``indexed`` selects by an index row ids that hold all that pass; ``rows`` are those of one of
     them, where they are few. ``as_of_ms`` is the moment in the past in milliseconds, if any.
+    ``lasting`` is the condition without what a memory's time of validity decides.
     """
 
     sql: str
@@ -106,6 +107,7 @@ class Predicate(NamedTuple):
     indexed: tuple[Condition, ...] = ()
     as_of_ms: int | None = None
     rows: IntArray | None = None
+    lasting: Condition | None = None
 
 
 class _Conditions:
@@ -119,6 +121,10 @@ class _Conditions:
         self.parts.append(sql)
         self.values.extend(values)
 
+    def joined(self) -> Condition:
+        """Return the conditions so far as one."""
+        return Condition(" AND ".join(self.parts), tuple(self.values))
+
 
 def compile_scope(scope: Scope) -> Predicate:
     """Compile a scope to a condition on one row.
@@ -128,7 +134,6 @@ def compile_scope(scope: Scope) -> Predicate:
     filters = scope.filters
     where = _Conditions()
     _add_liveness(where, scope)
-    _add_validity(where, scope)
     where.add("i.classification <= ?", filters.max_classification)
     if filters.min_trust > _DEFAULT_FILTERS.min_trust:
         where.add("i.trust >= ?", filters.min_trust)
@@ -153,13 +158,15 @@ def compile_scope(scope: Scope) -> Predicate:
         where.add(
             heat_band_condition(filters.bands), moment, moment // DAY_MS, _json(filters.bands)
         )
+    lasting = where.joined()
+    _add_validity(where, scope)
     plain = scope.as_of is None and filters == _DEFAULT_FILTERS
     return Predicate(
-        " AND ".join(where.parts),
-        tuple(where.values),
+        *where.joined(),
         plain,
         _indexed(filters) if scope.as_of is None else (),
         to_ms_or_none(scope.as_of),
+        lasting=lasting,
     )
 
 
@@ -182,7 +189,7 @@ def _indexed(filters: Filters) -> tuple[Condition, ...]:
     times = _Conditions()
     _add_times(times, filters)
     if filters.since is not None or filters.until is not None:
-        found.append(Condition(" AND ".join(times.parts), tuple(times.values)))
+        found.append(times.joined())
     levels = set(filters.levels)
     if levels and levels < set(LEVELS):
         names = ", ".join(f"'{level}'" for level in sorted(levels))

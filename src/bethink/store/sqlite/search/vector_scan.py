@@ -17,9 +17,10 @@ import numpy as np
 from bethink.core.named_tuple import NamedTuple
 from bethink.ports import Background, Match, SearchResult
 from bethink.store.sqlite.db.connection import generation, select
+from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.search import vector_index
-from bethink.store.sqlite.search.lexical import ItemLoader, rows_in_scope
-from bethink.store.sqlite.search.scope import Predicate
+from bethink.store.sqlite.search.lexical import ItemLoader, as_table, rows_in_scope
+from bethink.store.sqlite.search.scope import Condition, Predicate
 from bethink.store.sqlite.search.vector_index import Chunk, StoredModel, read_chunk, read_vectors
 
 if TYPE_CHECKING:
@@ -52,14 +53,25 @@ def smallest_distances(distances: NDArray[np.unsignedinteger[Any]], count: int) 
     return np.flatnonzero(distances <= limit)
 
 
-def cosine_similarities(query: NDArray[np.float32], rows: Float16Matrix) -> NDArray[np.float64]:
-    """Return the cosine of the query with each row; equal rows get exactly equal cosines."""
-    wide = vector_index.float16_to_float32(rows)
-    # Not a matrix product, whose sums depend on the position of a row.
-    dots = np.einsum("ij,j->i", wide, query)
-    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    lengths[lengths == 0.0] = 1.0
-    return np.asarray(dots / (lengths * np.sqrt(np.einsum("i,i->", query, query))), np.float64)
+class MeasuredVectors(NamedTuple):
+    """Vectors as they are compared, and the length of each."""
+
+    rows: NDArray[np.float32]
+    lengths: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, rows: Float16Matrix) -> MeasuredVectors:
+        wide = vector_index.float16_to_float32(rows)
+        lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+        lengths[lengths == 0.0] = 1.0
+        return cls(wide, lengths)
+
+    def cosines(self, query: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the cosine of the query with each; equal rows get exactly equal ones."""
+        # Not a matrix product, whose sums depend on the position of a row.
+        dots = np.einsum("ij,j->i", self.rows, query)
+        whole = self.lengths * np.sqrt(np.einsum("i,i->", query, query))
+        return np.asarray(dots / whole, np.float64)
 
 
 class Float16Arena:
@@ -72,9 +84,6 @@ class Float16Arena:
         # Not initialised: untouched memory is not allocated.
         self.rows: Float16Matrix = np.empty((capacity, dim), np.float16)
         self.used = 0
-
-
-_HIDDEN_ROWS = "SELECT rid FROM temp.hidden_row"
 
 
 class CachedHalf(NamedTuple):
@@ -205,6 +214,15 @@ class StoredVectors(NamedTuple):
     rids: IntArray
     bits: BitColumns
 
+    def without(self, hidden: IntArray, state: int) -> StoredVectors:
+        """Return the vectors of other rows than these, in a state of the store."""
+        visible = np.flatnonzero(~np.isin(self.rids, hidden))
+        # One chunk of its own, since positions count from the first visible one.
+        chunk = (-1, state, len(visible))
+        keys = self.keys[visible]
+        rids = keys if self.rids is self.keys else self.rids[visible]
+        return StoredVectors((chunk,), keys, rids, np.ascontiguousarray(self.bits[:, visible]))
+
 
 class ChunkCache:
     """Cache of a model's chunks between searches; a changed version is read again."""
@@ -213,6 +231,7 @@ class ChunkCache:
         self._lock = threading.Lock()
         self._cached: StoredVectors | None = None
         self._scan: VectorScan | None = None
+        self._sample: VectorSample | None = None
         self._halves = Float16Cache()
 
     def read(self, db: apsw.Connection, model: StoredModel) -> StoredVectors:
@@ -237,6 +256,13 @@ class ChunkCache:
         if scan is None or scan.stored is not stored or not np.array_equal(scan.query, query):
             scan = self._scan = VectorScan(stored, self._halves, query)
         return scan
+
+    def sample(self, db: apsw.Connection, scan: VectorScan) -> VectorSample:
+        """Return the sample of what a scan searches; the last one is cached."""
+        sample = self._sample
+        if sample is None or sample.stored is not scan.stored:
+            sample = self._sample = VectorSample(db, scan)
+        return sample
 
 
 def _read_changed(
@@ -269,16 +295,6 @@ def _read_changed(
     return StoredVectors(tuple(chunks), every, rids, np.concatenate(signs, axis=1))
 
 
-def without_hidden(db: apsw.Connection, stored: StoredVectors) -> StoredVectors:
-    """Return the vectors of the memories that a connection with a ceiling may see."""
-    hidden = np.fromiter((rid for (rid,) in select(db, _HIDDEN_ROWS)), dtype=np.int64)
-    visible = np.flatnonzero(~np.isin(stored.rids, hidden))
-    # One chunk of its own, since positions count from the first visible one.
-    chunk = (-1, generation(db), len(visible))
-    bits = np.ascontiguousarray(stored.bits[:, visible])
-    return StoredVectors((chunk,), stored.keys[visible], stored.rids[visible], bits)
-
-
 class Ranking(NamedTuple):
     """Rows with their best cosines, best first, and how many vectors were rescored."""
 
@@ -290,11 +306,8 @@ class Ranking(NamedTuple):
         return Ranking(self.rids[:count], self.cosines[:count], self.rescored)
 
 
-class ScanResult(NamedTuple):
-    """The rows found with their cosines, best first, and a note on how."""
-
-    rows: list[tuple[int, float]]
-    note: str
+# The rows found with their cosines, best first, and a note on how.
+_Found = tuple[list[tuple[int, float]], str]
 
 
 class DistanceEstimates(NamedTuple):
@@ -330,7 +343,9 @@ class VectorScan:
     @cached_property
     def per_row(self) -> float:
         """How many vectors a row has on average."""
-        return len(self) / max(1, vector_index.count_rows(self.stored.keys))
+        keys = self.stored.keys
+        rows = vector_index.count_rows(keys) if self.has_passages else len(keys)
+        return len(self) / max(1, rows)
 
     @cached_property
     def estimates(self) -> DistanceEstimates:
@@ -385,12 +400,14 @@ class VectorScan:
             if end == len(positions) or order[:STABLE_TOP].max() < EARLY_SHARE * end:
                 return self._best_of_rows(self.rids[positions[order]], cosines[order])
 
+    def halves(self, db: apsw.Connection, positions: IntArray) -> Float16Matrix:
+        """Return the vectors at these positions."""
+        stored = self.stored
+        return self._halves.read(db, stored.chunks, stored.keys, positions, len(self.query))
+
     def cosines(self, db: apsw.Connection, positions: IntArray) -> NDArray[np.float64]:
         """Return the exact cosines of these positions."""
-        halves = self._halves.read(
-            db, self.stored.chunks, self.stored.keys, positions, len(self.query)
-        )
-        return cosine_similarities(self.query, halves)
+        return MeasuredVectors.of(self.halves(db, positions)).cosines(self.query)
 
     def _best_of_rows(self, rids: IntArray, cosines: NDArray[np.float64]) -> Ranking:
         """Keep the best vector of each row."""
@@ -410,34 +427,74 @@ def search_vectors(
     db: apsw.Connection, scan: VectorScan, depth: int, predicate: Predicate, hydrate: ItemLoader
 ) -> SearchResult:
     """Return the ``depth`` nearest in scope by cosine, ties by id."""
-    best = _find_nearest(db, scan, max(depth, 0), predicate)
-    items = hydrate(db, [rid for rid, _ in best.rows])
+    rows, note = _find_nearest(db, scan, max(depth, 0), predicate)
+    items = hydrate(db, [rid for rid, _ in rows])
     matches = (
-        Match(items[rid], cosine, f"cosine {cosine:.2f}")
-        for rid, cosine in best.rows
-        if rid in items
+        Match(items[rid], cosine, f"cosine {cosine:.2f}") for rid, cosine in rows if rid in items
     )
-    return SearchResult(tuple(matches), best.note, 1.0, _background(db, scan, predicate))
+    return SearchResult(tuple(matches), note, 1.0)
 
 
-def _background(db: apsw.Connection, scan: VectorScan, predicate: Predicate) -> Background | None:
-    """Return the usual cosine of the query to the vectors in scope, by a sample of them."""
-    places = np.linspace(0, len(scan) - 1, min(len(scan), BACKGROUND_SAMPLE)).astype(np.int64)
-    rids = scan.rids[places].tolist()
-    sampled = np.array(sorted(set(rids)), np.int64)
-    visible = rows_in_scope(db, sampled, predicate)
-    # Not np.unique and np.isin, which load numpy.ma.
-    places = places[np.fromiter((rid in visible for rid in rids), bool, len(rids))]
-    if len(visible) < 2:
-        return None
-    cosines = scan.cosines(db, places)
-    rows = round(len(visible) / len(sampled) * len(scan) / scan.per_row)
-    return Background(float(cosines.mean()), float(cosines.std()), rows)
+_WITH_VALIDITY = """
+    SELECT i.rid FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value
+    WHERE i.valid_from IS NOT NULL OR i.valid_to IS NOT NULL
+"""
+_MAX_CACHED_SCOPES = 16
+# Which vectors of a sample are in a scope, and of how many rows they are.
+_Visible = tuple["NDArray[np.bool_]", int]
+
+
+class VectorSample:
+    """Evenly spaced vectors of one state, to tell how similar a question usually is.
+
+    Which of them are in a scope is cached until the next write, unless it may change with
+    time.
+    """
+
+    def __init__(self, db: apsw.Connection, scan: VectorScan) -> None:
+        places = np.linspace(0, len(scan) - 1, min(len(scan), BACKGROUND_SAMPLE)).astype(np.int64)
+        self.stored = scan.stored
+        self._vectors = MeasuredVectors.of(scan.halves(db, places))
+        self._rids: list[int] = scan.rids[places].tolist()
+        self._sampled = np.array(sorted(set(self._rids)), np.int64)  # np.unique loads numpy.ma
+        self._is_lasting = not self._rids or not select_readable(
+            db, _WITH_VALIDITY, self._sampled, bind=as_table
+        )
+        self._visible: tuple[int, dict[Condition, _Visible]] = (-1, {})
+
+    def background(
+        self, db: apsw.Connection, scan: VectorScan, predicate: Predicate
+    ) -> Background | None:
+        """Return the usual cosine of the query to the vectors in scope."""
+        places, rows = self._find_visible(db, predicate)
+        if rows < 2:
+            return None
+        cosines = self._vectors.cosines(scan.query)[places]
+        memories = round(rows / len(self._sampled) * len(scan) / scan.per_row)
+        return Background(float(cosines.mean()), float(cosines.std()), memories)
+
+    def _find_visible(self, db: apsw.Connection, predicate: Predicate) -> _Visible:
+        # What is not committed may be rolled back.
+        lasting = predicate.lasting if self._is_lasting else None
+        if lasting is None or db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            return self._select_visible(db, predicate)
+        state, (known_state, known) = generation(db), self._visible
+        if known_state != state or len(known) >= _MAX_CACHED_SCOPES:
+            known = {}
+            self._visible = (state, known)
+        if lasting not in known:
+            known[lasting] = self._select_visible(db, predicate)
+        return known[lasting]
+
+    def _select_visible(self, db: apsw.Connection, predicate: Predicate) -> _Visible:
+        visible = rows_in_scope(db, self._sampled, predicate)
+        places = (rid in visible for rid in self._rids)
+        return np.fromiter(places, bool, len(self._rids)), len(visible)
 
 
 def _find_nearest(
     db: apsw.Connection, scan: VectorScan, depth: int, predicate: Predicate
-) -> ScanResult:
+) -> _Found:
     """Take the head of the overall ranking; rank inside the scope if few of it match."""
     if predicate.rows is not None and _are_rare(scan, len(predicate.rows), depth):
         return _find_among(db, scan, depth, predicate, predicate.rows)
@@ -450,7 +507,7 @@ def _find_nearest(
         ranking, scope_note = _rank_in_scope(db, scan, ranking, depth, predicate), "in scope "
         head = ranking.first(OVERFETCH * depth)
         in_scope = _filter_in_scope(db, head, predicate)
-    if len(head.rids) < len(ranking.rids) and not _is_settled(in_scope, head, depth):
+    if not _is_settled(in_scope, head, ranking, depth):
         in_scope = _filter_in_scope(db, ranking, predicate)
     return _to_result(scan, ranking, in_scope[:depth], scope_note)
 
@@ -463,7 +520,7 @@ def _are_rare(scan: VectorScan, rows: int, depth: int) -> bool:
 
 def _find_among(
     db: apsw.Connection, scan: VectorScan, depth: int, predicate: Predicate, rows: IntArray
-) -> ScanResult:
+) -> _Found:
     """Rank rows that hold all of the scope; of these only, if many others are among them."""
     positions = scan.positions_of(rows)
     ranking = _rank_positions(db, scan, positions, depth)
@@ -474,7 +531,7 @@ def _find_among(
         ranking = _rank_positions(db, scan, scan.positions_of(visible), depth)
         head = ranking.first(OVERFETCH * depth)
         in_scope = _filter_in_scope(db, head, predicate)
-    if len(head.rids) < len(ranking.rids) and not _is_settled(in_scope, head, depth):
+    if not _is_settled(in_scope, head, ranking, depth):
         in_scope = _filter_in_scope(db, ranking, predicate)
     return _to_result(scan, ranking, in_scope[:depth], "in scope ")
 
@@ -484,16 +541,18 @@ def _to_result(
     ranking: Ranking,
     in_scope: Sequence[tuple[float, str, int]],
     scope_note: str,
-) -> ScanResult:
-    return ScanResult(
-        [(rid, cosine) for cosine, _, rid in in_scope],
-        f"bits scan, {ranking.rescored:,} {scope_note}of {len(scan):,} rescored",
-    )
+) -> _Found:
+    note = f"bits scan, {ranking.rescored:,} {scope_note}of {len(scan):,} rescored"
+    return [(rid, cosine) for cosine, _, rid in in_scope], note
 
 
-def _is_settled(in_scope: Sequence[tuple[float, str, int]], head: Ranking, depth: int) -> bool:
+def _is_settled(
+    in_scope: Sequence[tuple[float, str, int]], head: Ranking, ranking: Ranking, depth: int
+) -> bool:
     """Whether rows after the head of a ranking cannot be among the ``depth`` best."""
-    return len(in_scope) >= depth and (not depth or in_scope[depth - 1][0] > head.cosines[-1])
+    if not depth or len(head.rids) == len(ranking.rids):
+        return True
+    return len(in_scope) >= depth and in_scope[depth - 1][0] > head.cosines[-1]
 
 
 def _filter_in_scope(

@@ -29,6 +29,9 @@ from bethink.store.sqlite.search.lexical import ItemLoader, as_table, word_stati
 from bethink.store.sqlite.search.scope import Predicate
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from bethink.ports import Vector
     from bethink.store.sqlite.search.vector_index import StoredModel
     from bethink.store.sqlite.search.vector_scan import ChunkCache
@@ -122,10 +125,11 @@ class VectorIndex:
             return SearchResult((), "the question has no vector")
         stored = self._cache.read(db, known)
         if hides_rows(db):
-            stored = vector_scan.without_hidden(db, stored)
-        found = vector_scan.search_vectors(
-            db, self._cache.scan(stored, vector), depth, predicate, hydrate
-        )
+            stored = stored.without(_hidden_rows(db), generation(db))
+        scan = self._cache.scan(stored, vector)
+        found = vector_scan.search_vectors(db, scan, depth, predicate, hydrate)
+        usual = self._cache.sample(db, scan).background(db, scan, predicate)
+        found = found._replace(background=usual)
         missing = self._count_missing(db, known, stored.chunks)
         if missing:
             return found._replace(note=f"{found.note}; {missing:,} memories have no vector yet")
@@ -207,6 +211,13 @@ class VectorIndex:
             count = db.execute(_COUNT_WITHOUT_VECTOR, (model.mid,)).get
             self._missing = (state, count)
         return self._missing[1]
+
+
+def _hidden_rows(db: apsw.Connection) -> NDArray[np.int64]:
+    """Return the rows that a connection with a ceiling may not see."""
+    import numpy as np  # start-up time
+
+    return np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
 
 
 def _to_embeddings(rows: Sequence[Row], dim: int) -> dict[str, Embedding]:
