@@ -122,7 +122,8 @@ class Maintenance:
                 continue
             plan = self.maintain(name, preview=True).plan
             if plan.steps:
-                return self.carry_out(plan._replace(steps=plan.steps[:most_steps]))
+                some = plan if len(plan.steps) <= most_steps else plan._replace(places=())
+                return self.carry_out(some._replace(steps=plan.steps[:most_steps]))
             self._session.jobs_checked[name] = (now.date(), generation)
         return None
 

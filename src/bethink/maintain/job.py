@@ -84,7 +84,8 @@ class Proposal(NamedTuple):
     counts against the limit nor is exempt for being protected. ``seen`` are the revisions
     the job read: if one is no longer live, nothing is applied. ``about`` are memories whose
     words it repeats besides. One that is ``secret`` may be applied, but not read. An empty
-    proposal is a remark.
+    proposal is a remark, but for one with a ``place``: how far the job has looked, which is
+    kept once all that the job proposed has been applied.
     """
 
     why: str
@@ -100,6 +101,7 @@ class Proposal(NamedTuple):
     about: tuple[str, ...] = ()
     secret: bool = False
     remark: str = ""
+    place: str | None = None
 
     @property
     def text(self) -> str | None:

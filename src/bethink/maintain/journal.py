@@ -1,20 +1,26 @@
-"""The journal of maintenance runs, the lineage of memories, and the clock check.
+"""The journal of maintenance runs, the lineage of memories, and what changed since a run.
 
-Journal lines are found by the id of the run. They hold ids, never a word of a memory.
+Journal lines are found by the id of the run. They hold ids, never a word of a memory. A job
+that has seen all memories keeps its place: the number of the last line it knew, and what its
+result depended on besides the memories. Its next run reads the lines after that.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from bethink.core.json_values import iso
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.admission import DERIVED_SOURCE
-from bethink.maintain.job import ACTOR, JobContext, Proposal
+from bethink.maintain.job import ACTOR, JobContext, Proposal, iter_items
 from bethink.model import Item
-from bethink.ports import Store
+from bethink.ports import Event, Scope, Store
+from bethink.retrieval.provenance import recorded_sources
 
 if TYPE_CHECKING:
     from bethink.maintain.succession import Successor
@@ -277,3 +283,171 @@ def orphans_of(children: Iterable[str], going: set[str], store: Store) -> tuple[
         if places[run].get(item.id) in child_ids:
             found.append(item.id)
     return tuple(sorted(found))
+
+
+PLACE_PREFIX = "place:"
+REACH = timedelta(days=45)  # a thread that was quiet for so long is closed
+CAUSAL = ("causes", "caused_by")
+_KEPT, _NEIGHBOURS = "place", "neighbours"
+_LINES_AT_ONCE = 2_000
+_MAX_NEIGHBOURS = 1_000
+_ENTITY_CHANGES = frozenset({"merged", "split"})
+_OWN_LINES = frozenset({_RUN_BEGAN, _STEP_DONE, _STORING_SUCCESSOR, _RUN_UNDONE, _KEPT})
+
+
+class Place(NamedTuple):
+    """How far a job has looked, when, and what its result depended on."""
+
+    through: int
+    at: datetime
+    depends_on: str
+
+
+class Changes(NamedTuple):
+    """The memories (ids) that changed after a place, and the last line read."""
+
+    ids: frozenset[str]
+    through: int
+
+
+def last_line(work: JobContext) -> Event | None:
+    """Return the last line of the journal."""
+    lines = work.store.admin.changes(item=None, actor=None, limit=1)
+    return lines[0] if lines else None
+
+
+def dependence(*parts: object) -> str:
+    """Return a short hash of what a result depends on besides the memories."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def place_text(depends_on: str, work: JobContext) -> str:
+    """Describe the present place, for `Proposal.place`."""
+    line = last_line(work)
+    detail = {"through": line.seq if line else 0, "line": _line_hash(line), "at": iso(work.now)}
+    return json.dumps({**detail, "depends_on": depends_on}, separators=(",", ":"))
+
+
+def keep_place(job: str, place: str, work: JobContext) -> None:
+    """Keep the place of a job whose proposals have all been applied."""
+    name = f"{PLACE_PREFIX}{job}"
+    work.store.admin.log(_KEPT, item=name, actor=ACTOR, detail=place, now=work.now)
+
+
+def read_place(job: str, work: JobContext) -> Place | None:
+    """Return the place that a job kept; None where there is none in this journal."""
+    lines = work.store.admin.changes(item=f"{PLACE_PREFIX}{job}", actor=None, limit=1)
+    if not lines:
+        return None
+    detail = json.loads(lines[0].detail)
+    through = int(detail["through"])
+    known = work.store.admin.events(after=through - 1, limit=1) if through else [None]
+    if not known or _line_hash(known[0]) != detail["line"]:
+        return None  # the line is of another journal: it came with an import
+    return Place(through, datetime.fromisoformat(detail["at"]), detail["depends_on"])
+
+
+def _line_hash(line: Event | None) -> str:
+    return hashlib.sha256(repr(line).encode()).hexdigest()[:16] if line else ""
+
+
+def changes_since(place: Place, work: JobContext) -> Changes | None:
+    """Return the memories that changed since; None where all may have."""
+    found: set[str] = set()
+    erased: set[str] = set()
+    covered: set[str] = set()
+    through = place.through
+    while lines := work.store.admin.events(after=through, limit=_LINES_AT_ONCE):
+        through = lines[-1].seq
+        for line in lines:
+            if line.kind in _ENTITY_CHANGES:
+                return None
+            if line.kind == _NEIGHBOURS:
+                detail = json.loads(line.detail)
+                covered.update(detail["gone"])
+                found.update(detail["near"])
+            elif line.kind == "erased":
+                erased.add(str(line.item))
+            else:
+                found.update(_changed_by(line))
+    return Changes(frozenset(found), through) if erased <= covered else None
+
+
+def _changed_by(line: Event) -> tuple[str, ...]:
+    """Return the memories that a line says something about."""
+    if line.item is None or line.kind in _OWN_LINES or ":" in line.item:
+        return ()
+    if line.kind in {"linked", "unlinked"}:
+        relation, _, other = line.detail.partition(" ")
+        return (line.item, other) if relation in CAUSAL else ()
+    return (line.item,)
+
+
+def record_neighbours(ids: Iterable[str], jobs: Iterable[str], work: JobContext) -> None:
+    """Record whom the next runs must look at again once these memories are erased.
+
+    An erased memory leaves no trace, so its neighbours are named, as ids, while it is there.
+    Without that, or if there are very many, the next runs look at everything.
+    """
+    if all(read_place(job, work) is None for job in jobs):
+        return
+    going = work.store.items.get(list(ids))
+    near = {other for item in going.values() for other in _neighbours(item, work)}
+    if len(near) <= _MAX_NEIGHBOURS:
+        detail = json.dumps({"gone": sorted(going), "near": sorted(near - going.keys())})
+        work.store.admin.log(_NEIGHBOURS, item=None, actor=ACTOR, detail=detail, now=work.now)
+
+
+def _neighbours(item: Item, work: JobContext) -> Iterator[str]:
+    """Yield the memories whose threads or insights depend on this one."""
+    if item.source_class == DERIVED_SOURCE:
+        yield from recorded_sources(item)
+    links = work.store.graph.links_of([item.id], CAUSAL)
+    yield from (end for link in links for end in (link.src.id, link.dst.id))
+    for thread in work.store.activity.threads_of([item.id]):
+        yield from [member.item for member in thread.members if member.item != item.id][:1]
+    about: list[Mapping[str, Any]] = []
+    if item.topic:
+        about.append({"topics": (item.topic,)})
+    if item.entities:
+        until = item.when + REACH
+        names = with_names(item.entities)
+        about.append({"entities": names, "since": item.when, "until": until})
+        tickets = (entity for entity in item.entities if entity.startswith("ticket:"))
+        about += [{"entities": with_names((ticket,))} for ticket in tickets]
+    for narrower in about:
+        limit = _MAX_NEIGHBOURS + 1 if "since" in narrower else 2
+        filters = replace(work.filters, include_superseded=True, include_expired=True, **narrower)
+        page = work.store.items.browse(Scope(filters, work.now), limit=limit)
+        yield from (other.id for other in page)
+
+
+def with_names(entities: Iterable[str]) -> tuple[str, ...]:
+    """Return ids of entities and their names: one that was merged is found by its name."""
+    return tuple(name for entity in entities for name in (entity, entity.partition(":")[2]))
+
+
+def hubs(share: float, least: float, work: JobContext) -> frozenset[str]:
+    """Return the entities that more than a share of all memories mention.
+
+    The number of memories counts rounded down, so that it seldom changes what is a hub.
+    """
+    count = work.store.admin.count()
+    step = 1 << max(0, count.bit_length() - 4)
+    ceiling = max(least, share * (count // step * step))
+    found: list[str] = []
+    while page := work.store.graph.entities(limit=50, offset=len(found)):
+        many = [entity.id for entity in page if entity.mentions > ceiling]
+        found += many
+        if len(many) < len(page):
+            break
+    return frozenset(found)
+
+
+def items_between(
+    start: datetime | None, end: datetime | None, work: JobContext, **narrower: Any
+) -> Iterator[Item]:
+    """Yield the memories of a time, with what is superseded or no longer valid."""
+    yield from iter_items(
+        work, since=start, until=end, include_superseded=True, include_expired=True, **narrower
+    )

@@ -29,6 +29,7 @@ from bethink.maintain.journal import (
     RunTrail,
     StepRecord,
     begin_run,
+    keep_place,
     record_step,
     record_undo,
     run_trail,
@@ -61,13 +62,17 @@ class SkippedProposal(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a run will do: of ``live`` memories at most ``limit`` leave recall."""
+    """What a run will do: of ``live`` memories at most ``limit`` leave recall.
+
+    ``places`` are how far jobs have looked: kept for a job whose steps were all applied.
+    """
 
     live: int
     limit: int
     steps: tuple[Step, ...]
     left: tuple[SkippedProposal, ...] = ()
     remarks: tuple[SkippedProposal, ...] = ()
+    places: tuple[tuple[str, str], ...] = ()
 
     @property
     def leaving(self) -> int:
@@ -126,11 +131,15 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
     steps: list[Step] = []
     left: list[SkippedProposal] = []
     remarks: list[SkippedProposal] = []
+    places: list[tuple[str, str]] = []
     taken: set[str] = set()
     room = work.limit
     for job in jobs:
         try:
             for proposed in job.plan(work):
+                if proposed.place is not None:
+                    places.append((job.name, proposed.place))
+                    continue
                 if proposed.is_remark:
                     remarks.append(SkippedProposal(job.name, proposed.why, ""))
                     continue
@@ -148,12 +157,14 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
                 room -= _leaving_count(proposal)
         except ModelError as error:
             left.append(SkippedProposal(job.name, "", f"a model failed: {error.message}"))
-    return Plan(work.store.admin.count(), work.limit, tuple(steps), tuple(left), tuple(remarks))
+    outcome = tuple(steps), tuple(left), tuple(remarks), tuple(places)
+    return Plan(work.store.admin.count(), work.limit, *outcome)
 
 
 def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = None) -> Report:
     """Apply the plan, one proposal after the other, each checked again."""
     if not plan.steps:
+        _keep_places(plan, plan.left, work)
         return Report(None, plan, left=plan.left)
     run = begin_run(Counter(step.job.name for step in plan.steps), work)
     done: list[AppliedProposal] = []
@@ -173,7 +184,16 @@ def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = No
         number += len(steps)
         if progress is not None:
             progress(number, len(plan.steps))
+    _keep_places(plan, left, work)
     return Report(run, plan, tuple(done), tuple(left))
+
+
+def _keep_places(plan: Plan, left: Iterable[SkippedProposal], work: JobContext) -> None:
+    """Keep how far the jobs have looked, but for those with something left to do."""
+    unfinished = {skipped.job for skipped in left}
+    for job, place in plan.places:
+        if job not in unfinished:
+            keep_place(job, place, work)
 
 
 _MAX_STEPS_AT_ONCE = 100

@@ -18,6 +18,7 @@ from bethink.maintain.journal import (
     begin_run,
     descendants_of,
     orphans_of,
+    record_neighbours,
     record_status_changes,
     record_successor,
     record_successors,
@@ -28,6 +29,7 @@ from bethink.ports import EraseReceipt, Scope, Store, TextSearch
 
 QUARANTINED: Literal["quarantined"] = "quarantined"
 _ERASED_MEANWHILE = "one of its memories was erased meanwhile"
+_LOOKING_JOBS = ("threads", "insights")  # those that look at what changed only
 _RECALLED_CHARACTERS = 120  # of a successor, by which it must be found
 
 
@@ -65,6 +67,7 @@ def erase(reach: RemovalImpact, work: JobContext, *, actor: str) -> EraseResult:
     """
     doubtful = [*reach.mixed, *descendants_of(reach.mixed, work.store)]
     doubtful = [item_id for item_id in dict.fromkeys(doubtful) if item_id not in reach.removed_ids]
+    record_neighbours(reach.removed_ids, _LOOKING_JOBS, work)
     restored = work.store.items.restore(reach.orphans, actor=actor, now=work.now)
     restored += reactivate_superseded(list(reach.removed_ids), work.write_context())
     work.store.items.set_status(doubtful, QUARANTINED, actor=actor, now=work.now)

@@ -1,24 +1,23 @@
 """Find threads: long-running topics, by anchor, links and time.
 
-Every run goes through all memories in the order of time: the same memories give the
-same threads, and forgotten or corrected memories leave them automatically.
+Memories are placed in the order of time: the same memories give the same threads, and
+forgotten or corrected memories leave them automatically. The first run goes through all
+of them, a later one through what changed and what depends on it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+import heapq
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import caption, strip_hidden
 from bethink.errors import NotFound
-from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.lang.dates import DAY_S
 from bethink.maintain.consolidate import entity_name
 from bethink.maintain.insights import NEEDS_WHOLE_MEMORY
@@ -29,169 +28,44 @@ from bethink.maintain.job import (
     JobContext,
     Proposal,
     batches,
-    iter_items,
 )
-from bethink.model import Item, Member, Thread, ThreadEvent
-from bethink.model.item import Lifecycle, Role, ThreadEventKind, ThreadKind, ThreadState
+from bethink.maintain.journal import (
+    CAUSAL,
+    REACH,
+    Place,
+    changes_since,
+    dependence,
+    hubs,
+    items_between,
+    place_text,
+    read_place,
+    with_names,
+)
+from bethink.maintain.thread_events import (
+    GENERATED_PREFIX,
+    ThreadMemory,
+    aged_threads,
+    anchor_of,
+    generated_threads,
+    is_generated,
+    member_role,
+    thread_events,
+    thread_kind,
+    thread_lifecycle,
+    thread_state,
+)
+from bethink.model import Item, Member, Thread
 
 if TYPE_CHECKING:
-    from bethink.ports import Matrix, Vector
+    from bethink.ports import Vector
 
 
-DORMANT_AFTER = timedelta(days=14)
-CLOSED_AFTER = timedelta(days=45)
-
-_EVENT_BY_KIND: dict[str, ThreadEventKind] = {
-    "decision": "decision_made",
-    "question": "question_opened",
-    "milestone": "milestone_reached",
-    "resolution": "resolution_declared",
-    "outcome": "resolution_declared",
-}
-# The first match counts: text that clears a blocker or solves a problem also names it.
-_EVENT_WORDS: dict[ThreadEventKind, str] = {
-    "blocker_cleared": r"\b(?:unblocked|no longer (?:blocked|waiting|stuck))\b",
-    "question_closed": (
-        r"\b(?:answered|turns out|it turned out|the answer is|root cause (?:was|is)|caused by)\b"
-    ),
-    "resolution_declared": r"\b(?:resolved|fixed|solved|closed the (?:issue|ticket|case))\b",
-    "blocker_added": r"\b(?:blocked (?:by|on)|wait(?:ing|s) (?:for|on)|stuck (?:on|with|at))\b",
-    "milestone_reached": (
-        r"\b(?:shipped|released|launched|went live|merged|completed|finished|migrated)\b"
-    ),
-    "setback": (
-        r"\b(?:failed|failing|outage|rolled back|regression|broke|broken|crash(?:ed|es)?"
-        r"|timed out)\b"
-    ),
-    "decision_made": r"\b(?:decided|we chose|agreed (?:to|on)|settled on|going with)\b",
-    "question_opened": r"\?\s*$",
-    "state_change": r"\b(?:moved to|switched (?:to|from)|is now|changed (?:to|from))\b",
-}
-_EVENT_PATTERNS = {kind: lazy_pattern(words, re.IGNORECASE) for kind, words in _EVENT_WORDS.items()}
-# "Not yet fixed" is not a resolution, "never shipped" not a milestone.
-_NEGATED = lazy_pattern(
-    r"(?:\b(?:not|never|cannot|nor)|n['\u2019]t)\s+(?:(?:yet|been|be|fully|really|all)\s+)*$",
-    re.IGNORECASE,
-)
-_OUTCOME_EVENTS = frozenset(("resolution_declared", "milestone_reached", "question_closed"))
-
-
-# A text with none of these tells no event, which shows in a tenth of the time.
-_EVENT_HINTS = (
-    *("unblocked", "no longer", "answer", "turns out", "turned out", "root cause", "caused by"),
-    *("resolved", "fixed", "solved", "closed the", "blocked", "wait", "stuck", "shipped"),
-    *("released", "launched", "went live", "merged", "completed", "finished", "migrated", "fail"),
-    *("outage", "rolled back", "regression", "brok", "crash", "timed out", "decided", "we chose"),
-    *("agreed", "settled on", "going with", "moved to", "switched", "is now", "changed"),
-)
-
-
-def stated_event(kind: str, text: str) -> ThreadEventKind | None:
-    """Return the kind of event that a memory's kind or its words tell, if any."""
-    if kind in _EVENT_BY_KIND:
-        return _EVENT_BY_KIND[kind]
-    folded = text.casefold()
-    if not folded.rstrip().endswith("?") and not any(hint in folded for hint in _EVENT_HINTS):
-        return None
-    for stated, pattern in _EVENT_PATTERNS.items():
-        if any(not _NEGATED.search(text[: match.start()]) for match in pattern.finditer(text)):
-            return stated
-    return None
-
-
-def event_kind(stated: ThreadEventKind | None, *, first: bool) -> ThreadEventKind:
-    """Return the kind of event that a member of a thread is, by what it tells."""
-    return stated or ("observation" if first else "update")
-
-
-def member_role(stated: ThreadEventKind | None, score: float, *, first: bool, match: float) -> Role:
-    """Return a member's role: the first triggers, outcomes conclude, good matches are core."""
-    if first:
-        return "trigger"
-    if stated in _OUTCOME_EVENTS:
-        return "outcome"
-    return "core" if score >= match else "context"
-
-
-class ThreadMemory(NamedTuple):
-    """What finding threads needs of a memory: much less than all of it."""
-
-    when: datetime
-    text: str
-    id: str
-    entities: tuple[str, ...]
-    anchor: str | None
-    stated: ThreadEventKind | None
-    stored_at: datetime
-    classification: int
-    is_derived: bool
-
-    @classmethod
-    def of(cls, item: Item) -> ThreadMemory:
-        return cls(
-            item.when,
-            item.text,
-            item.id,
-            item.entities,
-            anchor_of(item),
-            stated_event(item.kind, item.text),
-            item.stored_at,
-            item.classification,
-            item.source_class == DERIVED_SOURCE,
-        )
-
-
-def thread_events(items: Sequence[ThreadMemory]) -> tuple[ThreadEvent, ...]:
-    """Return the events, in the order of time."""
-    events = []
-    for number, item in enumerate(items):
-        kind = event_kind(item.stated, first=number == 0)
-        meaningful = kind not in {"observation", "update"}
-        events.append(ThreadEvent(number, kind, item.when, item.id, meaningful=meaningful))
-    return tuple(events)
-
-
-def thread_state(events: Sequence[ThreadEvent], now: datetime, *, anchored: bool) -> ThreadState:
-    """Return the state: the last event about blockers and resolutions decides."""
-    for event in reversed(events):
-        if event.kind == "blocker_added":
-            return "blocked"
-        if event.kind == "resolution_declared":
-            return "resolved"
-        if event.kind in {"blocker_cleared", "setback", "question_opened"}:
-            break
-    if len(events) < 3 and not anchored:
-        return "uncertain"
-    return "stable" if now - events[-1].at >= DORMANT_AFTER else "ongoing"
-
-
-def thread_lifecycle(events: Sequence[ThreadEvent], state: ThreadState, now: datetime) -> Lifecycle:
-    """Return the lifecycle: dormant after two weeks, closed after six and a half.
-
-    A resolved thread closes once it is dormant.
-    """
-    quiet = now - max(event.at for event in events)
-    if quiet >= CLOSED_AFTER or (state == "resolved" and quiet >= DORMANT_AFTER):
-        return "closed"
-    return "dormant" if quiet >= DORMANT_AFTER else "active"
-
-
-def thread_kind(anchor: str | None, events: Sequence[ThreadEvent]) -> ThreadKind:
-    """Return the kind: people relate, setbacks make a case, tickets or projects work."""
-    if anchor is not None and anchor.startswith("person:"):
-        return "relationship"
-    if any(event.kind in {"setback", "blocker_added"} for event in events):
-        return "case"
-    works = ("ticket:", "project:", "file:", "tool:")
-    return "work" if anchor is not None and anchor.startswith(works) else "topic"
-
-
-GENERATED_PREFIX = "thread-"
 MAX_HEADLINE_CLASSIFICATION = 1  # highest classification of text in a headline
-CAUSAL = ("causes", "caused_by")
-_HUB_SHARE = 0.2
+_HUB_SHARE, _HUB_LEAST = 0.2, 8.0
 _HEADLINE_CHARACTERS = 80  # characters
-_MAX_COMPARED = 40  # open threads that a memory is compared with
+_MAX_COMPARED = 40  # memories of an entity that one is compared with
+_BLOCK = 500
+_MAX_VECTORS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,35 +97,28 @@ class DropThread:
         return f"delete the thread {self.thread}"
 
 
-@dataclass(slots=True)
-class _GrowingThread:
-    """A thread under construction: its memories in the order of time, and shared data."""
+class Placement(NamedTuple):
+    """The thread of a memory, how strongly it belongs, and whether it begins the thread."""
 
-    anchor: str | None
-    items: list[ThreadMemory] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    entities: set[str] = field(default_factory=set)
-    sum: Vector | None = None
-    length: float = 0.0  # of the sum
-
-    def append(self, item: ThreadMemory, score: float, vector: Vector | None) -> None:
-        self.items.append(item)
-        self.scores.append(score)
-        self.entities.update(item.entities)
-        if vector is not None:
-            self.sum = vector if self.sum is None else self.sum + vector
-            self.length = float(self.sum @ self.sum) ** 0.5
+    thread: str
+    score: float
+    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FindThreads:
     """Find threads by how strongly a memory belongs to each.
 
-    The strength is the best of: the same anchor (``explicit``), a causal link, nearness in
-    time among shared entities (``temporal``), similarity (``semantic``), shared entities
-    (``entity``); with a bonus where two of these are strong, and where entities support it.
-    From ``match`` it joins, unless another thread comes within ``margin``; two that reach
-    ``new`` with each other start one.
+    A memory with an anchor belongs to the thread of its anchor. Any other is compared with
+    earlier memories of the last 45 days that share an entity with it, and with those it has
+    a causal link to. The strength is the best of: a causal link, nearness in time among
+    shared entities (``temporal``), similarity (``semantic``), shared entities (``entity``);
+    with a bonus where two of these are strong, and where entities support it. From ``match``
+    it joins the thread of the best, unless one of another thread comes within ``margin``;
+    two that reach ``new`` with each other start one.
+
+    A memory depends on those alone, so a run looks only at what changed since the last one
+    and at what depends on that, and finds what a run over everything would find.
     """
 
     match: float = 0.78
@@ -275,8 +142,18 @@ class FindThreads:
             yield Proposal(NEEDS_WHOLE_MEMORY, "")
             return
         with work.store.snapshot():
-            found = {thread.id: thread for thread in self._find_threads(work)}
-            before = {thread.id: thread for thread in generated_threads(work)}
+            finding = ThreadSearch(self, hubs(_HUB_SHARE, _HUB_LEAST, work), work)
+            depends_on = finding.depends_on
+            place = read_place(self.name, work)
+            if place is not None and (place.depends_on != depends_on or place.at > work.now):
+                place = None
+            changes = changes_since(place, work) if place is not None else None
+            here = place_text(depends_on, work)
+            if place is not None and changes is not None:
+                before, found = finding.renew(place, changes.ids)
+            else:
+                before = {thread.id: thread for thread in generated_threads(work)}
+                found = finding.find_all()
         for key in sorted(found.keys() | before.keys()):
             if key not in found:
                 rule = "its memories no longer form a thread"
@@ -284,154 +161,368 @@ class FindThreads:
             elif not _is_stored(found[key], before.get(key)):
                 rule = f"{len(found[key].members)} memories of one thread"
                 yield _thread_proposal(found[key], rule, PutThread(found[key]))
+        # Vectors that come later are no change of a memory: it is looked at again until then.
+        if not finding.lacks_vectors and (changes is None or changes.ids or found):
+            yield Proposal("", "", place=here)
 
-    def _find_threads(self, work: JobContext) -> Iterator[Thread]:
-        items = sorted(
-            # Superseded memories are part of the timeline: blocked first, then fixed.
-            ThreadMemory.of(candidate)
-            for candidate in iter_items(work, levels=self.levels, include_superseded=True)
-            if not candidate.flags
-        )
-        finder = _ThreadFinder(self, items, work)
+    def score(self, pair: Pair) -> float:
+        """Return how strongly two memories belong together."""
+        families = (
+            pair.causal, self.temporal * pair.nearness * pair.overlap,
+            self.semantic * pair.likeness, self.entity * pair.overlap,
+        )  # fmt: skip
+        strong = (pair.causal >= 0.5) + (pair.nearness >= 0.5) + (pair.likeness >= 0.5)
+        score = max(families) + (self.several if strong >= 2 else 0.0)
+        return score + (self.support if pair.overlap >= 0.5 else 0.0)
+
+
+class Pair(NamedTuple):
+    """What a memory has in common with an earlier one, each from 0 to 1."""
+
+    causal: float = 0.0
+    nearness: float = 0.0
+    likeness: float = 0.0
+    overlap: float = 0.0
+
+
+class ThreadSearch:
+    """Finds threads: all of them, or those that changed since a place."""
+
+    def __init__(self, rules: FindThreads, common: frozenset[str], work: JobContext) -> None:
+        self._rules, self._common, self._work = rules, common, work
+        self._refolded: dict[str, Placement] = {}
+        self._first: dict[str, ThreadMemory] = {}  # of a thread, though it be alone
+        self.lacks_vectors = False
+
+    @property
+    def depends_on(self) -> str:
+        """What the threads depend on besides the memories."""
+        model = self._work.embedder.model if self._work.embedder else ""
+        return dependence(self._rules, self._work.filters, model, sorted(self._common))
+
+    def find_all(self) -> dict[str, Thread]:
+        """Go through all memories in the order of time; return the threads by id."""
+        items = sorted(self._between(None, None))
+        folding = _Folding(self._rules, self._common, self._work, lambda _: None)
+        grouped: defaultdict[str, list[tuple[ThreadMemory, float]]] = defaultdict(list)
+        for item, placed in folding.place(items):
+            grouped[placed.thread].append((item, placed.score))
+        self.lacks_vectors = folding.lacks_vectors
+        several = ((key, members) for key, members in grouped.items() if len(members) > 1)
+        return {key: self._finish(key, members) for key, members in several}
+
+    def renew(
+        self, place: Place, changed: frozenset[str]
+    ) -> tuple[dict[str, Thread], dict[str, Thread]]:
+        """Return the threads that may have changed since, as stored and as they are now."""
+        activity = self._work.store.activity
+        before = {one.id: one for one in activity.threads_of(sorted(changed)) if is_generated(one)}
+        anchors: dict[str, str] = {}
+        waiting: list[datetime] = []
+        for item_id in sorted(changed):
+            for revision in self._work.store.items.history(item_id):
+                anchor = anchor_of(revision)
+                if anchor is not None:
+                    anchors[_thread_id(anchor)] = anchor
+                waiting += self._matters_from(revision)
+        waiting += (item.when for item in self._memories(self._causally_linked(changed)))
+        touched = {*before, *anchors, *self._refold(waiting)}
+        for key in touched - before.keys():
+            thread = activity.thread(key)
+            if thread is not None:
+                before[key] = thread
+        anchors.update((key, one.anchor) for key, one in before.items() if one.anchor)
+        found = {}
+        for key in touched:
+            members = self._members(key, anchors.get(key), before.get(key), changed)
+            if len(members) > 1:
+                found[key] = self._finish(key, members)
+        for thread in aged_threads(place, self._work):
+            if thread.id not in touched:
+                before[thread.id] = thread
+                found[thread.id] = _with_state(thread, self._work)
+        return before, found
+
+    def _between(
+        self, start: datetime | None, end: datetime | None, **narrower: Any
+    ) -> Iterator[ThreadMemory]:
+        found = items_between(start, end, self._work, levels=self._rules.levels, **narrower)
+        return (ThreadMemory.of(item) for item in found if not item.flags)
+
+    def _memories(self, ids: Iterable[str]) -> list[ThreadMemory]:
+        """Return those of the memories that threads are made of."""
+        wanted = tuple(sorted(ids))
+        pages = batches(wanted, PAGE_SIZE)
+        return [item for page in pages for item in self._between(None, None, ids=tuple(page))]
+
+    def _matters_from(self, revision: Item) -> list[datetime]:
+        """Return the time from which a placement may depend on a revision; none if none does."""
+        telling = tuple(entity for entity in revision.entities if entity not in self._common)
+        if revision.level not in self._rules.levels or not telling:
+            return []
+        if anchor_of(revision) is None:
+            return [revision.when]
+        names = with_names(telling)
+        later = self._between(revision.when, revision.when + REACH, entities=names)
+        return [revision.when] if any(item.anchor is None for item in later) else []
+
+    def _causally_linked(self, ids: Iterable[str]) -> set[str]:
+        links = self._work.store.graph.links_of(sorted(ids), CAUSAL)
+        return {end.id for link in links for end in (link.src, link.dst)}
+
+    def _refold(self, waiting: list[datetime]) -> set[str]:
+        """Place again what may depend on these times; return the threads that changed.
+
+        Nothing depends on a memory for longer than the reach: where all has stood as before
+        for so long, all that follows stands as before.
+        """
+        heapq.heapify(waiting)
+        touched: set[str] = set()
+        while waiting:
+            start = heapq.heappop(waiting)
+            until = start + REACH
+            folding = _Folding(self._rules, self._common, self._work, self._earlier)
+            past = sorted(self._between(start - REACH, start))
+            for item, placed in zip(past, self._placements(past), strict=True):
+                folding.see(item, placed)
+            while start < until:
+                items = sorted(self._between(start, until))
+                stored = dict(zip((item.id for item in items), self._stored(items), strict=True))
+                start = until
+                for item, placed in folding.place(items):
+                    known = stored[item.id]
+                    self._refolded[item.id] = placed
+                    self._see_first(item, placed)
+                    if placed != known:
+                        touched |= {placed.thread, known.thread}
+                    if placed.thread != known.thread:
+                        until = max(until, item.when + REACH)
+                        for other in self._memories(self._causally_linked([item.id])):
+                            if other > item:
+                                heapq.heappush(waiting, other.when)
+                while waiting and waiting[0] < start:
+                    until = max(until, heapq.heappop(waiting) + REACH)
+            self.lacks_vectors |= folding.lacks_vectors
+        return touched
+
+    def _stored(self, items: Sequence[ThreadMemory]) -> Iterator[Placement]:
+        """Yield the placements as the last run left them."""
+        loose = [item.id for item in items if item.anchor is None]
+        there: dict[str, Placement] = {}
+        for page in batches(loose, PAGE_SIZE):
+            for thread in filter(is_generated, self._work.store.activity.threads_of(page)):
+                for member in thread.members:
+                    begins = thread.id == _thread_id(f"item:{member.item}")
+                    there[member.item] = Placement(thread.id, member.weight, begins)
         for item in items:
-            # Derived memories cover many days: they join a thread only by its name.
-            if not item.is_derived or item.anchor is not None:
-                finder.place(item)
-        for thread in finder.threads:
-            if len(thread.items) >= 2:
-                yield self._finish_thread(thread, work)
+            yield _by_anchor(item, self._rules) or there.get(item.id) or _alone(item)
 
-    def _finish_thread(self, thread: _GrowingThread, work: JobContext) -> Thread:
-        events = thread_events(thread.items)
-        state = thread_state(events, work.now, anchored=thread.anchor is not None)
-        members = tuple(
+    def _placements(self, items: Sequence[ThreadMemory]) -> list[Placement]:
+        stored = zip(items, self._stored(items), strict=True)
+        found = [self._refolded.get(item.id, placed) for item, placed in stored]
+        for item, placed in zip(items, found, strict=True):
+            self._see_first(item, placed)
+        return found
+
+    def _see_first(self, item: ThreadMemory, placed: Placement) -> None:
+        if placed.begins or item.anchor is not None:
+            self._first[placed.thread] = item
+
+    def _earlier(self, item_id: str) -> tuple[ThreadMemory, Placement] | None:
+        """Return a memory that was placed before, and where."""
+        found = self._memories([item_id])
+        return (found[0], self._placements(found)[0]) if found else None
+
+    def _members(
+        self, key: str, anchor: str | None, stored: Thread | None, changed: frozenset[str]
+    ) -> list[tuple[ThreadMemory, float]]:
+        """Return the members of a thread: those of its anchor, those placed again, the others."""
+        first = self._first.get(key)
+        kept = {first.id: 1.0} if first is not None else {}
+        kept |= {member.item: member.weight for member in stored.members} if stored else {}
+        again = {item for item, placed in self._refolded.items() if placed.thread == key}
+        unchanged = {item for item in kept if item not in self._refolded and item not in changed}
+        members = {}
+        for item in self._memories(again | unchanged):
+            if item.anchor is None and not item.is_derived:
+                placed = self._refolded.get(item.id)
+                members[item] = placed.score if placed else kept[item.id]
+        anchor = anchor or (first.anchor if first is not None else None)
+        if anchor is not None:
+            kind, _, name = anchor.partition(":")
+            about = {"topics": (name,)} if kind == "topic" else {"entities": with_names((anchor,))}
+            for item in self._between(None, None, **about):
+                if item.anchor == anchor:
+                    members[item] = self._rules.explicit
+        return sorted(members.items())
+
+    def _finish(self, key: str, members: Sequence[tuple[ThreadMemory, float]]) -> Thread:
+        items = [item for item, _ in members]
+        anchor = next((item.anchor for item in items if item.anchor is not None), None)
+        events = thread_events(items)
+        found = tuple(
             Member(
                 item.id,
-                member_role(item.stated, score, first=at == 0, match=self.match),
-                round(min(1.0, score), 4),
+                member_role(item.stated, score, first=at == 0, match=self._rules.match),
+                1.0 if at == 0 else score,
                 item.stored_at,
             )
-            for at, (item, score) in enumerate(zip(thread.items, thread.scores, strict=True))
+            for at, (item, score) in enumerate(members)
         )
-        return Thread(
-            id=_thread_id(thread),
-            headline=_headline(thread, work),
-            kind=thread_kind(thread.anchor, events),
-            anchor=thread.anchor,
-            lifecycle=thread_lifecycle(events, state, work.now),
-            state=state,
-            members=tuple(sorted(members)),
+        thread = Thread(
+            id=key,
+            headline=_headline(anchor, items, self._work),
+            kind=thread_kind(anchor, events),
+            anchor=anchor,
+            members=tuple(sorted(found)),
             events=events,
-            created_at=thread.items[0].when,
-            updated_at=thread.items[-1].when,
+            created_at=items[0].when,
+            updated_at=items[-1].when,
         )
+        return _with_state(thread, self._work)
 
 
-class _ThreadFinder:
-    """Assigns memories, one after the other, to the threads so far."""
+def _with_state(thread: Thread, work: JobContext) -> Thread:
+    state = thread_state(thread.events, work.now, anchored=thread.anchor is not None)
+    return thread._replace(state=state, lifecycle=thread_lifecycle(thread.events, state, work.now))
 
-    def __init__(self, rules: FindThreads, items: Sequence[ThreadMemory], work: JobContext) -> None:
-        self.threads: list[_GrowingThread] = []
-        self._rules = rules
-        self._hubs = _hub_entities(items)
-        self._vectors = _StoredVectors.read(items, work)
-        self._causes = _causal_links(items, work)
-        self._of_item: dict[str, _GrowingThread] = {}
-        self._by_anchor: dict[str, _GrowingThread] = {}
-        self._by_entity: defaultdict[str, list[_GrowingThread]] = defaultdict(list)
 
-    def place(self, item: ThreadMemory) -> None:
-        """Add a memory to the thread it belongs to, or to a new one."""
-        distinctive = [entity for entity in item.entities if entity not in self._hubs]
-        vector = self._vectors.get(item.id)
-        scored = sorted(
-            (
-                (self._membership_score(item, thread, distinctive, vector), -number, thread)
-                for number, thread in self._candidate_threads(item, distinctive)
-            ),
-            key=lambda candidate: candidate[:2],
-            reverse=True,
-        )
-        best = scored[0] if scored else None
-        if best is not None and self._joins(best, scored[1:2]):
-            self._add_member(best[2], item, best[0], vector)
-            return
-        thread = _GrowingThread(None if item.anchor in self._by_anchor else item.anchor)
-        self.threads.append(thread)
-        self._add_member(thread, item, 1.0, vector)
+def _by_anchor(item: ThreadMemory, rules: FindThreads) -> Placement | None:
+    return Placement(_thread_id(item.anchor), rules.explicit) if item.anchor else None
 
-    def _joins(
-        self,
-        best: tuple[float, int, _GrowingThread],
-        others: Sequence[tuple[float, int, _GrowingThread]],
-    ) -> bool:
-        rules = self._rules
-        score, _, thread = best
-        if score >= rules.explicit:
-            return True
-        least = rules.new if len(thread.items) == 1 else rules.match
-        return score >= least and all(score - other[0] >= rules.margin for other in others)
 
-    def _candidate_threads(
-        self, item: ThreadMemory, distinctive: Sequence[str]
-    ) -> list[tuple[int, _GrowingThread]]:
-        """Return the threads it may belong to: by anchor, causal links and entities."""
-        near: dict[int, _GrowingThread] = {}
-        anchored = self._by_anchor.get(item.anchor or "")
-        linked = [self._of_item.get(other) for other in self._causes.get(item.id, {})]
-        shared = [
-            thread for entity in distinctive for thread in self._by_entity[entity][-_MAX_COMPARED:]
-        ]
-        for thread in (anchored, *linked, *shared):
-            if thread is not None:
-                near[id(thread)] = thread
-        return list(enumerate(near.values()))
+def _alone(item: ThreadMemory) -> Placement:
+    return Placement(_thread_id(f"item:{item.id}"), 1.0, begins=True)
 
-    def _membership_score(
-        self,
-        item: ThreadMemory,
-        thread: _GrowingThread,
-        distinctive: Sequence[str],
-        vector: Vector | None,
-    ) -> float:
-        rules = self._rules
-        same = rules.explicit if item.anchor and item.anchor == thread.anchor else 0.0
-        links = self._causes.get(item.id, {})
-        known = (other for other in thread.items if other.id in links) if links else ()
-        causal = max((links[other.id] for other in known), default=0.0)
-        shared = len(thread.entities.intersection(distinctive))
-        overlap = shared / len(distinctive) if distinctive else 0.0
-        days = abs((item.when - thread.items[-1].when).total_seconds()) / DAY_S
-        nearness = max(0.0, 1.0 - days / rules.near_days) if shared else 0.0
-        alike = 0.0
-        if vector is not None and thread.sum is not None and thread.length:
-            alike = max(0.0, float(vector @ thread.sum) / thread.length)
-        families = (
-            causal, rules.temporal * nearness * overlap, rules.semantic * alike,
-            rules.entity * overlap,
-        )  # fmt: skip
-        strong = (causal >= 0.5) + (nearness >= 0.5) + (alike >= 0.5)
-        score = max(same, *families)
-        score += rules.several if strong >= 2 else 0.0
-        return score + (rules.support if overlap >= 0.5 else 0.0)
 
-    def _add_member(
-        self, thread: _GrowingThread, item: ThreadMemory, score: float, vector: Vector | None
+Earlier = Callable[[str], tuple[ThreadMemory, Placement] | None]
+
+
+class _Folding:
+    """Places memories, one after the other in the order of time."""
+
+    def __init__(
+        self, rules: FindThreads, common: frozenset[str], work: JobContext, earlier: Earlier
     ) -> None:
-        thread.append(item, score, vector)
-        self._of_item[item.id] = thread
-        if thread.anchor is not None:
-            self._by_anchor.setdefault(thread.anchor, thread)
-        for entity in item.entities:
-            if entity not in self._hubs and thread not in self._by_entity[entity][-1:]:
-                self._by_entity[entity].append(thread)
+        self._rules, self._common, self._work, self._earlier = rules, common, work, earlier
+        self._latest: defaultdict[str, deque[ThreadMemory]] = defaultdict(
+            lambda: deque(maxlen=_MAX_COMPARED)
+        )
+        self._threads: dict[str, Placement] = {}
+        self._single: set[str] = set()
+        self._causes: dict[str, dict[str, float]] = {}
+        self._vectors: dict[str, Vector] = {}
+        self.lacks_vectors = False
 
+    def place(self, items: Sequence[ThreadMemory]) -> Iterator[tuple[ThreadMemory, Placement]]:
+        """Yield each memory with its placement; these follow those seen so far."""
+        loose = [item for item in items if item.anchor is None and not item.is_derived]
+        self._causes = _causal_links(loose, self._work)
+        by_id = {item.id: item for item in items} if self._causes else {}
+        for block in batches(items, _BLOCK):
+            self._read_vectors(block)
+            for item in block:
+                # Derived memories cover many days: they join a thread only by its name.
+                placed = _by_anchor(item, self._rules)
+                if placed is None and not item.is_derived:
+                    placed = self._best_placement(item, by_id)
+                if placed is not None:
+                    yield item, placed
+                    self.see(item, placed)
 
-def anchor_of(item: Item) -> str | None:
-    """Return a memory's anchor: its topic, else a ticket it names."""
-    if item.topic:
-        return f"topic:{item.topic}"
-    return next((entity for entity in item.entities if entity.startswith("ticket:")), None)
+    def see(self, item: ThreadMemory, placed: Placement) -> None:
+        """Let those that follow depend on a memory."""
+        if item.is_derived:
+            return
+        if placed.begins:
+            self._single.add(placed.thread)
+        else:
+            self._single.discard(placed.thread)
+        self._threads[item.id] = placed
+        for entity in self._telling(item):
+            self._latest[entity].append(item)
+
+    def _telling(self, item: ThreadMemory) -> list[str]:
+        return [entity for entity in item.entities if entity not in self._common]
+
+    def _best_placement(self, item: ThreadMemory, by_id: Mapping[str, ThreadMemory]) -> Placement:
+        rules = self._rules
+        best: dict[str, float] = {}
+        for score, thread in self._scores(item, by_id):
+            best[thread] = max(score, best.get(thread, 0.0))
+        ranked = sorted(((score, thread) for thread, score in best.items()), reverse=True)
+        if ranked:
+            score, thread = ranked[0]
+            least = rules.new if thread in self._single else rules.match
+            clear = len(ranked) == 1 or score - ranked[1][0] >= rules.margin
+            if score >= least and clear:
+                return Placement(thread, round(min(1.0, score), 4))
+        return _alone(item)
+
+    def _scores(
+        self, item: ThreadMemory, by_id: Mapping[str, ThreadMemory]
+    ) -> Iterator[tuple[float, str]]:
+        """Yield how strongly it belongs to earlier memories, with the thread of each."""
+        telling = self._telling(item)
+        shared = Counter(
+            other
+            for entity in telling
+            for other in self._latest.get(entity, ())
+            if item.when - other.when < REACH
+        )
+        likeness = self._likeness(item, list(shared))
+        causes = self._causes.get(item.id, {})
+        threads = {other.id: self._threads[other.id].thread for other in shared}
+        for other_id in causes.keys() - threads.keys():
+            found = self._find(other_id, by_id)
+            if found is not None and found[0] < item:
+                other, placed = found
+                threads[other.id] = placed.thread
+                shared[other] = len(set(telling).intersection(other.entities))
+        for other, count in shared.items():
+            days = (item.when - other.when).total_seconds() / DAY_S
+            pair = Pair(
+                causes.get(other.id, 0.0),
+                max(0.0, 1.0 - days / self._rules.near_days) if count else 0.0,
+                likeness.get(other.id, 0.0),
+                count / len(telling) if telling else 0.0,
+            )
+            yield self._rules.score(pair), threads[other.id]
+
+    def _find(
+        self, item_id: str, by_id: Mapping[str, ThreadMemory]
+    ) -> tuple[ThreadMemory, Placement] | None:
+        if item_id in by_id:
+            placed = self._threads.get(item_id)
+            return (by_id[item_id], placed) if placed else None
+        return self._earlier(item_id)
+
+    def _likeness(self, item: ThreadMemory, others: Sequence[ThreadMemory]) -> dict[str, float]:
+        mine = self._vectors.get(item.id)
+        known = [other.id for other in others if other.id in self._vectors]
+        if mine is None or not known:
+            return {}
+        import numpy as np  # start-up time: only maintenance needs it here
+
+        # Row by row: a product of matrices rounds differently from size to size.
+        found = (np.stack([self._vectors[other] for other in known]) * mine).sum(axis=1)
+        return {other: max(0.0, float(value)) for other, value in zip(known, found, strict=True)}
+
+    def _read_vectors(self, block: Sequence[ThreadMemory]) -> None:
+        """Read the vectors that placing these memories needs."""
+        embedder = self._work.embedder
+        loose = [item for item in block if item.anchor is None and not item.is_derived]
+        entities = {entity for item in loose for entity in self._telling(item)}
+        if embedder is None or not entities:
+            return
+        if len(self._vectors) > _MAX_VECTORS:
+            self._vectors.clear()
+        wanted = {other.id for entity in entities for other in self._latest.get(entity, ())}
+        wanted |= {item.id for item in block if not entities.isdisjoint(item.entities)}
+        for page in batches(sorted(wanted - self._vectors.keys()), PAGE_SIZE):
+            found = self._work.store.vectors.embeddings(page, embedder.model)
+            self.lacks_vectors |= len(found) < len(page)
+            self._vectors.update((key, made.vector) for key, made in found.items())
 
 
 def _thread_proposal(thread: Thread, rule: str, action: Action) -> Proposal:
@@ -442,52 +533,6 @@ def _thread_proposal(thread: Thread, rule: str, action: Action) -> Proposal:
 def _is_stored(thread: Thread, before: Thread | None) -> bool:
     """Whether the store has the same thread; the first creation time is kept."""
     return before is not None and thread._replace(created_at=before.created_at) == before
-
-
-def generated_threads(work: JobContext) -> Iterator[Thread]:
-    """Yield the threads that this job made; threads stored by people are theirs."""
-    offset, page = 0, 200
-    while found := work.store.activity.threads(limit=page, offset=offset):
-        yield from (thread for thread in found if thread.id.startswith(GENERATED_PREFIX))
-        offset += page
-
-
-def _hub_entities(items: Sequence[ThreadMemory]) -> frozenset[str]:
-    counted = Counter(entity for item in items for entity in item.entities)
-    ceiling = max(8.0, _HUB_SHARE * len(items))
-    return frozenset(entity for entity, count in counted.items() if count > ceiling)
-
-
-class _StoredVectors(NamedTuple):
-    """The vectors of all memories, as they are stored: in half the room."""
-
-    rows: Mapping[str, int]
-    halves: Matrix | None
-
-    @classmethod
-    def read(cls, items: Sequence[ThreadMemory], work: JobContext) -> _StoredVectors:
-        """Read them page by page; none where a memory has none."""
-        if work.embedder is None or not items:
-            return cls({}, None)
-        import numpy as np  # start-up time: only maintenance needs it here
-
-        parts = []
-        for page in batches(items, PAGE_SIZE):
-            ids = [item.id for item in page]
-            found = work.store.vectors.embeddings(ids, work.embedder.model)
-            if len(found) < len(ids):
-                return cls({}, None)
-            whole = np.stack([found[item_id].vector for item_id in ids])
-            halves = whole.astype(np.float16)
-            parts.append(halves if (halves == whole).all() else whole.astype(np.float32))
-        return cls({item.id: row for row, item in enumerate(items)}, np.concatenate(parts))
-
-    def get(self, item_id: str) -> Vector | None:
-        row = self.rows.get(item_id)
-        if row is None or self.halves is None:
-            return None
-        vector: Vector = self.halves[row].astype("f4")
-        return vector
 
 
 def _causal_links(items: Sequence[ThreadMemory], work: JobContext) -> dict[str, dict[str, float]]:
@@ -502,23 +547,22 @@ def _causal_links(items: Sequence[ThreadMemory], work: JobContext) -> dict[str, 
     return found
 
 
-def _thread_id(thread: _GrowingThread) -> str:
+def _thread_id(begun: str) -> str:
     """Build a stable id from the anchor or, without one, the first memory."""
-    begun = thread.anchor or f"item:{thread.items[0].id}"
     return GENERATED_PREFIX + hashlib.sha256(begun.encode()).hexdigest()[:16]
 
 
-def _headline(thread: _GrowingThread, work: JobContext) -> str:
-    kind, _, key = (thread.anchor or "").partition(":")
+def _headline(anchor: str | None, items: Sequence[ThreadMemory], work: JobContext) -> str:
+    kind, _, key = (anchor or "").partition(":")
     if kind == "topic":
         return key
     shown = next(
-        (item for item in thread.items if item.classification <= MAX_HEADLINE_CLASSIFICATION), None
+        (item for item in items if item.classification <= MAX_HEADLINE_CLASSIFICATION), None
     )
-    if thread.anchor is not None:
-        return _ticket_headline(entity_name(thread.anchor, work), shown)
+    if anchor is not None:
+        return _ticket_headline(entity_name(anchor, work), shown)
     if shown is None:  # the caller may not be allowed to read these
-        return f"memories since {thread.items[0].when:%Y-%m-%d}"
+        return f"memories since {items[0].when:%Y-%m-%d}"
     return caption(strip_hidden(shown.text), limit=_HEADLINE_CHARACTERS)
 
 

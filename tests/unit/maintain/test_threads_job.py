@@ -13,13 +13,11 @@ import pytest
 from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.errors import Refused
-from bethink.maintain import threads
-from bethink.maintain.threads import (
+from bethink.maintain import thread_events as threads
+from bethink.maintain.thread_events import (
     CLOSED_AFTER,
     DORMANT_AFTER,
     GENERATED_PREFIX,
-    FindThreads,
-    PutThread,
     ThreadMemory,
     event_kind,
     member_role,
@@ -29,6 +27,7 @@ from bethink.maintain.threads import (
     thread_lifecycle,
     thread_state,
 )
+from bethink.maintain.threads import FindThreads, PutThread
 from bethink.model import THREAD_EVENT_KINDS, Item, Member, Thread, ThreadEvent
 from bethink.model.item import ThreadEventKind
 from bethink.testing import FixedClock

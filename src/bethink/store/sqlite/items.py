@@ -308,10 +308,10 @@ def browse_items(
 
 
 _FEW_OF_LEVEL = 2_000
-_COUNT_LEVEL = f"""
+_COUNT_LEVEL = """
     SELECT count(*) FROM (SELECT 1 FROM item AS i
         WHERE i.level || '' IN (SELECT value FROM json_each(?)) AND i.live_to IS NULL
-        LIMIT {_FEW_OF_LEVEL + 1}) AS c
+        LIMIT ?) AS c
 """
 
 
@@ -323,7 +323,8 @@ def _in_stored_order(db: apsw.Connection, predicate: Predicate, scope: Scope) ->
     levels = scope.filters.levels
     if not levels or scope.as_of is not None:
         return predicate
-    if int(db.execute(_COUNT_LEVEL, (json.dumps(levels),)).get) <= _FEW_OF_LEVEL:
+    few = (json.dumps(levels), _FEW_OF_LEVEL + 1)
+    if int(db.execute(_COUNT_LEVEL, few).get) <= _FEW_OF_LEVEL:
         return predicate
     return predicate._replace(sql=predicate.sql.replace("i.level", "coalesce(i.level, '')"))
 

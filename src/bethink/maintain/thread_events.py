@@ -1,0 +1,213 @@
+"""The course of a thread as memories tell it, its state and lifecycle, and stored threads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
+from bethink.ingest.admission import DERIVED_SOURCE
+from bethink.maintain.job import JobContext
+from bethink.maintain.journal import REACH, Place
+from bethink.model import Item, Thread, ThreadEvent
+from bethink.model.item import Lifecycle, Role, ThreadEventKind, ThreadKind, ThreadState
+
+DORMANT_AFTER = timedelta(days=14)
+CLOSED_AFTER = REACH
+
+_EVENT_BY_KIND: dict[str, ThreadEventKind] = {
+    "decision": "decision_made",
+    "question": "question_opened",
+    "milestone": "milestone_reached",
+    "resolution": "resolution_declared",
+    "outcome": "resolution_declared",
+}
+# The first match counts: text that clears a blocker or solves a problem also names it.
+_EVENT_WORDS: dict[ThreadEventKind, str] = {
+    "blocker_cleared": r"\b(?:unblocked|no longer (?:blocked|waiting|stuck))\b",
+    "question_closed": (
+        r"\b(?:answered|turns out|it turned out|the answer is|root cause (?:was|is)|caused by)\b"
+    ),
+    "resolution_declared": r"\b(?:resolved|fixed|solved|closed the (?:issue|ticket|case))\b",
+    "blocker_added": r"\b(?:blocked (?:by|on)|wait(?:ing|s) (?:for|on)|stuck (?:on|with|at))\b",
+    "milestone_reached": (
+        r"\b(?:shipped|released|launched|went live|merged|completed|finished|migrated)\b"
+    ),
+    "setback": (
+        r"\b(?:failed|failing|outage|rolled back|regression|broke|broken|crash(?:ed|es)?"
+        r"|timed out)\b"
+    ),
+    "decision_made": r"\b(?:decided|we chose|agreed (?:to|on)|settled on|going with)\b",
+    "question_opened": r"\?\s*$",
+    "state_change": r"\b(?:moved to|switched (?:to|from)|is now|changed (?:to|from))\b",
+}
+_EVENT_PATTERNS = {kind: lazy_pattern(words, re.IGNORECASE) for kind, words in _EVENT_WORDS.items()}
+# "Not yet fixed" is not a resolution, "never shipped" not a milestone.
+_NEGATED = lazy_pattern(
+    r"(?:\b(?:not|never|cannot|nor)|n['\u2019]t)\s+(?:(?:yet|been|be|fully|really|all)\s+)*$",
+    re.IGNORECASE,
+)
+_OUTCOME_EVENTS = frozenset(("resolution_declared", "milestone_reached", "question_closed"))
+
+
+# A text with none of these tells no event, which shows in a tenth of the time.
+_EVENT_HINTS = (
+    *("unblocked", "no longer", "answer", "turns out", "turned out", "root cause", "caused by"),
+    *("resolved", "fixed", "solved", "closed the", "blocked", "wait", "stuck", "shipped"),
+    *("released", "launched", "went live", "merged", "completed", "finished", "migrated", "fail"),
+    *("outage", "rolled back", "regression", "brok", "crash", "timed out", "decided", "we chose"),
+    *("agreed", "settled on", "going with", "moved to", "switched", "is now", "changed"),
+)
+
+
+def stated_event(kind: str, text: str) -> ThreadEventKind | None:
+    """Return the kind of event that a memory's kind or its words tell, if any."""
+    if kind in _EVENT_BY_KIND:
+        return _EVENT_BY_KIND[kind]
+    folded = text.casefold()
+    if not folded.rstrip().endswith("?") and not any(hint in folded for hint in _EVENT_HINTS):
+        return None
+    for stated, pattern in _EVENT_PATTERNS.items():
+        if any(not _NEGATED.search(text[: match.start()]) for match in pattern.finditer(text)):
+            return stated
+    return None
+
+
+def event_kind(stated: ThreadEventKind | None, *, first: bool) -> ThreadEventKind:
+    """Return the kind of event that a member of a thread is, by what it tells."""
+    return stated or ("observation" if first else "update")
+
+
+def member_role(stated: ThreadEventKind | None, score: float, *, first: bool, match: float) -> Role:
+    """Return a member's role: the first triggers, outcomes conclude, good matches are core."""
+    if first:
+        return "trigger"
+    if stated in _OUTCOME_EVENTS:
+        return "outcome"
+    return "core" if score >= match else "context"
+
+
+class ThreadMemory(NamedTuple):
+    """What finding threads needs of a memory: much less than all of it."""
+
+    when: datetime
+    text: str
+    id: str
+    entities: tuple[str, ...]
+    anchor: str | None
+    stated: ThreadEventKind | None
+    stored_at: datetime
+    classification: int
+    is_derived: bool
+
+    @classmethod
+    def of(cls, item: Item) -> ThreadMemory:
+        return cls(
+            item.when,
+            item.text,
+            item.id,
+            item.entities,
+            anchor_of(item),
+            stated_event(item.kind, item.text),
+            item.stored_at,
+            item.classification,
+            item.source_class == DERIVED_SOURCE,
+        )
+
+
+def thread_events(items: Sequence[ThreadMemory]) -> tuple[ThreadEvent, ...]:
+    """Return the events, in the order of time."""
+    events = []
+    for number, item in enumerate(items):
+        kind = event_kind(item.stated, first=number == 0)
+        meaningful = kind not in {"observation", "update"}
+        events.append(ThreadEvent(number, kind, item.when, item.id, meaningful=meaningful))
+    return tuple(events)
+
+
+def thread_state(events: Sequence[ThreadEvent], now: datetime, *, anchored: bool) -> ThreadState:
+    """Return the state: the last event about blockers and resolutions decides."""
+    for event in reversed(events):
+        if event.kind == "blocker_added":
+            return "blocked"
+        if event.kind == "resolution_declared":
+            return "resolved"
+        if event.kind in {"blocker_cleared", "setback", "question_opened"}:
+            break
+    if len(events) < 3 and not anchored:
+        return "uncertain"
+    return "stable" if now - events[-1].at >= DORMANT_AFTER else "ongoing"
+
+
+def thread_lifecycle(events: Sequence[ThreadEvent], state: ThreadState, now: datetime) -> Lifecycle:
+    """Return the lifecycle: dormant after two weeks, closed after six and a half.
+
+    A resolved thread closes once it is dormant.
+    """
+    quiet = now - max(event.at for event in events)
+    if quiet >= CLOSED_AFTER or (state == "resolved" and quiet >= DORMANT_AFTER):
+        return "closed"
+    return "dormant" if quiet >= DORMANT_AFTER else "active"
+
+
+def thread_kind(anchor: str | None, events: Sequence[ThreadEvent]) -> ThreadKind:
+    """Return the kind: people relate, setbacks make a case, tickets or projects work."""
+    if anchor is not None and anchor.startswith("person:"):
+        return "relationship"
+    if any(event.kind in {"setback", "blocker_added"} for event in events):
+        return "case"
+    works = ("ticket:", "project:", "file:", "tool:")
+    return "work" if anchor is not None and anchor.startswith(works) else "topic"
+
+
+def anchor_of(item: Item) -> str | None:
+    """Return a memory's anchor: its topic, else a ticket it names."""
+    if item.topic:
+        return f"topic:{item.topic}"
+    return next((entity for entity in item.entities if entity.startswith("ticket:")), None)
+
+
+GENERATED_PREFIX = "thread-"
+
+
+def generated_threads(work: JobContext) -> Iterator[Thread]:
+    """Yield the threads that this job made."""
+    offset, page = 0, 200
+    while found := work.store.activity.threads(limit=page, offset=offset):
+        yield from filter(is_generated, found)
+        offset += page
+
+
+def aged_threads(place: Place, work: JobContext) -> Iterator[Thread]:
+    """Yield the threads that fell asleep or were closed since, by time alone."""
+    for quiet in (DORMANT_AFTER, CLOSED_AFTER):
+        offset = _count_updated_after(work.now - quiet, work)
+        before = _count_updated_after(place.at - quiet, work)
+        while offset < before:
+            page = work.store.activity.threads(limit=min(50, before - offset), offset=offset)
+            yield from filter(is_generated, page)
+            offset += len(page) or before
+
+
+def _count_updated_after(moment: datetime, work: JobContext) -> int:
+    """Count the threads changed after a moment; they are listed last changed first."""
+    low, high = 0, 1
+    threads = work.store.activity.threads
+
+    def is_after(offset: int) -> bool:
+        page = threads(limit=1, offset=offset)
+        return bool(page) and page[0].updated_at is not None and page[0].updated_at > moment
+
+    while is_after(high - 1):
+        low, high = high, high * 2
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if is_after(middle) else (low, middle)
+    return low
+
+
+def is_generated(thread: Thread) -> bool:
+    """Whether this job made a thread; threads stored by people are theirs."""
+    return thread.id.startswith(GENERATED_PREFIX)

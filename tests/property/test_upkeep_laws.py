@@ -1,0 +1,139 @@
+"""Whatever happened since the last run: looking at what changed comes to looking at everything."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bethink import Memory
+from bethink.errors import NotFound, Refused
+from bethink.maintain.journal import changes_since, hubs, read_place
+from bethink.maintain.thread_events import generated_threads
+from bethink.maintain.threads import FindThreads, ThreadSearch
+from bethink.model import Thread
+from bethink.ports import Embedder
+from bethink.testing import FixedClock
+from corpus import NOW
+
+ENTITIES = [f"project:{name}" for name in ("Alder", "Birch", "Cedar", "Dogwood", "Elm")]
+ENTITIES += ["ticket:FW-1", "ticket:FW-2"]
+TOPICS = (None, None, None, None, "weir", "lock")
+WORDS = ("gate", "crane", "bolt", "storm", "heron", "paint", "boat", "plank", "cellar", "rain")
+JOB = FindThreads()
+
+
+class History:
+    """Random changes to a memory, of every kind that there is."""
+
+    def __init__(self, memory: Memory, clock: FixedClock, seed: int) -> None:
+        self.memory, self.clock, self.random = memory, clock, random.Random(seed)
+        self.ids: list[str] = []
+
+    def change(self) -> None:
+        """Make one change."""
+        if len(self.ids) < 4:
+            self.remember()
+            return
+        kinds = (self.remember, self.update, self.forget, self.restore, self.erase, self.link,
+                 self.unlink, self.judge, self.wait, self.merge)  # fmt: skip
+        self.random.choices(kinds, (8, 4, 2, 2, 2, 2, 1, 2, 2, 0.3))[0]()
+
+    def fields(self) -> dict[str, Any]:
+        rng = self.random
+        return {
+            "text": f"The {' '.join(rng.choices(WORDS, k=3))} was {rng.choice(WORDS)}ed"
+            f" {rng.randrange(1000)}{rng.choice(('', '', ' and is fixed', ' but broke', '?'))}",
+            "topic": rng.choice(TOPICS),
+            "entities": rng.sample(ENTITIES, rng.choice((0, 1, 1, 1, 2, 2))),
+            "occurred_at": self.clock.now - timedelta(days=rng.choice((0, 0, 1, 3, 9, 40, 90))),
+            "classification": rng.choice((0, 1, 1, 2, 3)),
+        }
+
+    def remember(self) -> None:
+        draft = self.fields()
+        if self.random.random() < 0.1:
+            draft["valid_to"] = self.clock.now + timedelta(days=self.random.randrange(1, 30))
+        self.ids.append(self.memory.remember(**draft, force=True).id)
+
+    def update(self) -> None:
+        fields = self.fields()
+        some = self.random.sample(sorted(fields), self.random.randrange(1, 4))
+        with suppress(Refused):
+            self.memory.update(self.one(), **{name: fields[name] for name in some})
+
+    def forget(self) -> None:
+        self.memory.forget(self.one())
+
+    def restore(self) -> None:
+        with suppress(Refused):
+            self.memory.restore(self.one())
+
+    def erase(self) -> None:
+        gone = self.one()
+        self.memory.forget(gone, erase=True)
+        self.ids.remove(gone)
+
+    def link(self) -> None:
+        one, other = self.random.sample(self.ids, 2)
+        with suppress(Refused):
+            self.memory.link(one, "causes", other, weight=self.random.choice((0.4, 0.8, 1.0)))
+
+    def unlink(self) -> None:
+        for link in self.memory.store.graph.links_of(self.ids, ("causes",))[:1]:
+            with suppress(Refused):
+                self.memory.unlink(link.src.id, "causes", link.dst.id)
+
+    def judge(self) -> None:
+        status = self.random.choice(("active", "superseded", "quarantined"))
+        store = self.memory.store
+        store.items.set_status([self.one()], status, actor="tester", now=self.clock.now)
+
+    def wait(self) -> None:
+        self.clock.forward(days=self.random.choice((1, 10, 20, 50)))
+
+    def merge(self) -> None:
+        with suppress(Refused, NotFound):
+            self.memory.merge_entities("project:alder", "project:birch")
+
+    def one(self) -> str:
+        return self.random.choice(self.ids)
+
+
+def plain(threads: dict[str, Thread]) -> dict[str, Thread]:
+    """Threads without when they were first made."""
+    return {key: thread._replace(created_at=None) for key, thread in threads.items()}
+
+
+def check_threads(memory: Memory) -> bool:
+    """Compare the stored threads with all found anew; say whether a run looks at changes only."""
+    work = memory.session.job_context()
+    place = read_place(JOB.name, work)
+    incremental = place is not None and changes_since(place, work) is not None
+    memory.maintain(JOB)
+    with work.store.snapshot():
+        found = ThreadSearch(JOB, hubs(0.2, 8.0, work), work).find_all()
+        stored = {thread.id: thread for thread in generated_threads(work)}
+    assert plain(stored) == plain(found)
+    assert memory.maintain(JOB, preview=True).plan.steps == ()
+    return incremental
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_threads_of_what_changed_are_the_threads_of_everything(
+    seed: int, embedder: Embedder
+) -> None:
+    """After every run of a history, the stored threads are those that all memories form."""
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", embedder=embedder if seed % 2 else "none", clock=clock) as memory:
+        history = History(memory, clock, seed)
+        looked = []
+        for _ in range(16):
+            for _ in range(history.random.randrange(1, 6)):
+                history.change()
+            looked.append(check_threads(memory))
+
+        assert looked.count(True) > len(looked) / 2
