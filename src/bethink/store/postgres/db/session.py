@@ -28,6 +28,7 @@ from bethink.store.postgres.db.bindings import (
     as_query,
     batch_delete,
     batch_insert,
+    for_one_shard,
     parsed,
     reads,
     storable,
@@ -36,7 +37,12 @@ from bethink.store.postgres.db.bindings import (
     written,
 )
 from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.db.statements import preceded, rewritten
+from bethink.store.postgres.db.statements import (
+    INSERT_EDIT,
+    TELL_EDIT_APART,
+    preceded,
+    rewritten,
+)
 from bethink.store.postgres.db.translate import (
     NO_VIEW,
     Shape,
@@ -45,6 +51,7 @@ from bethink.store.postgres.db.translate import (
     View,
     translate,
 )
+from bethink.store.sqlite import activity
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.sql_functions import state_hash
 from bethink.store.sqlite.search.lexical import tokenizer
@@ -70,18 +77,14 @@ _WRITE_SLOTS = f"""
     ON CONFLICT (space_id, cid, place) DO UPDATE SET key = excluded.key, bits = excluded.bits
 """
 _STATE = "rid, content_hash, live_to, status, ended_by, state_hash"
+# Terms that are known only count on; the new ones have the next numbers, in their order.
 _ADD_TERMS = f"""
-    WITH n AS (
-        SELECT * FROM unnest(?1::text[], ?2::bigint[]) WITH ORDINALITY AS given (t, df, number)
-    ), known AS (
-        UPDATE {SCHEMA}.term SET df = term.df + n.df FROM n
-        WHERE term.space_id = :space AND term.t = n.t RETURNING tid, term.t, term.df
-    ), fresh AS (
-        INSERT INTO {SCHEMA}.term (space_id, tid, t, df)
-        SELECT :space, (SELECT coalesce(max(tid), 0) FROM {SCHEMA}.term WHERE space_id = :space)
-            + row_number() OVER (ORDER BY n.number), n.t, n.df
-        FROM n WHERE n.t NOT IN (SELECT known.t FROM known) RETURNING tid, t, df
-    ) SELECT tid, t, df FROM known UNION ALL SELECT tid, t, df FROM fresh
+    INSERT INTO {SCHEMA}.term (space_id, tid, t, df)
+    SELECT :space, (SELECT coalesce(max(tid), 0) FROM {SCHEMA}.term WHERE space_id = :space)
+        + row_number() OVER (ORDER BY EXISTS (SELECT 1 FROM {SCHEMA}.term AS known
+            WHERE known.space_id = :space AND known.t = n.t), n.number), n.t, n.df
+    FROM unnest(?1::text[], ?2::bigint[]) WITH ORDINALITY AS n (t, df, number)
+    ON CONFLICT (space_id, t) DO UPDATE SET df = term.df + excluded.df RETURNING tid, t, df
 """
 _REMOVE_TERMS = f"""
     UPDATE {SCHEMA}.term SET df = term.df - n.df
@@ -151,10 +154,18 @@ WITHOUT_VIEW = ViewKey(NO_VIEW)
 class Session:
     """A transaction for one space. Not to be shared between threads."""
 
-    def __init__(self, connection: psycopg.Connection[Row], space_id: int, *, writes: bool) -> None:
+    def __init__(
+        self,
+        connection: psycopg.Connection[Row],
+        space_id: int,
+        *,
+        writes: bool,
+        distributed: bool = False,
+    ) -> None:
         self.connection = connection
         self.space_id = space_id
         self.writes = writes
+        self.distributed = distributed
         self.view = WITHOUT_VIEW
         self.generation: list[Row] = []
         self.hidden: Mapping[str, Sequence[Any]] = {}
@@ -206,9 +217,16 @@ class Session:
             found = Rows([row for row in rows if state_hash(row[3], row[0], *row[4:7]) != row[7]])
         elif "FROM posting" in sql and sql.lstrip().startswith("SELECT count(DISTINCT"):
             found = self._count_holding(sql, bindings)
+        elif sql == activity._INSERT_EDIT:
+            found = self._add_edit(bindings)
         elif parsed(sql).hashes_state:
             found = self._change_state(sql, bindings)
         return found
+
+    def _add_edit(self, bindings: Sequence[Any]) -> Rows:
+        """Add an edit of a file, or tell one apart that only a memory above the ceiling told of."""
+        told = self.run(TELL_EDIT_APART, bindings)
+        return told if self.changes() else self._run(INSERT_EDIT, bindings)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> Rows:
         """Run a statement for each of the rows, at once where that is the same."""
@@ -310,17 +328,18 @@ class Session:
             self._array(value) if isinstance(value, list) else value
             for value in (self._value(one, values, lists or {}) for one in statement.sources)
         ]
-        if self.writes and not answers(statement.sql):
-            self._waiting.append((statement.sql, bound))
+        sql = for_one_shard(statement.sql) if self.distributed else statement.sql
+        if self.writes and not answers(sql):
+            self._waiting.append((sql, bound))
             if len(self._waiting) >= _MAX_WAITING:
                 self._flush()
             return Rows()
-        self._flush(also=(statement.sql, bound) if self._waiting else None)
+        self._flush(also=(sql, bound) if self._waiting else None)
         if self._answer is None:
-            self._cursor.execute(statement.sql.encode(), bound)
+            self._cursor.execute(sql.encode(), bound)
             self._answer = self._cursor
         cursor, self._answer = self._answer, None
-        self._changes = 0 if reads(statement.sql) else max(cursor.rowcount, 0)
+        self._changes = 0 if reads(sql) else max(cursor.rowcount, 0)
         self._total += self._changes
         return Rows(cursor.fetchall())
 

@@ -98,6 +98,14 @@ _CHUNK_BITS = f"""
         FROM bethink.chunk_slot AS p WHERE p.space_id = :space AND p.cid = c.cid) AS s
     WHERE c.space_id = :space AND c.{{by}} = ?1
 """
+# An upsert whose condition asks another table, in two: no distributed server takes it as one.
+TELL_EDIT_APART = """
+    UPDATE bethink.file_edit SET item = ?7 WHERE space_id = :space
+    AND edit_hash = md5(md5(?1) || md5(?2) || (?3::bigint)::text || md5(?4) || md5(?5) || md5(?6))
+    AND ?8::bigint < coalesce((SELECT i.classification FROM bethink.item AS i
+        WHERE i.space_id = :space AND i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
+"""
+INSERT_EDIT = activity._INSERT_EDIT.split("DO UPDATE", maxsplit=1)[0] + "DO NOTHING"
 _LINK_OF = "src_kind = 'item' AND dst_kind = 'entity'"
 
 
