@@ -35,14 +35,19 @@ from bethink.config.settings import (
 from bethink.config.spaces import data_dir, resolve_space
 from bethink.core.json_values import Json
 from bethink.errors import BadSetting
-from bethink.model import Candidate, Evidence, Item
 from bethink.models import embedder_provider
 from bethink.models.rerank import reranker_provider
 
 T = TypeVar("T")
 
-_SHARED_TYPES = (Item, Evidence, Candidate)
 _SCALARS = (str, int, bool)
+
+
+@cache
+def _shared_types() -> tuple[type, ...]:
+    from bethink.model import Candidate, Evidence, Item  # start-up time: hooks carry texts only
+
+    return Item, Evidence, Candidate
 
 
 class DecodeError(Exception):
@@ -65,7 +70,7 @@ def decode(message: Any, expected: type[T]) -> T:
     decoder = _Decoder()
     for entry in shared:
         name, fields = _decode_shared_entry(entry)
-        kind = next((kind for kind in _SHARED_TYPES if kind.__name__ == name), None)
+        kind = next((kind for kind in _shared_types() if kind.__name__ == name), None)
         if kind is None:
             raise DecodeError(f"{name!r:.40} is not a shared type")
         decoder.shared.append(_decode_object(kind, fields, decoder))
@@ -94,7 +99,7 @@ class _Encoder:
             return value.isoformat()
         if isinstance(value, Mapping):
             return {str(name): self(element) for name, element in value.items()}
-        if isinstance(value, _SHARED_TYPES):
+        if isinstance(value, _shared_types()):
             return self._reference(value)
         return [self(element) for element in _elements(value)]
 
@@ -136,7 +141,7 @@ class _Decoder:
             return _decode_scalar(value, expected)
         if expected is datetime:
             return _decode_datetime(value)
-        if expected in _SHARED_TYPES:
+        if expected in _shared_types():
             return self._dereference(value, expected)
         return _decode_object(expected, value, self)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hmac
 import json
 import os
-import secrets
 import socket
 import struct
 import time
@@ -125,7 +124,7 @@ def listen_on_loopback(port_file: Path) -> tuple[socket.socket, bytes]:
     try:
         sock.bind((HOST, 0))
         sock.listen()
-        secret = secrets.token_bytes(_PROOF_BYTES)
+        secret = os.urandom(_PROOF_BYTES)
         content = f'{{"port": {sock.getsockname()[1]}, "secret": "{secret.hex()}"}}'
         handle = os.open(port_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
@@ -142,7 +141,7 @@ def connect_to_loopback(port_file: Path, deadline: float) -> socket.socket:
     sock = socket.create_connection((HOST, port), max(deadline - time.monotonic(), 0.001))
     try:
         theirs = _receive_handshake_bytes(sock, _NONCE_BYTES, deadline)
-        ours = secrets.token_bytes(_NONCE_BYTES)
+        ours = os.urandom(_NONCE_BYTES)
         sock.sendall(ours + _hmac_proof(secret, b"caller", theirs, ours))
         if not hmac.compare_digest(
             _receive_handshake_bytes(sock, _PROOF_BYTES, deadline),
@@ -157,7 +156,7 @@ def connect_to_loopback(port_file: Path, deadline: float) -> socket.socket:
 
 def authenticate_caller(sock: socket.socket, secret: bytes, deadline: float) -> None:
     """Authenticate a caller on the worker's side; the caller proves itself first."""
-    ours = secrets.token_bytes(_NONCE_BYTES)
+    ours = os.urandom(_NONCE_BYTES)
     sock.sendall(ours)
     message = _receive_handshake_bytes(sock, _NONCE_BYTES + _PROOF_BYTES, deadline)
     theirs, proof = message[:_NONCE_BYTES], message[_NONCE_BYTES:]

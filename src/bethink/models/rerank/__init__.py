@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from bethink.core.registry import Registry
 from bethink.core.text import bm25_idf
 from bethink.models import NONE, Provider, find_provider, open_model, plugin_provider
-from bethink.retrieval.overlap import OverlapScorer, OverlapWeights, content_tokens
 
 if TYPE_CHECKING:  # start-up time, see bethink.models
     from bethink.ports import Reranker
@@ -23,6 +22,12 @@ class OverlapReranker:
     """
 
     def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
+        from bethink.retrieval.overlap import (  # start-up time: a registry needs no word lists
+            OverlapScorer,
+            OverlapWeights,
+            content_tokens,
+        )
+
         question, weights = OverlapScorer(query), OverlapWeights()
         held = [set(content_tokens(text)) for text in texts]
         rarity = {
