@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ import pytest
 
 from bethink import Memory
 from bethink.model import Candidate, Recall
+from bethink.ports import Record, Store, TextSearch, TrigramSearch
+from bethink.store.sqlite import SqliteStore
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import open_space
+from records import MODEL, embedding, record, scope
 from remembering import SHARED
 
 PROFILES = (
@@ -220,3 +224,50 @@ def test_an_export_moves_between_stores(
             )
             assert_same(one, other)
         assert [check for check in moved.doctor() if not check.ok] == []
+
+
+def crowded(seed: int) -> list[Record]:
+    """Memories of few made-up words, many of them alike: ties in every search."""
+    dice = random.Random(seed)
+    letters = "abdeilnorstu"
+    roots = ["".join(dice.choices(letters, k=dice.randint(4, 9))) for _ in range(60)]
+    words = roots + [f"{dice.choice(letters)}{root}" for root in roots]
+    words += [root[:2] + root[3:] for root in roots]
+    texts = [" ".join(dice.choices(words, k=dice.randint(2, 6))) for _ in range(80)]
+    made = []
+    for number in range(400):
+        text = dice.choice(texts) if number % 2 else " ".join(dice.choices(words, k=4))
+        vector = embedding(dice.randrange(12))
+        made.append(
+            record(f"i{number:03}", text, embedding=vector, skip_duplicate=False, original=text[:9])
+        )
+    return made
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ties_and_misspelt_words_are_found_alike(tmp_path: Path, seed: int) -> None:
+    """Of equal scores the same are kept, and similar words are the same, on every store."""
+    records = crowded(seed)
+    dice = random.Random(seed)
+    one, other = SqliteStore.open(tmp_path / "one.db", space="laws"), open_space(tmp_path)
+    with closing(one), closing(other):
+        for store in (one, other):
+            store.items.put(records, actor="tester", now=NOW)
+        for _ in range(40):
+            said = dice.choice(records).item.text
+            text = "".join(sign for sign in said if sign == " " or dice.random() > 0.12)
+            depth = dice.randrange(5, 30)
+
+            assert _searched(one, text, depth) == _searched(other, text, depth), text
+
+
+def _searched(store: Store, text: str, depth: int) -> list[list[tuple[str, float]]]:
+    where, vector = scope(), embedding(len(text) % 12).vector
+    results = (
+        store.search.text(TextSearch(text, depth), where),
+        store.search.substring(text, depth, where),
+        store.search.pieces(TrigramSearch(text, depth), where),
+        store.search.vector(vector, MODEL, depth, where),
+        store.search.signature(text, depth, 0.5, where),
+    )
+    return [[(one.item.id, round(one.score, 6)) for one in found.matches] for found in results]

@@ -112,6 +112,19 @@ def test_statements_written_anew_have_their_originals() -> None:
         assert " ".join(sql.split()) in known, sql
 
 
+def test_each_select_has_its_own_word_query() -> None:
+    """Of selects that are united, each is searched for what is bound to its own mark."""
+    one = "SELECT rowid FROM vocabulary WHERE vocabulary MATCH ?"
+
+    found = translated(f"SELECT count(*) FROM ({one} UNION ALL {one})", m1=Shape(), m2=Shape())
+
+    first, second = found.split("UNION ALL")
+    assert ("$1::text[]" in first, "$3::text[]" in first) == (True, False)
+    assert ("$1::text[]" in second, "$3::text[]" in second) == (False, True)
+    with pytest.raises(StoreError):
+        translated(f"SELECT rowid FROM vocabulary UNION {one}", m1=Shape())
+
+
 def test_word_queries_are_read_as_they_were_written() -> None:
     """Strings, AND, OR and a column: what our modules ask; anything else is refused."""
     assert words.parse_query('("abc" AND "bc""d") OR ("xyz")').groups == (

@@ -241,7 +241,6 @@ class _Renderer:
 
     def query(self, nodes: Group) -> str:
         """Return a query, or any part of a statement."""
-        matched = _word_queries(nodes)
         written: list[str] = []
         place, expects_table, in_from = 0, False, False
         while place < len(nodes):
@@ -259,14 +258,14 @@ class _Renderer:
                 isinstance(node, Token) and (node.is_word("FROM", "JOIN") or node.text == ",")
             )
             if is_table and not at(nodes, place).is_word("CROSS", "LEFT", "INNER"):
-                text, place = self._relation(nodes, place, matched)
+                text, place = self._relation(nodes, place)
                 expects_table = False
             else:
                 text, place = self._piece(nodes, place)
             written.append(text)
         return " ".join(filter(None, written))
 
-    def _relation(self, nodes: Group, place: int, matched: _Matches) -> tuple[str, int]:
+    def _relation(self, nodes: Group, place: int) -> tuple[str, int]:
         """Return what stands in the place of a table, and the place after it."""
         name, place = _table_name(nodes, place)
         arguments = group_at(nodes, place)
@@ -282,7 +281,7 @@ class _Renderer:
         bare = name.removeprefix("main.").removeprefix("temp.")
         alias, place = self._alias(nodes, place, bare)
         if bare in WORD_TABLES:
-            return f"{self._words(bare, matched)} AS {alias}", place
+            return f"{self._words(bare, _matched_mark(nodes, place, bare))} AS {alias}", place
         return f"{self._rows(name)} AS {alias}" if self._is_table(name) else (
             bare if alias == bare else f"{bare} AS {alias}"
         ), place
@@ -385,11 +384,8 @@ class _Renderer:
 
     # Word indexes
 
-    def _words(self, table: str, matched: _Matches) -> str:
-        """Return the rows of a word index that match a query."""
-        mark = matched.marks.get(table)
-        if mark is None:
-            raise StoreError(f"{table} can only be searched")
+    def _words(self, table: str, mark: int) -> str:
+        """Return the rows of a word index that match the query bound to a mark."""
         if table == "words":
             rows = f"{self.parameter(Source('rows', mark))}::bigint[]"
             return f"(SELECT rowid FROM unnest({rows}) AS found (rowid))"
@@ -409,19 +405,12 @@ class _Renderer:
         return f"({' UNION '.join(found)})"
 
 
-class _Matches(NamedTuple):
-    """The word queries of one level: the mark of each table."""
-
-    marks: dict[str, int]
-
-
-def _word_queries(nodes: Group) -> _Matches:
-    found = _Matches({})
-    for place in range(len(nodes)):
-        token = at(nodes, place)
-        if token.text in WORD_TABLES and at(nodes, place + 1).is_word("MATCH"):
-            found.marks[token.text] = int(at(nodes, place + 2).text)
-    return found
+def _matched_mark(nodes: Group, place: int, table: str) -> int:
+    """Return the mark of the query that a word index is searched for, in the same SELECT."""
+    for here in range(place, find_word(nodes, "UNION", "EXCEPT", "INTERSECT", start=place)):
+        if at(nodes, here).text == table and at(nodes, here + 1).is_word("MATCH"):
+            return int(at(nodes, here + 2).text)
+    raise StoreError(f"{table} can only be searched")
 
 
 def _leading_rows(tree: Group, start: int) -> str:
