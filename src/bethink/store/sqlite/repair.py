@@ -22,10 +22,16 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
 from bethink.store.sqlite import revisions
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.connection import Connections, select
+from bethink.store.sqlite.db.connection import Connections, select, translate_errors
 from bethink.store.sqlite.db.damage import LenientCursor, decode_leniently, one_bit_off
-from bethink.store.sqlite.db.lock import make_private_file
-from bethink.store.sqlite.db.opening import UNFINISHED_COPY, copies_before_repair
+from bethink.store.sqlite.db.lock import TIMEOUT_S, has_content, hold_lock, make_private_file
+from bethink.store.sqlite.db.opening import (
+    UNFINISHED_COPY,
+    copies_before_repair,
+    migrate,
+    migrations,
+    schema_version,
+)
 from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
 from bethink.store.sqlite.db.sql_functions import STATE_HASH, new_state_hash, to_ms
 
@@ -66,8 +72,12 @@ def file_state(db: apsw.Connection) -> FileState:
 
 def copy_before_repair(connections: Connections) -> Path:
     """Copy the file page by page, as it is, to a private file in its folder; keep the last two."""
-    path = connections.path
-    assert path is not None
+    assert connections.path is not None
+    with connections.read_transaction() as db:
+        return _copy_pages(db, connections.path)
+
+
+def _copy_pages(db: apsw.Connection, path: Path) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     copy = path.with_name(f"{path.name}.{stamp}.damaged.bak")
     unfinished = path.with_name(f"{path.name}.{UNFINISHED_COPY}")
@@ -76,7 +86,7 @@ def copy_before_repair(connections: Connections) -> Path:
     try:
         with closing(apsw.Connection(str(unfinished))) as target:
             target.execute("PRAGMA synchronous = FULL").fetchall()
-            with connections.read_transaction() as db, target.backup("main", db, "main") as work:
+            with target.backup("main", db, "main") as work:
                 work.step()
     except (apsw.Error, StoreError) as error:
         unfinished.unlink(missing_ok=True)
@@ -86,6 +96,61 @@ def copy_before_repair(connections: Connections) -> Path:
     for old in copies_before_repair(path)[:-_MAX_COPIES]:
         old.unlink(missing_ok=True)
     return copy
+
+
+_SELECT_DEFINITIONS = (
+    "SELECT type, name, CAST(sql AS BLOB) FROM sqlite_schema WHERE sql IS NOT NULL"
+)
+
+
+def damaged_definitions(path: Path) -> dict[str, bytes]:
+    """Return the tables and indexes whose definition is rotten, each with what it has to be.
+
+    SQLite reads them with every opening, so that one wrong letter closes the whole file. They
+    are known from the migrations. Rot changes bytes in place: a definition of another length
+    is that of another release of SQLite, or no rot.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    with closing(apsw.Connection(uri, flags=flags)) as db:
+        db.set_busy_timeout(int(TIMEOUT_S * 1000))
+        version = schema_version(db)
+        db.execute("PRAGMA writable_schema = ON")  # reads definitions that cannot be parsed
+        found = {(kind, name): sql for kind, name, sql in db.execute(_SELECT_DEFINITIONS)}
+    with closing(apsw.Connection(":memory:")) as new:
+        migrate(new, None, [step for step in migrations() if step.version <= version])
+        expected = {(kind, name): sql for kind, name, sql in new.execute(_SELECT_DEFINITIONS)}
+    return {
+        key[1]: sql
+        for key, sql in expected.items()
+        if key in found and found[key] != sql and len(found[key]) == len(sql)
+    }
+
+
+def restore_definitions(path: Path) -> list[str]:
+    """Write the definitions that are rotten anew, after a copy; return the names of them."""
+    if not has_content(path) or not (damaged := damaged_definitions(path)):
+        return []
+    connections = Connections(path.absolute())
+    try:
+        with (
+            translate_errors(connections.name),
+            hold_lock(connections.lock, connections.name),
+            closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db,
+        ):
+            db.set_busy_timeout(int(TIMEOUT_S * 1000))
+            db.execute("PRAGMA writable_schema = ON")  # first: all else reads the definitions
+            db.execute("PRAGMA synchronous = FULL").fetchall()
+            _copy_pages(db, path.absolute())
+            db.execute("BEGIN IMMEDIATE")
+            for name, sql in damaged.items():
+                db.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (sql.decode(), name))
+            # Others read the definitions anew.
+            db.execute(f"PRAGMA schema_version = {db.execute('PRAGMA schema_version').get + 1:d}")
+            db.execute("COMMIT")
+    finally:
+        connections.close()
+    return sorted(damaged)
 
 
 class DamagedRow(NamedTuple):

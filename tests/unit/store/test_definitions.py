@@ -1,0 +1,135 @@
+"""Rot in the definition of a table: it is named, and a repair writes it anew."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from contextlib import closing, suppress
+from pathlib import Path
+
+import apsw
+import pytest
+
+from bethink import Memory
+from bethink.config.settings import Settings
+from bethink.errors import StoreDamaged
+from bethink.store.sqlite.db.opening import copies_before_repair
+from bethink.store.sqlite.repair import damaged_definitions, restore_definitions
+
+TEXTS = ("The harbour crane is painted yellow", "The ferry to Odense leaves at noon")
+
+
+def open_memory(path: Path) -> Memory:
+    return Memory.open("space", path=path, embedder="hash", settings=Settings())
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sound") / "space.db"
+    with open_memory(path) as memory:
+        memory.remember_many([{"text": text} for text in TEXTS])
+    return path
+
+
+@pytest.fixture
+def path(sound: Path, tmp_path: Path) -> Path:
+    for file in sound.parent.iterdir():
+        shutil.copy(file, tmp_path)
+    return tmp_path / sound.name
+
+
+def definitions(path: Path) -> dict[str, str]:
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        return dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
+
+
+def write_definition(path: Path, name: str, sql: str) -> None:
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (sql, name))
+
+
+def use_every_index(path: Path) -> None:
+    with open_memory(path) as memory:
+        memory.recall("harbour crane")
+        memory.remember("A note that uses every index")
+
+
+def assert_all_is_there(path: Path) -> None:
+    with open_memory(path) as memory:
+        assert {item.text for item in memory.browse(limit=10)} >= set(TEXTS)
+        assert memory.recall("harbour crane").hits[0].item.text == TEXTS[0]
+        memory.remember("The new pier opens in spring")
+        assert [one for one in memory.doctor() if not one.ok and not one.warning] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("item", "text TEXT", "texX TEXT"),
+        ("item", "TABLE item", "TABLE itXm"),
+        ("item", "CREATE TABLE", "CREATE TAXLE"),
+        ("item", "INTEGER", "INTEGXR"),
+        ("item", "occurred_at", "occurred_aX"),
+        ("item_source", "INDEX", "INXEX"),
+        ("meta", "value", "valXe"),
+        ("grams", "fts5", "ftX5"),
+    ],
+)
+def test_a_rotten_definition_is_named_and_restored(
+    path: Path, name: str, right: str, wrong: str
+) -> None:
+    """The error names the table and what to do; doing it makes everything readable again."""
+    before = definitions(path)
+    write_definition(path, name, before[name].replace(right, wrong))
+
+    assert list(damaged_definitions(path)) == [name]
+    with pytest.raises(StoreDamaged) as told:
+        use_every_index(path)
+    assert f"the definition of {name}" in str(told.value)
+    assert "doctor --repair" in told.value.remedy
+
+    assert restore_definitions(path) == [name]
+    assert len(copies_before_repair(path)) == 1
+    assert definitions(path) == before
+    assert_all_is_there(path)
+
+
+def test_definitions_that_are_right_are_left_alone(path: Path) -> None:
+    """No copy, no change."""
+    content = path.read_bytes()
+
+    assert restore_definitions(path) == []
+    assert path.read_bytes() == content
+    assert copies_before_repair(path) == []
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_rot_anywhere_in_the_definitions(path: Path, seed: int) -> None:
+    """Any letter of any definition: no bug, no wrong answer, and a repair restores all of it."""
+    dice = random.Random(f"definitions {seed}")
+    before = definitions(path)
+    name = dice.choice(sorted(before))
+    at, letter = dice.randrange(len(before[name])), chr(dice.randrange(33, 127))
+    write_definition(path, name, before[name][:at] + letter + before[name][at + 1 :])
+    with suppress(StoreDamaged):  # no other error
+        use_every_index(path)
+
+    restore_definitions(path)
+
+    assert definitions(path) == before
+    assert_all_is_there(path)
+
+
+def test_a_schema_that_cannot_be_restored_is_told_with_a_remedy(path: Path) -> None:
+    """A definition of another length is not ours to guess: the file stays as it is."""
+    write_definition(path, "item", "CREATE TABLE item (")
+    content = path.read_bytes()
+
+    with pytest.raises(StoreDamaged) as told:
+        open_memory(path)
+
+    assert "backup" in told.value.remedy
+    assert restore_definitions(path) == []
+    assert path.read_bytes() == content
