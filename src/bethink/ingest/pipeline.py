@@ -30,7 +30,7 @@ from bethink.ingest.record_builder import (
     trust_by_id,
 )
 from bethink.model import Collision, Draft, Remembered
-from bethink.ports import Embedding
+from bethink.ports import Embedding, is_remote, unrelated_similarity
 
 __all__ = ["WriteContext", "remember"]
 
@@ -124,9 +124,12 @@ def _embed_or_defer(
     if ctx.embedder is None:
         return [None] * len(drafts), ()
     try:
-        return embed_memories(drafts, ctx.embedder), ()
+        made = embed_memories(drafts, ctx.embedder)
     except ModelError:
         return [None] * len(drafts), ("embedding",)
+    if is_remote(ctx.embedder):
+        unrelated_similarity(ctx.embedder)  # asked once, before a transaction needs it
+    return made, ()
 
 
 def _resolve_parent_trust(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> dict[str, int]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from threading import Lock
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import implements
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float32]
     Matrix = NDArray[np.float32]
+
+
+T = TypeVar("T")
+_MAX_ROUNDS = 12  # of questions to remote models for one work
 
 
 class Embedding(NamedTuple):
@@ -154,6 +158,14 @@ def is_slow(embedder: object) -> bool:
 def late_interaction(embedder: object) -> LateInteraction | None:
     """The embedder as a LateInteraction, where it implements that."""
     return embedder if implements(embedder, LateInteraction) else None
+
+
+def is_remote(model: object) -> bool:
+    """Whether a model is asked over the network: never while a transaction is open.
+
+    A model that calls a server has an attribute ``remote``.
+    """
+    return bool(getattr(model, "remote", False))
 
 
 class Reranker(Protocol):
@@ -298,3 +310,98 @@ class BudgetReservation:
             calls, tokens_in, tokens_out = self._cost
             aside_in, aside_out = self._set_aside
             self._budget.adjust(calls - 1, tokens_in - aside_in, tokens_out - aside_out)
+
+
+class _Unanswered(BaseException):
+    """A remote model is needed inside of a transaction: no step may go on without it."""
+
+
+class RemoteCalls:
+    """Asks models on other machines for a work on the store, while no transaction is open.
+
+    Inside of a transaction they only give what was asked before: what is missing ends the
+    attempt, is asked after the transaction, and the work is done again.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[Any, ModelError | None]] = {}
+        self._wanted: dict[Hashable, Callable[[], Any]] = {}
+        self._rounds = 0
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do a work, as often as it needs answers that are not known yet."""
+        while True:
+            try:
+                return work()
+            except _Unanswered:
+                self._rounds += 1
+                self._ask()
+
+    def _ask(self) -> None:
+        for question, call in self._wanted.items():
+            try:
+                self._known[question] = (call(), None)
+            except ModelError as error:
+                self._known[question] = (None, error)
+        self._wanted.clear()
+
+    def answer(self, question: Hashable, call: Callable[[], T]) -> T:
+        """Return or raise what a call gave; unless it is known the work ends here."""
+        if question not in self._known:
+            if self._rounds >= _MAX_ROUNDS:
+                raise ModelError("the space changed each time before the model had answered")
+            self._wanted[question] = call
+            raise _Unanswered
+        value, error = self._known[question]
+        if error is not None:
+            raise error
+        found: T = value
+        return found
+
+    def embedder(self, embedder: Embedder | None) -> Embedder | None:
+        """An embedder to use inside of a transaction."""
+        return _AskedEmbedder(self, embedder) if is_remote(embedder) and embedder else embedder
+
+    def reranker(self, reranker: Reranker | None) -> Reranker | None:
+        """A reranker to use inside of a transaction."""
+        if reranker is None or not is_remote(reranker):
+            return reranker
+
+        def score(query: str, texts: Sequence[str], /) -> Sequence[float]:
+            asked = tuple(texts)
+            return self.answer((query, asked), lambda: reranker(query, asked))
+
+        return score
+
+
+class _AskedEmbedder:
+    """A remote embedder inside of a transaction."""
+
+    def __init__(self, calls: RemoteCalls, embedder: Embedder) -> None:
+        self._calls, self._embedder = calls, embedder
+
+    @property
+    def model(self) -> str:
+        """Identifies the model; a server may have to be asked for it."""
+        return self._calls.answer("model", lambda: self._embedder.model)
+
+    @property
+    def dim(self) -> int:
+        return self._calls.answer("dim", lambda: self._embedder.dim)
+
+    @property
+    def unrelated(self) -> float:
+        """The typical cosine of two unrelated texts."""
+        return self._calls.answer("unrelated", lambda: unrelated_similarity(self._embedder))
+
+    def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """One embedding per text."""
+        asked = tuple(texts)
+        return self._calls.answer(("embed", asked), lambda: self._embedder.embed(asked))
+
+    def embed_query(self, text: str) -> Embedding:
+        return self._calls.answer(("query", text), lambda: self._embedder.embed_query(text))
+
+    def count_tokens(self, text: str) -> int:
+        """Approximate number of language-model tokens in the text."""
+        return self._embedder.count_tokens(text)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 
 from bethink.core.lazy import ONE_BLAS_THREAD
 from bethink.core.registry import implements
 from bethink.core.text import has_substance
-from bethink.errors import StoreDamaged, StoreError
+from bethink.errors import ModelError, StoreDamaged, StoreError
 from bethink.model import AnswerStatus, Assessment, Candidate, Degraded, Item, Pool, Recall
-from bethink.ports import Reranker
+from bethink.ports import Reranker, is_remote, unrelated_similarity
+from bethink.ports.models import RemoteCalls
 from bethink.retrieval.context import (
     Context,
     PrefetchingRetriever,
@@ -45,6 +47,34 @@ def recall(profile: Profile, ctx: Context) -> Recall:
 
 def run_in_snapshot(profile: Profile, ctx: Context) -> Recall:
     """Run the pipeline on one snapshot of the store; products of vectors on one thread.
+
+    Remote models are asked while it is not open: the question is embedded before, and where
+    a step needs more, that is asked and the pipeline run again, on a new snapshot.
+    """
+    if not (is_remote(ctx.embedder) or is_remote(ctx.reranker)):
+        return _run_once(profile, ctx)
+    started, calls = datetime.now(UTC), RemoteCalls()
+    seen = replace(
+        ctx, embedder=calls.embedder(ctx.embedder), reranker=calls.reranker(ctx.reranker)
+    )
+    if any(implements(channel, PrefetchingRetriever) for channel in profile.channels):
+        calls.run(partial(_embed_ahead, seen))
+    # Of an earlier snapshot only the embedding is kept.
+    answer = calls.run(lambda: _run_once(profile, seen.for_store(seen.store)))
+    return replace(answer, run=answer.run._replace(started_at=started))
+
+
+def _embed_ahead(ctx: Context) -> None:
+    """Embed the question, if the model can; a step that needs it tells why it cannot."""
+    with suppress(ModelError):
+        if ctx.embedder is not None:
+            ctx.embedding()
+            unrelated_similarity(ctx.embedder)
+            _ = ctx.embedder.model
+
+
+def _run_once(profile: Profile, ctx: Context) -> Recall:
+    """Run the pipeline on one snapshot.
 
     A query for trusted memories only is asked of a view in which no others are stored.
     """

@@ -199,6 +199,7 @@ class ServedEmbedder:
     """
 
     slow = True
+    remote = True
 
     def __init__(
         self,

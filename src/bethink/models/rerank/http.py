@@ -63,6 +63,8 @@ class HttpReranker:
     A text that the server returns no score for gets 0. Thread-safe.
     """
 
+    remote = True
+
     def __init__(
         self,
         address: str,

@@ -33,6 +33,8 @@ class LlmReranker:
     at all, or the model does not answer.
     """
 
+    remote = True
+
     def __init__(
         self,
         model: LanguageModel,
