@@ -35,10 +35,11 @@ class PostgresStore:
         self.space = space
         self._bounded: dict[tuple[int, bool], PostgresStore] = {}
         self._guard = threading.Lock()
-        self.search = SqliteSearch(connections, vectors, HydrateRows())
+        hydrate = HydrateRows()
+        self.search = SqliteSearch(connections, vectors, hydrate)
         self.items = PgItems(connections, vectors)
         self.graph = SqliteGraph(connections)
-        self.vectors = SqliteVectors(connections, vectors)
+        self.vectors = SqliteVectors(connections, vectors, hydrate)
         self.activity = SqliteActivity(connections)
         self.admin = PgAdmin(connections, vectors, space)
 

@@ -45,10 +45,11 @@ class SqliteStore:
         self.space = space
         self._bounded: dict[tuple[int, bool], SqliteStore] = {}
         self._guard = threading.Lock()
-        self.search = SqliteSearch(connections, vectors, HydrateRows())
+        hydrate = HydrateRows()
+        self.search = SqliteSearch(connections, vectors, hydrate)
         self.items = SqliteItems(connections, vectors)
         self.graph = SqliteGraph(connections)
-        self.vectors = SqliteVectors(connections, vectors)
+        self.vectors = SqliteVectors(connections, vectors, hydrate)
 
     @classmethod
     def open(cls, path: Path | None, *, space: str, create: bool = True) -> SqliteStore:

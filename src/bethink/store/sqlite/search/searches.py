@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,8 @@ from bethink.ports.values import Calendar
 from bethink.store.sqlite import links
 from bethink.store.sqlite.db.ceiling import CeilingConnections
 from bethink.store.sqlite.db.connection import Connections, generation, select
-from bethink.store.sqlite.db.damage import met_unreadable
-from bethink.store.sqlite.db.rows import read_items
+from bethink.store.sqlite.db.damage import met_unreadable, select_readable
+from bethink.store.sqlite.db.rows import item_selection, read_items, to_item
 from bethink.store.sqlite.db.sql_functions import ceil_ms, from_ms, to_ms_or_none
 from bethink.store.sqlite.entities import latest_mentions
 from bethink.store.sqlite.items import count_days, session_spans
@@ -52,7 +52,7 @@ class HydrateRows:
     """
 
     def __init__(self) -> None:
-        self._cached: tuple[tuple[int, int | None], dict[int, Item]] = ((-1, None), {})
+        self._cached = _CachedItems((-1, None), {}, {})
 
     def reader_as_of(self, moment: datetime | None) -> ItemLoader:
         """Return a function that reads items as of the moment; as they are without one."""
@@ -62,26 +62,56 @@ class HydrateRows:
         self, db: apsw.Connection, rids: Sequence[int], *, as_of_ms: int | None
     ) -> dict[int, Item]:
         cached = self._entry_for((generation(db), as_of_ms))
-        missing = [rid for rid in rids if rid not in cached]
+        items = cached.items
+        missing = [rid for rid in rids if rid not in items]
         if missing:
-            cached.update(read_items(db, missing, as_of_ms))
-        return {rid: cached[rid] for rid in rids if rid in cached}
+            cached.add(read_items(db, missing, as_of_ms))
+        return {rid: items[rid] for rid in rids if rid in items}
 
-    def _entry_for(self, requested: tuple[int, int | None]) -> dict[int, Item]:
-        state, cached = self._cached
-        if state != requested or len(cached) > _MAX_CACHED_ITEMS:
-            # A new dict, not a cleared one: a thread that still reads an older state
-            # of the store goes on filling the dict of that state.
-            cached = {}
-            self._cached = (requested, cached)
+    def read_in_scope(
+        self, db: apsw.Connection, ids: Sequence[str], predicate: Predicate
+    ) -> list[Item]:
+        """Return those of the items that are in scope."""
+        start, values = item_selection(predicate.as_of_ms)
+        sql = f"{start}{_FROM_IDS} WHERE {predicate.sql}"
+        rows = select_readable(db, sql, tuple(ids), predicate.values, bind=as_table, first=values)
+        found = {row[0]: to_item(row) for row in rows}
+        self._entry_for((generation(db), predicate.as_of_ms)).add(found)
+        return list(found.values())
+
+    def live_rows(self, db: apsw.Connection) -> Mapping[str, int]:
+        """Return the row of each live item that was read in this state of the store."""
+        cached = self._cached
+        is_writing = db.txn_state("main") == apsw.SQLITE_TXN_WRITE
+        return {} if is_writing or cached.state != (generation(db), None) else cached.rows
+
+    def _entry_for(self, requested: tuple[int, int | None]) -> _CachedItems:
+        cached = self._cached
+        if cached.state != requested or len(cached.items) > _MAX_CACHED_ITEMS:
+            # A new one, not a cleared one: a thread that still reads an older state of the
+            # store goes on filling that of its state.
+            cached = self._cached = _CachedItems(requested, {}, {})
         return cached
+
+
+class _CachedItems(NamedTuple):
+    """The items of one state by row id, and the rows of those that are live by id."""
+
+    state: tuple[int, int | None]
+    items: dict[int, Item]
+    rows: dict[str, int]
+
+    def add(self, found: Mapping[int, Item]) -> None:
+        self.items.update(found)
+        self.rows.update((item.id, rid) for rid, item in found.items() if item.live_to is None)
 
 
 UNREADABLE = "some memories cannot be read and are left out (bethink doctor)"
 _EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
-_SELECT_IN_SCOPE = """
-    SELECT i.rid FROM carray(?) AS w CROSS JOIN item AS i ON i.id = w.value WHERE PREDICATE
-"""
+_FROM_IDS = (
+    " FROM carray(?) AS w CROSS JOIN item AS i ON i.id = w.value"
+    " LEFT JOIN usage AS u ON u.id = i.id"
+)
 # Longest duration, by its index: how early an item that overlaps a window may begin.
 _LONGEST_DURATION = """
     SELECT max(occurred_end - coalesce(occurred_at, stored_at)) FROM item
@@ -306,11 +336,7 @@ class SqliteSearch:
         if not ids:
             return []
         with self._connections.read_transaction() as db:
-            predicate = self._predicate(db, scope)
-            sql = _SELECT_IN_SCOPE.replace("PREDICATE", predicate.sql)
-            found = select(db, sql, (as_table(tuple(ids)), *predicate.values))
-            read = self._hydrate.reader_as_of(scope.as_of)
-            return list(read(db, [rid for (rid,) in found]).values())
+            return self._hydrate.read_in_scope(db, ids, self._predicate(db, scope))
 
     def calendar(self, scope: Scope, *, sessions: int) -> Calendar:
         with self._connections.read_transaction() as db:

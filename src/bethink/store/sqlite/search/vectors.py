@@ -5,11 +5,13 @@ Importing this costs nothing; NumPy is loaded by the first call that needs it.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import apsw
@@ -33,10 +35,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bethink.ports import Vector
+    from bethink.store.sqlite.search.searches import HydrateRows
     from bethink.store.sqlite.search.vector_index import StoredModel
     from bethink.store.sqlite.search.vector_scan import ChunkCache
 
 
+NO_ROWS: Mapping[str, int] = MappingProxyType({})
 MAX_CACHED_EMBEDDINGS = 4096  # embeddings, some 6 MB
 _COUNT_VISIBLE = "SELECT count(*), coalesce(sum(key <> rid), 0) FROM vector WHERE mid = ?"
 _SELECT_LIVE_ROWS = """
@@ -63,6 +67,10 @@ _SELECT_EMBEDDINGS = """
     FROM carray(?) AS w
     CROSS JOIN item AS i ON i.id = w.value AND LIVE
     CROSS JOIN vector AS v ON v.rid = i.rid AND v.mid = ?
+"""
+_EMBEDDINGS_OF_ROWS = """
+    SELECT v.key, v.data, v.tokens, v.passages
+    FROM carray(?) AS w CROSS JOIN vector AS v ON v.key = w.value AND v.mid = ?
 """
 _EMBEDDINGS_NOW = _SELECT_EMBEDDINGS.replace("LIVE", "i.live_to IS NULL")
 _EMBEDDINGS_AS_OF = _SELECT_EMBEDDINGS.replace(
@@ -136,9 +144,17 @@ class VectorIndex:
         return found
 
     def embeddings(
-        self, db: apsw.Connection, ids: Sequence[str], model: str, as_of: int | None = None
+        self,
+        db: apsw.Connection,
+        ids: Sequence[str],
+        model: str,
+        as_of: int | None = None,
+        rows: Mapping[str, int] = NO_ROWS,
     ) -> dict[str, Embedding]:
-        """Return the embeddings of these items' live revisions, or of those live then."""
+        """Return the embeddings of these items' live revisions, or of those live then.
+
+        ``rows`` are those of live items, as far as they are at hand.
+        """
         from bethink.store.sqlite.search import vector_index  # NumPy
 
         known = vector_index.find_model(db, model)
@@ -146,13 +162,16 @@ class VectorIndex:
             return {}
         cached = self._cached_embeddings(db, known.mid) if as_of is None else {}
         missing = tuple(item for item in ids if item not in cached)
+        if missing and as_of is None:
+            whole, missing = _read_whole(db, missing, known, rows)
+            cached.update(whole)
         if missing:
             sql, as_of_values = (
                 (_EMBEDDINGS_NOW, ()) if as_of is None else (_EMBEDDINGS_AS_OF, (as_of,) * 2)
             )
             values = (*as_of_values, known.mid)
-            rows = select_readable(db, sql, missing, values, bind=as_table)
-            cached.update(_to_embeddings(rows, known.dim))
+            found = select_readable(db, sql, missing, values, bind=as_table)
+            cached.update(_to_embeddings(found, known.dim))
         return {item: cached[item] for item in ids if item in cached}
 
     def _cached_embeddings(self, db: apsw.Connection, mid: int) -> dict[str, Embedding]:
@@ -220,11 +239,26 @@ def _hidden_rows(db: apsw.Connection) -> NDArray[np.int64]:
     return np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
 
 
+def _read_whole(
+    db: apsw.Connection, ids: Sequence[str], model: StoredModel, rows: Mapping[str, int]
+) -> tuple[dict[str, Embedding], tuple[str, ...]]:
+    """Return the embeddings of items without passages by their rows, and the other ids."""
+    names = {rows[item]: item for item in ids if item in rows}
+    if not names:
+        return {}, tuple(ids)
+    wanted = array("q", sorted(names))  # in the order of the file
+    found = select_readable(db, _EMBEDDINGS_OF_ROWS, wanted, (model.mid,), bind=as_table)
+    whole = [(names[key], key, data, tokens) for key, data, tokens, parts in found if not parts]
+    known = _to_embeddings(whole, model.dim)
+    return known, tuple(item for item in ids if item not in known)
+
+
 def _to_embeddings(rows: Sequence[Row], dim: int) -> dict[str, Embedding]:
     """Return the embedding of each memory from its rows: its own vector, and its passages."""
     from bethink.store.sqlite.search import vector_index  # NumPy
 
-    vectors = vector_index.from_stored_rows((row[2] for row in rows), dim).astype("f4")
+    halves = vector_index.from_stored_rows((row[2] for row in rows), dim)
+    vectors = vector_index.float16_to_float32(halves)
     made = [
         (row[0], row[1], Embedding(vector, as_bytes(row[3])))
         for row, vector in zip(rows, vectors, strict=True)
@@ -298,15 +332,19 @@ def set_item_embeddings(
 class SqliteVectors:
     """Vectors and signatures of a space: `VectorStore` in SQLite."""
 
-    def __init__(self, connections: Connections, vectors: VectorIndex) -> None:
+    def __init__(
+        self, connections: Connections, vectors: VectorIndex, hydrate: HydrateRows
+    ) -> None:
         self._connections = connections
         self._vectors = vectors
+        self._hydrate = hydrate
 
     def embeddings(
         self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
     ) -> dict[str, Embedding]:
         with self._connections.read_transaction() as db:
-            return self._vectors.embeddings(db, ids, model, to_ms_or_none(as_of))
+            rows = NO_ROWS if as_of else self._hydrate.live_rows(db)
+            return self._vectors.embeddings(db, ids, model, to_ms_or_none(as_of), rows)
 
     def set_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
         with self._connections.write_transaction() as db:
