@@ -32,7 +32,7 @@ SELECT_PENDING = "SELECT value FROM meta WHERE name = 'unscrubbed'"
 _LOG_WAIT_MS = 5000
 CHECKPOINT_PAGES = 2000  # pages in the log from which it is transferred to the file
 _MAX_LISTED = 2000  # pages that a closing process lists instead of clearing them
-_LOG_HEADER, _FRAME_HEADER = 32, 24  # bytes
+_LOG_HEADER = 32  # bytes
 _READ_PAGES = 64
 _TREE_PAGE = struct.Struct(">BHHHB")  # type, first free block, cells, begin of content, fragments
 _INNER_TYPES, _LEAF_TYPES = (2, 5), (10, 13)
@@ -177,13 +177,16 @@ def _frames(log: Path) -> list[tuple[int, bool]]:
         return frames
     with log.open("rb", buffering=0) as file:
         header = file.read(_LOG_HEADER)
-        page_size = int.from_bytes(header[8:12])
-        salt, position = header[16:24], _LOG_HEADER
-        # A frame with another salt is from before the log was used anew.
-        while len(frame := file.read(_FRAME_HEADER)) == _FRAME_HEADER and frame[8:16] == salt:
-            frames.append((int.from_bytes(frame[:4]), frame[4:8] != b"\0\0\0\0"))
-            position += _FRAME_HEADER + page_size
-            file.seek(position)
+        own_salt = header[16:24]
+        # Of a frame: page, pages of the file after a commit, salt; two checksums and the page.
+        layout = struct.Struct(f">I4s8s8x{int.from_bytes(header[8:12])}x")
+        while block := file.read(_READ_PAGES * layout.size):
+            whole = memoryview(block)[: len(block) // layout.size * layout.size]
+            for page, size, salt in layout.iter_unpack(whole):
+                # A frame with another salt is from before the log was used anew.
+                if salt != own_salt:
+                    return frames
+                frames.append((page, size != b"\0\0\0\0"))
     return frames
 
 
