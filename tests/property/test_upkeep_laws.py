@@ -11,6 +11,9 @@ import pytest
 
 from bethink import Memory
 from bethink.errors import NotFound, Refused
+from bethink.maintain import insights
+from bethink.maintain.insights import Insights, look_at_changes
+from bethink.maintain.job import JobContext
 from bethink.maintain.journal import changes_since, hubs, read_place
 from bethink.maintain.thread_events import generated_threads
 from bethink.maintain.threads import FindThreads, ThreadSearch
@@ -137,3 +140,49 @@ def test_threads_of_what_changed_are_the_threads_of_everything(
             looked.append(check_threads(memory))
 
         assert looked.count(True) > len(looked) / 2
+
+
+INSIGHTS = Insights(min_loose=3, min_leaf=2, most_leaf=4, branch_after=1, root_after=1)
+
+
+def proposed(job: Insights, work: JobContext) -> list[tuple[object, ...]]:
+    """What a job proposes, in any order."""
+    found = [one for one in job.plan(work) if one.place is None]
+    return sorted(
+        (one.rule, one.ends, sorted(one.parents), one.text, one.successor and one.successor.key)
+        for one in found
+    )
+
+
+def check_insights(memory: Memory, patch: pytest.MonkeyPatch) -> bool:
+    """Compare what is proposed with what all memories suggest, then do it."""
+    work = memory.session.job_context()
+    place = read_place(INSIGHTS.name, work)
+    incremental = place is not None and look_at_changes(place, INSIGHTS, work) is not None
+    found = proposed(INSIGHTS, work)
+    with patch.context() as without:
+        without.setattr(insights, "read_place", lambda *_: None)
+        assert found == proposed(INSIGHTS, work)
+    memory.maintain(INSIGHTS)
+    return incremental
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_insights_of_what_changed_are_those_of_everything(
+    seed: int, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run proposes the same, whether it looks at what changed or at all memories."""
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", embedder=embedder if seed % 2 else "none", clock=clock) as memory:
+        history = History(memory, clock, seed)
+        looked = []
+        for number in range(16):
+            for _ in range(history.random.randrange(1, 6)):
+                history.change()
+            looked.append(check_insights(memory, monkeypatch))
+            runs = memory.maintenance(limit=1)
+            if number % 5 == 4 and runs:
+                with suppress(Refused):
+                    memory.undo_run(runs[0].run)
+
+        assert looked.count(True) > len(looked) / 3

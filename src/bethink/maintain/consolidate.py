@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from bethink.core import plural
 from bethink.core.json_values import iso
@@ -29,6 +30,9 @@ from bethink.maintain.job import (
 )
 from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
+
+if TYPE_CHECKING:
+    from bethink.ports import Matrix
 
 RULES = "rules"
 TYPICAL_PREFIX = "Typical: "  # prefix of the line with the most typical sentence
@@ -426,6 +430,62 @@ def single_linkage(
                 first, second = sorted((top(members), top(other)), key=sorted)
                 root[second] = first
     return {members: top(members) for members in sets}
+
+
+_MAX_ITERATIONS = 10
+
+
+def split_by_meaning(items: Sequence[Item], vectors: Matrix | None, most: int) -> list[list[int]]:
+    """Split memories into parts of at most ``most``; returns their indices.
+
+    By meaning where there are vectors (bisecting spherical 2-means), else by time.
+    """
+    if len(items) <= most:
+        return [list(range(len(items)))]
+    if vectors is None:
+        return _split_by_time(items, most)
+    parts: list[list[int]] = []
+    waiting = [list(range(len(items)))]
+    while waiting:
+        part = waiting.pop()
+        halves = _bisect(part, vectors) if len(part) > most else [part]
+        if len(halves) == 1 and len(part) > most:
+            halves = [part[:most], part[most:]]  # all equal: any cut will do
+        parts += [half for half in halves if len(half) <= most]
+        waiting += [half for half in halves if len(half) > most]
+    return sorted(parts)
+
+
+def _split_by_time(items: Sequence[Item], most: int) -> list[list[int]]:
+    order = sorted(range(len(items)), key=lambda at: (items[at].when, items[at].text))
+    count = -(-len(items) // most)
+    size = -(-len(items) // count)
+    return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def _bisect(part: Sequence[int], vectors: Matrix) -> list[list[int]]:
+    """Split into two parts around two centres that start as far apart as possible."""
+    import numpy as np  # start-up time: only maintenance needs it here
+
+    rows = vectors[list(part)]
+    middle = rows.mean(axis=0)
+    first = int((rows @ middle).argmin())
+    second = int((rows @ rows[first]).argmin())
+    centres = np.stack([rows[first], rows[second]])
+    sides = np.zeros(len(part), dtype=bool)
+    for _ in range(_MAX_ITERATIONS):
+        likeness = rows @ centres.T
+        now = likeness[:, 1] > likeness[:, 0]
+        if not now.any() or now.all():
+            break
+        if (now == sides).all():
+            break
+        sides = now
+        for side, rows_of in ((0, rows[~sides]), (1, rows[sides])):
+            total = rows_of.sum(axis=0)
+            centres[side] = total / (float(np.linalg.norm(total)) or 1.0)
+    halves = [[at for at, on in zip(part, sides, strict=True) if on == side] for side in (0, 1)]
+    return [half for half in halves if half]
 
 
 def _existing_concepts(

@@ -2,7 +2,8 @@
 
 A run builds what is due on every level: a branch sees the leaves that existed when the
 run began, so a new subject reaches the root after three runs. Grouping depends on the
-memories only, not on the order they were stored in.
+memories only, not on the order they were stored in. After the first run only what changed
+is looked at, and the memories that no leaf holds.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from bethink.core.json_values import iso
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import caption, strip_hidden, word_set
@@ -26,9 +29,29 @@ from bethink.maintain.consolidate import (
     SECRET_CLASSIFICATION,
     TYPICAL_PREFIX,
     entity_name,
+    split_by_meaning,
     unsupported_numbers,
 )
-from bethink.maintain.job import JobContext, Proposal, is_made_by, iter_items
+from bethink.maintain.job import (
+    JobContext,
+    Proposal,
+    is_made_by,
+    is_valid,
+    iter_items,
+    next_moment,
+    vectors_of,
+    visible_items,
+)
+from bethink.maintain.journal import (
+    Place,
+    changes_since,
+    dependence,
+    pack_ids,
+    place_text,
+    read_place,
+    unpack_ids,
+    with_state,
+)
 from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
 from bethink.retrieval.provenance import content_digest, recorded_sources
@@ -37,7 +60,6 @@ if TYPE_CHECKING:
     from bethink.ports import Matrix
 
 
-_MAX_ITERATIONS = 10
 _HUB_SHARE = 0.6  # an entity mentioned by more than this share of all memories is not distinctive
 
 
@@ -82,59 +104,6 @@ def _subject_of(item: Item, counted: Mapping[str, int], ceiling: float) -> str:
     if distinctive:
         return min(distinctive, key=lambda entity: (-counted[entity], entity))
     return f"kind:{item.kind}"
-
-
-def split_by_meaning(items: Sequence[Item], vectors: Matrix | None, most: int) -> list[list[int]]:
-    """Split memories into parts of at most ``most``; returns their indices.
-
-    By meaning where there are vectors (bisecting spherical 2-means), else by time.
-    """
-    if len(items) <= most:
-        return [list(range(len(items)))]
-    if vectors is None:
-        return _split_by_time(items, most)
-    parts: list[list[int]] = []
-    waiting = [list(range(len(items)))]
-    while waiting:
-        part = waiting.pop()
-        halves = _bisect(part, vectors) if len(part) > most else [part]
-        if len(halves) == 1 and len(part) > most:
-            halves = [part[:most], part[most:]]  # all equal: any cut will do
-        parts += [half for half in halves if len(half) <= most]
-        waiting += [half for half in halves if len(half) > most]
-    return sorted(parts)
-
-
-def _split_by_time(items: Sequence[Item], most: int) -> list[list[int]]:
-    order = sorted(range(len(items)), key=lambda at: (items[at].when, items[at].text))
-    count = -(-len(items) // most)
-    size = -(-len(items) // count)
-    return [order[start : start + size] for start in range(0, len(order), size)]
-
-
-def _bisect(part: Sequence[int], vectors: Matrix) -> list[list[int]]:
-    """Split into two parts around two centres that start as far apart as possible."""
-    import numpy as np  # start-up time: only maintenance needs it here
-
-    rows = vectors[list(part)]
-    middle = rows.mean(axis=0)
-    first = int((rows @ middle).argmin())
-    second = int((rows @ rows[first]).argmin())
-    centres = np.stack([rows[first], rows[second]])
-    sides = np.zeros(len(part), dtype=bool)
-    for _ in range(_MAX_ITERATIONS):
-        likeness = rows @ centres.T
-        now = likeness[:, 1] > likeness[:, 0]
-        if not now.any() or now.all():
-            break
-        if (now == sides).all():
-            break
-        sides = now
-        for side, rows_of in ((0, rows[~sides]), (1, rows[sides])):
-            total = rows_of.sum(axis=0)
-            centres[side] = total / (float(np.linalg.norm(total)) or 1.0)
-    halves = [[at for at, on in zip(part, sides, strict=True) if on == side] for side in (0, 1)]
-    return [half for half in halves if half]
 
 
 def similarity_matrix(items: Sequence[Item], vectors: Matrix | None) -> list[list[float]]:
@@ -221,6 +190,7 @@ def leading_sentence(items: Sequence[Item], likeness: Sequence[Sequence[float]])
 LEAF, BRANCH, ROOT = "leaf", "branch", "root"
 NEEDS_WHOLE_MEMORY = "insights and threads use all memories, so filters are not supported"
 _MAX_TEXT = 6_000  # characters
+_MAX_KEPT = 20_000  # memories in no leaf that are kept for the next run
 _DATE_PREFIX = lazy_pattern(r"\d{4}-\d{2}-\d{2}: ")
 
 
@@ -253,15 +223,27 @@ class Insights:
             yield Proposal(NEEDS_WHOLE_MEMORY, "")
             return
         with work.store.snapshot():
-            items = {
-                item.id: item
-                for item in iter_items(work, levels=self.levels)
-                if not item.flags and not is_made_by(item, self.name)
-            }
-            tree = current_tree(work, self.name)
-        yield from self._plan_leaves(items, tree[LEAF], work)
-        yield from self._plan_level_above(tree[LEAF], tree[BRANCH], BRANCH, work)
-        yield from self._plan_level_above(self._root_children(tree), tree[ROOT], ROOT, work)
+            depends_on = dependence(self, work.filters)
+            place = read_place(self.name, work)
+            here = place_text(depends_on, work)
+            usable = place is not None and place.depends_on == depends_on
+            found = look_at_changes(place, self, work) if place is not None and usable else None
+            found = found or look_at_all(self, work)
+        yield from self._plan_leaves(found, work)
+        upper = False
+        for proposal in self._plan_above(found.tree, work):
+            upper = True
+            yield proposal
+        kept = found.kept(upper=upper)
+        if found.changed and kept is not None:
+            yield Proposal("", "", place=with_state(here, kept))
+
+    def _plan_above(
+        self, tree: Mapping[str, Sequence[Item]] | None, work: JobContext
+    ) -> Iterator[Proposal]:
+        if tree is not None:
+            yield from self._plan_level_above(tree[LEAF], tree[BRANCH], BRANCH, work)
+            yield from self._plan_level_above(self._root_children(tree), tree[ROOT], ROOT, work)
 
     def _root_children(self, tree: Mapping[str, Sequence[Item]]) -> list[Item]:
         """Return the children of the root: the branches, and leaves too few for one."""
@@ -269,30 +251,13 @@ class Insights:
         alone = [leaf for leaf in tree[LEAF] if counted[_group_of(leaf).key] < self.min_leaves]
         return [*tree[BRANCH], *alone]
 
-    def _plan_leaves(
-        self, items: Mapping[str, Item], leaves: Sequence[Item], work: JobContext
-    ) -> Iterator[Proposal]:
-        held: set[str] = set()
-        stale: dict[str, list[tuple[Item, list[Item]]]] = defaultdict(list)
-        for leaf in leaves:
-            seen, group = recorded_sources(leaf), _group_of(leaf)
-            there = [items[key] for key in seen if key in items and group.admits(items[key])]
-            held.update(item.id for item in there)
-            if len(there) < len(seen) or any(
-                content_digest(item) != seen[item.id] for item in there
-            ):
-                stale[group.key].append((leaf, there))
-        loose = [item for item in items.values() if item.id not in held]
-        enough = len(loose) >= self.min_loose
-        for group, members in group_by_subject(list(items.values())).items():
-            waiting = [item for item in members if item.id not in held]
-            for leaf, there in stale.pop(group.key, ()):
-                yield self._renew_leaf(group, leaf, there, work)
-            if enough and len(waiting) >= self.min_leaf:
-                yield from self._plan_new_leaves(group, waiting, work)
-        for left in stale.values():
-            for leaf, there in left:
-                yield self._renew_leaf(_group_of(leaf), leaf, there, work)
+    def _plan_leaves(self, found: Unsettled, work: JobContext) -> Iterator[Proposal]:
+        for leaf, there in sorted(found.stale, key=lambda pair: (_group_of(pair[0]), pair[0].id)):
+            yield self._renew_leaf(_group_of(leaf), leaf, there, work)
+        if len(found.loose) >= self.min_loose:
+            for group, waiting in group_by_subject(list(found.loose.values())).items():
+                if len(waiting) >= self.min_leaf:
+                    yield from self._plan_new_leaves(group, waiting, work)
 
     def _plan_new_leaves(
         self,
@@ -343,6 +308,101 @@ class Insights:
                 yield _parent_proposal(kind, key, parts, (before.id,) if before else (), work)
 
 
+class Unsettled(NamedTuple):
+    """What a run starts from: memories that no leaf holds, leaves to renew, and the tree.
+
+    ``tree`` is None where nothing above the leaves can be due. ``until`` is when a memory
+    next becomes valid or ceases to be.
+    """
+
+    loose: Mapping[str, Item]
+    stale: Sequence[tuple[Item, Sequence[Item]]]
+    tree: Mapping[str, Sequence[Item]] | None
+    until: datetime | None
+    changed: bool = True
+
+    def kept(self, *, upper: bool) -> dict[str, Any] | None:
+        """Return what the next run needs to know; None where that is too much to keep."""
+        if len(self.loose) > _MAX_KEPT:
+            return None
+        return {
+            "loose": pack_ids(self.loose),
+            "stale": [leaf.id for leaf, _ in self.stale],
+            "upper": upper,
+            "until": iso(self.until) if self.until is not None else None,
+        }
+
+
+def look_at_all(job: Insights, work: JobContext) -> Unsettled:
+    """Go through all memories and the whole tree."""
+    items: dict[str, Item] = {}
+    until: datetime | None = None
+    for item in iter_items(work, levels=job.levels, include_expired=True):
+        until = next_moment(item, until, work)
+        if is_valid(item, work) and _may_join(item, job):
+            items[item.id] = item
+    tree = current_tree(work, job.name)
+    held, stale = _held_by(tree[LEAF], items)
+    loose = {key: item for key, item in items.items() if key not in held}
+    return Unsettled(loose, stale, tree, until)
+
+
+def look_at_changes(place: Place, job: Insights, work: JobContext) -> Unsettled | None:
+    """Look at what changed since a place; None where anything else may have changed, too."""
+    changes, state = changes_since(place, work), place.state
+    until = datetime.fromisoformat(state["until"]) if state["until"] else None
+    if changes is None or place.at > work.now or (until is not None and until <= work.now):
+        return None
+    known = work.store.items.get(sorted(changes.ids.union(state["stale"])))
+    made = {key: item for key, item in known.items() if is_made_by(item, job.name)}
+    for item in known.values():
+        until = next_moment(item, until, work)
+    live = visible_items(made, ("insight",), work)
+    loose = unpack_ids(state["loose"])
+    again = set(changes.ids - made.keys())
+    for key, insight in made.items():
+        sources = recorded_sources(insight).keys()
+        if key in live and insight.kind == LEAF:
+            loose -= sources
+        else:
+            again |= sources
+    links = work.store.graph.links_of(sorted(again), ("derives_from",))
+    above = visible_items({link.src.id for link in links}, ("insight",), work)
+    above.update((key, leaf) for key, leaf in live.items() if key not in changes.stored)
+    leaves = [leaf for _, leaf in sorted(above.items()) if _is_leaf(leaf, job)]
+    sources = {key for leaf in leaves for key in recorded_sources(leaf)}
+    seen = visible_items(loose | again | sources, job.levels, work)
+    items = {key: item for key, item in seen.items() if _may_join(item, job)}
+    held, stale = _held_by(leaves, items)
+    open_ = (loose | again) - held
+    found = {key: item for key, item in items.items() if key in open_}
+    tree = current_tree(work, job.name) if made or state["upper"] else None
+    return Unsettled(found, stale, tree, until, changed=bool(changes.ids or stale))
+
+
+def _may_join(item: Item, job: Insights) -> bool:
+    return not item.flags and not is_made_by(item, job.name)
+
+
+def _is_leaf(insight: Item, job: Insights) -> bool:
+    return is_made_by(insight, job.name) and insight.kind == LEAF
+
+
+def _held_by(
+    leaves: Sequence[Item], items: Mapping[str, Item]
+) -> tuple[set[str], list[tuple[Item, list[Item]]]]:
+    """Return the memories that leaves hold, and the leaves to renew with what is left of each."""
+    held: set[str] = set()
+    stale = []
+    for leaf in leaves:
+        seen, group = recorded_sources(leaf), _group_of(leaf)
+        there = [items[key] for key in seen if key in items and group.admits(items[key])]
+        held.update(item.id for item in there)
+        if len(there) < len(seen) or any(content_digest(item) != seen[item.id] for item in there):
+            stale.append((leaf, there))
+    return held, stale
+
+
 def current_tree(work: JobContext, job: str) -> dict[str, list[Item]]:
     """Return the current tree, level by level, each level in a fixed order."""
     tree: dict[str, list[Item]] = {LEAF: [], BRANCH: [], ROOT: []}
@@ -361,19 +421,6 @@ def subject_name(group: SubjectGroup, work: JobContext) -> str:
         return entity_name(group.subject, work)
     ending = f"{key[:-1]}ies" if key.endswith("y") else f"{key}s"
     return ending[:1].upper() + ending[1:]
-
-
-def vectors_of(items: Sequence[Item], work: JobContext) -> Matrix | None:
-    """Return the memories' vectors; None where one is missing."""
-    if work.embedder is None:
-        return None
-    import numpy as np  # start-up time: only maintenance needs it here
-
-    ids = [item.id for item in items]
-    found = work.store.vectors.embeddings(ids, work.embedder.model)
-    if len(found) < len(ids):
-        return None
-    return np.stack([found[item_id].vector for item_id in ids]).astype(np.float32)
 
 
 def _group_of(insight: Item) -> SubjectGroup:

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bethink.core import plural
 from bethink.core.ids import make_id
@@ -18,6 +18,9 @@ from bethink.lang.dates import DAY_S
 from bethink.model import Draft, Filters, Item, Link, Status
 from bethink.ports import Budget, Embedder, LanguageModel, Scope, Store, Usage
 from bethink.retrieval.heat import UseCounts, heat
+
+if TYPE_CHECKING:
+    from bethink.ports import Matrix
 
 ACTOR = "maintain"
 EXEMPT_LAYERS = frozenset({"goal", "caveat"})
@@ -197,6 +200,38 @@ def iter_items(work: JobContext, **narrower: Any) -> Iterator[Item]:
     while page := work.store.items.browse(scope, limit=PAGE_SIZE, after=last):
         yield from page
         last = page[-1].id
+
+
+def visible_items(ids: Iterable[str], levels: tuple[str, ...], work: JobContext) -> dict[str, Item]:
+    """Return those of the memories that a job may see."""
+    scope = Scope(replace(work.filters, levels=levels), work.now)
+    pages = batches(sorted(ids), PAGE_SIZE)
+    return {item.id: item for page in pages for item in work.store.search.in_scope(page, scope)}
+
+
+def is_valid(item: Item, work: JobContext) -> bool:
+    """Whether a memory is valid now."""
+    begun = item.valid_from is None or item.valid_from <= work.now
+    return begun and (item.valid_to is None or item.valid_to > work.now)
+
+
+def next_moment(item: Item, until: datetime | None, work: JobContext) -> datetime | None:
+    """Return when validity next changes, of this memory or of those before."""
+    moments = [at for at in (item.valid_from, item.valid_to, until) if at and at > work.now]
+    return min(moments, default=None)
+
+
+def vectors_of(items: Sequence[Item], work: JobContext) -> Matrix | None:
+    """Return the memories' vectors; None where one is missing."""
+    if work.embedder is None:
+        return None
+    import numpy as np  # start-up time: only maintenance needs it here
+
+    ids = [item.id for item in items]
+    found = work.store.vectors.embeddings(ids, work.embedder.model)
+    if len(found) < len(ids):
+        return None
+    return np.stack([found[item_id].vector for item_id in ids]).astype(np.float32)
 
 
 def days_old(item: Item, work: JobContext) -> float:

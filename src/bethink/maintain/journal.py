@@ -7,8 +7,10 @@ result depended on besides the memories. Its next run reads the lines after that
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -296,18 +298,19 @@ _OWN_LINES = frozenset({_RUN_BEGAN, _STEP_DONE, _STORING_SUCCESSOR, _RUN_UNDONE,
 
 
 class Place(NamedTuple):
-    """How far a job has looked, when, and what its result depended on."""
+    """How far a job has looked, when, what its result depended on, and what it left."""
 
     through: int
     at: datetime
     depends_on: str
+    state: Mapping[str, Any]
 
 
 class Changes(NamedTuple):
-    """The memories (ids) that changed after a place, and the last line read."""
+    """The memories (ids) that changed after a place, and those of them that are new."""
 
     ids: frozenset[str]
-    through: int
+    stored: frozenset[str]
 
 
 def last_line(work: JobContext) -> Event | None:
@@ -328,6 +331,26 @@ def place_text(depends_on: str, work: JobContext) -> str:
     return json.dumps({**detail, "depends_on": depends_on}, separators=(",", ":"))
 
 
+def with_state(place: str, state: Mapping[str, Any]) -> str:
+    """Return the place with what the job left, so that it is kept whatever was left undone."""
+    return json.dumps({**json.loads(place), "state": state}, separators=(",", ":"))
+
+
+def is_kept_anyway(place: str) -> bool:
+    """Whether a place says itself what its job left undone."""
+    return "state" in json.loads(place)
+
+
+def pack_ids(ids: Iterable[str]) -> str:
+    """Write ids in little room."""
+    return base64.b85encode(zlib.compress("\n".join(sorted(ids)).encode())).decode()
+
+
+def unpack_ids(packed: str) -> set[str]:
+    """Read what `pack_ids` wrote."""
+    return set(zlib.decompress(base64.b85decode(packed)).decode().split())
+
+
 def keep_place(job: str, place: str, work: JobContext) -> None:
     """Keep the place of a job whose proposals have all been applied."""
     name = f"{PLACE_PREFIX}{job}"
@@ -344,7 +367,8 @@ def read_place(job: str, work: JobContext) -> Place | None:
     known = work.store.admin.events(after=through - 1, limit=1) if through else [None]
     if not known or _line_hash(known[0]) != detail["line"]:
         return None  # the line is of another journal: it came with an import
-    return Place(through, datetime.fromisoformat(detail["at"]), detail["depends_on"])
+    at = datetime.fromisoformat(detail["at"])
+    return Place(through, at, detail["depends_on"], detail.get("state", {}))
 
 
 def _line_hash(line: Event | None) -> str:
@@ -354,6 +378,7 @@ def _line_hash(line: Event | None) -> str:
 def changes_since(place: Place, work: JobContext) -> Changes | None:
     """Return the memories that changed since; None where all may have."""
     found: set[str] = set()
+    stored: set[str] = set()
     erased: set[str] = set()
     covered: set[str] = set()
     through = place.through
@@ -370,7 +395,9 @@ def changes_since(place: Place, work: JobContext) -> Changes | None:
                 erased.add(str(line.item))
             else:
                 found.update(_changed_by(line))
-    return Changes(frozenset(found), through) if erased <= covered else None
+            if line.kind == "stored":
+                stored.add(str(line.item))
+    return Changes(frozenset(found), frozenset(stored)) if erased <= covered else None
 
 
 def _changed_by(line: Event) -> tuple[str, ...]:

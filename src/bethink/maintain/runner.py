@@ -29,6 +29,7 @@ from bethink.maintain.journal import (
     RunTrail,
     StepRecord,
     begin_run,
+    is_kept_anyway,
     keep_place,
     record_step,
     record_undo,
@@ -192,7 +193,7 @@ def _keep_places(plan: Plan, left: Iterable[SkippedProposal], work: JobContext) 
     """Keep how far the jobs have looked, but for those with something left to do."""
     unfinished = {skipped.job for skipped in left}
     for job, place in plan.places:
-        if job not in unfinished:
+        if job not in unfinished or is_kept_anyway(place):
             keep_place(job, place, work)
 
 

@@ -14,6 +14,7 @@ from bethink.ingest.pipeline import remember, remember_each
 from bethink.ingest.revision import bridge_supersession, find_reactivatable, reactivate_superseded
 from bethink.maintain.job import Job, JobContext, Proposal, is_made_by
 from bethink.maintain.journal import (
+    RUN_PREFIX,
     RemovalImpact,
     begin_run,
     descendants_of,
@@ -134,7 +135,22 @@ class Successor(NamedTuple):
 
 
 def successor_key(job: Job, proposal: Proposal, work: JobContext) -> str:
-    """Build the idempotency key: the same job over the same texts gives the same key."""
+    """Build the idempotency key: the same job over the same texts gives the same key.
+
+    Where the job itself ended what it made under that key, and nobody undid it, the key is
+    another one.
+    """
+    first = key = _key_of_texts(job, proposal, work)
+    while (used := work.store.items.find_keys((key,)).get(key)) is not None:
+        item = work.store.items.get([used[0]]).get(used[0])
+        ended = item is not None and item.live_to is not None and item.ended_by
+        if not ended or not ended.startswith(f"{job.name}:{RUN_PREFIX}"):
+            break
+        key = f"{first}:{used[0]}"
+    return key
+
+
+def _key_of_texts(job: Job, proposal: Proposal, work: JobContext) -> str:
     assert proposal.successor is not None
     if proposal.successor.key is not None:
         return proposal.successor.key

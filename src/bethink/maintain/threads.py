@@ -222,7 +222,7 @@ class ThreadSearch:
         for item_id in sorted(changed):
             for revision in self._work.store.items.history(item_id):
                 anchor = anchor_of(revision)
-                if anchor is not None:
+                if anchor is not None and revision.level in self._rules.levels:
                     anchors[_thread_id(anchor)] = anchor
                 waiting += self._matters_from(revision)
         waiting += (item.when for item in self._memories(self._causally_linked(changed)))

@@ -288,6 +288,21 @@ def test_a_renewal_is_undone_to_the_one_before(memory: Memory) -> None:
     assert leaf_of(memory).id == old.id
 
 
+def test_what_the_job_took_away_comes_back_with_its_memories(memory: Memory) -> None:
+    """A leaf that ended because its memories did was not undone: it is made again."""
+    ids = tell(memory, "lock", 4)
+    grow(memory)
+    for _ in range(2):
+        memory.forget(*ids[1:])
+        grow(memory)
+        assert memory.browse(levels=["insight"]) == []
+        memory.restore(*ids[1:])
+
+        grow(memory)
+
+        assert recorded_sources(leaf_of(memory)).keys() == set(ids)
+
+
 def test_a_part_of_the_memory_is_no_reason_for_a_tree(memory: Memory) -> None:
     """A run over a filter says so and touches nothing, least of all the leaves of others."""
     tell(memory, "lock", 4)
