@@ -242,6 +242,24 @@ def test_isolation_holds_on_the_workers(application: str, url: str) -> None:
                 connection.execute(written.encode())
 
 
+def test_clients_write_while_it_is_distributed(fresh: Callable[[str], str]) -> None:
+    """They wait, then go on; nothing acknowledged is lost."""
+    url = fresh("bethink_busy")
+    opening.init_store(url)
+    with Writer(url, "busy") as writer, Writer(url, "as busy") as other:
+        writer.wait_for(3)
+        other.wait_for(3)
+        opening.distribute_store(url, shards=SHARDS)
+        writer.wait_for(3)
+        other.wait_for(3)
+    for space, one in (("busy", writer), ("as busy", other)):
+        assert not one.told, one.told
+        with opened(url, space) as memory:
+            for known in one.stored:
+                assert memory.get(known).id == known
+            assert all(check.ok for check in memory.doctor())
+
+
 def test_any_server_of_the_cluster_serves(application: str) -> None:
     """A client may connect to a worker as well as to the coordinator."""
     with opened(application, "everywhere") as memory:
@@ -249,6 +267,17 @@ def test_any_server_of_the_cluster_serves(application: str) -> None:
     for place in workers():
         with opened(at(application, host=place), "everywhere") as memory:
             assert [hit.item.id for hit in memory.recall("deploy key").hits] == [known]
+
+
+def foreign_keys(url: str) -> list[str]:
+    """Return the names of all foreign keys between tables."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        rows = connection.execute(
+            "SELECT conname FROM pg_constraint WHERE contype = 'f'"
+            " AND connamespace = to_regnamespace(%s) ORDER BY 1",
+            (SCHEMA,),
+        ).fetchall()
+    return [name for (name,) in rows]
 
 
 def test_what_was_stored_is_kept(fresh: Callable[[str], str]) -> None:
@@ -263,7 +292,9 @@ def test_what_was_stored_is_kept(fresh: Callable[[str], str]) -> None:
             with opened(url, name) as memory:
                 fill(memory)
                 before[name] = content(memory)
+        references = foreign_keys(url)
         status = opening.distribute_store(url, shards=SHARDS)
+        assert foreign_keys(url) == references
         assert status._replace(url="", server="") == opening.StoreStatus(
             "",
             "",
@@ -339,6 +370,17 @@ def test_migrations_go_on_after_it(
             " AND conrelid = 'bethink.extra'::regclass"
         )
         assert keys.fetchone() == (1,)
+    for place in workers():
+        with psycopg.connect(at(url, host=place), autocommit=True) as worker:
+            worker.execute("SET citus.override_table_visibility = off")
+            shards = worker.execute(
+                "SELECT c.relforcerowsecurity, has_table_privilege(%s, c.oid, 'INSERT'),"
+                " (SELECT count(*) FROM pg_policy AS p WHERE p.polrelid = c.oid)"
+                r" FROM pg_class AS c WHERE c.relname LIKE 'extra\_1%%' AND c.relkind = 'r'",
+                (SERVING_ROLE,),
+            ).fetchall()
+            assert shards, place
+            assert set(shards) == {(True, True, 1)}
     with opened(url, "after") as memory:
         fill(memory)
         assert all(one.ok for one in memory.doctor())
