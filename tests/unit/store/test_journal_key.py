@@ -205,3 +205,75 @@ def test_a_space_of_the_schema_before_is_brought_up(path: Path) -> None:
     assert count == 3
     assert journal(path) == (True, False, "the chain is unbroken")
     assert key_path(path).read_text().split()[1] == "4"
+
+
+def cut(path: Path, last: int, seal: str = "") -> None:
+    """Cut the journal off after a line, as anybody can who has the database."""
+    db = apsw.Connection(str(path))
+    db.execute("DELETE FROM event WHERE seq > ?", (last,))
+    code = db.execute("SELECT chain FROM event WHERE seq = ?", (last,)).get
+    head = f"{last}:{code}" + (f":{seal}" if seal else "")
+    db.execute("UPDATE meta SET value = ? WHERE name = 'journal'", (head,))
+    db.close()
+
+
+def head_seal(path: Path) -> str:
+    db = apsw.Connection(str(path))
+    head: str = db.execute("SELECT value FROM meta WHERE name = 'journal'").get
+    db.close()
+    return head.split(":")[2]
+
+
+@pytest.mark.parametrize("last", [1, 2])
+@pytest.mark.parametrize("sealed", ["without", "with the seal of the end", "made up"])
+def test_a_journal_that_was_cut_off_at_its_end_shows(path: Path, last: int, sealed: str) -> None:
+    """Every line left is right; that there were more is told by the seal of the end."""
+    seals = {"without": "", "with the seal of the end": head_seal(path), "made up": "0" * 64}
+    cut(path, last, seals[sealed])
+
+    ok, _, detail = journal(path)
+
+    assert not ok
+    assert f"cut off after line {last}" in detail
+
+
+def test_a_journal_that_was_emptied_shows(path: Path) -> None:
+    """There are memories, and no line tells of them."""
+    db = apsw.Connection(str(path))
+    db.execute("DELETE FROM event; UPDATE meta SET value = '0:' WHERE name = 'journal'")
+    db.close()
+
+    assert journal(path)[::2] == (False, "lines were cut off after line 0")
+
+
+def test_a_cut_is_not_made_good_by_the_next_write(path: Path) -> None:
+    """Writing goes on, and the check goes on to say it."""
+    cut(path, 2)
+    write(path, "d")
+    write(path, "e")
+
+    ok, _, detail = journal(path)
+
+    assert not ok
+    assert "cut off after line 2" in detail
+
+
+def test_a_journal_of_an_older_secret_has_no_seal_to_miss(path: Path) -> None:
+    """A space written before there were seals is as whole as it was."""
+    key_path(path).write_text(key_path(path).read_text().replace("journal-2", "journal-1"))
+    cut(path, 3)
+
+    assert journal(path) == (True, False, "the chain is unbroken")
+    write(path, "d")
+    assert journal(path) == (True, False, "the chain is unbroken")
+
+
+def test_every_write_seals_the_end(path: Path) -> None:
+    """One write after another, and in memory."""
+    for one in "defg":
+        write(path, one)
+        assert journal(path) == (True, False, "the chain is unbroken")
+    store = SqliteStore.open(None, space="test")
+    store.items.put([record("a")], actor="x", now=NOW)
+    assert next(one for one in store.admin.check() if one.name == "journal").ok
+    store.close()

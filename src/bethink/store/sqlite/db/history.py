@@ -270,6 +270,7 @@ _SELECT_NEWEST = """
 _NUMBERED = """
     (SELECT row_number() OVER (ORDER BY seq) AS seq, at, kind, item, actor, detail FROM event)
 """
+_SELECT_ANY_ITEM = "SELECT 1 FROM item LIMIT 1"
 _SELECT_KEYS = "SELECT value FROM meta WHERE name = 'journal_keys'"
 _SET_KEYS = "INSERT OR REPLACE INTO meta (name, value) VALUES ('journal_keys', ?)"
 _SELECT_ALL = "SELECT seq, at, kind, item, actor, detail, chain FROM event ORDER BY seq"
@@ -327,6 +328,28 @@ class JournalChain:
             return chain_hash(previous, line)
         return self._secret.mac(f"{previous}\n{_ENCODER.encode(line)}".encode())
 
+    def seal(self, head: JournalHead) -> str:
+        """Return the seal of a journal that ends with this line; empty without a secret."""
+        if not self._secret.made(head.seq):
+            return ""
+        return self._secret.mac(f"end\n{head.seq}\n{head.code}".encode())
+
+    def cut_after(self, head: JournalHead) -> int | None:
+        """Return the line after which others were cut off; None where none were.
+
+        The secret itself says whether there must be a seal. A cut that a write found is kept.
+        """
+        if not self._secret.seals or not self._secret.made(head.seq):
+            return None
+        if head.seal == self.seal(head):
+            return None
+        found = head.seal.removeprefix(_CUT)
+        return int(found) if head.seal.startswith(_CUT) and found.isdecimal() else head.seq
+
+    def lacks_all(self, seq: int) -> bool:
+        """Whether a journal that ends here has no line of its secret, as before its first."""
+        return self._secret.seals and not self._secret.made(seq)
+
     def can_check(self, seq: int) -> bool:
         """Whether a line was made without a secret, or with the one that is here.
 
@@ -354,23 +377,41 @@ def append_lines(
     db: apsw.Connection, lines: Iterable[tuple[int, str, str | None, str, str]]
 ) -> None:
     """Append lines as the file stores them, without number and code, in their order."""
-    seq, code = journal_head(db)
+    head = journal_head(db)
     chain: JournalChain | None = None
+    cut: int | None = None
     chained = []
+    seq, code = head.seq, head.code
     for line in lines:
         seq += 1
-        chain = chain or JournalChain(db, create_at=seq)
+        if chain is None:
+            chain = JournalChain(db, create_at=seq)
+            cut = chain.cut_after(head)
         code = chain.code(code, (seq, *line))
         chained.append(ChainedLine(seq, *line, code))
-    if chained:
+    if chain is not None:
         db.executemany(_INSERT, chained)
-        db.execute(_SET_HEAD, (f"{seq}:{code}",))
+        new = JournalHead(seq, code)
+        seal = chain.seal(new) if cut is None else f"{_CUT}{cut}"
+        db.execute(_SET_HEAD, (f"{seq}:{code}:{seal}" if seal else f"{seq}:{code}",))
 
 
-def journal_head(db: apsw.Connection) -> tuple[int, str]:
-    """Return the number and the code of the last line."""
-    seq, _, chain = db.execute(_SELECT_HEAD).get.partition(":")
-    return int(seq), chain
+class JournalHead(NamedTuple):
+    """The last line of a journal: its number, its code, and the seal that says that it is last."""
+
+    seq: int
+    code: str
+    seal: str = ""
+
+
+_CUT = "cut"  # instead of a seal, before the line after which others were missing
+
+
+def journal_head(db: apsw.Connection) -> JournalHead:
+    """Return the last line that the journal should have."""
+    seq, _, rest = db.execute(_SELECT_HEAD).get.partition(":")
+    code, _, seal = rest.partition(":")
+    return JournalHead(int(seq), code, seal)
 
 
 def chain_hash(previous: str, line: Sequence[object]) -> str:
@@ -422,15 +463,18 @@ def find_chain_break(db: apsw.Connection) -> str:
             return f"line {seq} was changed, or one before it"
         code = line.chain
     expected = journal_head(db)
-    if (seq, code) != expected:
-        return f"it ends at line {seq}, but should end at {expected[0]}"
-    return ""
+    if (seq, code) != expected[:2]:
+        return f"it ends at line {seq}, but should end at {expected.seq}"
+    cut = chain.cut_after(expected)
+    if cut is None and chain.lacks_all(seq) and select(db, _SELECT_ANY_ITEM):
+        cut = seq
+    return "" if cut is None else f"lines were cut off after line {cut}"
 
 
 def unchecked_lines(db: apsw.Connection) -> str:
     """Say which lines cannot be checked, because their secret is not here; "" if all can."""
     chain = JournalChain(db)
-    last = journal_head(db)[0]
+    last = journal_head(db).seq
     unknown = [seq for seq in _ends_of_keys(chain.used, last) if not chain.can_check(seq)]
     if not unknown:
         return ""

@@ -109,15 +109,20 @@ def _open_error(path: Path, error: OSError) -> StoreError:
     )
 
 
-_KEY_KIND = "bethink-journal-1"
+_KEY_KIND = "bethink-journal-2"
+_UNSEALED_KEY_KIND = "bethink-journal-1"
 _SECRET_BYTES = 32
 
 
 class Secret(NamedTuple):
-    """A secret, and the line of the journal from which on it is used; empty where there is none."""
+    """A secret, and the line of the journal from which on it is used; empty where there is none.
+
+    With ``seals`` every end of the journal since then has a seal, so that one without was cut.
+    """
 
     value: bytes = b""
     since: int = 1
+    seals: bool = False
 
     @property
     def id(self) -> str:
@@ -144,7 +149,8 @@ class JournalKey:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._in_memory = Secret(os.urandom(_SECRET_BYTES)) if path is None else Secret()
+        in_memory = Secret(os.urandom(_SECRET_BYTES), seals=True)
+        self._in_memory = in_memory if path is None else Secret()
         self._known: tuple[tuple[int, ...], Secret] = ((), Secret())
 
     def read(self) -> Secret:
@@ -164,9 +170,9 @@ class JournalKey:
     def _read_file(path: Path) -> Secret:
         try:
             kind, since, secret = path.read_text(encoding="ascii").split()
-            found = Secret(bytes.fromhex(secret), int(since))
-            is_whole = kind == _KEY_KIND and len(found.value) == _SECRET_BYTES
-            return found if is_whole else Secret()
+            found = Secret(bytes.fromhex(secret), int(since), seals=kind == _KEY_KIND)
+            is_known = kind in (_KEY_KIND, _UNSEALED_KEY_KIND)
+            return found if is_known and len(found.value) == _SECRET_BYTES else Secret()
         except (FileNotFoundError, ValueError):
             return Secret()
         except OSError as error:
@@ -180,7 +186,7 @@ class JournalKey:
         known = self.read()
         if known.value or self.path is None:
             return known
-        new = Secret(os.urandom(_SECRET_BYTES), line)
+        new = Secret(os.urandom(_SECRET_BYTES), line, seals=True)
         content = f"{_KEY_KIND} {line} {new.value.hex()}\n"
         try:
             if self.path.exists():
