@@ -1,7 +1,8 @@
 """Build the inspector's page: TypeScript types from the OpenAPI document, then the files.
 
-``python tools/ui.py`` builds ``ui/`` into ``src/bethink/server/ui``. With ``--check`` it builds
-elsewhere and fails where the types or the files in the repository are others.
+``python tools/ui.py`` builds ``ui/`` into ``src/bethink/server/ui``, and the view of a recall into
+``src/bethink/server/mcp/view``. With ``--check`` it builds elsewhere and fails where the types or
+the files in the repository are others.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from bethink.server.rest.routes import openapi_document
 
 ROOT = Path(__file__).parents[1]
 SOURCE, BUILT = ROOT / "ui", ROOT / "src" / "bethink" / "server" / "ui"
+VIEW, VIEW_FILES = ROOT / "src" / "bethink" / "server" / "mcp" / "view", ("view.js", "view.css")
 TYPES = SOURCE / "src" / "lib" / "types.ts"
 _PNPM = json.loads((SOURCE / "package.json").read_text(encoding="utf-8"))["packageManager"]
 _NODE = (20, 19)
@@ -84,17 +86,19 @@ def _arguments(operation: dict[str, Any]) -> str:
     return ts_type({"type": "object", "properties": properties, "required": needed}, 2)
 
 
-def build(target: Path) -> None:
-    """Build the page into a folder, with exactly the packages of the lock file."""
+def build(target: Path, view: Path) -> None:
+    """Build the page and the view into folders, with exactly the packages of the lock file."""
     npx = shutil.which("npx")
     if npx is None or _node_version() < _NODE:
         sys.exit(f"building the inspector needs Node {_NODE[0]}.{_NODE[1]} or newer, with npm")
     pnpm = [npx, "--yes", _PNPM]
-    options = ["--outDir", str(target), "--emptyOutDir", "--logLevel", "warn"]
+    page = ["--outDir", str(target), "--emptyOutDir", "--logLevel", "warn"]
+    recall = ["--config", "vite.recall.config.ts", "--outDir", str(view), "--logLevel", "warn"]
     for command in (
         [*pnpm, "install", "--frozen-lockfile", "--silent"],
         [*pnpm, "exec", "tsc", "--noEmit"],
-        [*pnpm, "exec", "vite", "build", *options],
+        [*pnpm, "exec", "vite", "build", *page],
+        [*pnpm, "exec", "vite", "build", *recall],
     ):
         subprocess.run(command, cwd=SOURCE, check=True)  # noqa: S603 - our own commands
 
@@ -119,14 +123,16 @@ def main() -> int:
     """Build, or compare."""
     if "--check" not in sys.argv[1:]:
         TYPES.write_text(page(), encoding="utf-8")
-        build(BUILT)
+        build(BUILT, VIEW)
         return 0
     if TYPES.read_text(encoding="utf-8") != page():
         sys.stderr.write("the types of the API in ui/src/lib/types.ts are stale: make ui\n")
         return 1
     with tempfile.TemporaryDirectory() as folder:
-        build(Path(folder))
-        found = differences(Path(folder), BUILT)
+        page_files, view = Path(folder) / "page", Path(folder) / "view"
+        build(page_files, view)
+        found = differences(page_files, BUILT)
+        found += filecmp.cmpfiles(view, VIEW, VIEW_FILES, shallow=False)[1]
     sys.stderr.writelines(f"{name} is not what ui/ builds: make ui\n" for name in found)
     return 1 if found else 0
 

@@ -1,9 +1,11 @@
 import { defineConfig } from "vite";
+import { JSX, withoutMarkup } from "./vite.shared.ts";
 
 // The build must be the same bytes everywhere: no paths, no dates, fixed names.
 export default defineConfig({
   base: "/ui/",
-  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  oxc: JSX,
+  plugins: [withoutMarkup()],
   server: { proxy: { "/v1": "http://127.0.0.1:8765" } },
   build: {
     outDir: "../src/bethink/server/ui",

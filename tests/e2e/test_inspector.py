@@ -419,7 +419,7 @@ def test_the_pages_are_accessible(
 
 @pytest.mark.parametrize("width", [375, 768, 3840])
 def test_no_page_is_wider_than_the_screen(page: Page, demo: Inspector, width: int) -> None:
-    """From a phone to 4K; wide tables scroll by themselves."""
+    """From a phone to 4K; no table or drawing has to be moved sideways."""
     page.set_viewport_size({"width": width, "height": 800})
     for path, heading in (
         (f"/ask?q={quote(QUESTION)}", "Ask"),
@@ -435,6 +435,15 @@ def test_no_page_is_wider_than_the_screen(page: Page, demo: Inspector, width: in
         settle(page)
         overflow = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert overflow <= 0, path
+        if path.startswith("/ask"):
+            page.locator(".hit").first.get_by_role("button", name="Evidence").click()
+            expect(page.locator(".sums")).to_be_visible()
+        for summary in page.get_by_text("The same as a table").all():
+            summary.click()
+        moved = page.locator(".scroll-x").evaluate_all(
+            "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.ariaLabel)"
+        )
+        assert moved == [], path
         # Short texts are never cut off: neither axe nor a picture would show it.
         short = "h1, h2, .button, .tabs button, .nav a, .hit-rank, .link-row > .badge"
         cut = page.locator(short).evaluate_all(

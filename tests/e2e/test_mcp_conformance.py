@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +163,7 @@ def test_the_typescript_client_uses_everything(npm: Path, project: Path, way: st
 
 def test_the_official_host_understands_the_view(npm: Path) -> None:
     """Every message of the view's, checked by the schemas of MCP Apps; no browser is needed."""
-    script = files("bethink.server.mcp.view") / "host.js"
+    script = Path(__file__).parents[2] / "ui" / "src" / "recall" / "host.js"
 
     told = ran("view_bridge.mjs", {"script": str(script)}, folder=npm)
 

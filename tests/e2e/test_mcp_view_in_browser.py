@@ -68,10 +68,11 @@ def test_nothing_a_memory_says_becomes_more_than_text(drawn: dict[str, Any]) -> 
 
     assert len(hostile["given"]) > len(MARKUP)
     assert hostile["drawn"] == hostile["given"]
-    assert sum(MARKUP[1] in chip for chip in hostile["chips"]) >= 3
+    assert sum(MARKUP[1] in fact for fact in hostile["facts"]) >= 3
     assert not [name for name in hostile["attributes"] if name.startswith("on")]
     assert not {"href", "src", "srcset", "action"} & {*hostile["attributes"]}
-    assert not {"img", "iframe", "svg", "a", "style", "link", "meta", "base"} & {*hostile["tags"]}
+    assert not {"img", "iframe", "a", "style", "link", "meta", "base"} & {*hostile["tags"]}
+    assert hostile["drawings"] == ["bar-svg", "meter", "rect"]  # ours, not a memory's
     assert hostile["scripts"] == 1
     assert hostile["pwned"] == "undefined"
     assert (seen["dialogs"], seen["requests"], seen["console"]) == (0, [], [])
@@ -83,14 +84,14 @@ def test_an_answer_can_be_read_and_asked_about(drawn: dict[str, Any]) -> None:
     found = drawn["found"]
 
     assert found["question"] == "ferry planner release"
-    assert found["scores"] == [f"{round(100 * one)} %" for one in found["relevance"]]
-    assert drawn["focused"] == "SUMMARY"
-    assert drawn["sum"] == f"{found['answer'][0]:.4f}"
+    assert found["scores"] == [f"{round(100 * one)}% relevant" for one in found["relevance"]]
+    assert drawn["focused"] == "Evidence of rank 1"
+    assert drawn["sum"] == f"{found['answer'][0]:.3f}"
     assert drawn["filtered"] == {"shown": 1, "status": "1 of 3 shown"}
     assert found["leftOut"] > 0
     assert drawn["more"]["hits"] == 3 + min(3, found["leftOut"])
     assert f"there is no memory {MARKUP[0]!r}" in drawn["missed"]
-    assert drawn["dark"] == "rgb(26, 28, 31)"
+    assert drawn["dark"] == "rgb(22, 26, 33)"
     assert drawn["seen"]["sizes"] > 0
 
 

@@ -1,7 +1,6 @@
 // The view's line to its host with the official host at the other end, without a browser.
-import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import vm from "node:vm";
+import { pathToFileURL } from "node:url";
 import { AppBridge } from "@modelcontextprotocol/ext-apps/app-bridge";
 
 const { script } = JSON.parse(await text(process.stdin));
@@ -32,11 +31,10 @@ bridge.onsizechange = (size) => { report.size = size; };
 const initialized = new Promise((done) => { bridge.oninitialized = done; });
 await bridge.connect(transport);
 
-const context = vm.createContext({ setTimeout, clearTimeout });
-vm.runInContext(`${readFileSync(script, "utf8")}; globalThis.connectHost = connectHost;`, context);
+const { connectHost } = await import(pathToFileURL(script));
 const heard = Object.fromEntries(["tool-input", "tool-result", "host-context-changed"].map((name) =>
   [`ui/notifications/${name}`, () => report.heard.push(name)]));
-const line = context.connectHost(frame, heard);
+const line = connectHost(frame, heard);
 await line.initialize({ name: "bethink", version: "1" });
 await initialized;
 report.app = bridge.getAppVersion();

@@ -77,7 +77,7 @@ async function view(args, { capabilities = { serverTools: {} }, context = {}, re
   const answer = result ?? (await client.callTool({ name: "recall", arguments: args }));
   await bridge.sendToolResult(answer);
   const frame = page.frames()[1];
-  await frame.waitForFunction(() => document.getElementById("status").textContent !== "");
+  await frame.waitForFunction(() => document.getElementById("status")?.textContent);
   return { bridge, frame, answer };
 }
 // exposeFunction holds for the page's life: messages go to whichever view is on.
@@ -93,13 +93,18 @@ const report = {};
 // --- What is hostile stays text -----------------------------------------------------------
 {
   const { bridge, frame, answer } = await view({ query: told.hostile, k: 50, max_tokens: 20000 });
-  await frame.$$eval("article .text button", (all) => all.forEach((one) => one.click()));
-  await frame.$$eval("details", (all) => all.forEach((one) => { one.open = true; }));
-  await frame.waitForFunction(() => document.querySelectorAll("table").length === document.querySelectorAll("details").length);
+  await frame.$$eval("#hits button[aria-expanded=false]", (all) => all.forEach((one) => one.click()));
+  await frame.waitForFunction(() =>
+    document.querySelectorAll("table").length === document.querySelectorAll(".hit").length
+    && !document.querySelector("#hits button[aria-expanded=false]"));
   report.hostile = {
     given: answer.structuredContent.memories.map((one) => one.text),
-    drawn: await texts(frame, "#hits .text"),
-    chips: await texts(frame, "#hits .chip"),
+    // A character that is not visible is drawn by its number.
+    drawn: await frame.$$eval("#hits .text", (all) => all.map((one) => [...one.childNodes].map((part) =>
+      part.className === "hidden-char" ? String.fromCodePoint(parseInt(part.textContent.slice(2), 16)) : part.textContent).join(""))),
+    facts: await texts(frame, "#hits .hit-meta > *"),
+    drawings: await frame.$$eval("svg", (all) =>
+      [...new Set(all.flatMap((one) => [one.getAttribute("class"), ...[...one.children].map((part) => part.tagName)]))].sort()),
     tags: await frame.$$eval("body *", (all) => [...new Set(all.map((one) => one.tagName.toLowerCase()))].sort()),
     attributes: await frame.$$eval("body *", (all) =>
       [...new Set(all.flatMap((one) => one.getAttributeNames()))].sort()),
@@ -122,25 +127,27 @@ const report = {};
   };
   await frame.focus("#filter");
   await page.keyboard.press("Tab");
-  report.focused = await frame.evaluate(() => document.activeElement.tagName);
+  report.focused = await frame.evaluate(() => document.activeElement.textContent);
   await page.keyboard.press("Enter");
   await frame.waitForSelector("table");
-  report.sum = (await texts(frame, "#hits li:first-child tbody .sum:first-child")).filter(Boolean).at(-1);
+  report.sum = (await texts(frame, "#hits li:first-child tfoot .num")).at(-1);
   await shot("found-light");
   const name = told.names.find((one) => answer.structuredContent.memories[0].text.includes(one));
   await frame.fill("#filter", `release ${name.toLowerCase()}`);
+  await frame.waitForFunction(() => document.getElementById("status").textContent.endsWith("shown"));
   report.filtered = {
     shown: await frame.$$eval("#hits > li", (all) => all.filter((one) => !one.hidden).length),
     status: (await texts(frame, "#status"))[0],
   };
   await frame.fill("#filter", "");
+  await frame.waitForFunction(() => document.querySelectorAll("#hits > li").length === 3);
   await frame.click("#more");
   await frame.waitForFunction((before) => document.querySelectorAll("#hits > li").length > before, 3);
   report.more = { hits: (await texts(frame, "#hits > li")).length, status: (await texts(frame, "#status"))[0] };
   await frame.fill("#missed", told.missed);
   await page.keyboard.press("Enter");
-  await frame.waitForFunction(() => document.getElementById("answer").textContent !== "");
-  report.missed = (await texts(frame, "#answer"))[0];
+  await frame.waitForSelector("#answer .notice");
+  report.missed = (await texts(frame, "#answer .notice"))[0];
   await bridge.sendHostContextChange({ theme: "dark" });
   await frame.waitForFunction(() => document.documentElement.dataset.theme === "dark");
   report.dark = await frame.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
@@ -170,7 +177,7 @@ for (const [name, capabilities] of [["silent", {}], ["helpful", { serverTools: {
   const refused = await client.callTool({ name: "recall", arguments: { query: "a", k: 500 } });
   const { frame } = await view({ query: "a", k: 500, entity: told.markup }, { result: refused });
   report.refused = (await texts(frame, "#hits"))[0];
-  report.asked = await texts(frame, "#filters .chip");
+  report.asked = await texts(frame, "#filters .badge");
 }
 
 report.seen = seen;

@@ -1,8 +1,7 @@
 // The view's line to its host, without a browser: a host of ours at the other end.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import vm from "node:vm";
+import { pathToFileURL } from "node:url";
 
 const { script } = JSON.parse(await text(process.stdin));
 const sent = [];
@@ -13,10 +12,9 @@ const hear = (data, source = parent) => listeners.forEach((listener) => listener
 const turn = () => new Promise((done) => setImmediate(done));
 const notified = [];
 
-const context = vm.createContext({ setTimeout, clearTimeout, console });
-vm.runInContext(`${readFileSync(script, "utf8")}; globalThis.connectHost = connectHost;`, context);
+const { connectHost } = await import(pathToFileURL(script));
 const heard = { "ui/notifications/tool-result": (params) => notified.push(params) };
-const line = context.connectHost(frame, heard);
+const line = connectHost(frame, heard);
 
 // The greeting comes first, and "initialized" only after its answer.
 const greeted = line.initialize({ name: "bethink", version: "1" });

@@ -1,12 +1,19 @@
 // Numbers, times and names as people read them.
-const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
-const MOMENT = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric",
-  month: "short",
-  year: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-});
+const DAY_FORM: Intl.DateTimeFormatOptions = { day: "numeric", month: "short", year: "numeric" };
+const MOMENT_FORM: Intl.DateTimeFormatOptions = { ...DAY_FORM, hour: "2-digit", minute: "2-digit" };
+let dayFormat = new Intl.DateTimeFormat("en-GB", DAY_FORM);
+let momentFormat = new Intl.DateTimeFormat("en-GB", MOMENT_FORM);
+
+/** Write dates as a host asks for; what the browser does not know is left as it is. */
+export function setCustoms(locale: string | undefined, timeZone: string | undefined): void {
+  try {
+    dayFormat = new Intl.DateTimeFormat(locale ?? "en-GB", { ...DAY_FORM, timeZone });
+    momentFormat = new Intl.DateTimeFormat(locale ?? "en-GB", { ...MOMENT_FORM, timeZone });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+  }
+}
+
 const COUNT = new Intl.NumberFormat("en-GB");
 
 export function count(value: number): string {
@@ -50,12 +57,17 @@ export function bytes(value: number): string {
   return `${left >= 100 ? left.toFixed(0) : left.toFixed(1)} ${units[unit]}`;
 }
 
+function formatted(format: Intl.DateTimeFormat, value: string | null | undefined): string {
+  const at = new Date(value ?? "");
+  return Number.isNaN(at.getTime()) ? value || "–" : format.format(at);
+}
+
 export function day(value: string | null | undefined): string {
-  return value ? DAY.format(new Date(value)) : "–";
+  return formatted(dayFormat, value);
 }
 
 export function moment(value: string | null | undefined): string {
-  return value ? MOMENT.format(new Date(value)) : "–";
+  return formatted(momentFormat, value);
 }
 
 /** How long ago, in the largest fitting unit. */

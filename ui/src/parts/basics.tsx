@@ -1,11 +1,12 @@
 // Small parts that every view uses.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 import type { ApiError } from "../lib/api";
 import { ago, day, moment } from "../lib/format";
-import { codePoint, pieces } from "../lib/text";
 import { memoryLink } from "../lib/url";
+
+export { Badge, MemoryText, Meter } from "./memory";
 
 export function Page(props: { title: string; lead?: ComponentChildren; actions?: ComponentChildren; children: ComponentChildren }) {
   const head = useRef<HTMLHeadingElement>(null);
@@ -37,14 +38,6 @@ export function Card(props: { title?: ComponentChildren; children: ComponentChil
   );
 }
 
-export function Badge(props: { tone?: "good" | "warn" | "bad" | "accent" | ""; children: ComponentChildren; title?: string }) {
-  return (
-    <span class={`badge ${props.tone ?? ""}`} title={props.title}>
-      {props.children}
-    </span>
-  );
-}
-
 /** What went wrong, and what to do about it. */
 export function ErrorNote(props: { error: ApiError | null }) {
   if (!props.error) return null;
@@ -68,37 +61,6 @@ export function Empty(props: { children: ComponentChildren }) {
   return <p class="muted">{props.children}</p>;
 }
 
-const LONG = 1200;
-
-/** A memory's text: data, never markup; long ones are shown in part first. */
-export function MemoryText(props: { text: string; words?: readonly string[]; clamp?: boolean }) {
-  const [open, setOpen] = useState(false);
-  const isLong = props.text.length > LONG;
-  const shown = isLong && !open ? `${[...props.text.slice(0, LONG)].slice(0, -1).join("")}…` : props.text;
-  return (
-    <>
-      <div class={props.clamp && !open ? "text clamp" : "text"} dir="auto">
-        {pieces(shown, props.words).map((piece, place) =>
-          piece.kind === "plain" ? (
-            piece.text
-          ) : piece.kind === "match" ? (
-            <mark key={place}>{piece.text}</mark>
-          ) : (
-            <span key={place} class="hidden-char" title="A character that is not visible">
-              {codePoint(piece.text)}
-            </span>
-          ),
-        )}
-      </div>
-      {isLong && (
-        <button type="button" class="button quiet small" onClick={() => setOpen(!open)} aria-expanded={open}>
-          {open ? "Show less" : `Show all ${props.text.length.toLocaleString("en-GB")} characters`}
-        </button>
-      )}
-    </>
-  );
-}
-
 export function Time(props: { at: string | null; relative?: boolean; short?: boolean }) {
   if (!props.at) return <span>–</span>;
   return (
@@ -113,15 +75,6 @@ export function MemoryId(props: { id: string }) {
     <a class="mono" href={memoryLink(props.id)}>
       {props.id}
     </a>
-  );
-}
-
-export function Meter(props: { share: number; label: string }) {
-  const width = Math.max(0, Math.min(1, props.share)) * 100;
-  return (
-    <svg class="meter" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label={props.label}>
-      <rect width={width} height="10" />
-    </svg>
   );
 }
 

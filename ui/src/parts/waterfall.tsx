@@ -14,39 +14,36 @@ export function EvidenceWaterfall(props: { evidence: readonly Evidence[]; score:
   const addsUp = props.score === null || Math.abs(total - props.score) < 1e-6;
   return (
     <div class="scroll-x" tabIndex={0} role="region" aria-label={props.caption}>
-      <table class="waterfall">
+      <table class="waterfall fold sums" role="table">
         <caption class="sr">{props.caption}</caption>
-        <thead>
-          <tr>
-            <th scope="col">Part</th>
-            <th scope="col" class="why-cell">
+        <thead role="rowgroup">
+          <tr role="row">
+            <th scope="col" role="columnheader">Part</th>
+            <th scope="col" role="columnheader" class="why-cell">
               Because
             </th>
-            <th scope="col" class="num">
+            <th scope="col" role="columnheader" class="num">
               Value
             </th>
-            <th scope="col" class="bar-cell">
+            <th scope="col" role="columnheader" class="bar-cell">
               Contribution
             </th>
-            <th scope="col" class="num">
+            <th scope="col" role="columnheader" class="num">
               Score
             </th>
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {stages.map(({ evidence: one, before, after }, place) => (
-            <tr key={place}>
-              <th scope="row" title={one.by}>
+            <tr key={place} role="row">
+              <th scope="row" role="rowheader" title={one.by}>
                 {partName(one.by)}
               </th>
-              <td class="why-cell muted">
-                {one.why}
-                {one.op === "seen" && one.rank !== undefined && ` (rank ${one.rank})`}
-              </td>
-              <td class="num">
+              <td role="cell" class="why-cell muted">{reasonOf(one)}</td>
+              <td role="cell" class="num">
                 {one.op === "seen" ? <span class="muted" title="Seen, not counted by itself">({score(one.value)})</span> : `${SIGN[one.op]} ${score(one.value)}`}
               </td>
-              <td class="bar-cell">
+              <td role="cell" class="bar-cell">
                 {one.op !== "seen" && (
                   <svg class="bar-svg" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
                     <rect class="bar base" x={x(0)} width={Math.max(0, x(Math.min(before, after)) - x(0))} y="4.5" height="1" />
@@ -60,28 +57,34 @@ export function EvidenceWaterfall(props: { evidence: readonly Evidence[]; score:
                   </svg>
                 )}
               </td>
-              <td class="num">{one.op === "seen" ? "" : score(after)}</td>
+              <td role="cell" class="num">{one.op === "seen" ? "" : score(after)}</td>
             </tr>
           ))}
         </tbody>
-        <tfoot>
-          <tr>
-            <th scope="row">Score</th>
-            <td class="why-cell muted small">
+        <tfoot role="rowgroup">
+          <tr role="row">
+            <th scope="row" role="rowheader">
+              Score
+            </th>
+            <td role="cell" class="why-cell muted small">
               {addsUp ? "The contributions add up to the score." : `The answer says ${score(props.score)}.`}
             </td>
-            <td />
-            <td class="bar-cell">
+            <td role="cell" />
+            <td role="cell" class="bar-cell">
               <svg class="bar-svg" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
                 <rect class="bar total" x={x(Math.min(0, total))} width={Math.abs(x(total) - x(0))} y="1" height="8" />
               </svg>
             </td>
-            <td class="num">{score(total)}</td>
+            <td role="cell" class="num">{score(total)}</td>
           </tr>
         </tfoot>
       </table>
     </div>
   );
+}
+
+function reasonOf(one: Evidence): string {
+  return one.op === "seen" && one.rank !== undefined ? `${one.why} (rank ${one.rank})` : one.why;
 }
 
 /** The reasons for a confidence: what speaks for the answer, what against it. */

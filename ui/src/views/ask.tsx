@@ -1,13 +1,14 @@
 // Ask: a question, its answer, why each memory is in it, and why another one is not.
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../lib/api";
-import { count, milliseconds, percent, plural, score, statusWords, trustWords } from "../lib/format";
-import { questionOf, useInspected, type Hit, type Inspected } from "../lib/question";
+import { count, milliseconds, percent, plural, score, statusWords } from "../lib/format";
+import { questionOf, useInspected, type Hit as InspectedHit, type Inspected } from "../lib/question";
 import { useResource } from "../lib/resource";
 import { oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
-import { Badge, Card, Empty, ErrorNote, Loading, MemoryText, Meter, Page, Time } from "../parts/basics";
+import { Badge, Card, Empty, ErrorNote, Loading, MemoryText, Meter, Page } from "../parts/basics";
 import { partName } from "../lib/evidence";
+import { Hit, relationWords } from "../parts/memory";
 import { QuestionForm } from "../parts/question";
 import { EvidenceWaterfall, ReasonBars } from "../parts/waterfall";
 
@@ -152,69 +153,47 @@ function Hits(props: { answer: Inspected }) {
   );
 }
 
-function HitRow(props: { hit: Hit; rank: number }) {
+function HitRow(props: { hit: InspectedHit; rank: number }) {
   const { hit, rank } = props;
   const address = useAddress();
   const isOpen = address.all("open").includes(hit.id);
   const toggle = () => address.set({ open: isOpen ? null : hit.id }, { replace: true });
+  const actions = (
+    <>
+      <button type="button" class="button small" aria-expanded={isOpen} onClick={toggle} title="How the score came about">
+        {isOpen ? "Hide" : "Evidence"}
+        <span class="sr"> of rank {rank}</span>
+      </button>
+      <a class="button small" href={memoryLink(hit.id)}>
+        Open<span class="sr"> memory {rank}</span>
+      </a>
+    </>
+  );
+  const facts = (
+    <>
+      {!hit.in_context && <Badge tone="warn">not in the agent's text</Badge>}
+      {hit.passage && (
+        <Badge title="Only the best passage of a long memory is shown">
+          {hit.passage.tokens} of {count(hit.passage.of_tokens)} tokens
+        </Badge>
+      )}
+    </>
+  );
   return (
-    <li class="hit">
-      <span class="hit-rank">
-        <span class="sr">Rank </span>
-        {rank}
-      </span>
-      <div class="stack-s">
-        <div class="hit-head">
-          <div class="grow">
-            <MemoryText text={hit.text} words={hit.words} clamp />
-          </div>
-          <div class="row nowrap">
-            <button type="button" class="button small" aria-expanded={isOpen} onClick={toggle} title="How the score came about">
-              {isOpen ? "Hide" : "Evidence"}
-              <span class="sr"> of rank {rank}</span>
-            </button>
-            <a class="button small" href={memoryLink(hit.id)}>
-              Open<span class="sr"> memory {rank}</span>
-            </a>
-          </div>
-        </div>
-        <p class="hit-meta">
-          <span class="row" title={`Score ${score(hit.score)}`}>
-            <Meter share={hit.relevance ?? 0} label={`Relevance ${percent(hit.relevance)}`} />
-            <span>{percent(hit.relevance)} relevant</span>
-          </span>
-          <Badge>{hit.kind}</Badge>
-          {hit.topic && <Badge>{oneLine(hit.topic, 40)}</Badge>}
-          <Time at={hit.when} short />
-          <span title="Where it comes from">{oneLine(hit.source || "no source", 60)}</span>
-          <span title={`Trust: ${trustWords(hit.trust)}`}>trust {hit.trust} of 3</span>
-          {hit.pinned && <Badge tone="accent">pinned</Badge>}
-          {hit.flags.map((flag) => (
-            <Badge key={flag} tone="warn">
-              {flag}
-            </Badge>
-          ))}
-          {!hit.in_context && <Badge tone="warn">not in the agent's text</Badge>}
-          {hit.passage && (
-            <Badge title="Only the best passage of a long memory is shown">
-              {hit.passage.tokens} of {count(hit.passage.of_tokens)} tokens
-            </Badge>
-          )}
+    <Hit hit={hit} rank={rank} clamp actions={actions} facts={facts}>
+      {hit.see_newer && (
+        <p class="small">
+          A newer memory is about the same: <a href={memoryLink(hit.see_newer)}>see it</a>
         </p>
-        {hit.see_newer && (
-          <p class="small">
-            A newer memory is about the same: <a href={memoryLink(hit.see_newer)}>see it</a>
-          </p>
-        )}
-        {hit.relations.map((relation) => (
-          <p key={relation.type + relation.other} class="small">
-            {relation.inbound ? "is the target of" : ""} <strong>{relation.type.replace(/_/g, " ")}</strong>:{" "}
-            <a href={memoryLink(relation.other)}>{oneLine(relation.text, 120)}</a>
-          </p>
-        ))}
-        {isOpen && <EvidenceWaterfall evidence={hit.evidence} score={hit.score} caption={`Evidence of rank ${rank}`} />}
-      </div>
-    </li>
+      )}
+      {hit.relations.map((relation) => (
+        <p key={relation.type + relation.other} class="small">
+          <strong>{relationWords(relation.type, relation.inbound)}</strong>:{" "}
+          <a href={memoryLink(relation.other)}>{oneLine(relation.text, 120)}</a>
+        </p>
+      ))}
+      {isOpen && <EvidenceWaterfall evidence={hit.evidence} score={hit.score} caption={`Evidence of rank ${rank}`} />}
+    </Hit>
   );
 }
 

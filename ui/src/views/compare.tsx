@@ -1,5 +1,5 @@
 // Compare: the same question with two to four profiles, and where their answers differ.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../lib/api";
 import { milliseconds, percent, plural, score } from "../lib/format";
 import { partName } from "../lib/evidence";
@@ -7,6 +7,7 @@ import { questionOf, type Inspected } from "../lib/question";
 import { useResource } from "../lib/resource";
 import { oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
+import { useWidth } from "../lib/width";
 import { Badge, Card, Empty, ErrorNote, Loading, Page } from "../parts/basics";
 import { ProfileSelect, QuestionForm } from "../parts/question";
 import { curve } from "./trace";
@@ -90,8 +91,7 @@ function Answers(props: Compared) {
   );
 }
 
-const GAP = 100;
-const WIDE = 1180; // of the whole drawing
+const WIDEST = 1180; // of the whole drawing
 const ROW = 34;
 const HEAD = 34;
 
@@ -100,15 +100,18 @@ function Slopes(props: Compared) {
   const chosen = address.get("follow");
   const ranks = props.answers.map((answer) => new Map(answer.hits.map((hit, place) => [hit.id, place])));
   const rows = Math.max(1, ...props.answers.map((answer) => answer.hits.length));
-  const box = Math.min(420, (WIDE - GAP * (props.answers.length - 1)) / props.answers.length);
-  const letters = Math.floor((box - 46) / 6.6);
-  const width = box * props.answers.length + GAP * (props.answers.length - 1);
+  const drawing = useRef<HTMLDivElement>(null);
+  const room = useWidth(drawing);
+  const gap = room < 700 ? 26 : 100;
+  const box = Math.min(420, (Math.min(room, WIDEST) - gap * (props.answers.length - 1)) / props.answers.length);
+  const letters = Math.max(2, Math.floor((box - 46) / 6.6));
+  const width = box * props.answers.length + gap * (props.answers.length - 1);
   const height = HEAD + rows * ROW;
-  const x = (place: number) => place * (box + GAP);
+  const x = (place: number) => place * (box + gap);
   const y = (rank: number) => HEAD + rank * ROW + ROW / 2;
   return (
     <Card title="Ranks side by side">
-      <div class="scroll-x" tabIndex={0} role="region" aria-label="Ranks side by side">
+      <div ref={drawing}>
         <svg class="chart slope-chart" viewBox={`0 0 ${width} ${height}`} width={width} role="img" aria-label="Ranks by profile; the table below has the same numbers">
           {props.answers.slice(0, -1).map((answer, place) =>
             answer.hits.map((hit, rank) => {
@@ -134,7 +137,7 @@ function Slopes(props: Compared) {
                     <text class="axis" x={x(place) + 10} y={y(rank) + 4} font-size="12">
                       {rank + 1}
                     </text>
-                    <svg x={x(place) + 32} y={y(rank) - ROW / 2} width={box - 42} height={ROW}>
+                    <svg x={x(place) + 32} y={y(rank) - ROW / 2} width={Math.max(1, box - 42)} height={ROW}>
                       <text x="0" y={ROW / 2 + 4} font-size="12">
                         {oneLine(hit.text, letters)}
                       </text>
@@ -164,27 +167,31 @@ function Differences(props: Compared) {
         <Empty>The profiles return the same memories in the same order.</Empty>
       ) : (
         <div class="scroll-x" tabIndex={0} role="region" aria-label="Differences">
-          <table class="waterfall">
+          <table class="waterfall fold" role="table">
             <caption class="sr">Memories whose rank differs, with the rank and what it rests on by profile</caption>
-            <thead>
-              <tr>
-                <th scope="col">Memory</th>
+            <thead role="rowgroup">
+              <tr role="row">
+                <th scope="col" role="columnheader">
+                  Memory
+                </th>
                 {profiles.map((name, place) => (
-                  <th scope="col" key={place}>
+                  <th scope="col" role="columnheader" key={place}>
                     {name}
                   </th>
                 ))}
               </tr>
             </thead>
-            <tbody>
+            <tbody role="rowgroup">
               {differing.map((id) => (
-                <tr key={id}>
-                  <td class="cell-memory">
+                <tr key={id} role="row">
+                  <td role="cell" class="cell-memory">
                     <a href={memoryLink(id)}>{oneLine(answers.flatMap((answer) => answer.hits).find((hit) => hit.id === id)!.text, 90)}</a>
                   </td>
                   {answers.map((answer, place) => (
-                    <td key={place}>
-                      <Place answer={answer} profile={profiles[place]!} id={id} />
+                    <td key={place} role="cell" data-label={profiles[place]}>
+                      <div>
+                        <Place answer={answer} profile={profiles[place]!} id={id} />
+                      </div>
                     </td>
                   ))}
                 </tr>

@@ -316,25 +316,29 @@ function Table(props: { found: Found }) {
   return (
     <Card title="The same as a table">
       <div class="scroll-x table-box" tabIndex={0} role="region" aria-label="Edges">
-        <table class="waterfall">
+        <table class="waterfall fold" role="table">
           <caption class="sr">Edges of the graph</caption>
-          <thead>
-            <tr>
-              <th scope="col">From</th>
-              <th scope="col">Link</th>
-              <th scope="col">To</th>
-              <th scope="col" class="num">
+          <thead role="rowgroup">
+            <tr role="row">
+              <th scope="col" role="columnheader">From</th>
+              <th scope="col" role="columnheader">Link</th>
+              <th scope="col" role="columnheader">To</th>
+              <th scope="col" role="columnheader" class="num">
                 Weight
               </th>
             </tr>
           </thead>
-          <tbody>
+          <tbody role="rowgroup">
             {props.found.edges.map((edge) => (
-              <tr key={`${edge.from} ${edge.to} ${edge.type}`}>
-                <td>{name(edge.from)}</td>
-                <td class="nowrap">{edge.type.replace(/_/g, " ")}</td>
-                <td>{name(edge.to)}</td>
-                <td class="num">{score(edge.weight, 2)}</td>
+              <tr role="row" key={`${edge.from} ${edge.to} ${edge.type}`}>
+                <td role="cell" data-label="From">
+                  {name(edge.from)}
+                </td>
+                <td role="cell" class="nowrap" data-label="Link">{edge.type.replace(/_/g, " ")}</td>
+                <td role="cell" data-label="To">
+                  {name(edge.to)}
+                </td>
+                <td role="cell" class="num" data-label="Weight">{score(edge.weight, 2)}</td>
               </tr>
             ))}
           </tbody>

@@ -230,27 +230,27 @@ function Journal(props: { turn: number }) {
     <Card title={`Journal, ${plural(total, "entry", "entries")}`}>
       <ErrorNote error={found.error} />
       <div class="scroll-x" tabIndex={0} role="region" aria-label="Journal">
-        <table class="waterfall">
+        <table class="waterfall fold" role="table">
           <caption class="sr">The last changes</caption>
-          <thead>
-            <tr>
-              <th scope="col" class="num">
+          <thead role="rowgroup">
+            <tr role="row">
+              <th scope="col" role="columnheader" class="num">
                 No.
               </th>
-              <th scope="col">When</th>
-              <th scope="col">Change</th>
-              <th scope="col">Memory</th>
-              <th scope="col">By</th>
-              <th scope="col">Detail</th>
+              <th scope="col" role="columnheader">When</th>
+              <th scope="col" role="columnheader">Change</th>
+              <th scope="col" role="columnheader">Memory</th>
+              <th scope="col" role="columnheader">By</th>
+              <th scope="col" role="columnheader">Detail</th>
             </tr>
           </thead>
-          <tbody>
+          <tbody role="rowgroup">
             {events.map((event) => (
-              <tr key={event.seq}>
-                <td class="num">{count(event.seq)}</td>
-                <td class="nowrap">{moment(event.at)}</td>
-                <td>{event.kind}</td>
-                <td>
+              <tr key={event.seq} role="row">
+                <td role="cell" data-label="No." class="num">{count(event.seq)}</td>
+                <td role="cell" data-label="When" class="nowrap">{moment(event.at)}</td>
+                <td role="cell" data-label="Change">{event.kind}</td>
+                <td role="cell" data-label="Memory">
                   {event.item?.startsWith("run-") ? (
                     <span class="mono nowrap">{event.item.split(":")[0]}</span>
                   ) : event.item ? (
@@ -261,8 +261,8 @@ function Journal(props: { turn: number }) {
                     "–"
                   )}
                 </td>
-                <td>{oneLine(event.actor, 40)}</td>
-                <td class="muted">{oneLine(detail(event.detail), 100)}</td>
+                <td role="cell" data-label="By">{oneLine(event.actor, 40)}</td>
+                <td role="cell" data-label="Detail" class="muted">{oneLine(detail(event.detail), 100)}</td>
               </tr>
             ))}
           </tbody>

@@ -1,10 +1,11 @@
 // Trace: every step of a recall, how long it took, and how the candidates moved.
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { count, milliseconds, percent, plural, score, statusWords } from "../lib/format";
 import { partName } from "../lib/evidence";
 import { questionOf, useInspected, type Inspected, type Step } from "../lib/question";
 import { oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
+import { useWidth } from "../lib/width";
 import { Badge, Card, Empty, ErrorNote, Loading, Page } from "../parts/basics";
 import { QuestionForm } from "../parts/question";
 
@@ -68,33 +69,37 @@ function Steps(props: { answer: Inspected }) {
   return (
     <Card title="Steps">
       <div class="scroll-x" tabIndex={0} role="region" aria-label="Steps">
-        <table class="waterfall steps">
+        <table class="waterfall fold steps" role="table">
           <caption class="sr">Steps of the recall in order, with their time</caption>
-          <thead>
-            <tr>
-              <th scope="col">Step</th>
-              <th scope="col" class="bar-cell">
+          <thead role="rowgroup">
+            <tr role="row">
+              <th scope="col" role="columnheader">
+                Step
+              </th>
+              <th scope="col" role="columnheader" class="bar-cell">
                 Time
               </th>
-              <th scope="col" class="num">
+              <th scope="col" role="columnheader" class="num">
                 Took
               </th>
-              <th scope="col" class="num">
+              <th scope="col" role="columnheader" class="num">
                 In
               </th>
-              <th scope="col" class="num">
+              <th scope="col" role="columnheader" class="num">
                 Left
               </th>
-              <th scope="col">Remark</th>
+              <th scope="col" role="columnheader">
+                Remark
+              </th>
             </tr>
           </thead>
-          <tbody>
+          <tbody role="rowgroup">
             {placed.map(({ step, from }, place) => (
-              <tr key={place} class={step.status === "skipped" ? "muted" : ""}>
-                <th scope="row" title={step.step}>
+              <tr key={place} role="row" class={step.status === "skipped" ? "muted" : ""}>
+                <th scope="row" role="rowheader" title={step.step}>
                   {partName(step.step)}
                 </th>
-                <td class="bar-cell">
+                <td role="cell" class="bar-cell">
                   <svg class="bar-svg" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
                     <rect class="bar base" x="0" width="100" y="4.6" height="0.8" />
                     {step.status !== "skipped" && (
@@ -102,10 +107,16 @@ function Steps(props: { answer: Inspected }) {
                     )}
                   </svg>
                 </td>
-                <td class="num">{step.status === "skipped" ? "" : milliseconds(step.milliseconds)}</td>
-                <td class="num">{step.step.startsWith("channel.") || ["plan", "fuse"].includes(step.step) ? "" : count(step.came_in)}</td>
-                <td class="num">{step.step === "plan" ? "" : count(step.left)}</td>
-                <td>
+                <td role="cell" class="num">
+                  {step.status === "skipped" ? "" : milliseconds(step.milliseconds)}
+                </td>
+                <td role="cell" class="num" data-label="In">
+                  {step.step.startsWith("channel.") || ["plan", "fuse"].includes(step.step) ? "" : count(step.came_in)}
+                </td>
+                <td role="cell" class="num" data-label="Left">
+                  {step.step === "plan" ? "" : count(step.left)}
+                </td>
+                <td role="cell">
                   {step.status === "skipped" ? <Badge>skipped</Badge> : step.status !== "ok" ? <Badge tone="bad">{step.status}</Badge> : null}{" "}
                   <span class="muted">{oneLine(step.note, 200)}</span>
                 </td>
@@ -119,10 +130,11 @@ function Steps(props: { answer: Inspected }) {
 }
 
 const ROWS = 12; // memories that are followed
-const COLUMN = 118;
+const WIDEST = 118; // of a column
 const ROW = 26;
 const LEFT = 34;
-const TOP = 58;
+const NAMES = 210; // room for the texts at the right
+const NARROW = 700; // below: no texts, and the names of steps are slanted
 
 interface Column {
   name: string;
@@ -144,10 +156,22 @@ export function changingColumns(steps: readonly Step[]): Column[] {
 }
 
 function Ranks(props: { answer: Inspected }) {
-  const address = useAddress();
-  const chosen = address.get("follow");
   const { steps } = props.answer.trace;
   const columns = useMemo(() => changingColumns(steps), [steps]);
+  return columns.length < 2 ? null : <RankChart answer={props.answer} columns={columns} />;
+}
+
+/** The name of a step within its group. */
+function shortName(step: string): string {
+  const [group, ...rest] = step.split(".");
+  return (rest.join(".") || group!).replace(/_/g, " ");
+}
+
+function RankChart(props: { answer: Inspected; columns: Column[] }) {
+  const address = useAddress();
+  const chosen = address.get("follow");
+  const { columns } = props;
+  const { steps } = props.answer.trace;
   const texts = useMemo(() => new Map(steps.flatMap((step) => step.candidates.map((one) => [one.id, one.text]))), [steps]);
   const followed = useMemo(() => {
     const last = columns[columns.length - 1];
@@ -156,34 +180,47 @@ function Ranks(props: { answer: Inspected }) {
     const others = [...texts.keys()].filter((id) => !kept.includes(id)).sort((a, b) => best(a) - best(b));
     return [...kept.slice(0, ROWS), ...others.slice(0, Math.max(4, ROWS - kept.length))];
   }, [columns, texts]);
-  if (columns.length < 2) return null;
+  const drawing = useRef<HTMLDivElement>(null);
+  const room = useWidth(drawing);
   const kept = columns[columns.length - 1]!.ranks;
   const deepest = Math.min(
     30,
     Math.max(...followed.map((id) => Math.max(...columns.map((column) => column.ranks.get(id) ?? 0)))),
   );
-  const width = LEFT + COLUMN * columns.length + 210;
-  const height = TOP + ROW * deepest + 10;
-  const x = (place: number) => LEFT + 20 + COLUMN * place;
-  const y = (rank: number) => TOP + ROW * (Math.min(rank, deepest) - 0.5);
+  const isNarrow = room < NARROW;
+  const column = Math.min(WIDEST, (room - LEFT - (isNarrow ? 0 : NAMES)) / columns.length);
+  const isSlanted = column < 100;
+  const top = isSlanted ? 100 : 58;
+  const width = LEFT + column * columns.length + (isNarrow ? 0 : NAMES);
+  const height = top + ROW * deepest + 10;
+  const x = (place: number) => LEFT + Math.min(20, column / 2) + column * place;
+  const y = (rank: number) => top + ROW * (Math.min(rank, deepest) - 0.5);
   return (
     <Card title="How the ranks moved">
       <p class="muted small">
         Each line is a memory; the best are at the top. Lines that end fell out at the next step. Choose a line to follow it.
       </p>
-      <div class="scroll-x" tabIndex={0} role="region" aria-label="Ranks from step to step">
+      <div ref={drawing}>
         <svg class="chart bump-chart" viewBox={`0 0 ${width} ${height}`} width={width} role="img" aria-label="Ranks from step to step; the table below has the same numbers">
           {columns.map((column, place) => {
             const [group, ...rest] = column.name.split(".");
             return (
               <g key={column.name}>
-                <line class="grid" x1={x(place)} x2={x(place)} y1={TOP - 4} y2={height - 6} />
-                <text class="axis" x={x(place)} y={TOP - 26} text-anchor="middle" font-size="11.5">
-                  {rest.length ? group : ""}
-                </text>
-                <text x={x(place)} y={TOP - 12} text-anchor="middle" font-size="12.5">
-                  {(rest.join(".") || group!).replace(/_/g, " ")}
-                </text>
+                <line class="grid" x1={x(place)} x2={x(place)} y1={top - 4} y2={height - 6} />
+                {isSlanted ? (
+                  <text transform={`translate(${x(place) + 4} ${top - 10}) rotate(-62)`} font-size="11.5">
+                    {shortName(column.name)}
+                  </text>
+                ) : (
+                  <>
+                    <text class="axis" x={x(place)} y={top - 26} text-anchor="middle" font-size="11.5">
+                      {rest.length ? group : ""}
+                    </text>
+                    <text x={x(place)} y={top - 12} text-anchor="middle" font-size="12.5">
+                      {shortName(column.name)}
+                    </text>
+                  </>
+                )}
               </g>
             );
           })}
@@ -209,7 +246,7 @@ function Ranks(props: { answer: Inspected }) {
                 {points.map(([px, py]) => (
                   <circle key={px} class="bump-dot" cx={px} cy={py} r="5" />
                 ))}
-                {kept.has(id) && (
+                {kept.has(id) && !isNarrow && (
                   <text x={endX + 12} y={endY + 4} font-size="12.5">
                     {oneLine(texts.get(id) ?? id, 30)}
                   </text>
@@ -222,35 +259,39 @@ function Ranks(props: { answer: Inspected }) {
       <details open={Boolean(chosen)}>
         <summary class="muted small">The same as a table</summary>
         <div class="scroll-x" tabIndex={0} role="region" aria-label="Table of ranks">
-          <table class="waterfall">
+          <table class="waterfall fold" role="table">
             <caption class="sr">Rank of each memory after each step</caption>
-            <thead>
-              <tr>
-                <th scope="col">Memory</th>
+            <thead role="rowgroup">
+              <tr role="row">
+                <th scope="col" role="columnheader">
+                  Memory
+                </th>
                 {columns.map((column) => (
-                  <th scope="col" class="num" key={column.name}>
-                    {partName(column.name)}
+                  <th scope="col" role="columnheader" class="num" key={column.name} title={partName(column.name)}>
+                    {shortName(column.name)}
                   </th>
                 ))}
-                <th scope="col" class="num">
+                <th scope="col" role="columnheader" class="num">
                   Score
                 </th>
               </tr>
             </thead>
-            <tbody>
+            <tbody role="rowgroup">
               {followed.map((id) => {
                 const hit = props.answer.hits.find((one) => one.id === id);
                 return (
-                  <tr key={id}>
-                    <td>
+                  <tr key={id} role="row">
+                    <td role="cell" class="cell-memory">
                       <a href={memoryLink(id)}>{id === chosen ? <strong>{oneLine(texts.get(id) ?? id, 70)}</strong> : oneLine(texts.get(id) ?? id, 70)}</a>
                     </td>
                     {columns.map((column) => (
-                      <td class="num" key={column.name}>
+                      <td role="cell" class="num" data-label={shortName(column.name)} key={column.name}>
                         {column.ranks.get(id) ?? "–"}
                       </td>
                     ))}
-                    <td class="num">{score(hit?.score)}</td>
+                    <td role="cell" class="num" data-label="Score">
+                      {score(hit?.score)}
+                    </td>
                   </tr>
                 );
               })}

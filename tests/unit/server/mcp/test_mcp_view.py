@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -28,8 +28,36 @@ from bethink.server.mcp.view import (
 from bethink.server.tools import TOOLS
 from nodes import ran
 
-PARTS = files("bethink.server.mcp.view")
-MOST_BYTES = 40_000
+SOURCE = Path(__file__).parents[4] / "ui" / "src"
+MOST_BYTES = 45_000
+NAMESPACES = r'"http://www\.w3\.org/[\w/]+"|`http://www\.w3\.org/[\w/]+`'  # of SVG: no addresses
+
+
+MAKES_MARKUP = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|\bFunction\("
+    r"|createContextualFragment|DOMParser|setHTMLUnsafe"
+)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(SOURCE.rglob("*.ts*")), ids=lambda path: str(path.relative_to(SOURCE))
+)
+def test_no_source_makes_markup_from_text(path: Path) -> None:
+    """Neither the inspector nor the view of a recall has a way to turn a memory into HTML."""
+    text = path.read_text(encoding="utf-8")
+
+    assert not MAKES_MARKUP.search(text)
+    assert "dangerouslySetInnerHTML" not in text
+
+
+def test_the_view_is_made_of_the_parts_of_the_inspector() -> None:
+    """A hit, its text and its evidence are the same components in both."""
+    view = (SOURCE / "recall" / "view.tsx").read_text(encoding="utf-8")
+    ask = (SOURCE / "views" / "ask.tsx").read_text(encoding="utf-8")
+
+    for part in ("<Hit ", "<EvidenceWaterfall "):
+        assert part in view
+        assert part in ask
 
 
 def test_the_page_is_small_and_closed() -> None:
@@ -39,10 +67,10 @@ def test_the_page_is_small_and_closed() -> None:
     assert len(made.encode()) < MOST_BYTES
     assert "{" + "script}" not in made
     assert "{" + "policy}" not in made
-    assert not re.search(r"https?:|//[a-z]|src=|@import|url\(", made.replace("// ", ""))
-    assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|Function\(|\bon\w+=", made
-    )
+    assert not re.search(r"https?:|//[a-z]|src=|@import|url\(", re.sub(NAMESPACES, "", made))
+    assert not MAKES_MARKUP.search(made)
+    shell = re.sub(r"<(script|style)>.*?</\1>", "", made, flags=re.DOTALL)
+    assert not re.search(r"\bon\w+=|<(?!/|!|html|head|meta|title|body|div)", shell)
     assert re.search(r"script-src 'sha256-[^']+'; style-src 'sha256-[^']+'", made)
     assert "default-src 'none'" in made
     assert made.count("<script>") == made.count("</script>") == 1
@@ -122,6 +150,6 @@ def test_a_host_that_draws_gets_the_page_and_the_sums(memory: Memory, mode: str)
 
 def test_the_line_to_the_host() -> None:
     """The greeting, tools through the host and what is not heard: spoken in Node."""
-    told = ran("view_line.mjs", {"script": str(PARTS / "host.js")})
+    told = ran("view_line.mjs", {"script": str(SOURCE / "recall" / "host.js")})
 
     assert told == {"told": ["found", "k is 500", "denied", "nothing"]}

@@ -1,7 +1,8 @@
 """Self-contained HTML view of a recall answer for hosts that support MCP Apps.
 
-It runs in a sandboxed frame of the host. Its script and its style are allowed by their
-hashes in the content security policy, so nothing else runs in it, whatever a memory says.
+It runs in a sandboxed frame of the host. Its script and its style, built from ``ui/src/recall``,
+are allowed by their hashes in the content security policy, so nothing else runs in it, whatever a
+memory says.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def client_supports_views(capabilities: Mapping[str, object]) -> bool:
 def render_page() -> str:
     """Return the complete page, assembled from its parts."""
     style = _read_part("view.css")
-    script = _read_part("host.js") + _read_part("view.js").replace("{version}", __version__)
+    script = _read_part("view.js").replace("{version}", __version__)
     policy = _CSP.format(script=_csp_hash(script), style=_csp_hash(style))
     parts = {"{policy}": policy, "{style}": style, "{script}": script}
     made = _read_part("view.html")

@@ -1,10 +1,9 @@
-"use strict";
 // The connection to the host: JSON-RPC over postMessage, as in MCP Apps (2026-01-26).
 const PROTOCOL = "2026-01-26";
 const TIMEOUT_MS = 30_000;
 
 // Sends requests and notifications to the frame's parent; `handlers` has a function per notification.
-function connectHost(frame, handlers) {
+export function connectHost(frame, handlers) {
   const waiting = new Map();
   let last = 0;
 
@@ -65,8 +64,7 @@ function connectHost(frame, handlers) {
   return { request, notify, initialize, call };
 }
 
-function textOf(reply) {
+export function textOf(reply) {
   const parts = Array.isArray(reply?.content) ? reply.content : [];
   return parts.filter((part) => part?.type === "text").map((part) => String(part.text)).join("\n");
 }
-
