@@ -101,10 +101,12 @@ class World:
 
     @staticmethod
     def _relate(memory: Memory, what: str, one: str, other: str) -> Any:
-        if what == "link":
-            return memory.link(one, "owns", other)
-        if what == "unlink":
-            return memory.unlink(one, "owns", other)
+        if what in ("link", "unlink"):
+            known = memory.store.graph
+            ends = [found.id for name in (one, other) for found in known.entities(prefix=name)[:1]]
+            if len(ends) < 2:
+                return None
+            return getattr(memory, what)(ends[0], "owns", ends[1])
         if what == "merge":
             return memory.merge_entities(one, other)
         return memory.split_entities(one, other.lower())

@@ -10,7 +10,8 @@ from bethink.store.sqlite.db.connection import APPLICATION_ID
 from bethink.store.sqlite.db.opening import migrate, migrations
 
 _TABLES = "SELECT name FROM {}.sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%'"
-_NEWER = ("packed", "swept", "unswept")  # names in meta that came with schema 6
+_NEWER = ("packed", "swept", "unswept")  # names in meta that came with this schema:
+_WITH_NEWER = 6
 
 
 def bring_back(path: Path, version: int) -> None:
@@ -25,7 +26,8 @@ def bring_back(path: Path, version: int) -> None:
         columns = ", ".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})"))
         db.execute(f"INSERT OR REPLACE INTO main.{table} ({columns})"
                    f" SELECT {columns} FROM new.{table}")  # fmt: skip
-    db.executemany("DELETE FROM main.meta WHERE name = ?", [(name,) for name in _NEWER])
+    if version < _WITH_NEWER:
+        db.executemany("DELETE FROM main.meta WHERE name = ?", [(name,) for name in _NEWER])
     for table in ("words", "grams", "vocabulary"):
         db.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
     db.execute("DETACH new")

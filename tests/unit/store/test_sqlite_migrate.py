@@ -7,7 +7,9 @@ from pathlib import Path
 
 import apsw
 import pytest
+from old_schema import bring_back
 
+from bethink import Memory
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.db.opening import (
     SCHEMA_VERSION,
@@ -197,3 +199,31 @@ def test_names_get_the_classification_of_their_memories(tmp_path: Path) -> None:
         ("key secret3", "secret3"),
     ]
     db.close()
+
+
+def test_links_between_entities_belong_to_the_memory_that_states_them(tmp_path: Path) -> None:
+    """Of what schema 6 kept only the last statement is known, and times of erased memories go."""
+    path = tmp_path / "space.db"
+    with Memory(SqliteStore.open(path, space="test"), embedder=None) as memory:
+        first, last = (
+            memory.remember(f"Ylva owns the Kestrel plan {where}").id for where in ("here", "there")
+        )
+        memory.link("person:ylva", "knows", "other:kestrel", context="since May")
+        seen = {entity.id: entity for entity in memory.store.graph.entities()}
+    bring_back(path, 6)
+    db = apsw.Connection(str(path))
+    db.execute("UPDATE entity SET created_at = 5, last_seen_at = last_seen_at + 99, momentum = 7")
+    db.close()
+
+    with Memory(SqliteStore.open(path, space="test"), embedder=None) as memory:
+        links = memory.store.graph.links_of(["person:ylva"], incoming=False)
+        assert {(link.type, link.context) for link in links} == {
+            ("owns", last),
+            ("knows", "since May"),
+        }
+        assert {entity.id: entity for entity in memory.store.graph.entities()} == seen
+        assert [found for found in memory.doctor() if not found.ok] == []
+        memory.forget(first, erase=True)
+        assert memory.store.graph.links_of(["person:ylva"], ["owns"], incoming=False)
+        memory.forget(last, erase=True)
+        assert not memory.store.graph.links_of(["person:ylva"], ["owns"])

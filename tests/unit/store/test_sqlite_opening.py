@@ -240,10 +240,11 @@ def test_a_newer_schema_is_refused_with_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "space.db"
     open_store(path).close()
     db = apsw.Connection(str(path))
-    db.execute("PRAGMA user_version = 7")
+    newer = opening.SCHEMA_VERSION + 1
+    db.execute(f"PRAGMA user_version = {newer}")
     db.close()
 
-    with pytest.raises(SchemaTooNew, match="schema 7") as caught:
+    with pytest.raises(SchemaTooNew, match=f"schema {newer}") as caught:
         open_store(path)
     assert "pip install" in caught.value.remedy
 

@@ -24,7 +24,12 @@ from bethink.model import Entity, Item
 from bethink.ports import Embedding, Mention, Scope, ScoredEntity
 from bethink.store.sqlite.db.ceiling import SPEAKS_OF_ENTITY, is_below_ceiling
 from bethink.store.sqlite.db.connection import generation, select
-from bethink.store.sqlite.db.history import AS_OF_CTE, columns_as_of, entities_created_after
+from bethink.store.sqlite.db.history import (
+    AS_OF_CTE,
+    END_OF_TIME,
+    columns_as_of,
+    entities_created_after,
+)
 from bethink.store.sqlite.db.sql_functions import to_json_ids
 from bethink.store.sqlite.links import ENTITY_COLUMNS, to_entity
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table
@@ -363,12 +368,14 @@ _MENTIONS = """(
 """
 # An entity is as old, and as recent, as the revisions that speak of it.
 _SPEAKING = f"FROM link AS l JOIN item AS i ON i.id = l.src WHERE {SPEAKS_OF_ENTITY}"
-_SET_TIMES = f"""
-    UPDATE entity SET
-        created_at = coalesce(
-            (SELECT min(i.live_from) {_SPEAKING} AND l.dst = entity.id), created_at),
-        last_seen_at = (SELECT max(i.live_from) {_SPEAKING} AND l.dst = entity.id)
-    WHERE id IN (SELECT value FROM json_each(?))
+_SET_FIRST = f"""
+    UPDATE entity SET created_at = coalesce(
+        (SELECT min(i.live_from) {_SPEAKING} AND l.dst = entity.id), created_at)
+    WHERE id IN (SELECT value FROM json_each(?)) AND created_at >= ?
+"""
+_SET_LAST = f"""
+    UPDATE entity SET last_seen_at = (SELECT max(i.live_from) {_SPEAKING} AND l.dst = entity.id)
+    WHERE id IN (SELECT value FROM json_each(?)) AND coalesce(last_seen_at, 0) <= ?
 """
 _SELECT_WRONG_TIMES = f"""
     SELECT e.id FROM (
@@ -376,11 +383,6 @@ _SELECT_WRONG_TIMES = f"""
         GROUP BY l.dst) AS s
     CROSS JOIN entity AS e ON e.id = s.id
     WHERE e.created_at <> s.first OR coalesce(e.last_seen_at, s.last - 1) <> s.last ORDER BY e.id
-"""
-# Of entities whose first or last time may be one of those that were erased.
-_AT_THE_EDGE = """
-    SELECT e.id FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
-    WHERE e.created_at >= ? OR coalesce(e.last_seen_at, 0) <= ?
 """
 _FORGET_MOMENTUM = "UPDATE entity SET momentum = 0.0, momentum_at = NULL WHERE id = ?"
 _RECOUNT_PAIR = f"UPDATE entity SET mentions = {_MENTIONS} WHERE id IN (?, ?)"
@@ -406,19 +408,23 @@ def recount_mentions(db: apsw.Connection) -> None:
     bump_entities_version(db)
 
 
-def set_times(db: apsw.Connection, ids: Iterable[str]) -> None:
-    """Set when entities were first and last spoken of, by the memories that there are."""
-    found = sorted(ids)
-    if found:
-        db.execute(_SET_TIMES, (to_json_ids(found),))
+def set_times(
+    db: apsw.Connection, ids: Iterable[str], first: int = -END_OF_TIME, last: int = END_OF_TIME
+) -> None:
+    """Set when entities were first and last spoken of, by the memories that there are.
+
+    Only times from ``first`` on, or up to ``last``, may be wrong.
+    """
+    found = to_json_ids(sorted(ids))
+    if found != "[]":
+        db.execute(_SET_FIRST, (found, first))
+        db.execute(_SET_LAST, (found, last))
 
 
-def forget_times(db: apsw.Connection, ids: Sequence[str], first: int, last: int) -> None:
-    """Leave nothing in entities of the times of memories that were erased."""
-    if ids:
-        rows = select(db, _AT_THE_EDGE, (as_table(tuple(ids)), first, last))
-        set_times(db, [row[0] for row in rows])
-        db.executemany(_FORGET_MOMENTUM, [(entity,) for entity in ids])
+def forget_times(db: apsw.Connection, ids: Sequence[str], times: Sequence[int]) -> None:
+    """Leave nothing in entities of the times of memories that were erased, as far as known."""
+    set_times(db, ids, min(times, default=-END_OF_TIME), max(times, default=END_OF_TIME))
+    db.executemany(_FORGET_MOMENTUM, [(entity,) for entity in ids])
 
 
 def merge_entities(db: apsw.Connection, kept: str, gone: str, now: int) -> None:

@@ -151,7 +151,7 @@ def erase_items(
         db.execute(_INSERT_TOMBSTONE, (item, now, actor))
     kept = _delete_unmentioned_entities(db, sorted(entities), removed)
     times = [row[8 + _LIVE_FROM] for row in intact] if len(intact) == len(rows) else []
-    forget_times(db, kept, min(times, default=0), max(times, default=history.END_OF_TIME))
+    forget_times(db, kept, times)
     erased_text = " ".join(f"{row[1]} {row[2]}" for row in rows)
     remaining += _clean_threads(db, threads, _ErasedContent(erased_text, entities), removed)
     db.execute(_SET_PENDING)

@@ -243,14 +243,27 @@ def to_link(row: Sequence[Any]) -> Link:
 
 
 # An entity is at the end of a link from every memory that mentions it; the index on
-# (dst, type) covers this query, so those are skipped without a look-up.
+# (dst, type) covers this query, so those are skipped without a look-up. Of the statements of
+# an edge the first tells its age, the latest the rest.
 _EDGES_OF_ENTITY = f"""
-    SELECT {LINK_COLUMNS} FROM (
-        SELECT * FROM link WHERE src = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
-        UNION
-        SELECT * FROM link WHERE dst = ?1 AND src_kind = 'entity' AND dst_kind = 'entity'
-    ) AS l
-    WHERE l.created_at <= ?2
+    SELECT {LINK_COLUMNS.replace("l.created_at", "g.first")} FROM (
+        SELECT e.src, e.type, e.dst, min(e.created_at) AS first FROM (
+            SELECT src, type, dst, created_at FROM link
+            WHERE src = ?1 AND src_kind = 'entity' AND dst_kind = 'entity' AND created_at <= ?2
+            UNION ALL
+            SELECT src, type, dst, created_at FROM link
+            WHERE dst = ?1 AND src_kind = 'entity' AND dst_kind = 'entity' AND created_at <= ?2
+                AND src <> ?1
+        ) AS e
+        GROUP BY e.src, e.type, e.dst ORDER BY first DESC, e.src, e.type, e.dst LIMIT ?3
+    ) AS g
+    CROSS JOIN link AS l ON l.src = g.src AND l.type = g.type AND l.dst = g.dst
+        AND l.src_kind = 'entity' AND l.dst_kind = 'entity' AND l.stated_by = (
+            SELECT s.stated_by FROM link AS s
+            WHERE s.src = g.src AND s.type = g.type AND s.dst = g.dst
+            AND s.src_kind = 'entity' AND s.dst_kind = 'entity' AND s.created_at <= ?2
+            ORDER BY s.created_at DESC, s.stated_by DESC LIMIT 1)
+    ORDER BY g.first DESC, l.src, l.type, l.dst
 """
 
 
@@ -259,12 +272,10 @@ def edges_of(
 ) -> dict[str, list[Link]]:
     """Return for every entity the edges from and to it, newest first."""
     at = to_ms(until)
-    found = {}
-    for entity in dict.fromkeys(entities):
-        edges = _one_per_link(select(db, _EDGES_OF_ENTITY, (entity, at)))
-        edges.sort(key=lambda row: (-row[-1], row[1], row[4], row[3]))
-        found[entity] = [to_link(row) for row in edges[: max(each, 0)]]
-    return found
+    return {
+        entity: [to_link(row) for row in select(db, _EDGES_OF_ENTITY, (entity, at, max(each, 0)))]
+        for entity in dict.fromkeys(entities)
+    }
 
 
 class SqliteGraph:
