@@ -61,7 +61,8 @@ def run_in_snapshot(profile: Profile, ctx: Context) -> Recall:
         calls.run(partial(_embed_ahead, seen))
     # Of an earlier snapshot only the embedding is kept.
     answer = calls.run(lambda: _run_once(profile, seen.for_store(seen.store)))
-    return replace(answer, run=answer.run._replace(started_at=started))
+    run = answer.run and answer.run._replace(started_at=started)
+    return replace(answer, run=run)
 
 
 def _embed_ahead(ctx: Context) -> None:

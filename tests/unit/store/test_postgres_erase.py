@@ -58,3 +58,27 @@ def test_no_row_has_what_was_erased(tmp_path: Path, *, revised: bool) -> None:
         assert erased not in [hit.item.id for hit in memory.recall(CANARY).hits]
         assert [one for one in memory.doctor() if not one.ok] == []
     assert "write-ahead log" in str(receipt)
+
+
+def test_only_tables_that_changed_are_vacuumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of other spaces are large; and no setting stays with the session."""
+    sent: list[str] = []
+    execute = psycopg.Connection.execute
+
+    def record(self: psycopg.Connection, sql: str, *given: object, **named: object) -> object:
+        sent.append(str(sql))
+        return execute(self, sql, *given, **named)  # type: ignore[arg-type]  # passed on
+
+    with Memory(open_space(tmp_path), embedder=SHARED, clock=FixedClock(NOW)) as memory:
+        memory.remember_many(NOTES)
+        erased = memory.remember(f"Maria said that {CANARY} opens the vault").id
+        monkeypatch.setattr(psycopg.Connection, "execute", record)
+        memory.forget(erased, erase=True)
+
+    (vacuumed,) = [sql for sql in sent if sql.startswith("VACUUM")]
+    names = {part.strip(" ,").removeprefix("bethink.") for part in vacuumed.split(") ")[1].split()}
+    assert {"item", "term", "term_gram", "gram", "vector", "chunk_slot"} <= names
+    assert names.isdisjoint({"thread", "file_edit", "tick", "usage_day", "space"})
+    assert not [sql for sql in sent if sql.startswith("SET ")]

@@ -303,3 +303,23 @@ def test_what_is_left_can_be_listed_and_removed(places: tuple[InFile, OnServer])
         of_space = (opening.space_id_of(server.space),)
         left = owner.execute("SELECT count(*) FROM bethink.item WHERE space_id = %s", of_space)
         assert left.fetchone() == (0,)
+
+
+def test_a_move_leaves_no_setting_with_a_session(
+    places: tuple[InFile, OnServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pooler may give the session to somebody else: every setting ends with its transaction."""
+    sent: list[str] = []
+    execute = psycopg.Connection.execute
+
+    def record(self: psycopg.Connection, sql: str, *given: object, **named: object) -> object:
+        sent.append(str(sql))
+        return execute(self, sql, *given, **named)  # type: ignore[arg-type]  # passed on
+
+    fill(places[0])
+    monkeypatch.setattr(psycopg.Connection, "execute", record)
+    move_space(*places)
+
+    assert [sql for sql in sent if sql.startswith("VACUUM")]
+    lasting = [sql for sql in sent if sql.startswith(("SET ", "RESET "))]
+    assert [sql for sql in lasting if not sql.startswith("SET LOCAL ")] == []

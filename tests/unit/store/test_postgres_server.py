@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -490,3 +492,71 @@ def test_a_broken_word_index_is_rebuilt(tmp_path: Path) -> None:
     assert [check for check in store.admin.check() if not check.ok] == []
     assert [match.item.id for match in store.search.text(TextSearch("vault"), scope()).matches]
     store.close()
+
+
+def test_nobody_waits_for_another_server_that_does_not_answer() -> None:
+    """A server is connected to while others can be used."""
+    failed: list[BaseException] = []
+
+    def use(url: str) -> None:
+        try:
+            server.Server.use(url).release()
+        except StoreError as error:
+            failed.append(error)
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(60)
+        address = f"postgresql://127.0.0.1:{silent.getsockname()[1]}/nobody"
+        waiting = threading.Thread(target=use, args=(address,), daemon=True)
+        waiting.start()
+        reached, _ = silent.accept()
+        other = f"{initialised_url()}?application_name=another"
+        with reached:
+            server.Server.use(other).release()
+            assert not failed  # it still waits
+    waiting.join(60)
+    assert len(failed) == 1
+
+
+def test_a_server_that_many_open_at_once_is_one(empty: str) -> None:
+    """Whoever connects first: all use the same connections, and none stays open."""
+    opening.init_store(empty)
+    ready, used = threading.Barrier(8), []
+
+    def use() -> None:
+        ready.wait(60)
+        used.append(server.Server.use(empty))
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(60)
+    assert len({id(one) for one in used}) == 1
+    assert used[0]._users == 8
+    for one in used:
+        one.release()
+    assert (empty, os.getpid()) not in server.Server._known
+
+
+def test_the_encoding_of_the_environment_changes_nothing(
+    empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Texts are sent and read as UTF-8."""
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    opening.init_store(empty)
+    text = "田中さん lives in Łódź 🙂"
+    with Memory.open("words", store=empty, embedder="none") as memory:
+        kept = memory.remember(text).id
+        assert memory.get(kept).text == text
+
+
+def test_every_error_of_the_server_has_a_remedy() -> None:
+    """Whatever it is called."""
+    kinds = [
+        kind
+        for kind in vars(psycopg.errors).values()
+        if isinstance(kind, type) and issubclass(kind, psycopg.Error)
+    ]
+    assert len(kinds) > 200
+    assert [kind for kind in kinds if not server.to_own_error("it", kind("x")).remedy] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from bethink.errors import StoreBusy, StoreError
 from bethink.ports import CheckResult, EraseReceipt, Progress
 from bethink.store.postgres.db.connections import PgCeiling, PgConnections
 from bethink.store.postgres.db.distribution import vacuum_shards
-from bethink.store.postgres.db.schema import SCHEMA, migrations, tables
+from bethink.store.postgres.db.schema import SCHEMA, migrations
 from bethink.store.sqlite import admin as shared
 from bethink.store.sqlite import repair
 from bethink.store.sqlite.admin import SqliteAdmin
@@ -54,29 +54,33 @@ class PgItems(SqliteItems):
 
         The write-ahead log and the backups of the server are out of reach.
         """
+        connections: Any = self._connections
+        base: PgConnections = (
+            connections.base if isinstance(connections, PgCeiling) else connections
+        )
+        base.take_changed()
         receipt = super().erase(ids, actor=actor, now=now)
         if not receipt.ids:
             return receipt
-        remaining = (*vacuum(self._connections), _BACKUPS)
+        remaining = (*vacuum(base, base.take_changed()), _BACKUPS)
         return receipt._replace(out_of_reach=(*receipt.out_of_reach, *remaining))
 
 
-def vacuum(connections: Any) -> tuple[str, ...]:
-    """Remove deleted rows and their index entries from the tables; say what remains.
+def vacuum(connections: PgConnections, changed: Collection[str]) -> tuple[str, ...]:
+    """Remove deleted rows and their index entries from tables; say what remains.
 
     A table that is locked, or whose deleted rows an older transaction still sees, keeps them.
     """
-    base: Any = connections.base if isinstance(connections, PgCeiling) else connections
-    if base.server.distributed:
-        return _vacuum_shards(base)
-    names = ", ".join(f"{SCHEMA}.{name}" for name in tables() if name != "space")
+    if connections.server.distributed:
+        return _vacuum_shards(connections)
+    names = ", ".join(f"{SCHEMA}.{name}" for name in sorted(changed) if name != "space")
     left: list[bool] = []
 
     def hear(diagnostic: psycopg.errors.Diagnostic) -> None:
         left.append(_leaves_rows(diagnostic))
 
     try:
-        with base.server.connection() as connection:
+        with connections.server.connection() as connection:
             connection.add_notice_handler(hear)
             try:
                 # As the role that connected, which inherits the right: outside of a transaction

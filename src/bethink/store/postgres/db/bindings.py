@@ -38,6 +38,8 @@ _COMPUTED_INSERT = re.compile(
     re.DOTALL,
 )
 _DELETE = re.compile(r"DELETE FROM (\w+) WHERE (\w+) = \?")
+_CHANGED = re.compile(rf"(?:DELETE FROM|UPDATE)\s+{SCHEMA}\.(\w+)")
+_INSERTED = re.compile(rf"INSERT INTO\s+{SCHEMA}\.(\w+)")
 
 
 class Parsed(NamedTuple):
@@ -253,6 +255,15 @@ def storable(value: Any, *, writes: bool) -> Any:
             raise BadText("a text with a NUL cannot be stored")
         return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
     return value
+
+
+@lru_cache(maxsize=1024)
+def tables_changed(sql: str) -> frozenset[str]:
+    """Return the tables in which a statement may leave rows behind: old ones, or deleted ones."""
+    found = _CHANGED.findall(sql)
+    if "DO UPDATE" in sql:
+        found += _INSERTED.findall(sql)
+    return frozenset((*found, "chunk_slot") if "chunk" in found else found)
 
 
 def answers(sql: str) -> bool:

@@ -157,6 +157,16 @@ class PgConnections(Connections):
                 connection.execute("ROLLBACK")
                 return
             _commit(connection, self.name, writes=writes)
+            self._local.changed = session.changed | self._changed()
+
+    def _changed(self) -> frozenset[str]:
+        found: frozenset[str] = getattr(self._local, "changed", frozenset())
+        return found
+
+    def take_changed(self) -> frozenset[str]:
+        """Return the tables in which this thread has left old rows since it was last asked."""
+        found, self._local.changed = self._changed(), frozenset()
+        return found
 
     def _lasting_of(self, generation: list[Row]) -> dict[Any, list[Row]]:
         """Return what is known of the space as of a generation, empty for a new one."""
@@ -301,7 +311,9 @@ def _commit(connection: psycopg.Connection[Any], name: str, *, writes: bool) -> 
             ) from error
         raise
     if done.statusmessage == "ROLLBACK":
-        raise StoreError(f"{name} did not save: an error before was passed over")
+        raise StoreError(
+            f"{name} did not save: an error before was passed over", remedy="try again"
+        )
 
 
 class PgCeiling(CeilingConnections, PgConnections):

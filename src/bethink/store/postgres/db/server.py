@@ -26,6 +26,7 @@ _OPTIONS = {
     "prepare_threshold": None,
     "connect_timeout": _CONNECT_TIMEOUT_S,
     "application_name": "bethink",
+    "client_encoding": "UTF8",  # whatever the environment says
 }
 INIT_REMEDY = "bethink store init URL"
 # On a coordinator of Citus: settings of a transaction are those of the other servers, too.
@@ -96,7 +97,7 @@ _RULES = (
         ),
         Refused,
         "a value is out of range: {error}",
-        "",
+        "give a value within its limits",
     ),
     _Rule(
         (errors.ProgramLimitExceeded,),
@@ -140,7 +141,12 @@ _RULES = (
         "{name} cannot be reached: {error}",
         "check that the server runs, and the URL",
     ),
-    _Rule((psycopg.DataError,), Refused, "a value cannot be stored: {error}", ""),
+    _Rule(
+        (psycopg.DataError,),
+        Refused,
+        "a value cannot be stored: {error}",
+        "change the value that the message names",
+    ),
 )
 
 
@@ -164,7 +170,7 @@ def to_own_error(name: str, error: Exception) -> BethinkError:
     for rule in _RULES:
         if isinstance(error, rule.errors):
             return rule.error_type(rule.message.format(name=name, error=text), remedy=rule.remedy)
-    return StoreError(f"{name} failed: {text}")
+    return StoreError(f"{name} failed: {text}", remedy="bethink store status URL")
 
 
 class Server:
@@ -193,20 +199,41 @@ class Server:
 
     @classmethod
     def use(cls, url: str) -> Server:
-        """Return the server of a URL, connecting for its first user."""
+        """Return the server of a URL, connecting for its first user.
+
+        Nobody waits for a server that another URL names: of two that connect to the same at
+        once one gives its connections back.
+        """
+        key = (url, os.getpid())
+        known = cls._used(key)
+        if known is not None:
+            return known
+        made = cls._connected(url)
         with cls._guard:
-            key = (url, os.getpid())
-            server = cls._known.get(key)
-            if server is None:
-                with translate_errors(shown_store(url)):
-                    # The pool only says that it timed out; this says why.
-                    with connect(url) as connection:
-                        server = cls(url)
-                        server.distributed = is_distributed(connection)
-                    server.pool.open()
-                cls._known[key] = server
+            server = cls._known.setdefault(key, made)
             server._users += 1
+        if server is not made:
+            made.pool.close()
+        return server
+
+    @classmethod
+    def _used(cls, key: tuple[str, int]) -> Server | None:
+        """Return a server that is in use, with one more user."""
+        with cls._guard:
+            server = cls._known.get(key)
+            if server is not None:
+                server._users += 1
             return server
+
+    @classmethod
+    def _connected(cls, url: str) -> Server:
+        server = cls(url)
+        with translate_errors(server.name):
+            # The pool only says that it timed out; this says why.
+            with connect(url) as connection:
+                server.distributed = is_distributed(connection)
+            server.pool.open()
+        return server
 
     def release(self) -> None:
         """Give the server back; the last user closes the connections."""

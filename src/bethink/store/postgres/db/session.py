@@ -32,6 +32,7 @@ from bethink.store.postgres.db.bindings import (
     parsed,
     reads,
     storable,
+    tables_changed,
     type_of_empty,
     word_table,
     written,
@@ -170,6 +171,7 @@ class Session:
         self.generation: list[Row] = []
         self.hidden: Mapping[str, Sequence[Any]] = {}
         self._cursor = psycopg.RawCursor(connection, row_factory=tuple_row)
+        self.changed: frozenset[str] = frozenset()  # the tables that have old rows now
         self._changes = self._total = 0
         self._known: dict[tuple[str, Row], list[Row]] = {}
         self._lasting: dict[Any, list[Row]] = {}
@@ -340,8 +342,13 @@ class Session:
             self._answer = self._cursor
         cursor, self._answer = self._answer, None
         self._changes = 0 if reads(sql) else max(cursor.rowcount, 0)
-        self._total += self._changes
+        self._note_change(sql, self._changes)
         return Rows(cursor.fetchall())
+
+    def _note_change(self, sql: str, rows: int) -> None:
+        self._total += rows
+        if rows:
+            self.changed |= tables_changed(sql)
 
     def _flush(self, also: tuple[str, list[Any]] | None = None) -> None:
         """Send the statements that wait, and one more, as one message."""
@@ -354,9 +361,9 @@ class Session:
                 cursor = psycopg.RawCursor(self.connection, row_factory=tuple_row)
                 cursor.execute(sql.encode(), bound)
                 cursors.append(cursor)
-        counted = [max(cursor.rowcount, 0) for cursor in cursors[: len(waiting)]]
-        self._changes = counted[-1]
-        self._total += sum(counted)
+        for (sql, _), cursor in zip(waiting, cursors, strict=False):
+            self._changes = max(cursor.rowcount, 0)
+            self._note_change(sql, self._changes)
         self._answer = cursors[-1] if also else None
 
     def _value(self, source: Source, values: Sequence[Any], lists: Mapping[int, Any]) -> Any:
