@@ -469,7 +469,9 @@ def _examine(
                     best.add(_RankedRow(score, ids[rid], rid, index, ranked, scored))
 
 
-def rows_in_scope(db: apsw.Connection, rids: IntArray, predicate: Predicate) -> dict[int, str]:
+def rows_in_scope(
+    db: apsw.Connection, rids: IntArray | array[int], predicate: Predicate
+) -> dict[int, str]:
     """Return those of the rows that the predicate allows, with their ids."""
     if not len(rids):
         return {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
@@ -31,7 +32,12 @@ from bethink.store.sqlite.entities import latest_mentions
 from bethink.store.sqlite.items import count_days, session_spans
 from bethink.store.sqlite.search import word_index
 from bethink.store.sqlite.search.abmind_queries import SignatureIndex, SignatureQuery, search_pieces
-from bethink.store.sqlite.search.lexical import ItemLoader, as_table, query_words_of
+from bethink.store.sqlite.search.lexical import (
+    ItemLoader,
+    as_table,
+    query_words_of,
+    rows_in_scope,
+)
 from bethink.store.sqlite.search.scope import Predicate, ScopeRows, compile_scope
 from bethink.store.sqlite.search.vectors import VectorIndex
 
@@ -72,12 +78,18 @@ class HydrateRows:
         self, db: apsw.Connection, ids: Sequence[str], predicate: Predicate
     ) -> list[Item]:
         """Return those of the items that are in scope."""
-        start, values = item_selection(predicate.as_of_ms)
-        sql = f"{start}{_FROM_IDS} WHERE {predicate.sql}"
-        rows = select_readable(db, sql, tuple(ids), predicate.values, bind=as_table, first=values)
-        found = {row[0]: to_item(row) for row in rows}
-        self._entry_for((generation(db), predicate.as_of_ms)).add(found)
-        return list(found.values())
+        cached = self._entry_for((generation(db), predicate.as_of_ms))
+        known = array("q", sorted(cached.rows[item] for item in ids if item in cached.rows))
+        others = tuple(item for item in ids if item not in cached.rows)
+        found = [cached.items[rid] for rid in rows_in_scope(db, known, predicate)]
+        if others:
+            start, values = item_selection(predicate.as_of_ms)
+            sql = f"{start}{_FROM_IDS} WHERE {predicate.sql}"
+            rows = select_readable(db, sql, others, predicate.values, bind=as_table, first=values)
+            read = {row[0]: to_item(row) for row in rows}
+            cached.add(read)
+            found += read.values()
+        return found
 
     def live_rows(self, db: apsw.Connection) -> Mapping[str, int]:
         """Return the row of each live item that was read in this state of the store."""
