@@ -1,4 +1,4 @@
-"""Entities of a space by their names, the memories that mention them, and the order of turns.
+"""Entities by their names, the memories that mention them, and the order of turns.
 
 Turns of a session get their sequence number and the link to the turn before inside the
 write transaction, so that several writers to one session never give the same number,
