@@ -314,21 +314,42 @@ def writable(size: int, embedder: Any) -> Iterator[Memory]:
         yield memory
 
 
+def change(memory: Memory, forgotten: str, topic: str | None) -> None:
+    """A few changes, as between two runs of maintenance."""
+    memory.forget(forgotten)
+    texts = [f"Pia read gauge {number} at bridge {number * 7}" for number in range(10)]
+    memory.remember_many([{"text": text, "topic": topic} for text in texts])
+
+
 def upkeep(sizes: list[int]) -> None:
     """Erasing, maintenance, checking and exporting."""
     found: dict[str, list[float]] = {}
     for size in sizes:
         with opened(size) as memory:
-            ids = [item.id for item in memory.browse(limit=40)]
+            newest = memory.browse(limit=40)
+            ids, topic = [item.id for item in newest], newest[-1].topic
             cases: dict[str, Callable[[], object]] = {
                 "erase 1": lambda: memory.forget(ids[0], erase=True),
                 "erase 20": lambda: memory.forget(*ids[1:21], erase=True),
-                **{f"maintain {job}, preview": lambda job=job: memory.maintain(job, preview=True)
-                   for job in ("duplicates", "threads", "insights")},
+                "list one level, 1,000": lambda: memory.browse(limit=1_000, levels=("item",)),
+                "list one topic": lambda: memory.browse(limit=30, topics=(topic,)),
+                "entities": memory.entities,
+                "stats": memory.stats,
+                "maintain duplicates, preview": lambda: memory.maintain("duplicates", preview=True),
+                "maintain insights, preview": lambda: memory.maintain("insights", preview=True),
+                "maintain threads": lambda: memory.maintain("threads"),
+                "again, nothing changed": lambda: memory.maintain("threads"),
+                "again, 10 new and 1 forgotten": lambda: memory.maintain("threads"),
+                "again, 1 erased": lambda: memory.maintain("threads"),
                 "doctor": memory.doctor,
                 "export": lambda: sum(1 for _ in memory.export()),
-            }  # fmt: skip
+            }
+            before: dict[str, Callable[[], object]] = {
+                "again, 10 new and 1 forgotten": lambda: change(memory, ids[30], topic),
+                "again, 1 erased": lambda: memory.forget(ids[31], erase=True),
+            }
             for name, work in cases.items():
+                before.get(name, lambda: None)()
                 found.setdefault(name, []).append(cpu_ms(work))
         say(f"\nPeak RSS after upkeep of {size:,}: {measure.status('VmHWM')['VmHWM']} MB")
     growth_table("Upkeep, once", sizes, found)

@@ -77,7 +77,7 @@ class SubjectGroup(NamedTuple):
     def key(self) -> str:
         return f"{self.subject}|{self.classification}|{self.trust}"
 
-    def admits(self, item: Item) -> bool:
+    def admits(self, item: LooseMemory) -> bool:
         """Whether a memory still belongs; a change of entities alone does not exclude it."""
         kind, _, topic = self.subject.partition(":")
         if kind == "topic" and item.topic != topic:
@@ -85,18 +85,35 @@ class SubjectGroup(NamedTuple):
         return (item.classification, item.trust) == (self.classification, self.trust)
 
 
-def group_by_subject(items: Sequence[Item]) -> dict[SubjectGroup, list[Item]]:
-    """Group memories by subject, ordered by text, so that ids decide nothing."""
+class LooseMemory(NamedTuple):
+    """What grouping needs of a memory: much less than all of it."""
+
+    id: str
+    topic: str | None
+    entities: tuple[str, ...]
+    kind: str
+    classification: int
+    trust: int
+    digest: str
+
+    @classmethod
+    def of(cls, item: Item) -> LooseMemory:
+        marks = item.classification, item.trust, content_digest(item)
+        return cls(item.id, item.topic, item.entities, item.kind, *marks)
+
+
+def group_by_subject(items: Sequence[LooseMemory]) -> dict[SubjectGroup, list[str]]:
+    """Group memories by subject; returns their ids."""
     counted = Counter(entity for item in items for entity in item.entities)
     ceiling = max(2.0, _HUB_SHARE * len(items))
-    groups: defaultdict[SubjectGroup, list[Item]] = defaultdict(list)
-    for item in sorted(items, key=lambda entry: (entry.text, entry.when, entry.id)):
+    groups: defaultdict[SubjectGroup, list[str]] = defaultdict(list)
+    for item in items:
         subject = _subject_of(item, counted, ceiling)
-        groups[SubjectGroup(subject, item.classification, item.trust)].append(item)
+        groups[SubjectGroup(subject, item.classification, item.trust)].append(item.id)
     return dict(sorted(groups.items()))
 
 
-def _subject_of(item: Item, counted: Mapping[str, int], ceiling: float) -> str:
+def _subject_of(item: LooseMemory, counted: Mapping[str, int], ceiling: float) -> str:
     """Return the memory's topic, else its most shared entity, else its kind."""
     if item.topic:
         return f"topic:{item.topic}"
@@ -252,12 +269,17 @@ class Insights:
         return [*tree[BRANCH], *alone]
 
     def _plan_leaves(self, found: Unsettled, work: JobContext) -> Iterator[Proposal]:
-        for leaf, there in sorted(found.stale, key=lambda pair: (_group_of(pair[0]), pair[0].id)):
+        for leaf, ids in sorted(found.stale, key=lambda pair: (_group_of(pair[0]), pair[0].id)):
+            items = visible_items(ids, self.levels, work)
+            there = [items[item_id] for item_id in ids if item_id in items]
             yield self._renew_leaf(_group_of(leaf), leaf, there, work)
         if len(found.loose) >= self.min_loose:
-            for group, waiting in group_by_subject(list(found.loose.values())).items():
+            for group, waiting in group_by_subject(found.loose).items():
                 if len(waiting) >= self.min_leaf:
-                    yield from self._plan_new_leaves(group, waiting, work)
+                    items = visible_items(waiting, self.levels, work)
+                    # By text, so that ids decide nothing.
+                    in_order = sorted(items.values(), key=lambda one: (one.text, one.when, one.id))
+                    yield from self._plan_new_leaves(group, in_order, work)
 
     def _plan_new_leaves(
         self,
@@ -315,8 +337,8 @@ class Unsettled(NamedTuple):
     next becomes valid or ceases to be.
     """
 
-    loose: Mapping[str, Item]
-    stale: Sequence[tuple[Item, Sequence[Item]]]
+    loose: Sequence[LooseMemory]
+    stale: Sequence[tuple[Item, Sequence[str]]]
     tree: Mapping[str, Sequence[Item]] | None
     until: datetime | None
     changed: bool = True
@@ -326,7 +348,7 @@ class Unsettled(NamedTuple):
         if len(self.loose) > _MAX_KEPT:
             return None
         return {
-            "loose": pack_ids(self.loose),
+            "loose": pack_ids(item.id for item in self.loose),
             "stale": [leaf.id for leaf, _ in self.stale],
             "upper": upper,
             "until": iso(self.until) if self.until is not None else None,
@@ -334,16 +356,16 @@ class Unsettled(NamedTuple):
 
 
 def look_at_all(job: Insights, work: JobContext) -> Unsettled:
-    """Go through all memories and the whole tree."""
-    items: dict[str, Item] = {}
+    """Go through the whole tree and all memories."""
+    tree = current_tree(work, job.name)
+    items: dict[str, LooseMemory] = {}
     until: datetime | None = None
     for item in iter_items(work, levels=job.levels, include_expired=True):
         until = next_moment(item, until, work)
         if is_valid(item, work) and _may_join(item, job):
-            items[item.id] = item
-    tree = current_tree(work, job.name)
+            items[item.id] = LooseMemory.of(item)
     held, stale = _held_by(tree[LEAF], items)
-    loose = {key: item for key, item in items.items() if key not in held}
+    loose = [item for key, item in items.items() if key not in held]
     return Unsettled(loose, stale, tree, until)
 
 
@@ -361,21 +383,21 @@ def look_at_changes(place: Place, job: Insights, work: JobContext) -> Unsettled 
     loose = unpack_ids(state["loose"])
     again = set(changes.ids - made.keys())
     for key, insight in made.items():
-        sources = recorded_sources(insight).keys()
+        below = recorded_sources(insight).keys()
         if key in live and insight.kind == LEAF:
-            loose -= sources
+            loose -= below
         else:
-            again |= sources
+            again |= below
     links = work.store.graph.links_of(sorted(again), ("derives_from",))
     above = visible_items({link.src.id for link in links}, ("insight",), work)
     above.update((key, leaf) for key, leaf in live.items() if key not in changes.stored)
     leaves = [leaf for _, leaf in sorted(above.items()) if _is_leaf(leaf, job)]
     sources = {key for leaf in leaves for key in recorded_sources(leaf)}
     seen = visible_items(loose | again | sources, job.levels, work)
-    items = {key: item for key, item in seen.items() if _may_join(item, job)}
+    items = {key: LooseMemory.of(item) for key, item in seen.items() if _may_join(item, job)}
     held, stale = _held_by(leaves, items)
     open_ = (loose | again) - held
-    found = {key: item for key, item in items.items() if key in open_}
+    found = [item for key, item in items.items() if key in open_]
     tree = current_tree(work, job.name) if made or state["upper"] else None
     return Unsettled(found, stale, tree, until, changed=bool(changes.ids or stale))
 
@@ -389,17 +411,18 @@ def _is_leaf(insight: Item, job: Insights) -> bool:
 
 
 def _held_by(
-    leaves: Sequence[Item], items: Mapping[str, Item]
-) -> tuple[set[str], list[tuple[Item, list[Item]]]]:
+    leaves: Sequence[Item], items: Mapping[str, LooseMemory]
+) -> tuple[set[str], list[tuple[Item, list[str]]]]:
     """Return the memories that leaves hold, and the leaves to renew with what is left of each."""
     held: set[str] = set()
     stale = []
     for leaf in leaves:
         seen, group = recorded_sources(leaf), _group_of(leaf)
         there = [items[key] for key in seen if key in items and group.admits(items[key])]
-        held.update(item.id for item in there)
-        if len(there) < len(seen) or any(content_digest(item) != seen[item.id] for item in there):
-            stale.append((leaf, there))
+        ids = [item.id for item in there]
+        held.update(ids)
+        if len(there) < len(seen) or any(item.digest != seen[item.id] for item in there):
+            stale.append((leaf, ids))
     return held, stale
 
 

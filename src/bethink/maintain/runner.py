@@ -241,18 +241,18 @@ def _make_step(job: Job, proposal: Proposal, work: JobContext) -> tuple[Step, di
     ids = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
     found = work.store.items.get(ids)
     revisions = {item.id: item.rev for item in found.values()} | dict(proposal.seen)
-    return Step(job, _hide_secret_text(proposal, work), revisions), found
+    return Step(job, _hide_secret_text(proposal, found, work), revisions), found
 
 
 _HIGHEST_CLASSIFICATION = 3
 
 
-def _hide_secret_text(proposal: Proposal, work: JobContext) -> Proposal:
+def _hide_secret_text(proposal: Proposal, found: Mapping[str, Item], work: JobContext) -> Proposal:
     """Hide the words of memories that the plan's reader may not see."""
     if work.shown >= _HIGHEST_CLASSIFICATION:
         return proposal
-    touched = list(dict.fromkeys((*proposal.leaving, *proposal.lineage, *proposal.about)))
-    marks = [item.classification for item in work.store.items.get(touched).values()]
+    others = work.store.items.get([item for item in proposal.about if item not in found])
+    marks = [item.classification for item in (*found.values(), *others.values())]
     if proposal.successor is not None:
         marks.append(proposal.successor.classification)
     if max(marks, default=0) <= work.shown:

@@ -16,6 +16,7 @@ from bethink.maintain import succession
 from bethink.maintain.insights import (
     MAX_POINTS,
     Insights,
+    LooseMemory,
     group_by_subject,
     leading_sentence,
     points_of,
@@ -472,7 +473,8 @@ def test_a_subject_is_a_topic_else_an_entity_else_a_kind() -> None:
     ]
 
     found = {
-        group.subject: [one.text for one in some] for group, some in group_by_subject(items).items()
+        group.subject: some
+        for group, some in group_by_subject(list(map(LooseMemory.of, items))).items()
     }
 
     assert found == {"topic:locks": ["a"], "x:1": ["b", "c"], "kind:fact": ["d", "e"]}
@@ -486,7 +488,11 @@ def test_secrecy_and_trust_are_not_mixed() -> None:
         item("c", topic="t", classification=3),
     ]
 
-    assert [len(some) for some in group_by_subject(items).values()] == [1, 1, 1]
+    assert [len(some) for some in group_by_subject(list(map(LooseMemory.of, items))).values()] == [
+        1,
+        1,
+        1,
+    ]
 
 
 @pytest.mark.parametrize("count", [1, 4, 5, 9, 31])

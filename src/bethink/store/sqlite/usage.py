@@ -234,7 +234,7 @@ MAX_COMPUTED = 5_000
 # The momentum after a week without mentions is constant.
 _DORMANT_MOMENTUM = momentum(ActivityCounts(), 1.0)
 
-_FIRST_RANKED = 100  # entities
+_MORE_RANKED = 10  # entities beyond the page, at first
 MAX_MOMENTUM = 10.0
 _ROUNDING = 1e-6
 _ALL = 2**62  # more than there are
@@ -269,13 +269,28 @@ _IS_VISIBLE = """
 _ENTITIES_BY_ID = (
     f"SELECT {ENTITY_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 )
-_COUNT_LAYERS = """
+# Only memories with a layer and pinned ones are counted; there is an index of these alone.
+_IS_LAYERED = (
+    "i.live_to IS NULL AND (i.layer IS NOT NULL OR i.pinned = 1)"
+    " AND CASE WHEN i.layer IS NULL THEN i.pinned ELSE 1 END = 1"
+)
+_COUNT_LAYERS = f"""
     SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM carray(?) AS w
     CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
         AND l.src_kind = 'item' AND l.dst_kind = 'entity'
-    CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL AND i.classification <= ?
+    CROSS JOIN item AS i ON i.id = l.src AND {_IS_LAYERED} AND i.classification <= ?
     GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
 """
+# Where these are few, their links are fewer than those of the entities.
+_COUNT_LAYERS_OF_FEW = f"""
+    SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM item AS i
+    CROSS JOIN link AS l ON l.src = i.id AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    WHERE {_IS_LAYERED} AND l.dst IN (SELECT value FROM json_each(?)) AND i.classification <= ?
+    GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
+"""
+_FEW_LAYERED = 2_000
+_COUNT_LAYERED = f"SELECT count(*) FROM (SELECT 1 FROM item AS i WHERE {_IS_LAYERED} LIMIT ?) AS c"
 _SET_MOMENTUM = "UPDATE entity SET momentum = ?, momentum_at = ? WHERE id = ?"
 
 
@@ -318,11 +333,13 @@ def write_momenta(db: apsw.Connection, values: Mapping[str, float], now: datetim
 def rank_entities(db: apsw.Connection, listing: EntityListing, now: datetime) -> list[Entity]:
     """Return entities by momentum, number of memories and recency, with their counts."""
     momenta: dict[str, Momentum] = {}
-    found = [
-        state
-        for recent in (True, False)
-        for state in _best_entities(db, listing, now, momenta, recent=recent)
-    ]
+    found = _best_entities(db, listing, now, momenta, recent=True)
+    scores = sorted(_rank_score(state, momenta[state.id].value, now) for state in found)
+    wanted = listing.offset + listing.limit
+    # What was quiet for a week needs so many mentions to come before these.
+    lowest = scores[-wanted] if 0 < wanted <= len(scores) else 0.0
+    least = int(max(0.0, 2.0 * (lowest - 10.0 * _DORMANT_MOMENTUM - _ROUNDING)))
+    found += _best_entities(db, listing, now, momenta, recent=False, least=least)
     ranked = sorted(
         found, key=lambda state: (-_rank_score(state, momenta[state.id].value, now), state.id)
     )
@@ -347,17 +364,18 @@ def _best_entities(
     momenta: dict[str, Momentum],
     *,
     recent: bool,
+    least: int = 0,
 ) -> list[EntityState]:
     """Return as many entities as could be on the page: those of the last week, or the others.
 
-    Their momenta are added. The most mentioned come first, until no momentum could bring a
-    further one onto the page.
+    Those with fewer mentions than ``least`` are left out; the momenta of the others are added.
+    The most mentioned come first, until no momentum could bring a further one onto the page.
     """
     wanted = listing.offset + listing.limit
-    count = max(_FIRST_RANKED, 2 * wanted)
+    count = wanted + _MORE_RANKED
     highest = MAX_MOMENTUM if recent else _DORMANT_MOMENTUM
     while True:
-        rows = _most_mentioned(db, listing, now, count, recent=recent)
+        rows = _most_mentioned(db, listing, now, (least, count), recent=recent)
         found = [EntityState(*row[1:]) for row in rows]
         unknown = [state for state in found if state.id not in momenta]
         momenta |= _compute_momenta(db, unknown, now)
@@ -366,20 +384,28 @@ def _best_entities(
             return found
         if scores[-wanted] > 10.0 * highest + 0.5 * rows[-1][0] + _ROUNDING:
             return found
-        count = 2 * count if count < MAX_COMPUTED else _ALL
+        count = 4 * count if count < MAX_COMPUTED else _ALL
 
 
 def _most_mentioned(
-    db: apsw.Connection, listing: EntityListing, now: datetime, count: int, *, recent: bool
+    db: apsw.Connection,
+    listing: EntityListing,
+    now: datetime,
+    bounds: tuple[int, int],
+    *,
+    recent: bool,
 ) -> list[Row]:
-    """Return the mentions and the state of entities, the most mentioned first."""
+    """Return the mentions and the state of entities, the most mentioned first.
+
+    Of those with at least so many mentions at most so many.
+    """
     where, values = _listing_condition(listing)
     seen = "e.last_seen_at >= ?" if recent else "coalesce(e.last_seen_at, 0) < ?"
     sql = f"""
         {_hidden_cte(listing)} SELECT e.mentions, {_LISTING_COLUMNS} FROM {_LISTING_FROM}
-        WHERE {where} AND {seen} ORDER BY e.mentions DESC LIMIT ?
+        WHERE {where} AND {seen} AND e.mentions >= ? ORDER BY e.mentions DESC LIMIT ?
     """
-    return select(db, sql, (*values, to_ms(now - QUIET_AFTER), count))
+    return select(db, sql, (*values, to_ms(now - QUIET_AFTER), *bounds))
 
 
 def _hidden_cte(listing: EntityListing) -> str:
@@ -442,7 +468,13 @@ def _rank_score(state: EntityState, momentum_now: float, now: datetime) -> float
 
 def _count_layers(db: apsw.Connection, ids: Sequence[str], ceiling: int) -> dict[str, EntityCounts]:
     counts = dict.fromkeys(ids, EntityCounts())
-    for entity, layer, count, pins in select(db, _COUNT_LAYERS, (as_table(tuple(ids)), ceiling)):
+    few = int(db.execute(_COUNT_LAYERED, (_FEW_LAYERED + 1,)).get) <= _FEW_LAYERED
+    rows = (
+        select(db, _COUNT_LAYERS_OF_FEW, (json.dumps(list(ids)), ceiling))
+        if few
+        else select(db, _COUNT_LAYERS, (as_table(tuple(ids)), ceiling))
+    )
+    for entity, layer, count, pins in rows:
         layers, pinned = counts[entity]
         in_layer = () if layer is None else ((layer, count),)
         counts[entity] = EntityCounts((*layers, *in_layer), pinned + pins)

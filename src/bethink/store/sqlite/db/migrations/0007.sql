@@ -40,3 +40,9 @@ UPDATE entity SET (created_at, last_seen_at, momentum, momentum_at) = (
     AND (instr(i.entities, json_quote(l.dst)) > 0
         OR substr(l.source, 1, 8) = 'same_as:'
         AND instr(i.entities, json_quote(substr(l.source, 9))) > 0));
+
+-- Memories with a layer and pinned ones are counted by entity without a look at the others.
+-- As an expression, so that only that query asks for it.
+CREATE INDEX item_layered ON item (
+    CASE WHEN layer IS NULL THEN pinned ELSE 1 END, id, layer, pinned, classification
+) WHERE live_to IS NULL AND (layer IS NOT NULL OR pinned = 1);
