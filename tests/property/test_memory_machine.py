@@ -523,7 +523,10 @@ class MemoryMachine(RuleBasedStateMachine):
         self.looked += 1
         chosen = standing[self.looked % len(standing)]
         text = self.model.known[chosen].text[:400]
-        answer = self.clients[self.looked % 2].recall(text, k=25, track=False)
+        # Insights only fill up what other memories leave of an answer.
+        k = min(200, max(25, len(standing)))
+        client = self.clients[self.looked % 2]
+        answer = client.recall(text, k=k, max_tokens=100_000, track=False)
         said = set(TOKEN.findall(text))
         assert any(
             hit.item.id == chosen or said <= set(TOKEN.findall(hit.item.text))
