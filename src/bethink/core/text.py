@@ -119,7 +119,7 @@ def fold(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_SUPERSCRIPTS))
     words = text.casefold().split()
-    kept = [word.lstrip(_OPENING).rstrip(_CLOSING) for word in words]
+    kept = [word if word.isalnum() else word.lstrip(_OPENING).rstrip(_CLOSING) for word in words]
     return " ".join(filter(None, kept)) or " ".join(words)
 
 

@@ -204,7 +204,7 @@ def extract_names(text: str, language: str | None = None) -> Iterator[ExtractedN
                 continue
             name = _name_by_shape(word) or _name_by_version(word, words, i)
             if name is None:
-                end, name = _read_proper_name(words, i)
+                end, name = _read_proper_name(word, words, i)
             if name and not (nouns_are_capital and name.kind == "other"):
                 yield name
 
@@ -325,16 +325,17 @@ def _kind_by_code_style(text: str) -> str | None:
     return None
 
 
-def _read_proper_name(words: Sequence[str], start: int) -> tuple[int, ExtractedName | None]:
+def _read_proper_name(
+    first: TextWord, words: Sequence[str], start: int
+) -> tuple[int, ExtractedName | None]:
     """Read a run of capitalised words; return where to continue and the name."""
     run: list[TextWord] = []
-    while len(run) < _MAX_NAME_WORDS:
-        word = _word_at(words, start + len(run))
-        if word is None or not _is_capitalised_name(word.text):
-            break
+    word: TextWord | None = first
+    while word is not None and _is_capitalised_name(word.text):
         run.append(word)
-        if word.last or word.text.endswith(("'s", "’s")):
+        if word.last or word.text.endswith(("'s", "’s")) or len(run) == _MAX_NAME_WORDS:
             break
+        word = _word_at(words, start + len(run))
     end = start + len(run)
     if not run:
         return start + 1, None

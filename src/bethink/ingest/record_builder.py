@@ -91,6 +91,7 @@ def _parse_rules(rules: dict[str, str]) -> list[tuple[str, str]]:
 
 
 _OPENING_PHRASES = _parse_rules(_OPENING_RULES)
+_OPENINGS = tuple(phrase for _, phrase in _OPENING_PHRASES)
 # By the first word of each phrase, so that only possible phrases are searched.
 _RULES_BY_FIRST_WORD: dict[str, list[tuple[int, str, str]]] = {}
 for _place, (_kind, _phrase) in enumerate(_parse_rules(_CONTAINED_RULES)):
@@ -104,9 +105,8 @@ def classify_kind(folded: str, level: Level) -> str:
     if folded.endswith("?"):
         return "question"
     padded = f" {folded[:_SEARCHED_CHARACTERS].replace('’', chr(39))} "
-    for kind, phrase in _OPENING_PHRASES:
-        if padded.startswith(phrase):
-            return kind
+    if padded.startswith(_OPENINGS):
+        return next(kind for kind, phrase in _OPENING_PHRASES if padded.startswith(phrase))
     matches = [
         (rank, kind)
         for word in _RULES_BY_FIRST_WORD.keys() & padded.split()

@@ -231,10 +231,8 @@ def _encode_terms(terms: RowTerms, tids: Mapping[str, int]) -> bytes:
     """Encode a revision's terms with their counts; the term 0 is any word."""
     entries = [0, min(terms.length, _MAX_COUNT)]
     for term, count in Counter(terms.text + terms.about).items():
-        tid = tids.get(term)
-        if tid is not None:
-            entries.append(tid)
-            entries.append(min(_MAX_COUNT, count))
+        if term in tids:
+            entries += (tids[term], min(_MAX_COUNT, count))
     return _entry_format(len(entries) // 2).pack(*entries)
 
 
