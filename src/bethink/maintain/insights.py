@@ -54,7 +54,7 @@ from bethink.maintain.journal import (
 )
 from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
-from bethink.retrieval.provenance import content_digest, recorded_sources
+from bethink.retrieval.provenance import content_digest, recorded_sources, source_record
 
 if TYPE_CHECKING:
     from bethink.ports import Matrix
@@ -207,6 +207,7 @@ def leading_sentence(items: Sequence[Item], likeness: Sequence[Sequence[float]])
 LEAF, BRANCH, ROOT = "leaf", "branch", "root"
 NEEDS_WHOLE_MEMORY = "insights and threads use all memories, so filters are not supported"
 _MAX_TEXT = 6_000  # characters
+_MAX_PARTS = 500  # insights below one
 _MAX_KEPT = 20_000  # memories in no leaf that are kept for the next run
 _DATE_PREFIX = lazy_pattern(r"\d{4}-\d{2}-\d{2}: ")
 
@@ -316,7 +317,7 @@ class Insights:
                 rule = "it was rebuilt"
                 yield Proposal(f"{older.caption}: {rule}", rule, ends=(older.id,), renews=True)
         for key in sorted(groups.keys() | known.keys()):
-            parts, before = groups.get(key, []), known.get(key)
+            parts, before = _newest(groups.get(key, [])), known.get(key)
             if len(parts) < least:
                 if before is not None:
                     rule = "its sources are gone"
@@ -471,10 +472,20 @@ def _parent_proposal(
     kind: str, key: str, parts: Sequence[Item], before: tuple[str, ...], work: JobContext
 ) -> Proposal:
     """Propose a branch or the root: each part with its newest point, in the order of time."""
-    in_time = sorted(parts, key=lambda item: (item.when, item.text))
     subject = subject_name(_group_of(parts[0]), work) if kind == BRANCH else "What is known here"
-    points = [Point(_heading(part), (part.id,)) for part in in_time]
-    return _insight_proposal(kind, key, subject, in_time, points, before, work)
+    points: list[Point] = []
+    room = _MAX_TEXT
+    for part in reversed(parts):
+        heading = _heading(part)
+        room -= len(heading) + 3
+        if room >= 0:
+            points.insert(0, Point(heading, (part.id,)))
+    return _insight_proposal(kind, key, subject, parts, points, before, work)
+
+
+def _newest(parts: Sequence[Item]) -> Sequence[Item]:
+    """Return the newest insights, in the order of time: as many as one can be made of."""
+    return sorted(parts, key=lambda item: (item.when, item.text))[-_MAX_PARTS:]
 
 
 def _heading(part: Item) -> str:
@@ -550,7 +561,7 @@ def _insight_metadata(
         "made_by": made_by,
         "group": group,
         # Pairs, not keys: an id ending in "pwd" would make its hash look like a password.
-        "seen": [[item.id, content_digest(item)] for item in sources],
+        "seen": [source_record(item) for item in sources],
         "points": [{"text": point.text, "sources": list(point.sources)} for point in points],
     }
 

