@@ -36,10 +36,13 @@ from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import CITUS, distributed_url
 from remembering import SHARED
 
-pytestmark = pytest.mark.skipif(not CITUS, reason="BETHINK_TEST_CITUS names no coordinator")
+pytestmark = [
+    pytest.mark.skipif(not CITUS, reason="BETHINK_TEST_CITUS names no coordinator"),
+    pytest.mark.timeout(600),  # databases with hundreds of tables are made and dropped
+]
 APPLICATION = "bethink_app"
 SHARDS = 4
-LAST_GUARD_S = 60
+LAST_GUARD_S = 180
 
 
 def at(url: str, *, host: str = "", database: str = "", user: str = "") -> str:

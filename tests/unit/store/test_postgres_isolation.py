@@ -21,7 +21,7 @@ from bethink.store.postgres.db.session import Session
 from bethink.store.postgres.db.translate import translate
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
-from postgres_server import initialised_url, open_space
+from postgres_server import CITUS, initialised_url, open_space
 from records import record
 from remembering import SHARED
 
@@ -145,6 +145,7 @@ def test_row_level_security_leaves_the_indexes_in_use(condition: str, tmp_path: 
     store.close()
 
 
+@pytest.mark.skipif(bool(CITUS), reason="tests/e2e/test_citus.py explains them on a cluster")
 def test_every_statement_reads_one_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The plan of every statement has the space's id at every table it reads.
 
