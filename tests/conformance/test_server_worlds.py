@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import test_twin_histories as histories
 import test_twin_worlds as worlds
 
 from bethink import Memory
@@ -44,3 +45,36 @@ def test_twin_worlds_answer_alike(seed: int) -> None:
 def test_a_space_tells_nothing_of_another(tmp_path: Path) -> None:
     """What other spaces of the same database hold changes no answer of this one."""
     worlds.test_a_space_tells_nothing_of_another(tmp_path)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("name", histories.HISTORIES)
+def test_a_history_above_leaves_no_trace_below(name: str, tmp_path: Path) -> None:
+    """The histories in which something once was left behind."""
+    steps = histories.HISTORIES[name]
+    histories.live_through(steps, _OnServer(tmp_path), compare_each=False)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("seed", range(2))
+def test_any_history_above_leaves_no_trace_below(seed: int, tmp_path: Path) -> None:
+    """Whatever is done in whatever order."""
+    steps = histories.random_history(seed, 16)
+    histories.live_through(steps, _OnServer(tmp_path), compare_each=False)
+
+
+class _OnServer:
+    """Opens memories on a server, each in a space of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._opened = folder, 0
+
+    def __call__(self, **given: Any) -> Memory:
+        self._opened += 1
+        store = open_space(self._folder / f"history {self._opened}")
+        return Memory(store, embedder=open_embedder("none"), **given)
+
+
+def test_a_check_below_the_ceiling_tells_nothing() -> None:
+    """It is of the whole store; what is wrong with a secret, and how much there is, is not said."""
+    worlds.test_a_check_below_the_ceiling_is_right_and_tells_nothing()

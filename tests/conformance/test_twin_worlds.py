@@ -42,6 +42,7 @@ FORMS = (
     "{person} prefers tea in {place}",
     "{person} moved the {thing} to {place} because the lease ended",
     "The owner of the {thing} is {person}",
+    "{person} owns the {thing} in {place}",
 )
 QUERIES = (
     "Alice Meyer",
@@ -97,8 +98,14 @@ class World:
             text = _sentence(chance)
             if self.has_secrets:
                 self.clock.now += timedelta(milliseconds=500)
+                if number % 4 == 1:  # what is above repeats what is known below
+                    text = f"{self.owner.get(self.public[-1]).text} for good"
                 self._keep_secret(plan, text, number)
         self.step()
+        self.owner.forget(self.public[20], erase=True)
+        left = self.owner.store.items.get(self.secret)  # what was derived from it went along
+        self.secret = [one for one in self.secret if one in left]
+        self.owner.forget(self.public[21])
         self.owner.link(self.public[0], "implies", self.public[1])
         self.owner.put_thread("Audits", self.public[:3], id="audits")
         self.owner.note_edits([_edit("src/app.py", "split the billing module in two")])
