@@ -169,6 +169,29 @@ def test_one_bad_draft_stops_no_other(plain: Memory) -> None:
         plain.remember_many(["a\0b", "\0"])
 
 
+def test_an_error_in_a_later_batch_says_where_it_began(
+    plain: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The memories before it are stored, so that the caller can go on from there."""
+    put, calls = plain.store.items.put, []
+
+    def fail_later(*args: Any, **kwargs: Any) -> Any:
+        calls.append(len(args[0]))
+        if len(calls) > 1:
+            raise StoreError("the disk is full; nothing was saved", remedy="free some space")
+        return put(*args, **kwargs)
+
+    monkeypatch.setattr(plain.store.items, "put", fail_later)
+    with pytest.raises(
+        StoreError, match=r"\(from number 501 on; those before it are stored\)"
+    ) as e:
+        plain.remember_many([f"note {number} of many" for number in range(502)])
+
+    assert e.value.remedy == "free some space"
+    assert calls == [500, 2]
+    assert plain.store.admin.count() == 500
+
+
 def test_each_draft_has_its_own_answer(plain: Memory) -> None:
     """A refusal takes the place of its result, and a missing parent is one."""
     drafts = [Draft(KEY), Draft("a\0b"), Draft("made", derives_from=("nobody",)), Draft(ROTATE)]

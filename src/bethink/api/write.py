@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.api.session import Session
 from bethink.core.lazy import dataclass
-from bethink.errors import Conflict, Refused, SomeRefused
+from bethink.errors import Conflict, Refused, SomeRefused, StoreError
 from bethink.model import Draft, Item, Remembered
 from bethink.ports import EraseReceipt, Progress
 
@@ -48,6 +48,12 @@ def _draft_or_refusal(given: Draft | Mapping[str, Any] | str) -> Draft | Refused
         return refused
 
 
+def _with_place(error: StoreError, done: int) -> StoreError:
+    """Return the error of a later batch; it says how many memories were stored before."""
+    place = f"(from number {done + 1:,} on; those before it are stored)"
+    return type(error)(f"{error.message} {place}", remedy=error.remedy)
+
+
 class Writer:
     """Remembers, updates, forgets and restores memories of an open space."""
 
@@ -81,7 +87,13 @@ class Writer:
         for start in range(0, len(given), BATCH):
             batch = [_draft_or_refusal(draft) for draft in given[start : start + BATCH]]
             ready = [draft for draft in batch if isinstance(draft, Draft)]
-            stored = iter(remember_each(ready, self._session.write_context(relating=relate)))
+            try:
+                found = remember_each(ready, self._session.write_context(relating=relate))
+            except StoreError as error:
+                if not start:
+                    raise
+                raise _with_place(error, start) from error
+            stored = iter(found)
             answers += [next(stored) if isinstance(draft, Draft) else draft for draft in batch]
             if progress is not None:
                 progress(len(answers), len(given))
