@@ -263,3 +263,36 @@ def test_an_export_that_tells_nothing_of_standings_is_completed(store: SqliteSto
     assert other.items.get(["a"], as_of=at(hours=1))["a"].status == "superseded"
     assert all(finding.ok for finding in other.admin.check())
     other.close()
+
+
+def test_an_import_brings_every_statement_of_a_link_but_none_of_an_erased_memory() -> None:
+    """What another memory states stays; what was erased here does not come back."""
+
+    def links(store: SqliteStore) -> list[str | None]:
+        return [link.context for link in store.graph.links_of(["person:ana"], ["knows"])]
+
+    ends = Node("entity", "person:ana"), Node("entity", "person:ben")
+    both = (mention("Ana"), mention("Ben"))
+    told = [
+        record(
+            name,
+            f"Ana knows Ben {name}",
+            mentions=both,
+            links=(Link(*ends, "knows", context=name),),
+        )
+        for name in ("a", "b")
+    ]
+    first, other = (SqliteStore.open(None, space="test") for _ in range(2))
+    first.items.put([*told, record("c", "Ana and Ben", mentions=both)], actor="x", now=NOW)
+    exported = list(first.admin.dump())
+    other.admin.load(exported, actor="x", now=at(days=1))
+    assert links(other) == ["b"]
+    other.items.erase(["b"], actor="x", now=at(days=2))
+    assert links(other) == ["a"]
+    other.items.erase(["a"], actor="x", now=at(days=2))
+    other.admin.load(exported, actor="x", now=at(days=3))
+
+    assert links(other) == []
+    assert [one for one in other.admin.check() if not one.ok] == []
+    for store in (first, other):
+        store.close()
