@@ -414,9 +414,9 @@ def _misfit(part: Any, kind: _PartKind) -> str:
 def _build_dataclass(part: Any, settings: Any, key: str, where: str) -> Any:
     if not isinstance(settings, dict):
         raise BadProfile(f"{where}: {key} must be a table")
-    hints = typing.get_type_hints(part)
-    fields = [field.name for field in dataclasses.fields(part)]
+    fields = {field.name: field.type for field in dataclasses.fields(part)}
     _refuse_unknown_keys(settings, fields, f"{where}: {key}")
+    hints = _types_of(part, {name: fields[name] for name in settings})
     values = {
         name: _check_value_range(
             name, _coerce(value, hints[name], f"{where}: {key}.{name}"), where, key
@@ -424,6 +424,16 @@ def _build_dataclass(part: Any, settings: Any, key: str, where: str) -> Any:
         for name, value in settings.items()
     }
     return part(**values)
+
+
+_PLAIN_TYPES = {"bool": bool, "float": float, "int": int, "str": str}
+
+
+def _types_of(part: Any, written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the types of fields; plain ones without `get_type_hints`: start-up time."""
+    if all(isinstance(kind, str) and kind in _PLAIN_TYPES for kind in written.values()):
+        return {name: _PLAIN_TYPES[kind] for name, kind in written.items()}
+    return typing.get_type_hints(part)
 
 
 def _check_value_range(name: str, value: Any, where: str, key: str) -> Any:

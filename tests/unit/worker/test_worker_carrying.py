@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 from typing import get_type_hints
 
@@ -153,3 +155,16 @@ def test_sets_and_nested_values_come_back():
     query = Query("x", NOW, filters=Filters(since=NOW), seen=frozenset({3, 1}), most=(("raw", 5),))
 
     assert there_and_back(query, Query) == query
+
+
+def test_the_client_of_the_worker_is_light() -> None:
+    """What the worker saves, its client does not pay for: no model, word list or data type."""
+    heavy = {"numpy", "apsw", "click", "tomllib", "random", "bethink.model", "bethink.lang.words"}
+    code = (
+        "import sys, bethink.hooks.handlers, bethink.worker.client\n"
+        f"print(sorted({heavy!r} & set(sys.modules)))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.stdout.strip() == "[]", done.stderr
