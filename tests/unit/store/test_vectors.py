@@ -355,6 +355,28 @@ def test_what_is_usual_follows_the_moment_and_every_write(
     assert [usual(0), usual(9), usual(0)] == [4, 3, 4]
 
 
+def test_who_sees_less_searches_what_is_there_after_every_write(
+    memory: Memory, embedder: Embedder
+) -> None:
+    """What a ceiling hides is neither found nor counted, whatever was written since."""
+    view, vector = memory.store.below(1), embedder.embed_query("pump").vector
+
+    def seen() -> tuple[set[str], str]:
+        found = view.search.vector(vector, embedder.model, 9, Scope(Filters(), NOW))
+        return {match.item.text for match in found.matches}, found.note
+
+    memory.remember("The pump is sound", classification=0)
+    secret = memory.remember("The pump is worn " * 90, classification=3).id
+    assert seen() == ({"The pump is sound"}, "bits scan, 1 of 1 rescored")
+    memory.remember("The pump is loud", classification=1)
+    both = {"The pump is sound", "The pump is loud"}
+    assert seen() == seen() == (both, "bits scan, 2 of 2 rescored")
+    memory.forget(secret, erase=True)
+    assert seen() == (both, "bits scan, 2 of 2 rescored")
+    memory.remember("The pump is new", classification=2)
+    assert seen() == (both, "bits scan, 2 of 2 rescored")
+
+
 def test_cosines_are_exact_and_best_first(db: apsw.Connection, index: VectorIndex) -> None:
     """Of vectors of any length; the score is what it says."""
     made = vectors(30, 24) * np.linspace(0.5, 3, 30, dtype=np.float32)[:, None]

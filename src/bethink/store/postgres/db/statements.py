@@ -68,7 +68,6 @@ PARTS: tuple[tuple[str, str], ...] = (
     ("GROUP BY m.mid ORDER BY", "GROUP BY m.mid, m.name ORDER BY"),
     ("AND instr(?1, ':')", "AND instr(?1, ':') > 0"),
     ("GROUP BY i.id\n", "GROUP BY i.id, i.status, i.live_from\n"),
-    ("sum(key <> rid)", "sum(CASE WHEN key <> rid THEN 1 END)"),
     ("OR max(key = rid) = 0", "OR NOT bool_or(key = rid)"),
     ("vocabulary MATCH ? LIMIT", "vocabulary MATCH ? ORDER BY v.rowid LIMIT"),
     ("SELECT DISTINCT id FROM item\n    WHERE substr", "SELECT id FROM item\n    WHERE substr"),

@@ -31,18 +31,19 @@ from bethink.store.sqlite.search.lexical import ItemLoader, as_table, word_stati
 from bethink.store.sqlite.search.scope import Predicate
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from bethink.ports import Vector
     from bethink.store.sqlite.search.searches import HydrateRows
     from bethink.store.sqlite.search.vector_index import StoredModel
-    from bethink.store.sqlite.search.vector_scan import ChunkCache
+    from bethink.store.sqlite.search.vector_scan import ChunkCache, StoredVectors
 
-
+# Of each model: how many vectors a ceiling hides, and how many of these are of passages.
+HiddenCounts = Mapping[int, tuple[int, int]]
 NO_ROWS: Mapping[str, int] = MappingProxyType({})
 MAX_CACHED_EMBEDDINGS = 4096  # embeddings, some 6 MB
-_COUNT_VISIBLE = "SELECT count(*), coalesce(sum(key <> rid), 0) FROM vector WHERE mid = ?"
+_COUNT_HIDDEN = """
+    SELECT v.mid, count(*), count(CASE WHEN v.key <> v.rid THEN 1 END)
+    FROM temp.hidden_row AS h CROSS JOIN main.vector AS v ON v.rid = h.rid GROUP BY v.mid
+"""
 _SELECT_LIVE_ROWS = """
     SELECT i.id, i.rid FROM carray(?) AS w
     CROSS JOIN item AS i ON i.id = w.value AND i.live_to IS NULL
@@ -87,6 +88,8 @@ class VectorIndex:
 
     def __init__(self) -> None:
         self._missing: tuple[object, int] = (None, 0)
+        self._hidden: tuple[int, HiddenCounts] = (-1, {})
+        self._seen: tuple[int, StoredVectors, StoredVectors] | None = None
         self._embeddings: tuple[object, dict[str, Embedding]] = (None, {})
 
     @cached_property
@@ -126,14 +129,16 @@ class VectorIndex:
         """Return the nearest memories in scope by cosine, among the vectors of this model."""
         from bethink.store.sqlite.search import vector_scan  # NumPy
 
-        known = _model_in_use(db, model, dim=len(vector))
+        hides = hides_rows(db)
+        hidden = self._count_hidden(db) if hides else {}
+        known = _model_in_use(db, model, len(vector), hidden)
         if known is None:
             return SearchResult((), "no vectors are stored")
         if not vector.any():
             return SearchResult((), "the question has no vector")
         stored = self._cache.read(db, known)
-        if hides_rows(db):
-            stored = stored.without(_hidden_rows(db), generation(db))
+        if hides:
+            stored = self._without_hidden(db, stored)
         scan = self._cache.scan(stored, vector)
         found = vector_scan.search_vectors(db, scan, depth, predicate, hydrate)
         usual = self._cache.sample(db, scan).background(db, scan, predicate)
@@ -142,6 +147,24 @@ class VectorIndex:
         if missing:
             return found._replace(note=f"{found.note}; {missing:,} memories have no vector yet")
         return found
+
+    def _count_hidden(self, db: apsw.Connection) -> HiddenCounts:
+        """Count the vectors that a connection with a ceiling may not see, once for each state."""
+        state, (known_state, counts) = generation(db), self._hidden
+        if known_state != state:
+            counts = {mid: (count, parts) for mid, count, parts in select(db, _COUNT_HIDDEN)}
+            self._hidden = (state, counts)
+        return counts
+
+    def _without_hidden(self, db: apsw.Connection, stored: StoredVectors) -> StoredVectors:
+        """Return the vectors that a connection with a ceiling may see, the same until a write."""
+        import numpy as np  # start-up time
+
+        state, seen = generation(db), self._seen
+        if seen is None or seen[0] != state or seen[1] is not stored:
+            hidden = np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
+            seen = self._seen = (state, stored, stored.without(hidden, state))
+        return seen[2]
 
     def embeddings(
         self,
@@ -232,13 +255,6 @@ class VectorIndex:
         return self._missing[1]
 
 
-def _hidden_rows(db: apsw.Connection) -> NDArray[np.int64]:
-    """Return the rows that a connection with a ceiling may not see."""
-    import numpy as np  # start-up time
-
-    return np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
-
-
 def _read_whole(
     db: apsw.Connection, ids: Sequence[str], model: StoredModel, rows: Mapping[str, int]
 ) -> tuple[dict[str, Embedding], tuple[str, ...]]:
@@ -273,7 +289,9 @@ def _to_embeddings(rows: Sequence[Row], dim: int) -> dict[str, Embedding]:
     return found
 
 
-def _model_in_use(db: apsw.Connection, name: str, dim: int) -> StoredModel | None:
+def _model_in_use(
+    db: apsw.Connection, name: str, dim: int, hidden: HiddenCounts
+) -> StoredModel | None:
     """Return the stored model of that name; raise ModelError if others are in use.
 
     Vectors of another model cannot be compared, and while some are left a search of the
@@ -281,13 +299,12 @@ def _model_in_use(db: apsw.Connection, name: str, dim: int) -> StoredModel | Non
     """
     from bethink.store.sqlite.search import vector_index  # NumPy
 
-    known = [model for model in vector_index.stored_models(db) if model.slots]
-    if hides_rows(db):
-        counts = [db.execute(_COUNT_VISIBLE, (model.mid,)).get for model in known]
-        visible = zip(known, counts, strict=True)
-        known = [
-            one._replace(slots=slots, passages=part) for one, (slots, part) in visible if slots
-        ]
+    known = []
+    for model in vector_index.stored_models(db):
+        count, parts = hidden.get(model.mid, (0, 0))
+        if model.slots > count:
+            seen = model._replace(slots=model.slots - count, passages=model.passages - parts)
+            known.append(seen)
     own = next((model for model in known if model.name == name), None)
     others = [model for model in known if model is not own]
     if others:
