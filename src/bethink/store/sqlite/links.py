@@ -334,12 +334,9 @@ def to_entity(row: Sequence[Any]) -> Entity:
 
 _MAX_SEQ = 2**63 - 1  # the largest number a column holds
 _NO_SEQ = -(2**63) - 1  # before every number
-# Of pairs of a session and a classification.
-_SELECT_MAX_SEQS = """
-    SELECT w.value ->> 0, CAST(w.value ->> 1 AS INTEGER), (
-        SELECT max(i.seq) FROM item AS i WHERE i.session = w.value ->> 0
-        AND i.live_to IS NULL AND i.classification <= CAST(w.value ->> 1 AS INTEGER))
-    FROM json_each(?) AS w
+_MAX_SEQ_AT = """(
+    SELECT max(i.seq) FROM item AS i
+    WHERE i.session = w.value AND i.live_to IS NULL AND i.classification <= {level:d})
 """
 _ADJACENT_TURN = """
     SELECT id FROM item
@@ -395,18 +392,19 @@ def _highest_numbers(
     db: apsw.Connection, records: Iterable[Record]
 ) -> dict[tuple[str | None, int], int]:
     """Return the last number of each session of new turns, as each classification sees it."""
-    lowest: dict[str, int] = {}
-    for item in (record.item for record in records):
-        if item.session is not None and item.rev == 1:
-            level = lowest.get(item.session, HIGHEST)
-            lowest[item.session] = min(level, item.classification)
-    if not lowest:
+    turns = [one.item for one in records if one.item.session is not None and one.item.rev == 1]
+    if not turns:
         return {}
-    pairs = [
-        [session, level] for session, low in lowest.items() for level in range(low, HIGHEST + 1)
-    ]
-    rows = select(db, _SELECT_MAX_SEQS, (json.dumps(pairs, ensure_ascii=False),))
-    return {(session, level): -1 if seq is None else int(seq) for session, level, seq in rows}
+    levels = range(min(item.classification for item in turns), HIGHEST + 1)
+    columns = ", ".join(_MAX_SEQ_AT.format(level=level) for level in levels)
+    sessions = json.dumps(sorted({str(item.session) for item in turns}), ensure_ascii=False)
+    return {
+        (session, level): -1 if seq is None else int(seq)
+        for session, *numbers in select(
+            db, f"SELECT w.value, {columns} FROM json_each(?) AS w", (sessions,)
+        )
+        for level, seq in zip(levels, numbers, strict=True)
+    }
 
 
 def link_turns(db: apsw.Connection, stored: Iterable[Item], now: int, first_rid: int) -> None:
