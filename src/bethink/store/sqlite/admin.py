@@ -426,6 +426,8 @@ _TIME_SPAN = f"SELECT ({_OLDEST}), ({_OLDEST.replace(' LIMIT', ' DESC LIMIT')})"
 # What the models themselves count, for a connection that sees everything.
 _VECTORS = "SELECT name, slots - passages, passages FROM model ORDER BY name"
 _OF_VECTORS = ("vectors", "passages", "unembedded")
+# No line is ever removed.
+_LINES = "SELECT coalesce((SELECT max(seq) FROM event) - (SELECT min(seq) FROM event) + 1, 0)"
 # In the order of its index.
 _TALLY = f"""
     SELECT {", ".join(_GROUPED_COLUMNS)}, count(*) FROM item WHERE live_to IS NULL
@@ -472,9 +474,10 @@ def _count_all(db: apsw.Connection) -> dict[str, int]:
     counts = dict.fromkeys(_COUNTS, 0)
     is_whole = not is_below_ceiling(db)
     for name, sql in _COUNTS.items():
-        if not (is_whole and name in _OF_VECTORS):
+        if not (is_whole and name in {*_OF_VECTORS, "events"}):
             counts[name] = db.execute(sql).get
     if is_whole:
+        counts["events"] = db.execute(_LINES).get
         models = select(db, _VECTORS)
         counts["vectors"] = sum(own for _, own, _ in models)
         counts["passages"] = sum(passages for _, _, passages in models)

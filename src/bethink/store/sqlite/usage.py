@@ -152,8 +152,8 @@ _SELECT_ACTIVITY_AS_OF = f"""
 _SELECT_ACTIVITY = f"""
     SELECT e.id, e.created_at,
         (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK} AND l.created_at > m.at - {DAY_MS}),
-        (SELECT count(*) FROM link AS l
-            WHERE {_MENTION_LINK} AND l.created_at > m.at - {7 * DAY_MS}),
+        (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK}
+            AND l.created_at > m.at - {7 * DAY_MS} AND l.created_at <= m.at - {DAY_MS}),
         e.mentions - (SELECT count(*) FROM link AS l
             WHERE l.dst = w.value AND l.type = 'mentions' AND l.created_at > m.at),
         (SELECT avg(importance) FROM (SELECT i.importance FROM link AS l
@@ -201,10 +201,12 @@ def read_activity(
             entity: _activity_as_of([_PastMention(*row) for row in seen], at)
             for entity, seen in groupby(rows, itemgetter(0))
         }
-    return {
-        entity: Activity(day, week, max(count, week), from_ms(first), 0.5 if mean is None else mean)
-        for entity, first, day, week, count, mean in select(db, _SELECT_ACTIVITY, (at, requested))
-    }
+    found = {}
+    for entity, first, day, rest, count, mean in select(db, _SELECT_ACTIVITY, (at, requested)):
+        importance = 0.5 if mean is None else mean
+        week = day + rest
+        found[entity] = Activity(day, week, max(count, week), from_ms(first), importance)
+    return found
 
 
 class _PastMention(NamedTuple):
