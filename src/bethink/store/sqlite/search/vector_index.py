@@ -293,6 +293,8 @@ def remove_vectors(db: apsw.Connection, rids: Sequence[int]) -> None:
     ):
         found.setdefault(mid, []).append(slot)
         passages[mid] += is_passage
+    if not found:
+        return  # as for every new memory
     db.executemany("DELETE FROM vector WHERE rid = ?", ((rid,) for rid in rids))
     for model in stored_models(db):
         if model.mid in found:
@@ -455,9 +457,9 @@ def _set_slots(db: apsw.Connection, model: StoredModel, slots: int, passages: in
     db.execute(
         "UPDATE model SET slots = ?, passages = ? WHERE mid = ?", (slots, passages, model.mid)
     )
-    db.execute(
-        "DELETE FROM chunk WHERE mid = ? AND number >= ?", (model.mid, -(-slots // SLOTS_PER_CHUNK))
-    )
+    if slots < model.slots:
+        end = -(-slots // SLOTS_PER_CHUNK)
+        db.execute("DELETE FROM chunk WHERE mid = ? AND number >= ?", (model.mid, end))
 
 
 def _close_gaps(
