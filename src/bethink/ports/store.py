@@ -227,10 +227,7 @@ class ItemStore(Protocol):
     def find_duplicates(
         self, texts: Sequence[tuple[str, Sequence[int]]], scope: Scope
     ) -> list[list[Item]]:
-        """For each fingerprint and sketch the live items with the same one, or a band in common.
-
-        Those with the same fingerprint come first, then those that share the most bands.
-        """
+        """For each fingerprint and sketch the live items with that one first, then by shared bands."""
         ...
 
     def slots(self, pairs: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
