@@ -227,7 +227,7 @@ class ItemStore(Protocol):
     def find_duplicates(
         self, texts: Sequence[tuple[str, Sequence[int]]], scope: Scope
     ) -> list[list[Item]]:
-        """For each fingerprint and sketch the live items with that one first, then by shared bands."""
+        """For each the live items with its fingerprint, then those that share the most bands."""
         ...
 
     def slots(self, pairs: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
