@@ -127,7 +127,7 @@ def _embed_or_defer(
         made = embed_memories(drafts, ctx.embedder)
     except ModelError:
         return [None] * len(drafts), ("embedding",)
-    if is_remote(ctx.embedder):
+    if is_remote(ctx.embedder) and (ctx.relating or len(drafts) == 1):
         unrelated_similarity(ctx.embedder)  # asked once, before a transaction needs it
     return made, ()
 

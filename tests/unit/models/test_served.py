@@ -349,20 +349,20 @@ def test_its_scale_is_asked_for_in_one_request(server, embedder, provider):
 
 
 def test_a_recall_goes_on_where_the_scale_cannot_be_had(server, provider):
-    """The server answers the question and then no more: judged as by the default embedder."""
+    """The server answers questions and no more: judged as by the default embedder."""
     embedder = OPEN[provider](
         "hash", timeouts=IMPATIENT, breaker=CircuitBreaker(limit=99, pause_s=0)
     )
+
+    def only_questions(answering, vectors):
+        if len(vectors) > 1:
+            answering.give({}, 500)
+        else:
+            answering.give(answering.shape(vectors))
+
+    server.fault = only_questions
     with Memory.open(":memory:", embedder=embedder) as memory:
         memory.remember("The deploy key lives in vault B")
-
-        def only_questions(answering, vectors):
-            if len(vectors) > 1:
-                answering.give({}, 500)
-            else:
-                answering.give(answering.shape(vectors))
-
-        server.fault = only_questions
         answer = memory.recall("who has the deploy key in a vault now?")
         assumed = unrelated_similarity(embedder)
 
