@@ -56,8 +56,7 @@ MAX_LINE_BYTES = 16 << 20  # of one message; the largest import is by far smalle
 _MAX_DEPTH = 100  # of nested lists and objects; the library gives up at 200
 _MAX_DIGITS = 400  # more are beyond all numbers of a program
 _PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32700, -32600, -32602, -32603
-# The id of a message that cannot be parsed, as the usual libraries place it: next to
-# "jsonrpc", at the beginning or at the end.
+# The id of a message that cannot be parsed: next to "jsonrpc", where libraries usually place it.
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{1,64}")'
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
 _ID_AT_ENDS = re.compile(

@@ -26,13 +26,7 @@ from bethink.model import (
     THREAD_STATES,
     Item,
 )
-from bethink.model.fields import (
-    ITEM_FIELDS,
-    RESERVED_CONTENT,
-    FieldKind,
-    ItemField,
-    field_names,
-)
+from bethink.model.fields import ITEM_FIELDS, RESERVED_CONTENT, FieldKind, ItemField, field_names
 from bethink.ports import Record
 from bethink.store.sqlite.db.connection import Row
 from bethink.store.sqlite.db.damage import select_readable
