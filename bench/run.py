@@ -333,8 +333,6 @@ def upkeep(sizes: list[int]) -> None:
                 "erase 20": lambda: memory.forget(*ids[1:21], erase=True),
                 "list one level, 1,000": lambda: memory.browse(limit=1_000, levels=("item",)),
                 "list one topic": lambda: memory.browse(limit=30, topics=(topic,)),
-                "entities": memory.entities,
-                "stats": memory.stats,
                 "maintain duplicates, preview": lambda: memory.maintain("duplicates", preview=True),
                 "maintain insights, preview": lambda: memory.maintain("insights", preview=True),
                 "maintain threads": lambda: memory.maintain("threads"),
