@@ -12,7 +12,9 @@ import test_twin_worlds as worlds
 
 from bethink import Memory
 from bethink.models import open_embedder
-from postgres_server import open_space
+from postgres_server import CITUS, open_space
+
+LIMIT_S = 1200 if CITUS else 180
 
 
 @pytest.fixture(autouse=True)
@@ -34,20 +36,20 @@ def _on_a_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
         memory.close()
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize("seed", [1])
 def test_twin_worlds_answer_alike(seed: int) -> None:
     """What is above the ceiling changes no answer below it, nor is it changed from there."""
     worlds.test_twin_worlds_answer_alike_in_python(seed)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(LIMIT_S)
 def test_a_space_tells_nothing_of_another(tmp_path: Path) -> None:
     """What other spaces of the same database hold changes no answer of this one."""
     worlds.test_a_space_tells_nothing_of_another(tmp_path)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize("name", histories.HISTORIES)
 def test_a_history_above_leaves_no_trace_below(name: str, tmp_path: Path) -> None:
     """The histories in which something once was left behind."""
@@ -55,7 +57,7 @@ def test_a_history_above_leaves_no_trace_below(name: str, tmp_path: Path) -> Non
     histories.live_through(steps, _OnServer(tmp_path), compare_each=False)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize("seed", range(2))
 def test_any_history_above_leaves_no_trace_below(seed: int, tmp_path: Path) -> None:
     """Whatever is done in whatever order."""
