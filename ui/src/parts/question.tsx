@@ -54,6 +54,7 @@ export function QuestionForm(props: { withProfile?: boolean; placeholder?: strin
     setValues({});
   };
   const active = settingsCount(address);
+  const [isOpen, setOpen] = useState(active > 0);
   return (
     <form class="stack-s" role="search" onSubmit={submit}>
       <div class="search-row">
@@ -69,7 +70,7 @@ export function QuestionForm(props: { withProfile?: boolean; placeholder?: strin
         />
         <button class="button primary">Ask</button>
       </div>
-      <details class="settings" open={active > 0}>
+      <details class="settings" open={active > 0} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary class="muted small">Filters and limits{active ? ` (${active} set)` : ""}</summary>
         <div class="card stack">
           <div class="fields">
@@ -90,7 +91,7 @@ export function QuestionForm(props: { withProfile?: boolean; placeholder?: strin
               </label>
             ))}
           </div>
-          <AsOf />
+          {isOpen && <AsOf />}
           <div class="row">
             <label class="check">
               <input

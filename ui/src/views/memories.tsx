@@ -21,11 +21,11 @@ export function Memories() {
     const timer = setTimeout(() => address.set({ q: words.trim() }, { replace: true }), 150);
     return () => clearTimeout(timer);
   }, [words]);
-  const stats = useResource("stats", (abort) => call("GET /v1/stats", {}, abort)).data;
   const filters = Object.fromEntries(FILTERS.filter((name) => address.get(name)).map((name) => [name, address.get(name)]));
   const filtered = Object.keys(filters).length > 0;
+  const [isOpen, setOpen] = useState(filtered);
   return (
-    <Page title="Memories" lead={stats && `${plural(stats.memories, "memory", "memories")} in ${stats.space}`}>
+    <Page title="Memories" lead="Everything that is stored, newest first.">
       <div class="search-row" role="search">
         <input
           class="input grow"
@@ -37,17 +37,19 @@ export function Memories() {
           onInput={(event) => setWords(event.currentTarget.value)}
         />
       </div>
-      <details open={filtered}>
+      <details open={filtered} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary class="muted small">Filters{filtered ? ` (${Object.keys(filters).length} set)` : ""}</summary>
-        <FilterFields kinds={Object.keys(stats?.by_kind ?? {})} />
+        {isOpen && <FilterFields />}
       </details>
       {address.get("q") ? <Found query={address.get("q")} filters={filters} /> : <All filters={filters} />}
     </Page>
   );
 }
 
-function FilterFields(props: { kinds: string[] }) {
+function FilterFields() {
   const address = useAddress();
+  const stats = useResource("stats", (abort) => call("GET /v1/stats", {}, abort)).data;
+  const kinds = Object.keys(stats?.by_kind ?? {});
   return (
     <div class="card fields">
       {FILTERS.map((name) => (
@@ -56,7 +58,7 @@ function FilterFields(props: { kinds: string[] }) {
           {name === "kind" ? (
             <select class="input" value={address.get(name)} onChange={(event) => address.set({ kind: event.currentTarget.value })}>
               <option value="">any</option>
-              {props.kinds.map((kind) => (
+              {kinds.map((kind) => (
                 <option key={kind}>{kind}</option>
               ))}
             </select>
