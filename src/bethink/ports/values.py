@@ -265,12 +265,12 @@ class Momentum(NamedTuple):
     recomputed: bool = False
 
 
-class DayCount(NamedTuple):
+class KindsOfDay(NamedTuple):
     """How many items of a kind happened on a day (UTC)."""
 
     day: date
     kind: str
-    count: int
+    items: int
 
 
 class SessionSpan(NamedTuple):
@@ -279,7 +279,7 @@ class SessionSpan(NamedTuple):
     session: str
     first: datetime
     last: datetime
-    count: int
+    items: int
 
 
 class Calendar(NamedTuple):
@@ -288,7 +288,7 @@ class Calendar(NamedTuple):
     Damaged items count.
     """
 
-    days: tuple[DayCount, ...]
+    days: tuple[KindsOfDay, ...]
     sessions: tuple[SessionSpan, ...]
 
 

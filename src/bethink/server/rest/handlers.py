@@ -75,7 +75,7 @@ def list_memories(call: Call) -> Reply:
     total = None
     if call.arguments.get("with_total"):
         found_on = call.memory.store.search.calendar(_scope_of(call, where), sessions=0).days
-        total = sum(day.count for day in found_on)
+        total = sum(day.items for day in found_on)
     content = {"notice": NOTICE, "memories": memories, "cursor": cursor, "total": total}
     return Reply("", content)
 
@@ -382,14 +382,19 @@ def times(call: Call) -> Reply:
     found = call.memory.store.search.calendar(scope, sessions=_MAX_SESSIONS)
     days: dict[str, dict[str, int]] = {}
     for entry in found.days:
-        days.setdefault(entry.day.isoformat(), {})[entry.kind] = entry.count
+        days.setdefault(entry.day.isoformat(), {})[entry.kind] = entry.items
     content = {
         "days": [
             {"day": day, "count": sum(kinds.values()), "kinds": kinds}
             for day, kinds in days.items()
         ],
         "sessions": [
-            {**span._asdict(), "first": iso(span.first), "last": iso(span.last)}
+            {
+                "session": span.session,
+                "first": iso(span.first),
+                "last": iso(span.last),
+                "count": span.items,
+            }
             for span in found.sessions
         ],
         "counted": sum(sum(kinds.values()) for kinds in days.values()),

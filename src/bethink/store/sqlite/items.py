@@ -15,7 +15,7 @@ import apsw
 from bethink.errors import NotFound
 from bethink.model import Item, Status
 from bethink.ports import EraseReceipt, PutResult, Record, Scope
-from bethink.ports.values import DayCount, SessionSpan
+from bethink.ports.values import KindsOfDay, SessionSpan
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import HIGHEST, ceiling_of, without_ceiling
 from bethink.store.sqlite.db.connection import Connections, Row, select
@@ -344,7 +344,7 @@ _SELECT_SESSIONS = f"""
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
-def count_days(db: apsw.Connection, scope: Scope) -> list[DayCount]:
+def count_days(db: apsw.Connection, scope: Scope) -> list[KindsOfDay]:
     """Return how many items of which kind happened on which day, oldest first."""
     predicate = compile_scope(scope)
     try:
@@ -352,9 +352,9 @@ def count_days(db: apsw.Connection, scope: Scope) -> list[DayCount]:
     except apsw.CorruptError:
         found = _select_salvaged(db, predicate, "ORDER BY i.stored_at", ())
         counts = Counter((item.when.date(), item.kind) for item in found)
-        return [DayCount(*day, count) for day, count in sorted(counts.items())]
+        return [KindsOfDay(*day, count) for day, count in sorted(counts.items())]
     return [
-        DayCount(date.fromordinal(_EPOCH_DAY + int(day)), str(kind), count)
+        KindsOfDay(date.fromordinal(_EPOCH_DAY + int(day)), str(kind), count)
         for day, kind, count in rows
     ]
 
