@@ -327,7 +327,7 @@ def test_what_was_stored_is_kept(fresh: Callable[[str], str]) -> None:
 
 
 def test_an_owner_that_is_no_superuser_distributes(fresh: Callable[[str], str]) -> None:
-    """It needs no more rights than to create the tables."""
+    """It needs no more rights than to create the tables, and to write when shards are moved."""
     url = fresh("bethink_owned")
     with suppress(psycopg.errors.DuplicateObject):
         _run(url, "CREATE ROLE bethink_owner LOGIN CREATEROLE")
@@ -337,7 +337,12 @@ def test_an_owner_that_is_no_superuser_distributes(fresh: Callable[[str], str]) 
     opening.init_store(owner)
     with opened(owner, "theirs") as memory:
         ids = fill(memory)
+    _run(url, "ALTER ROLE bethink_owner NOBYPASSRLS")
+    with pytest.raises(StoreError, match="does not bypass row-level security") as held:
+        opening.distribute_store(owner, shards=SHARDS)
+    _run(url, str(held.value.remedy).partition(": ")[2])
     assert opening.distribute_store(owner, shards=SHARDS).secured
+    move_under_load(url, owner, "theirs", "force_logical")
     with opened(owner, "theirs") as memory:
         assert memory.get(ids[1]).id == ids[1]
     _run(url, "DROP OWNED BY bethink_owner")
@@ -488,16 +493,21 @@ def shard_place(connection: psycopg.Connection[Any], space: str) -> tuple[int, s
 @pytest.mark.parametrize("mode", ["force_logical", "block_writes"])
 def test_shards_move_while_clients_write(url: str, mode: str) -> None:
     """There and back again: nothing acknowledged is lost, and the journal is unbroken."""
-    space = f"moved-{mode}"
+    move_under_load(url, url, f"moved-{mode}", mode)
+
+
+def move_under_load(superuser: str, url: str, space: str, mode: str) -> None:
+    """Move the shard of a space to another server and back while a client writes it."""
     places = workers()
-    with psycopg.connect(url, autocommit=True) as owner, Writer(url, space) as writer:
+    with psycopg.connect(superuser, autocommit=True) as owner, Writer(url, space) as writer:
         for _ in range(2):
             writer.wait_for(3)
             shard, place = shard_place(owner, space)
             target = places[(places.index(place) + 1) % len(places)]
             (host, port), (to, to_port) = place.split(":"), target.split(":")
             owner.execute(
-                "SELECT citus_move_shard_placement(%s, %s, %s, %s, %s, %s::citus.shard_transfer_mode)",
+                "SELECT citus_move_shard_placement(%s, %s, %s, %s, %s,"
+                " %s::citus.shard_transfer_mode)",
                 (shard, host, int(port), to, int(to_port), mode),
             )
             assert shard_place(owner, space)[1] == target

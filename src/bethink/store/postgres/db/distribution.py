@@ -214,6 +214,23 @@ def require_login(connection: Connection) -> None:
             ) from error
 
 
+def require_bypass(connection: Connection) -> None:
+    """Raise an error where the owner is held by row-level security, which it forces itself.
+
+    A shard is moved by logical replication, which writes as the owner of the table.
+    """
+    found = connection.execute(
+        "SELECT r.rolname FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner"
+        " WHERE c.oid = to_regclass(%s) AND NOT (r.rolsuper OR r.rolbypassrls)",
+        (f"{SCHEMA}.{_FIRST}",),
+    ).fetchone()
+    if found is not None:
+        raise StoreError(
+            f"the owner {found[0]} does not bypass row-level security, as it must to move shards",
+            remedy=f'as a superuser: ALTER ROLE "{found[0]}" BYPASSRLS;',
+        )
+
+
 def require_nodes(connection: Connection) -> None:
     """Raise an error where a server does not let the coordinator in as the serving role."""
     away = [name for name, one in _on_every_node(connection, "SELECT 1").items() if one is None]
@@ -250,6 +267,7 @@ __all__ = [
     "distribute",
     "distribution_of",
     "remove_local_rows",
+    "require_bypass",
     "require_citus",
     "require_login",
     "require_nodes",

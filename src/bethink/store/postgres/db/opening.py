@@ -24,6 +24,7 @@ from bethink.store.postgres.db.distribution import (
     distribute,
     distribution_of,
     remove_local_rows,
+    require_bypass,
     require_citus,
     require_login,
     require_nodes,
@@ -109,6 +110,7 @@ def distribute_store(url: str, shards: int | None = None) -> StoreStatus:
         if found == 0:
             raise StoreError(f"{shown_store(url)} has no tables of Bethink", remedy=INIT_REMEDY)
         require_supported(found, shown_store(url))
+        require_bypass(connection)
         require_login(connection)
         require_nodes(connection)
         with connection.transaction():
