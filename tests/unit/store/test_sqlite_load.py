@@ -296,3 +296,23 @@ def test_an_import_brings_every_statement_of_a_link_but_none_of_an_erased_memory
     assert [one for one in other.admin.check() if not one.ok] == []
     for store in (first, other):
         store.close()
+
+
+def test_an_import_below_a_ceiling_makes_names_known_there() -> None:
+    """Whether a secret spoke of an entity before does not show in what the import brings."""
+    other = SqliteStore.open(None, space="other")
+    other.items.put([record("a", "Ana", mentions=(mention("Ana"),))], actor="x", now=NOW)
+    spelt, told = mention("ANA", "person", "Annie"), []
+    for secrets in ([], [record("s", "ANA", classification=3, mentions=(spelt,))]):
+        store = SqliteStore.open(None, space="test")
+        store.items.put(secrets, actor="x", now=NOW)
+        low = store.below(1)
+        low.admin.load(list(other.admin.dump()), actor="x", now=at(days=1))
+        seen = low.graph.entities(prefix="ana"), low.graph.entities(prefix="annie")
+        told.append((seen, low.graph.find_entities(("who is ana?", "annie"))))
+        assert [one for one in store.admin.check() if not one.ok] == []
+        store.close()
+
+    assert told[0][0][0][0].name == "Ana"
+    assert told[0] == told[1]
+    other.close()

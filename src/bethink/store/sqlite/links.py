@@ -47,7 +47,7 @@ _NAMES_OF_ENTITIES = (
     "SELECT e.id, e.name FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 )
 # A name given by a higher classified memory does not show below it.
-_RENAME = """
+RENAME = """
     UPDATE entity SET name = ?2 WHERE id = ?1 AND name <> ?2 AND NOT EXISTS (
         SELECT 1 FROM link AS l
         WHERE l.dst = ?1 AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND ?3 >= coalesce(
@@ -55,7 +55,7 @@ _RENAME = """
             0))
 """
 _CLASSIFICATION_OF = "SELECT classification FROM item WHERE id = ? ORDER BY rev DESC LIMIT 1"
-_ADD_ALIAS = """
+ADD_ALIAS = """
     INSERT INTO alias (alias, entity, classification) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET classification = min(classification, excluded.classification)
 """
@@ -210,7 +210,7 @@ class MentionWriter:
         for entity, name in known:
             level, given = self._entities[entity]
             if given.name != name:
-                self._db.execute(_RENAME, (entity, given.name, level))
+                self._db.execute(RENAME, (entity, given.name, level))
                 self.has_renamed |= self._db.changes() > 0
 
     def _write_names(self) -> None:
@@ -218,7 +218,7 @@ class MentionWriter:
         for (name, entity), level in self._names.items():
             if alias := normalise_alias(name):
                 rows[alias, entity] = min(level, rows.get((alias, entity), level))
-        self._db.executemany(_ADD_ALIAS, [(*key, level) for key, level in rows.items()])
+        self._db.executemany(ADD_ALIAS, [(*key, level) for key, level in rows.items()])
 
     def _write_mentions(self) -> None:
         items = tuple(dict.fromkeys(item for item, _ in self._mentions))

@@ -41,6 +41,7 @@ from bethink.store.sqlite.db.rows import (
 )
 from bethink.store.sqlite.entities import bump_entities_version, set_times
 from bethink.store.sqlite.export import DAMAGED, END, ERASED_KEY, EXPORT_FORMAT
+from bethink.store.sqlite.links import ADD_ALIAS, RENAME
 from bethink.store.sqlite.revisions import ADD_SKETCH, next_rid
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
@@ -295,10 +296,14 @@ class _Loader:
         if row is None:
             return bool(self._db.execute(_ENTITY_EXISTS, (entity,)).get)
         self._db.execute(_INSERTS["entity"], row)
+        named = self._aliases.pop(entity, [])
         # Exports of earlier versions do not have the classification of a name.
-        named = [(*row[:2], _UNKNOWN if row[2] is None else row[2]) for row in
-                 self._aliases.pop(entity, [])]  # fmt: skip
-        self._db.executemany(_INSERTS["alias"], named)
+        unknown = [(*alias[:2], _UNKNOWN) for alias in named if alias[2] is None]
+        self._db.executemany(_INSERTS["alias"], unknown)
+        levels = [alias for alias in named if alias[2] is not None]
+        self._db.executemany(ADD_ALIAS, levels)
+        if levels:  # spelt as the least classified memories spell it
+            self._db.execute(RENAME, (entity, row[2], min(level for *_, level in levels)))
         return True
 
     def _load_link(self, number: int, row: Row) -> None:
