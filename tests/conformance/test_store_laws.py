@@ -454,6 +454,18 @@ def test_status_decides_about_recall(store: Store) -> None:
     assert len(store.items.browse(scope(), limit=9)) == 3
 
 
+def test_entities_are_as_old_as_their_memories_whatever_the_clock_says(store: Store) -> None:
+    """A change begins no earlier than what it changes, and so does what it speaks of."""
+    told = record("a", "Ana", mentions=(mention("Ana"),))
+    put(store, told, after=100)
+    both = (mention("Ana"), mention("Ben"))
+    put(store, record("a", "Ana and Ben", rev=2, mentions=both), after=40)
+
+    assert [one.detail for one in store.admin.check() if not one.ok] == []
+    seen = {one.id: one.last_seen_at for one in store.graph.entities()}
+    assert seen == {"person:ana": at(seconds=100), "person:ben": at(seconds=100)}
+
+
 def test_what_a_dump_holds_is_known_by_its_highest_class(store: Store) -> None:
     """Of every revision, and of what was forgotten, since a dump has them."""
     assert store.admin.most_classified() == 0

@@ -37,6 +37,7 @@ from bethink.store.sqlite.entities import (
     bump_entities_version,
     mention_embeddings,
     set_entity_embeddings,
+    set_times,
 )
 from bethink.store.sqlite.graph import add_links
 from bethink.store.sqlite.links import MentionWriter, assign_turn_numbers, link_turns
@@ -353,6 +354,9 @@ class _PutPlan:
             and (new.live_from > self._now or len(new.entities) > len(_record(new).mentions))
         ]
         db.executemany(_SEE_AGAIN, seen)
+        for new in self._new:
+            if new.live_from > self._now:  # an entity that was known is not as old as this clock
+                set_times(db, new.entities, self._now, new.live_from)
 
     def _link_named_entities(self, db: apsw.Connection, new: _Revision) -> None:
         """Link entities that the item names by id only."""
