@@ -41,7 +41,7 @@ BELOW = (
     *("remember", "remember", "update", "retag", "forget", "restore", "erase", "recall"),
     *("link", "unlink", "merge", "split", "thread", "undo", "maintain"),
 )
-ABOVE = ("remember", "remember", "update", "retag", "forget", "restore", "erase", "erase")
+ABOVE = ("remember", "remember", "update", "retag", "forget", "restore", "erase", "thread")
 
 
 class Step(NamedTuple):
@@ -182,6 +182,8 @@ ERASED_BELOW = _steps("remember 0", "+remember 1", "remember 3", "erase 0", "rem
 MENTIONED_AGAIN = _steps("remember 3", "update 0 6", "update 0 3", "+remember 0", "retag")
 MERGED = _steps("remember 0", "remember 3", "merge 0 4", "+remember 4", "erase 1", "split 0 4")
 NAMED = _steps("remember 5", "+remember 5", "+update 0 5", "erase 0", "remember 6")
+THREADED = _steps("remember 3", "thread", "+remember 0", "+thread 0", "remember 0", "thread 1")
+THREADED_FIRST = _steps("remember 3", "+remember 0", "+thread", "thread", "+erase", "erase")
 UNLINKED = _steps("remember 0", "+remember 1", "unlink 0 1", "remember 1", "+forget 0")
 HISTORIES = {
     "repeated": REPEATED,
@@ -192,6 +194,8 @@ HISTORIES = {
     "merged": MERGED,
     "named": NAMED,
     "unlinked": UNLINKED,
+    "threaded": THREADED,
+    "threaded first": THREADED_FIRST,
 }
 
 
@@ -228,3 +232,46 @@ def random_history(seed: int, length: int) -> list[Step]:
         what = chance.choice(ABOVE if above else BELOW)
         steps.append(Step(above, what, chance.randrange(8), chance.randrange(8)))
     return steps
+
+
+_PLACES = ("Molde", "Skien", "Bergen", "Hamar", "Lom", "Voss")
+
+
+def _told(chance: random.Random, number: int) -> tuple[str, dict[str, Any]]:
+    """Make up a memory that may belong to a thread, of any classification."""
+    one, other = chance.sample(_PLACES, 2)
+    fields: dict[str, Any] = {
+        "entities": [f"place:{one.lower()}", f"place:{other.lower()}"],
+        "classification": chance.choice((0, 1, 1, 2, 3)),
+        "occurred_at": START - timedelta(days=40) + timedelta(days=number / 2),
+    }
+    if chance.random() < 0.2:
+        fields["topic"] = chance.choice(("roof", "mill"))
+    return f"Report {number} on {one} and {other} is fixed", fields
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("ceiling", range(3))
+def test_threads_below_a_ceiling_are_those_of_what_is_below_it(ceiling: int, seed: int) -> None:
+    """Whoever looks for them, those who see all or those below, at once or in several runs."""
+    plain, full = World(_in_memory), World(_in_memory)
+    chance = random.Random(seed)
+    for number in range(48):
+        text, fields = _told(chance, number)
+        for world in (plain, full):
+            ids.make_id._last = number
+            world.clock.now = START + timedelta(minutes=number)
+            if world is full or fields["classification"] <= ceiling:
+                world.owner.remember(text, **fields)
+            if number % 12 == 11:
+                world.owner.maintain("threads")
+        low = [world.owner.below(ceiling) for world in (plain, full)]
+        assert low[0].threads() == low[1].threads()
+    everything = full.owner.store.activity.threads()
+    assert len(everything) > 1
+    for world in (plain, full):
+        assert len(world.owner.below(ceiling).maintain("threads").done) == 0
+    assert full.owner.store.activity.threads() == everything
+    assert len(full.owner.maintain("threads").done) == 0
+    for world in (plain, full):
+        world.owner.close()

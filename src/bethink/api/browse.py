@@ -10,7 +10,7 @@ from bethink.core.ids import make_id
 from bethink.core.text import caption, strip_hidden
 from bethink.errors import NotFound, Refused
 from bethink.model import Entity, Filters, Item, Member, Thread
-from bethink.ports import EntityListing, Event, Scope
+from bethink.ports import EntityListing, Event, Scope, Store
 from bethink.retrieval.query_builder import MAX_LIST_LENGTH, MAX_OFFSET, int_in_range, make_filters
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class Threads:
     def thread(self, thread_id: str) -> Thread:
         """Get a thread with its visible members and events."""
         _check_id("thread_id", thread_id)
-        found = self._session.store.activity.thread(thread_id)
+        found = self._visible_store().activity.thread(thread_id)
         visible = self._redact_threads([found]) if found is not None else []
         if not visible:
             raise NotFound(f"there is no thread {thread_id!r}")
@@ -230,15 +230,20 @@ class Threads:
         int_in_range("offset", offset, 0, MAX_OFFSET)
         if self._session.settings.max_classification >= MAX_CLASSIFICATION:
             return self._session.store.activity.threads(limit=limit, offset=offset)
+        store = self._visible_store()
         found: list[Thread] = []
         start = 0
         while len(found) < offset + limit:
-            page = self._session.store.activity.threads(limit=_PAGE, offset=start)
+            page = store.activity.threads(limit=_PAGE, offset=start)
             found += self._redact_threads(page)
             if len(page) < _PAGE:
                 break
             start += _PAGE
         return found[offset : offset + limit]
+
+    def _visible_store(self) -> Store:
+        """Return the store without what is above the session's ceiling."""
+        return self._session.store.below(self._session.settings.max_classification)
 
     def _redact_threads(self, threads: Sequence[Thread]) -> list[Thread]:
         ids = {member.item for thread in threads for member in thread.members}

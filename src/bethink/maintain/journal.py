@@ -288,6 +288,7 @@ def orphans_of(children: Iterable[str], going: set[str], store: Store) -> tuple[
 
 
 PLACE_PREFIX = "place:"
+HIGHEST_CLASSIFICATION = 3
 REACH = timedelta(days=45)  # a thread that was quiet for so long is closed
 CAUSAL = ("causes", "caused_by")
 _KEPT, _NEIGHBOURS = "place", "neighbours"
@@ -352,7 +353,12 @@ def unpack_ids(packed: str) -> set[str]:
 
 
 def keep_place(job: str, place: str, work: JobContext) -> None:
-    """Keep the place of a job whose proposals have all been applied."""
+    """Keep the place of a job whose proposals have all been applied.
+
+    Not below a ceiling: there it could not be read, and would stand for more than was looked at.
+    """
+    if work.store.below(HIGHEST_CLASSIFICATION - 1) is work.store:
+        return
     name = f"{PLACE_PREFIX}{job}"
     work.store.admin.log(_KEPT, item=name, actor=ACTOR, detail=place, now=work.now)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import groupby
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
+from bethink.errors import NotFound
 from bethink.ingest.admission import DERIVED_SOURCE
-from bethink.maintain.job import JobContext
-from bethink.maintain.journal import REACH, Place
+from bethink.maintain.job import ACTOR, Action, JobContext, Proposal
+from bethink.maintain.journal import HIGHEST_CLASSIFICATION, REACH, Place, hubs, items_between
 from bethink.model import Item, Thread, ThreadEvent
 from bethink.model.item import Lifecycle, Role, ThreadEventKind, ThreadKind, ThreadState
 
@@ -169,6 +172,44 @@ def anchor_of(item: Item) -> str | None:
     return next((entity for entity in item.entities if entity.startswith("ticket:")), None)
 
 
+class ThreadView(NamedTuple):
+    """What those see who may see up to a classification, and the entities most of it names."""
+
+    level: int
+    work: JobContext
+    common: frozenset[str]
+
+
+Seen = dict[tuple[int, str], Thread]  # threads by the level of a view and by id
+_HUB_SHARE, _HUB_LEAST = 0.2, 8.0
+
+
+def thread_views(work: JobContext) -> tuple[ThreadView, ...]:
+    """Return the views that show different memories, the one that shows all of them last."""
+    views = [_thread_view(HIGHEST_CLASSIFICATION, work)]
+    count = work.store.admin.count()
+    for level in reversed(range(HIGHEST_CLASSIFICATION)):
+        # To hide nearly everything is dear: only where something is left to see.
+        if next(items_between(None, None, work, max_classification=level), None) is None:
+            break
+        seen = replace(work, store=work.store.below(level))
+        left = seen.store.admin.count() if seen.store is not work.store else count
+        if left < count:
+            views.append(_thread_view(level, seen))
+            count = left
+    return tuple(reversed(views))
+
+
+def _thread_view(level: int, work: JobContext) -> ThreadView:
+    return ThreadView(level, work, hubs(_HUB_SHARE, _HUB_LEAST, work))
+
+
+def common_entities(views: Sequence[ThreadView]) -> Mapping[int, frozenset[str]]:
+    """Return the entities that tell nothing, for the memories of each classification."""
+    levels = range(HIGHEST_CLASSIFICATION + 1)
+    return {one: next(view.common for view in views if view.level >= one) for one in levels}
+
+
 GENERATED_PREFIX = "thread-"
 
 
@@ -211,3 +252,65 @@ def _count_updated_after(moment: datetime, work: JobContext) -> int:
 def is_generated(thread: Thread) -> bool:
     """Whether this job made a thread; threads stored by people are theirs."""
     return thread.id.startswith(GENERATED_PREFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class PutThread:
+    """Store a whole thread for those who may see up to ``ceiling``; idempotent."""
+
+    thread: Thread
+    ceiling: int = HIGHEST_CLASSIFICATION
+
+    def __call__(self, work: JobContext) -> None:
+        activity = work.store.below(self.ceiling).activity
+        try:
+            activity.put_thread(self.thread, actor=ACTOR, now=work.now)
+        except NotFound:
+            return  # one of its memories was erased meanwhile; the next run retries
+
+    def __str__(self) -> str:
+        return f"{self.thread.headline}: {len(self.thread.members)} memories"
+
+
+@dataclass(frozen=True, slots=True)
+class DropThread:
+    """Delete a thread that the memories up to ``ceiling`` no longer support."""
+
+    thread: str
+    ceiling: int = HIGHEST_CLASSIFICATION
+
+    def __call__(self, work: JobContext) -> None:
+        activity = work.store.below(self.ceiling).activity
+        activity.drop_thread(self.thread, actor=ACTOR, now=work.now)
+
+    def __str__(self) -> str:
+        return f"delete the thread {self.thread}"
+
+
+def thread_proposals(
+    key: str, levels: Sequence[int], found: Seen, before: Seen
+) -> Iterator[Proposal]:
+    """Propose what makes each view show the thread that was found for it, lowest first."""
+    actions: list[Action] = []
+    for thread, several in groupby(levels, lambda level: found.get((level, key))):
+        same = list(several)
+        stored = [before.get((level, key)) for level in same]
+        if thread is None and any(stored):
+            actions.append(DropThread(key, same[-1]))
+        elif thread is not None and not all(_is_stored(thread, one) for one in stored):
+            actions.append(PutThread(thread, same[-1]))
+    if actions:
+        now = found.get((levels[-1], key))
+        shown = now or next(
+            before[level, key] for level in reversed(levels) if (level, key) in before
+        )
+        members = tuple(member.item for member in shown.members)
+        rule = "its memories no longer form a thread"
+        if now is not None:
+            rule = f"{len(members)} memories of one thread"
+        yield Proposal(shown.headline, rule, actions=tuple(actions), about=members)
+
+
+def _is_stored(thread: Thread, before: Thread | None) -> bool:
+    """Whether the store has the same thread; the first creation time is kept."""
+    return before is not None and thread._replace(created_at=before.created_at) == before

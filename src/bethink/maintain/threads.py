@@ -17,25 +17,22 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import caption, strip_hidden
-from bethink.errors import NotFound
 from bethink.lang.dates import DAY_S
 from bethink.maintain.consolidate import entity_name
 from bethink.maintain.insights import NEEDS_WHOLE_MEMORY
 from bethink.maintain.job import (
-    ACTOR,
     PAGE_SIZE,
-    Action,
     JobContext,
     Proposal,
     batches,
 )
 from bethink.maintain.journal import (
     CAUSAL,
+    HIGHEST_CLASSIFICATION,
     REACH,
     Place,
     changes_since,
     dependence,
-    hubs,
     items_between,
     place_text,
     read_place,
@@ -43,16 +40,21 @@ from bethink.maintain.journal import (
 )
 from bethink.maintain.thread_events import (
     GENERATED_PREFIX,
+    Seen,
     ThreadMemory,
+    ThreadView,
     aged_threads,
     anchor_of,
+    common_entities,
     generated_threads,
     is_generated,
     member_role,
     thread_events,
     thread_kind,
     thread_lifecycle,
+    thread_proposals,
     thread_state,
+    thread_views,
 )
 from bethink.model import Item, Member, Thread
 
@@ -61,40 +63,10 @@ if TYPE_CHECKING:
 
 
 MAX_HEADLINE_CLASSIFICATION = 1  # highest classification of text in a headline
-_HUB_SHARE, _HUB_LEAST = 0.2, 8.0
 _HEADLINE_CHARACTERS = 80  # characters
 _MAX_COMPARED = 40  # memories of an entity that one is compared with
 _BLOCK = 500
 _MAX_VECTORS = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class PutThread:
-    """Store a whole thread; idempotent."""
-
-    thread: Thread
-
-    def __call__(self, work: JobContext) -> None:
-        try:
-            work.store.activity.put_thread(self.thread, actor=ACTOR, now=work.now)
-        except NotFound:
-            return  # one of its memories was erased meanwhile; the next run retries
-
-    def __str__(self) -> str:
-        return f"{self.thread.headline}: {len(self.thread.members)} memories"
-
-
-@dataclass(frozen=True, slots=True)
-class DropThread:
-    """Delete a thread that the memories no longer support."""
-
-    thread: str
-
-    def __call__(self, work: JobContext) -> None:
-        work.store.activity.drop_thread(self.thread, actor=ACTOR, now=work.now)
-
-    def __str__(self) -> str:
-        return f"delete the thread {self.thread}"
 
 
 class Placement(NamedTuple):
@@ -119,6 +91,9 @@ class FindThreads:
 
     A memory depends on those alone, so a run looks only at what changed since the last one
     and at what depends on that, and finds what a run over everything would find.
+
+    A memory is compared only with those of its own classification and below. So what a reader
+    may see forms the threads that it would form alone, and is stored so for each ceiling.
     """
 
     match: float = 0.78
@@ -142,7 +117,7 @@ class FindThreads:
             yield Proposal(NEEDS_WHOLE_MEMORY, "")
             return
         with work.store.snapshot():
-            finding = ThreadSearch(self, hubs(_HUB_SHARE, _HUB_LEAST, work), work)
+            finding = ThreadSearch(self, thread_views(work), work)
             depends_on = finding.depends_on
             place = read_place(self.name, work)
             if place is not None and (place.depends_on != depends_on or place.at > work.now):
@@ -152,15 +127,9 @@ class FindThreads:
             if place is not None and changes is not None:
                 before, found = finding.renew(place, changes.ids)
             else:
-                before = {thread.id: thread for thread in generated_threads(work)}
-                found = finding.find_all()
-        for key in sorted(found.keys() | before.keys()):
-            if key not in found:
-                rule = "its memories no longer form a thread"
-                yield _thread_proposal(before[key], rule, DropThread(key))
-            elif not _is_stored(found[key], before.get(key)):
-                rule = f"{len(found[key].members)} memories of one thread"
-                yield _thread_proposal(found[key], rule, PutThread(found[key]))
+                before, found = finding.stored(), finding.find_all()
+        for key in sorted({key for _, key in (*found, *before)}):
+            yield from thread_proposals(key, finding.levels, found, before)
         # Vectors that come later are no change of a memory: it is looked at again until then.
         if not finding.lacks_vectors and (changes is None or changes.ids or found):
             yield Proposal("", "", place=here)
@@ -188,32 +157,43 @@ class Pair(NamedTuple):
 class ThreadSearch:
     """Finds threads: all of them, or those that changed since a place."""
 
-    def __init__(self, rules: FindThreads, common: frozenset[str], work: JobContext) -> None:
-        self._rules, self._common, self._work = rules, common, work
+    def __init__(self, rules: FindThreads, views: Sequence[ThreadView], work: JobContext) -> None:
+        self._rules, self._views, self._work = rules, views, work
+        self._common = common_entities(views)
         self._refolded: dict[str, Placement] = {}
         self._first: dict[str, ThreadMemory] = {}  # of a thread, though it be alone
+        self.levels = [view.level for view in views]
         self.lacks_vectors = False
 
     @property
     def depends_on(self) -> str:
         """What the threads depend on besides the memories."""
         model = self._work.embedder.model if self._work.embedder else ""
-        return dependence(self._rules, self._work.filters, model, sorted(self._common))
+        common = [(view.level, sorted(view.common)) for view in self._views]
+        return dependence(self._rules, self._work.filters, model, common)
 
-    def find_all(self) -> dict[str, Thread]:
-        """Go through all memories in the order of time; return the threads by id."""
+    def stored(self) -> Seen:
+        """Return the threads that this job has stored, as each view shows them."""
+        return {
+            (view.level, thread.id): thread
+            for view in self._views
+            for thread in generated_threads(view.work)
+        }
+
+    def find_all(self) -> Seen:
+        """Go through all memories in the order of time; return the threads."""
         items = sorted(self._between(None, None))
         folding = _Folding(self._rules, self._common, self._work, lambda _: None)
         grouped: defaultdict[str, list[tuple[ThreadMemory, float]]] = defaultdict(list)
         for item, placed in folding.place(items):
             grouped[placed.thread].append((item, placed.score))
         self.lacks_vectors = folding.lacks_vectors
-        several = ((key, members) for key, members in grouped.items() if len(members) > 1)
-        return {key: self._finish(key, members) for key, members in several}
+        found: Seen = {}
+        for key, members in grouped.items():
+            self._finish(key, members, found)
+        return found
 
-    def renew(
-        self, place: Place, changed: frozenset[str]
-    ) -> tuple[dict[str, Thread], dict[str, Thread]]:
+    def renew(self, place: Place, changed: frozenset[str]) -> tuple[Seen, Seen]:
         """Return the threads that may have changed since, as stored and as they are now."""
         activity = self._work.store.activity
         before = {one.id: one for one in activity.threads_of(sorted(changed)) if is_generated(one)}
@@ -232,16 +212,26 @@ class ThreadSearch:
             if thread is not None:
                 before[key] = thread
         anchors.update((key, one.anchor) for key, one in before.items() if one.anchor)
-        found = {}
+        found: Seen = {}
         for key in touched:
             members = self._members(key, anchors.get(key), before.get(key), changed)
-            if len(members) > 1:
-                found[key] = self._finish(key, members)
-        for thread in aged_threads(place, self._work):
-            if thread.id not in touched:
-                before[thread.id] = thread
-                found[thread.id] = _with_state(thread, self._work)
-        return before, found
+            self._finish(key, members, found)
+        return self._seen(before, touched, place, found), found
+
+    def _seen(
+        self, before: Mapping[str, Thread], touched: set[str], place: Place, found: Seen
+    ) -> Seen:
+        """Return the threads as each view shows them; add those that have only aged."""
+        seen = {(self.levels[-1], key): thread for key, thread in before.items()}
+        for view in self._views[:-1]:
+            stored = ((key, view.work.store.activity.thread(key)) for key in touched)
+            seen |= {(view.level, key): one for key, one in stored if one is not None}
+        for view in self._views:
+            for thread in aged_threads(place, view.work):
+                if thread.id not in touched:
+                    seen[view.level, thread.id] = thread
+                    found[view.level, thread.id] = _with_state(thread, self._work)
+        return seen
 
     def _between(
         self, start: datetime | None, end: datetime | None, **narrower: Any
@@ -257,7 +247,8 @@ class ThreadSearch:
 
     def _matters_from(self, revision: Item) -> list[datetime]:
         """Return the time from which a placement may depend on a revision; none if none does."""
-        telling = tuple(entity for entity in revision.entities if entity not in self._common)
+        common = self._common[revision.classification]
+        telling = tuple(entity for entity in revision.entities if entity not in common)
         if revision.level not in self._rules.levels or not telling:
             return []
         if anchor_of(revision) is None:
@@ -356,7 +347,20 @@ class ThreadSearch:
                     members[item] = self._rules.explicit
         return sorted(members.items())
 
-    def _finish(self, key: str, members: Sequence[tuple[ThreadMemory, float]]) -> Thread:
+    def _finish(self, key: str, members: Sequence[tuple[ThreadMemory, float]], found: Seen) -> None:
+        """Add the thread of these memories, as each view shows it."""
+        thread = None
+        for view in self._views:
+            seen = [one for one in members if one[0].classification <= view.level]
+            if len(seen) < 2:
+                continue
+            if thread is None or len(thread.members) < len(seen):
+                thread = self._thread(key, seen, view.work)
+            found[view.level, key] = thread
+
+    def _thread(
+        self, key: str, members: Sequence[tuple[ThreadMemory, float]], work: JobContext
+    ) -> Thread:
         items = [item for item, _ in members]
         anchor = next((item.anchor for item in items if item.anchor is not None), None)
         events = thread_events(items)
@@ -371,7 +375,7 @@ class ThreadSearch:
         )
         thread = Thread(
             id=key,
-            headline=_headline(anchor, items, self._work),
+            headline=_headline(anchor, items, work),
             kind=thread_kind(anchor, events),
             anchor=anchor,
             members=tuple(sorted(found)),
@@ -379,7 +383,7 @@ class ThreadSearch:
             created_at=items[0].when,
             updated_at=items[-1].when,
         )
-        return _with_state(thread, self._work)
+        return _with_state(thread, work)
 
 
 def _with_state(thread: Thread, work: JobContext) -> Thread:
@@ -402,14 +406,16 @@ class _Folding:
     """Places memories, one after the other in the order of time."""
 
     def __init__(
-        self, rules: FindThreads, common: frozenset[str], work: JobContext, earlier: Earlier
+        self,
+        rules: FindThreads,
+        common: Mapping[int, frozenset[str]],
+        work: JobContext,
+        earlier: Earlier,
     ) -> None:
         self._rules, self._common, self._work, self._earlier = rules, common, work, earlier
-        self._latest: defaultdict[str, deque[ThreadMemory]] = defaultdict(
-            lambda: deque(maxlen=_MAX_COMPARED)
-        )
+        self._latest: dict[str, dict[int, deque[ThreadMemory]]] = {}  # by entity and class
         self._threads: dict[str, Placement] = {}
-        self._single: set[str] = set()
+        self._joined: dict[str, int] = {}  # the lowest class of those that joined a thread
         self._causes: dict[str, dict[str, float]] = {}
         self._vectors: dict[str, Vector] = {}
         self.lacks_vectors = False
@@ -435,15 +441,24 @@ class _Folding:
         if item.is_derived:
             return
         if placed.begins:
-            self._single.add(placed.thread)
-        else:
-            self._single.discard(placed.thread)
+            self._joined[placed.thread] = HIGHEST_CLASSIFICATION + 1
+        elif placed.thread in self._joined:
+            lowest = min(item.classification, self._joined[placed.thread])
+            self._joined[placed.thread] = lowest
         self._threads[item.id] = placed
         for entity in self._telling(item):
-            self._latest[entity].append(item)
+            latest = self._latest.setdefault(entity, {})
+            latest.setdefault(item.classification, deque(maxlen=_MAX_COMPARED)).append(item)
+
+    def _latest_of(self, entity: str, highest: int) -> Sequence[ThreadMemory]:
+        """Return the latest memories of an entity, up to a classification."""
+        latest = self._latest.get(entity, {})
+        seen = [several for level, several in latest.items() if level <= highest]
+        return list(heapq.merge(*seen))[-_MAX_COMPARED:]
 
     def _telling(self, item: ThreadMemory) -> list[str]:
-        return [entity for entity in item.entities if entity not in self._common]
+        common = self._common[item.classification]
+        return [entity for entity in item.entities if entity not in common]
 
     def _best_placement(self, item: ThreadMemory, by_id: Mapping[str, ThreadMemory]) -> Placement:
         rules = self._rules
@@ -453,7 +468,8 @@ class _Folding:
         ranked = sorted(((score, thread) for thread, score in best.items()), reverse=True)
         if ranked:
             score, thread = ranked[0]
-            least = rules.new if thread in self._single else rules.match
+            is_single = item.classification < self._joined.get(thread, -1)
+            least = rules.new if is_single else rules.match
             clear = len(ranked) == 1 or score - ranked[1][0] >= rules.margin
             if score >= least and clear:
                 return Placement(thread, round(min(1.0, score), 4))
@@ -467,7 +483,7 @@ class _Folding:
         shared = Counter(
             other
             for entity in telling
-            for other in self._latest.get(entity, ())
+            for other in self._latest_of(entity, item.classification)
             if item.when - other.when < REACH
         )
         likeness = self._likeness(item, list(shared))
@@ -477,6 +493,8 @@ class _Folding:
             found = self._find(other_id, by_id)
             if found is not None and found[0] < item:
                 other, placed = found
+                if other.classification > item.classification:
+                    continue
                 threads[other.id] = placed.thread
                 shared[other] = len(set(telling).intersection(other.entities))
         for other, count in shared.items():
@@ -517,22 +535,13 @@ class _Folding:
             return
         if len(self._vectors) > _MAX_VECTORS:
             self._vectors.clear()
-        wanted = {other.id for entity in entities for other in self._latest.get(entity, ())}
+        latest = (self._latest.get(entity, {}).values() for entity in entities)
+        wanted = {other.id for levels in latest for several in levels for other in several}
         wanted |= {item.id for item in block if not entities.isdisjoint(item.entities)}
         for page in batches(sorted(wanted - self._vectors.keys()), PAGE_SIZE):
             found = self._work.store.vectors.embeddings(page, embedder.model)
             self.lacks_vectors |= len(found) < len(page)
             self._vectors.update((key, made.vector) for key, made in found.items())
-
-
-def _thread_proposal(thread: Thread, rule: str, action: Action) -> Proposal:
-    members = tuple(member.item for member in thread.members)
-    return Proposal(thread.headline, rule, actions=(action,), about=members)
-
-
-def _is_stored(thread: Thread, before: Thread | None) -> bool:
-    """Whether the store has the same thread; the first creation time is kept."""
-    return before is not None and thread._replace(created_at=before.created_at) == before
 
 
 def _causal_links(items: Sequence[ThreadMemory], work: JobContext) -> dict[str, dict[str, float]]:

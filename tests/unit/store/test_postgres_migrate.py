@@ -29,6 +29,15 @@ _BACK_TO_1 = """
         WHERE src_kind = 'entity' AND dst_kind = 'entity' AND context IS NOT NULL;
     CREATE INDEX link_source ON bethink.link (space_id, source)
         WHERE src_kind = 'entity' AND dst_kind = 'entity';
+    ALTER TABLE bethink.thread_member DROP COLUMN classification CASCADE;
+    ALTER TABLE bethink.thread_event DROP COLUMN classification CASCADE;
+    ALTER TABLE bethink.thread DROP COLUMN classification CASCADE;
+    ALTER TABLE bethink.thread ADD PRIMARY KEY (space_id, id);
+    ALTER TABLE bethink.thread_member ADD PRIMARY KEY (space_id, thread, item),
+        ADD FOREIGN KEY (space_id, thread) REFERENCES bethink.thread (space_id, id);
+    ALTER TABLE bethink.thread_event ADD PRIMARY KEY (space_id, thread, seq),
+        ADD FOREIGN KEY (space_id, thread) REFERENCES bethink.thread (space_id, id);
+    DROP INDEX IF EXISTS bethink.item_layered;
     UPDATE bethink.entity SET created_at = 5, last_seen_at = last_seen_at + 99, momentum = 7;
 """
 
@@ -63,6 +72,9 @@ def test_links_between_entities_belong_to_the_memory_that_states_them(database: 
             for where in ("here", "there"):
                 last[space] = memory.remember(f"Ylva owns the Kestrel plan {where}").id
             memory.link("person:ylva", "knows", "other:kestrel", context="since May")
+            secret = memory.remember("Kestrel flies at night", classification=3).id
+            memory.put_thread("Mixed", [last[space], secret], id="mixed")
+            memory.put_thread("Open", [last[space]], id="open")
             seen[space] = memory.store.graph.entities()
     with psycopg.connect(running_server().database("migrated")) as superuser:
         superuser.execute(_BACK_TO_1)
@@ -75,6 +87,8 @@ def test_links_between_entities_belong_to_the_memory_that_states_them(database: 
             told = {(link.type, link.context) for link in links}
             assert told == {("owns", last[space]), ("knows", "since May")}
             assert memory.store.graph.entities() == seen[space]
+            assert {thread.id for thread in memory.store.activity.threads()} == {"mixed", "open"}
+            assert [thread.id for thread in memory.below(2).threads()] == ["open"]
             assert [found for found in memory.doctor() if not found.ok] == []
             memory.forget(last[space], erase=True)
             assert not memory.store.graph.links_of(["person:ylva"], ["owns"])

@@ -269,12 +269,12 @@ def test_a_thread_goes_with_its_last_member(path: Path) -> None:
     with store._connections.write_transaction() as db:
         for name in ("alone", "shared"):
             db.execute(
-                "INSERT INTO thread VALUES (?, 'topic', NULL, 'headline', 'open', '', 0, 0)",
+                "INSERT INTO thread VALUES (?, 'topic', NULL, 'headline', 'open', '', 0, 0, 0)",
                 (name,),
             )
-            db.execute("INSERT INTO thread_member VALUES (?, 'a', 'core', 1, 0)", (name,))
-            db.execute("INSERT INTO thread_event VALUES (?, 1, 'joined', 'a', 0, 1)", (name,))
-        db.execute("INSERT INTO thread_member VALUES ('shared', 'b', 'core', 1, 0)")
+            db.execute("INSERT INTO thread_member VALUES (?, 'a', 'core', 1, 0, 0)", (name,))
+            db.execute("INSERT INTO thread_event VALUES (?, 1, 'joined', 'a', 0, 1, 0)", (name,))
+        db.execute("INSERT INTO thread_member VALUES ('shared', 'b', 'core', 1, 0, 0)")
 
     receipt = store.items.erase(["a"], actor="x", now=NOW)
 

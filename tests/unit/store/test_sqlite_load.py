@@ -53,15 +53,15 @@ def store() -> Iterator[SqliteStore]:
     store.items.erase(["c"], actor="x", now=NOW)
     with store._connections.write_transaction() as db:
         db.execute(
-            "INSERT INTO thread VALUES ('t', 'topic', NULL, 'tea', 'active', 'stable', 5, 6)"
+            "INSERT INTO thread VALUES ('t', 'topic', NULL, 'tea', 'active', 'stable', 5, 6, 1)"
         )
-        db.execute("INSERT INTO thread_member VALUES ('t', 'a', 'core', 0.5, 7)")
+        db.execute("INSERT INTO thread_member VALUES ('t', 'a', 'core', 0.5, 7, 1)")
         db.execute(
             "INSERT INTO file_edit (path, operation, at, intent, session, turn, item)"
             " VALUES ('x.py', 'edit', 10, 'tidy', 's', 't1', 'a')"
         )
-        db.execute("INSERT INTO thread_event VALUES ('t', 1, 'update', 'a', 8, 1)")
-        db.execute("INSERT INTO thread_event VALUES ('t', 2, 'question_opened', NULL, 9, 0)")
+        db.execute("INSERT INTO thread_event VALUES ('t', 1, 'update', 'a', 8, 1, 1)")
+        db.execute("INSERT INTO thread_event VALUES ('t', 2, 'question_opened', NULL, 9, 0, 1)")
     yield store
     store.close()
 

@@ -227,3 +227,21 @@ def test_links_between_entities_belong_to_the_memory_that_states_them(tmp_path: 
         assert memory.store.graph.links_of(["person:ylva"], ["owns"], incoming=False)
         memory.forget(last, erase=True)
         assert not memory.store.graph.links_of(["person:ylva"], ["owns"])
+
+
+def test_a_thread_is_classified_by_its_memories(tmp_path: Path) -> None:
+    """Schema 6 kept threads without a classification: the highest of their members is theirs."""
+    path = tmp_path / "space.db"
+    with Memory(SqliteStore.open(path, space="test"), embedder=None) as memory:
+        shown, secret = (
+            memory.remember(f"Kestrel is {level}", classification=level).id for level in (1, 3)
+        )
+        memory.put_thread("Open", [shown], id="open")
+        memory.put_thread("Mixed", [shown, secret], id="mixed")
+        threads = memory.store.activity.threads()
+    bring_back(path, 6)
+
+    with Memory(SqliteStore.open(path, space="test"), embedder=None) as memory:
+        assert memory.store.activity.threads() == threads
+        assert [thread.id for thread in memory.below(2).threads()] == ["open"]
+        assert [found for found in memory.doctor() if not found.ok] == []

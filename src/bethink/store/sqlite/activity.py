@@ -25,7 +25,7 @@ from bethink.model import (
 from bethink.ports import ForgottenFiles, Momentum, Usage, UsageDecay
 from bethink.store.sqlite import erase
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.ceiling import ceiling_of
+from bethink.store.sqlite.db.ceiling import HIGHEST, ceiling_of
 from bethink.store.sqlite.db.connection import Connections, select
 from bethink.store.sqlite.db.sql_functions import (
     DAY_MS,
@@ -68,22 +68,36 @@ def record_use(
 
 _COLUMNS = "t.id, t.headline, t.kind, t.anchor, t.lifecycle, t.state, t.created_at, t.updated_at"
 _PUT_THREAD = """
-    INSERT INTO thread (id, headline, kind, anchor, lifecycle, state, created_at, updated_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET headline = excluded.headline, kind = excluded.kind,
-        anchor = excluded.anchor, lifecycle = excluded.lifecycle, state = excluded.state,
-        updated_at = excluded.updated_at
+    INSERT INTO thread (id, headline, kind, anchor, lifecycle, state, created_at, updated_at,
+        classification)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_PUT_MEMBER = "INSERT INTO thread_member (thread, item, role, weight, added_at) VALUES (?,?,?,?,?)"
+_PUT_MEMBER = """
+    INSERT INTO thread_member (thread, item, role, weight, added_at, classification)
+    VALUES (?, ?, ?, ?, ?, ?)
+"""
 _PUT_EVENT = """
-    INSERT INTO thread_event (thread, seq, kind, item, at, meaningful) VALUES (?, ?, ?, ?, ?, ?)
+    INSERT INTO thread_event (thread, seq, kind, item, at, meaningful, classification)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 _DROP_THREAD = (
-    "DELETE FROM thread_member WHERE thread = ?",
-    "DELETE FROM thread_event WHERE thread = ?",
-    "DELETE FROM thread WHERE id = ?",
+    "DELETE FROM thread_member WHERE thread = ? AND classification BETWEEN ? AND ?",
+    "DELETE FROM thread_event WHERE thread = ? AND classification BETWEEN ? AND ?",
+    "DELETE FROM thread WHERE id = ? AND classification BETWEEN ? AND ?",
 )
-_SELECT_ADDED = "SELECT item, added_at FROM thread_member WHERE thread = ?"
+_SELECT_CREATED = """
+    SELECT created_at FROM thread WHERE id = ? AND classification <= ?
+    ORDER BY classification DESC LIMIT 1
+"""
+_SELECT_ADDED = """
+    SELECT item, added_at FROM thread_member WHERE thread = ? AND classification <= ?
+    ORDER BY classification
+"""
+_CLASSES = """
+    SELECT i.classification FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value
+    WHERE i.rev = (SELECT max(r.rev) FROM item AS r WHERE r.id = i.id)
+"""
 _SELECT_UNKNOWN = """
     SELECT w.value FROM carray(?) AS w
     WHERE NOT EXISTS (SELECT 1 FROM item WHERE id = w.value)
@@ -91,67 +105,90 @@ _SELECT_UNKNOWN = """
 _SELECT_MEMBERS = """
     SELECT m.thread, m.item, m.role, m.weight, m.added_at
     FROM carray(?) AS w CROSS JOIN thread_member AS m ON m.thread = w.value
+    WHERE m.classification = (SELECT max(t.classification) FROM thread AS t WHERE t.id = m.thread)
     ORDER BY m.thread, m.item
 """
 _SELECT_EVENTS = """
     SELECT e.thread, e.seq, e.kind, e.at, e.item, e.meaningful
     FROM carray(?) AS w CROSS JOIN thread_event AS e ON e.thread = w.value
+    WHERE e.classification = (SELECT max(t.classification) FROM thread AS t WHERE t.id = e.thread)
     ORDER BY e.thread, e.seq
 """
-_THREADS_BY_ID = f"SELECT {_COLUMNS} FROM carray(?) AS w CROSS JOIN thread AS t ON t.id = w.value"
+# Of a thread kept for several classifications, the highest that the reader may see.
+_IS_HIGHEST = """
+    t.classification = (SELECT max(h.classification) FROM thread AS h WHERE h.id = t.id)
+"""
+_THREADS_BY_ID = f"""
+    SELECT {_COLUMNS} FROM carray(?) AS w CROSS JOIN thread AS t ON t.id = w.value
+    WHERE {_IS_HIGHEST}
+"""
 _THREADS_OF_ITEMS = f"""
     SELECT DISTINCT {_COLUMNS} FROM carray(?) AS w
     CROSS JOIN thread_member AS m ON m.item = w.value
-    CROSS JOIN thread AS t ON t.id = m.thread
+    CROSS JOIN thread AS t ON t.id = m.thread AND t.classification = m.classification
+    WHERE {_IS_HIGHEST}
     ORDER BY t.id
 """
-_THREADS_PAGE = (
-    f"SELECT {_COLUMNS} FROM thread AS t ORDER BY t.updated_at DESC, t.id LIMIT ? OFFSET ?"
-)
+_THREADS_PAGE = f"""
+    SELECT {_COLUMNS} FROM thread AS t WHERE {_IS_HIGHEST}
+    ORDER BY t.updated_at DESC, t.id LIMIT ? OFFSET ?
+"""
 
 
-def put_thread(db: apsw.Connection, thread: Thread, *, actor: str, now: int) -> None:
+def put_thread(
+    db: apsw.Connection, thread: Thread, *, actor: str, now: int, ceiling: int = HIGHEST
+) -> None:
     """Store a whole thread; one of the same id is replaced, but for its creation time.
 
-    Raises NotFound where a member or an event points at an unknown memory.
+    It is kept for the highest classification of its memories: those who may see less keep the
+    one they see, and one above the writer's ceiling stays. Raises NotFound where a member or
+    an event points at an unknown memory.
     """
-    _require_known(db, thread)
-    added: dict[str, int] = dict(select(db, _SELECT_ADDED, (thread.id,)))
+    ids = _require_known(db, thread)
+    level = max((row[0] for row in select(db, _CLASSES, (as_table(ids),))), default=0)
+    added: dict[str, int] = dict(select(db, _SELECT_ADDED, (thread.id, ceiling)))
+    stored_at = db.execute(_SELECT_CREATED, (thread.id, ceiling)).get
     created_at = now if thread.created_at is None else to_ms(thread.created_at)
+    created_at = created_at if stored_at is None else int(stored_at)
     updated_at = now if thread.updated_at is None else to_ms(thread.updated_at)
     head = (thread.id, thread.headline, thread.kind, thread.anchor)
-    db.execute(_PUT_THREAD, (*head, thread.lifecycle, thread.state, created_at, updated_at))
-    db.execute("DELETE FROM thread_member WHERE thread = ?", (thread.id,))
-    db.execute("DELETE FROM thread_event WHERE thread = ?", (thread.id,))
+    for sql in _DROP_THREAD:
+        db.execute(sql, (thread.id, level, max(level, ceiling)))
+    db.execute(_PUT_THREAD, (*head, thread.lifecycle, thread.state, created_at, updated_at, level))
     db.executemany(
         _PUT_MEMBER,
         (
-            (thread.id, one.item, one.role, one.weight, _added_at(one, added.get(one.item, now)))
+            (thread.id, one.item, one.role, one.weight, at, level)
             for one in thread.members
+            for at in (_added_at(one, added.get(one.item, now)),)
         ),
     )
     db.executemany(
         _PUT_EVENT,
         (
-            (thread.id, one.seq, one.kind, one.item, to_ms(one.at), int(one.meaningful))
+            (thread.id, one.seq, one.kind, one.item, to_ms(one.at), int(one.meaningful), level)
             for one in thread.events
         ),
     )
     history.write_journal(db, [history.JournalLine("thread", None, thread.id)], actor=actor, at=now)
 
 
-def _require_known(db: apsw.Connection, thread: Thread) -> None:
+def _require_known(db: apsw.Connection, thread: Thread) -> tuple[str, ...]:
+    """Return the memories of a thread."""
     event_items = {event.item for event in thread.events if event.item is not None}
     ids = sorted(event_items | {member.item for member in thread.members})
     unknown = [row[0] for row in select(db, _SELECT_UNKNOWN, (as_table(tuple(ids)),))]
     if unknown:
         raise NotFound(f"there is no memory {', '.join(unknown)}; the thread was not stored")
+    return tuple(ids)
 
 
-def drop_thread(db: apsw.Connection, thread_id: str, *, actor: str, now: int) -> None:
-    """Delete a thread with its events; its memories stay."""
+def drop_thread(
+    db: apsw.Connection, thread_id: str, *, actor: str, now: int, ceiling: int = HIGHEST
+) -> None:
+    """Delete a thread with its events; its memories stay, and one above the ceiling."""
     for sql in _DROP_THREAD:
-        db.execute(sql, (thread_id,))
+        db.execute(sql, (thread_id, 0, ceiling))
     if db.changes():
         history.write_journal(
             db, [history.JournalLine("thread dropped", None, thread_id)], actor=actor, at=now
@@ -364,11 +401,13 @@ class SqliteActivity:
         with self._connections.read_transaction() as db:
             _require_known(db, thread)  # below a ceiling, of what is visible
         with self._connections.write_transaction() as db:
-            put_thread(db, thread, actor=actor, now=to_ms(now))
+            ceiling = ceiling_of(self._connections)
+            put_thread(db, thread, actor=actor, now=to_ms(now), ceiling=ceiling)
 
     def drop_thread(self, thread_id: str, *, actor: str, now: datetime) -> None:
         with self._connections.write_transaction() as db:
-            drop_thread(db, thread_id, actor=actor, now=to_ms(now))
+            ceiling = ceiling_of(self._connections)
+            drop_thread(db, thread_id, actor=actor, now=to_ms(now), ceiling=ceiling)
 
     def thread(self, thread_id: str) -> Thread | None:
         with self._connections.read_transaction() as db:

@@ -68,7 +68,8 @@ _ORPHANED_MEMBERS = """
     AND NOT EXISTS (SELECT 1 FROM item WHERE item.id = thread_event.item)
 """
 _EMPTY_THREADS = """
-    SELECT id FROM thread WHERE NOT EXISTS (SELECT 1 FROM thread_member WHERE thread = thread.id)
+    SELECT id FROM thread WHERE NOT EXISTS (SELECT 1 FROM thread_member WHERE thread = thread.id
+        AND thread_member.classification = thread.classification)
 """
 _ORPHANED_MENTIONS = """
     SELECT src, dst FROM link
@@ -401,7 +402,7 @@ _COUNTS = {
     "revisions": "SELECT count(*) FROM item",
     "entities": "SELECT count(*) FROM entity",
     "links": _COUNT_LINKS,
-    "threads": "SELECT count(*) FROM thread",
+    "threads": "SELECT count(DISTINCT id) FROM thread",
     "words": "SELECT count(*) FROM term",
     "vectors": "SELECT count(*) FROM vector WHERE key = rid",
     "passages": "SELECT count(*) FROM vector WHERE key <> rid",

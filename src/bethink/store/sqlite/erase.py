@@ -14,7 +14,7 @@ from bethink.errors import StoreError
 from bethink.ports import EraseReceipt
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.checkpoint import SELECT_PENDING, can_sweep, empty_log
-from bethink.store.sqlite.db.connection import Connections, select, translate_errors
+from bethink.store.sqlite.db.connection import Connections, Row, select, translate_errors
 from bethink.store.sqlite.db.lock import TIMEOUT_S, hold_lock
 from bethink.store.sqlite.db.opening import backups
 from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
@@ -69,16 +69,22 @@ _SELECT_DERIVED = """
     AND type = 'derives_from' AND dst IN (SELECT value FROM json_each(?))
 """
 _SELECT_THREADS = """
-    SELECT DISTINCT thread FROM thread_member WHERE item IN (SELECT value FROM json_each(?))
+    SELECT DISTINCT thread, classification FROM thread_member
+    WHERE item IN (SELECT value FROM json_each(?))
 """
 _SELECT_MENTIONS = """
     SELECT dst FROM link WHERE src_kind = 'item' AND dst_kind = 'entity'
     AND src IN (SELECT value FROM json_each(?))
 """
 _COUNT_VECTORS = "SELECT count(*) FROM vector WHERE rid IN (SELECT value FROM json_each(?))"
-_THREAD_HAS_MEMBERS = "SELECT EXISTS (SELECT 1 FROM thread_member WHERE thread = ?)"
-_SELECT_THREAD = "SELECT headline, anchor FROM thread WHERE id = ?"
-_CLEAR_HEADLINE = "UPDATE thread SET headline = ? WHERE id = ?"
+_THREAD_HAS_MEMBERS = """
+    SELECT EXISTS (SELECT 1 FROM thread_member WHERE thread = ? AND classification = ?)
+"""
+_SELECT_THREAD = "SELECT headline, anchor FROM thread WHERE id = ? AND classification = ?"
+_CLEAR_HEADLINE = "UPDATE thread SET headline = ? WHERE id = ? AND classification = ?"
+_CLEAR_ANCHOR = "UPDATE thread SET anchor = NULL WHERE id = ? AND classification = ?"
+_DROP_EVENTS = "DELETE FROM thread_event WHERE thread = ? AND classification = ?"
+_DROP_THREAD = "DELETE FROM thread WHERE id = ? AND classification = ?"
 ERASED_HEADLINE = "(its headline was erased)"
 _IS_MENTIONED = """
     SELECT EXISTS (SELECT 1 FROM link WHERE dst = ? AND dst_kind = 'entity' AND src_kind = 'item')
@@ -136,7 +142,7 @@ def erase_items(
     levels: dict[str, int] = dict(select(db, _SELECT_LEVELS, (encoded_ids,)))
     history.bury_keys(db, levels, now)
     remaining = _derived_memories(db, encoded_ids, set(found))
-    threads = [row[0] for row in select(db, _SELECT_THREADS, (encoded_ids,))]
+    threads = list(select(db, _SELECT_THREADS, (encoded_ids,)))
     intact = [row for row in rows if matches_hash(row[8:], row[7])]
     entities = {entity for row in intact for entity in json.loads(row[4])}
     entities |= {row[0] for row in select(db, _SELECT_MENTIONS, (encoded_ids,))}
@@ -179,8 +185,8 @@ def _journal_line(item: str, level: int) -> history.JournalLine:
     return history.JournalLine("erased", item, f"classification {level}" if level > 1 else "")
 
 
-def _delete(db: apsw.Connection, sql: str, value: int | str) -> int:
-    db.execute(sql, (value,))
+def _delete(db: apsw.Connection, sql: str, *values: int | str) -> int:
+    db.execute(sql, values)
     return db.changes()
 
 
@@ -258,25 +264,25 @@ class _ErasedContent(NamedTuple):
 
 
 def _clean_threads(
-    db: apsw.Connection, threads: Sequence[str], erased: _ErasedContent, removed: Counter[str]
+    db: apsw.Connection, threads: Sequence[Row], erased: _ErasedContent, removed: Counter[str]
 ) -> list[str]:
     """Remove threads that are empty now; clear erased words from others' headlines."""
     remaining = []
     words = word_set(erased.words)
-    for thread in threads:
-        if db.execute(_THREAD_HAS_MEMBERS, (thread,)).get:
-            headline, anchor = db.execute(_SELECT_THREAD, (thread,)).get
+    for thread, level in threads:
+        if db.execute(_THREAD_HAS_MEMBERS, (thread, level)).get:
+            headline, anchor = db.execute(_SELECT_THREAD, (thread, level)).get
             if any(len(word) > 3 and word in words for word in word_set(headline)):
-                db.execute(_CLEAR_HEADLINE, (ERASED_HEADLINE, thread))
+                db.execute(_CLEAR_HEADLINE, (ERASED_HEADLINE, thread, level))
                 removed["thread headlines"] += 1
             else:
                 remaining.append(f"thread {thread} keeps its headline")
             if anchor and any(entity in anchor for entity in erased.entities):
-                db.execute("UPDATE thread SET anchor = NULL WHERE id = ?", (thread,))
+                db.execute(_CLEAR_ANCHOR, (thread, level))
                 removed["thread anchors"] += 1
             continue
-        removed["thread events"] += _delete(db, "DELETE FROM thread_event WHERE thread = ?", thread)
-        removed["threads"] += _delete(db, "DELETE FROM thread WHERE id = ?", thread)
+        removed["thread events"] += _delete(db, _DROP_EVENTS, thread, level)
+        removed["threads"] += _delete(db, _DROP_THREAD, thread, level)
     return remaining
 
 

@@ -66,9 +66,9 @@ _TABLES_BEFORE_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
 _TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
     ("link", LINK, "link ORDER BY src, type, dst, src_kind, dst_kind"),
     ("status_change", STATUS_CHANGE, "status_change ORDER BY id, at"),
-    ("thread", THREAD, "thread ORDER BY id"),
-    ("thread_member", THREAD_MEMBER, "thread_member ORDER BY thread, item"),
-    ("thread_event", THREAD_EVENT, "thread_event ORDER BY thread, seq"),
+    ("thread", THREAD, "thread ORDER BY id, classification"),
+    ("thread_member", THREAD_MEMBER, "thread_member ORDER BY thread, classification, item"),
+    ("thread_event", THREAD_EVENT, "thread_event ORDER BY thread, classification, seq"),
     ("tick", TICK, "tick ORDER BY number"),
     ("counter", COUNTER, "meta WHERE name = 'recalls'"),
     ("usage", USAGE, "usage ORDER BY id"),
@@ -80,16 +80,14 @@ _TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
 )
 # Below a ceiling: erased ids have no classification. Nor can the journal's chain be cut.
 _ABOUT_HIDDEN = frozenset({"tombstone", "erased_key"})
-# A headline may come from any member.
-_HAS_HIDDEN = """
-    SELECT m.thread FROM main.thread_member AS m
-    WHERE m.item IN (SELECT id FROM temp.hidden_item)
+# A headline may come from any member, one that was classified higher since, too.
+_NONE_HIDDEN = """
+    AS t WHERE t.classification <= {ceiling} AND NOT EXISTS (
+        SELECT 1 FROM main.thread_member AS m WHERE m.thread = t.{thread}
+        AND m.classification = t.classification
+        AND m.item IN (SELECT id FROM temp.hidden_item))
 """
-_WITHOUT_HIDDEN = {
-    "thread": f"thread WHERE id NOT IN ({_HAS_HIDDEN}) ORDER BY id",
-    "thread_member": f"thread_member WHERE thread NOT IN ({_HAS_HIDDEN}) ORDER BY thread, item",
-    "thread_event": f"thread_event WHERE thread NOT IN ({_HAS_HIDDEN}) ORDER BY thread, seq",
-}
+_THREAD_KEYS = {"thread": "id", "thread_member": "thread", "thread_event": "thread"}
 # Items keep their order of storing, that of their first revisions.
 _SELECT_ITEMS = f"""
     SELECT {", ".join(f"i.{name}" for name in CONTENT)},
@@ -119,7 +117,7 @@ def dump_records(
         # A copy without what is above the ceiling must not pass for a complete one.
         yield header | ({"max_classification": ceiling_of(connections)} if is_below else {})
         count = 0
-        for record in _snapshot_records(db, is_below=is_below):
+        for record in _snapshot_records(db, ceiling_of(connections), is_below=is_below):
             count += 1
             # A classification may be what rot has changed: nothing of such a row is exported.
             is_told = not is_below or record["type"] != DAMAGED
@@ -127,7 +125,9 @@ def dump_records(
         yield {"type": END, "records": count}
 
 
-def _snapshot_records(db: apsw.Connection, *, is_below: bool) -> Iterator[dict[str, Any]]:
+def _snapshot_records(
+    db: apsw.Connection, ceiling: int, *, is_below: bool
+) -> Iterator[dict[str, Any]]:
     for kind, layout, table in _TABLES_BEFORE_ITEMS:
         yield from _table_records(db, kind, layout, table)
     yield from _item_records(db)
@@ -135,9 +135,17 @@ def _snapshot_records(db: apsw.Connection, *, is_below: bool) -> Iterator[dict[s
         if not is_below:
             yield from _table_records(db, kind, layout, table)
         elif kind not in _ABOUT_HIDDEN:
-            yield from _table_records(db, kind, layout, _WITHOUT_HIDDEN.get(kind, table))
+            yield from _table_records(db, kind, layout, _visible(kind, table, ceiling))
     if not is_below:
         yield from _event_records(db)
+
+
+def _visible(kind: str, table: str, ceiling: int) -> str:
+    """Leave out the threads that hold what is above the ceiling."""
+    if kind not in _THREAD_KEYS:
+        return table
+    condition = _NONE_HIDDEN.format(ceiling=int(ceiling), thread=_THREAD_KEYS[kind])
+    return table.replace(" ORDER", f" {condition} ORDER")
 
 
 @contextmanager

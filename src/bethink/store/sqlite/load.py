@@ -79,6 +79,27 @@ _ITEM_EXISTS = "SELECT EXISTS (SELECT 1 FROM item WHERE id = ?)"
 _ENTITY_EXISTS = "SELECT EXISTS (SELECT 1 FROM entity WHERE id = ?)"
 _THREAD_EXISTS = "SELECT EXISTS (SELECT 1 FROM thread WHERE id = ?)"
 _UNKNOWN = -1
+# Threads of older exports tell no classification: it is that of their memories.
+_CLASSIFY_THREADS = (
+    """
+    INSERT INTO thread SELECT id, kind, anchor, headline, lifecycle, state, created_at, updated_at,
+        (SELECT max(i.classification) FROM thread_member AS m JOIN item AS i ON i.id = m.item
+        WHERE m.thread = thread.id AND m.classification = thread.classification
+        AND i.rev = (SELECT max(r.rev) FROM item AS r WHERE r.id = i.id))
+    FROM thread WHERE classification = -1
+    """,
+    """
+    UPDATE thread_member SET classification = (
+        SELECT max(t.classification) FROM thread AS t WHERE t.id = thread_member.thread)
+    WHERE classification = -1
+    """,
+    """
+    UPDATE thread_event SET classification = (
+        SELECT max(t.classification) FROM thread AS t WHERE t.id = thread_event.thread)
+    WHERE classification = -1
+    """,
+    "DELETE FROM thread WHERE classification = -1",
+)
 _CLASSIFY_NAMES = """
     UPDATE alias SET classification = coalesce((SELECT min(i.classification) FROM link AS l
         JOIN item AS i ON i.id = l.src
@@ -146,6 +167,11 @@ def _parse_record(number: int, kind: str, record: Mapping[str, Any]) -> Row:
     return tuple(values)
 
 
+def _with_class(row: Row) -> Row:
+    """Mark a row of a thread whose classification has to be found."""
+    return row if row[-1] is not None else (*row[:-1], _UNKNOWN)
+
+
 class _EndCheck:
     """Whether an export is whole: as many records as its last one says.
 
@@ -194,8 +220,8 @@ class _Loader:
         self._entities: dict[str, Row] = {}
         self._aliases: dict[str, list[Row]] = {}
         self._touched: set[str] = set()
-        self._threads: dict[str, Row] = {}
-        self._imported_threads: set[str] = set()
+        self._threads: dict[tuple[str, int], Row] = {}
+        self._imported_threads: set[tuple[str, int]] = set()
         self._ticks = ImportedTicks()
         # A journal cannot be merged into another without breaking its chain.
         self._takes_events = history.journal_head(db)[0] == 0
@@ -333,8 +359,10 @@ class _Loader:
             self._db.execute(_INSERTS["status_change"], row)
 
     def _load_thread(self, number: int, row: Row) -> None:
-        if not self._db.execute(_THREAD_EXISTS, (row[0],)).get:
-            self._threads[row[0]] = row
+        is_known = bool(self._db.execute(_THREAD_EXISTS, (row[0],)).get)
+        if not is_known or any(name == row[0] for name, _ in self._imported_threads):
+            row = _with_class(row)
+            self._threads[row[0], row[-1]] = row
 
     def _load_thread_member(self, number: int, row: Row) -> None:
         """Store a member; the first stored member also stores its thread.
@@ -343,14 +371,18 @@ class _Loader:
         """
         if not self._item_exists(row[1]):
             return
-        if row[0] in self._threads:
-            self._db.execute(_INSERTS["thread"], self._threads.pop(row[0]))
-            self._imported_threads.add(row[0])
-        if row[0] in self._imported_threads:
+        row = _with_class(row)
+        thread = (row[0], row[-1])
+        if thread in self._threads:
+            self._db.execute(_INSERTS["thread"], self._threads.pop(thread))
+            self._imported_threads.add(thread)
+        if thread in self._imported_threads:
             self._db.execute(_INSERTS["thread_member"], row)
 
     def _load_thread_event(self, number: int, row: Row) -> None:
-        if row[0] in self._imported_threads and (row[3] is None or self._item_exists(row[3])):
+        row = _with_class(row)
+        is_imported = (row[0], row[-1]) in self._imported_threads
+        if is_imported and (row[3] is None or self._item_exists(row[3])):
             self._db.execute(_INSERTS["thread_event"], row)
 
     def _load_tick(self, number: int, row: Row) -> None:
@@ -414,6 +446,8 @@ class _Loader:
             _RECOUNT_MENTIONS, (json.dumps(sorted(self._touched), ensure_ascii=False),)
         )
         self._db.execute(_CLASSIFY_NAMES, (_UNKNOWN,))
+        for sql in _CLASSIFY_THREADS:
+            self._db.execute(sql)
         if self._touched:
             set_times(self._db, self._touched)
             bump_entities_version(self._db)

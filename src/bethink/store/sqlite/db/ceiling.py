@@ -94,9 +94,10 @@ CREATE TEMP VIEW idempotency AS SELECT * FROM main.idempotency
     WHERE id NOT IN (SELECT id FROM temp.hidden_item);
 CREATE TEMP VIEW file_edit AS SELECT * FROM main.file_edit
     WHERE item IS NULL OR item NOT IN (SELECT id FROM temp.hidden_item);
-CREATE TEMP VIEW thread AS SELECT * FROM main.thread AS t WHERE EXISTS (
-    SELECT 1 FROM main.thread_member AS m
-    WHERE m.thread = t.id AND m.item NOT IN (SELECT id FROM temp.hidden_item));
+CREATE TEMP VIEW thread AS SELECT * FROM main.thread AS t WHERE t.classification <= {ceiling}
+    AND EXISTS (SELECT 1 FROM main.thread_member AS m
+    WHERE m.thread = t.id AND m.classification = t.classification
+        AND m.item NOT IN (SELECT id FROM temp.hidden_item));
 CREATE TEMP VIEW event AS SELECT * FROM main.event AS e
     WHERE item NOT IN (SELECT id FROM temp.hidden_item)
     AND (item GLOB 'run*' OR EXISTS (SELECT 1 FROM main.item AS i WHERE i.id = e.item)

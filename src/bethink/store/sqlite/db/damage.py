@@ -220,10 +220,12 @@ SOUND_VALUES = {
     f" AND {_finite('weight', 'confidence')} AND {_times('created_at')}",
     "status_change": _times("at"),
     "thread": f"{_one_of('kind', THREAD_KINDS)} AND {_one_of('lifecycle', LIFECYCLES)}"
-    f" AND {_one_of('state', THREAD_STATES)} AND {_times('created_at', 'updated_at')}",
-    "thread_member": f"{_one_of('role', ROLES)} AND {_finite('weight')} AND {_times('added_at')}",
+    f" AND {_one_of('state', THREAD_STATES)} AND {_times('created_at', 'updated_at')}"
+    " AND classification BETWEEN 0 AND 3",
+    "thread_member": f"{_one_of('role', ROLES)} AND {_finite('weight')} AND {_times('added_at')}"
+    " AND classification BETWEEN 0 AND 3",
     "thread_event": f"{_one_of('kind', THREAD_EVENT_KINDS)} AND meaningful IN (0, 1)"
-    f" AND {_times('at')}",
+    f" AND {_times('at')} AND classification BETWEEN 0 AND 3",
     "usage": "recalls >= 0 AND json_valid(stamps) AND json_type(stamps) = 'array'"
     " AND json_valid(coalesce(regained, '[]'))"
     f" AND {_finite('decay')} AND {_times('last_at', 'decay_at')}",

@@ -287,6 +287,7 @@ THREAD = (
     Field("state", _one_of(*THREAD_STATES)),
     Field("created_at", TIME),
     Field("updated_at", TIME),
+    Field("classification", _range(0, 3), needed=False),
 )
 THREAD_MEMBER = (
     Field("thread", NAME),
@@ -294,6 +295,7 @@ THREAD_MEMBER = (
     Field("role", _one_of(*ROLES)),
     Field("weight", REAL),
     Field("added_at", TIME),
+    Field("classification", _range(0, 3), needed=False),
 )
 THREAD_EVENT = (
     Field("thread", NAME),
@@ -302,6 +304,7 @@ THREAD_EVENT = (
     Field("item", _or_null(NAME), needed=False),
     Field("at", TIME),
     Field("meaningful", FLAG),
+    Field("classification", _range(0, 3), needed=False),
 )
 USAGE = (
     Field("id", NAME),

@@ -41,3 +41,34 @@ UPDATE bethink.entity AS e SET created_at = s.first, last_seen_at = s.last,
 -- Memories with a layer and pinned ones are counted by entity without a look at the others.
 CREATE INDEX item_layered ON bethink.item (space_id, id)
     WHERE live_to IS NULL AND (layer IS NOT NULL OR pinned = 1);
+
+-- A thread is kept for each classification it was stored with: the highest of its memories. A
+-- reader sees the highest that it may see; who writes below never touches one above.
+ALTER TABLE bethink.thread NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE bethink.thread_member NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE bethink.thread_event NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE bethink.thread_member DROP CONSTRAINT thread_member_space_id_thread_fkey;
+ALTER TABLE bethink.thread_event DROP CONSTRAINT thread_event_space_id_thread_fkey;
+ALTER TABLE bethink.thread ADD COLUMN classification bigint NOT NULL DEFAULT 0;
+ALTER TABLE bethink.thread_member ADD COLUMN classification bigint NOT NULL DEFAULT 0;
+ALTER TABLE bethink.thread_event ADD COLUMN classification bigint NOT NULL DEFAULT 0;
+UPDATE bethink.thread AS t SET classification = coalesce((
+    SELECT max(i.classification) FROM bethink.thread_member AS m
+    JOIN bethink.item AS i ON i.space_id = m.space_id AND i.id = m.item
+    WHERE m.space_id = t.space_id AND m.thread = t.id
+    AND i.rev = (SELECT max(r.rev) FROM bethink.item AS r
+        WHERE r.space_id = i.space_id AND r.id = i.id)), 0);
+UPDATE bethink.thread_member AS m SET classification = t.classification
+    FROM bethink.thread AS t WHERE t.space_id = m.space_id AND t.id = m.thread;
+UPDATE bethink.thread_event AS e SET classification = t.classification
+    FROM bethink.thread AS t WHERE t.space_id = e.space_id AND t.id = e.thread;
+ALTER TABLE bethink.thread DROP CONSTRAINT thread_pkey;
+ALTER TABLE bethink.thread_member DROP CONSTRAINT thread_member_pkey;
+ALTER TABLE bethink.thread_event DROP CONSTRAINT thread_event_pkey;
+ALTER TABLE bethink.thread ADD PRIMARY KEY (space_id, id, classification);
+ALTER TABLE bethink.thread_member ADD PRIMARY KEY (space_id, thread, classification, item);
+ALTER TABLE bethink.thread_event ADD PRIMARY KEY (space_id, thread, classification, seq);
+ALTER TABLE bethink.thread_member ADD FOREIGN KEY (space_id, thread, classification)
+    REFERENCES bethink.thread (space_id, id, classification);
+ALTER TABLE bethink.thread_event ADD FOREIGN KEY (space_id, thread, classification)
+    REFERENCES bethink.thread (space_id, id, classification);

@@ -46,3 +46,59 @@ UPDATE entity SET (created_at, last_seen_at, momentum, momentum_at) = (
 CREATE INDEX item_layered ON item (
     CASE WHEN layer IS NULL THEN pinned ELSE 1 END, id, layer, pinned, classification
 ) WHERE live_to IS NULL AND (layer IS NOT NULL OR pinned = 1);
+
+-- A thread is kept for each classification it was stored with: the highest of its memories. A
+-- reader sees the highest that it may see; who writes below never touches one above.
+CREATE TABLE thread_by_class (
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    anchor TEXT,
+    headline TEXT NOT NULL,
+    lifecycle TEXT NOT NULL,
+    state TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    classification INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (id, classification)
+) STRICT, WITHOUT ROWID;
+INSERT INTO thread_by_class
+    SELECT id, kind, anchor, headline, lifecycle, state, created_at, updated_at, coalesce((
+        SELECT max(i.classification) FROM thread_member AS m JOIN item AS i ON i.id = m.item
+        WHERE m.thread = thread.id
+        AND i.rev = (SELECT max(r.rev) FROM item AS r WHERE r.id = i.id)), 0)
+    FROM thread ORDER BY id;
+CREATE TABLE thread_member_by_class (
+    thread TEXT NOT NULL,
+    item TEXT NOT NULL,
+    role TEXT NOT NULL,
+    weight REAL NOT NULL DEFAULT 1,
+    added_at INTEGER NOT NULL,
+    classification INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (thread, classification, item),
+    FOREIGN KEY (thread, classification) REFERENCES thread_by_class (id, classification)
+) STRICT, WITHOUT ROWID;
+INSERT INTO thread_member_by_class
+    SELECT m.thread, m.item, m.role, m.weight, m.added_at, t.classification
+    FROM thread_member AS m JOIN thread_by_class AS t ON t.id = m.thread ORDER BY m.thread, m.item;
+CREATE TABLE thread_event_by_class (
+    thread TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    item TEXT,
+    at INTEGER NOT NULL,
+    meaningful INTEGER NOT NULL DEFAULT 1,
+    classification INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (thread, classification, seq),
+    FOREIGN KEY (thread, classification) REFERENCES thread_by_class (id, classification)
+) STRICT, WITHOUT ROWID;
+INSERT INTO thread_event_by_class
+    SELECT e.thread, e.seq, e.kind, e.item, e.at, e.meaningful, t.classification
+    FROM thread_event AS e JOIN thread_by_class AS t ON t.id = e.thread ORDER BY e.thread, e.seq;
+DROP TABLE thread_event;
+DROP TABLE thread_member;
+DROP TABLE thread;
+ALTER TABLE thread_by_class RENAME TO thread;
+ALTER TABLE thread_member_by_class RENAME TO thread_member;
+ALTER TABLE thread_event_by_class RENAME TO thread_event;
+CREATE INDEX thread_member_item ON thread_member (item);
+CREATE INDEX thread_event_item ON thread_event (item) WHERE item IS NOT NULL;
