@@ -14,6 +14,7 @@ and ``meta`` counts other changes to the table. Runs inside the caller's transac
 from __future__ import annotations
 
 import threading
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -34,11 +35,10 @@ from bethink.store.analysis import (
     trigrams,
 )
 from bethink.store.sqlite.db.connection import select
-from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.search.lexical import (
     MAX_QUERY_LENGTH,
     ItemLoader,
-    as_table,
+    rows_in_scope,
     tokenizer,
     word_statistics,
 )
@@ -418,7 +418,7 @@ class SignatureIndex:
             return SearchResult((), "the question has no content term")
         signatures = self._read(db)
         near = _similar_rows(signatures, terms, query.min_similarity)
-        visible = _rows_in_scope(db, near, predicate)
+        visible = rows_in_scope(db, array("q", near), predicate)
         ranked = sorted((-near[rid], visible[rid], rid) for rid in visible)[: query.depth]
         items = hydrate(db, [rid for _, _, rid in ranked])
         matches = tuple(
@@ -524,21 +524,3 @@ def _agreement(question: NDArray[np.float32], signs: NDArray[np.uint64]) -> NDAr
         levels += 2**weight_bit * (np.unpackbits(plane) - 0.5)
     agreement: NDArray[np.float64] = dots / np.sqrt(SIGNATURE_BITS * float(levels @ levels))
     return agreement
-
-
-def _rows_in_scope(
-    db: apsw.Connection, near: dict[int, float], predicate: Predicate
-) -> dict[int, str]:
-    import numpy as np  # as above
-
-    if not near:
-        return {}
-    rows = select_readable(
-        db,
-        "SELECT i.rid, i.id FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
-        f" WHERE {predicate.sql}",
-        np.array(list(near), np.int64),
-        predicate.values,
-        bind=as_table,
-    )
-    return dict(rows)

@@ -478,7 +478,7 @@ def rows_in_scope(
     rows = select_readable(
         db,
         "SELECT i.rid, i.id FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
-        f" WHERE {predicate.sql}",
+        f" WHERE {predicate.sql_of_known_rows}",
         rids,
         predicate.values,
         bind=as_table,

@@ -51,7 +51,7 @@ _INDEXED_FILTERS = tuple(
     for name, column in _VALUE_FILTERS
     if name in {"ids", "topics", "sources", "sessions", "speakers"}
 )
-MAX_INDEXED_ROWS = 20_000  # more are looked at one by one, the likeliest first
+MAX_INDEXED_ROWS = 100_000  # more are looked at one by one, the likeliest first
 _MAX_CACHED_CONDITIONS = 16
 _OF_USER = (
     "CASE WHEN json_valid(i.metadata) AND json_type(i.metadata, '$.user_id') = 'text'"
@@ -73,6 +73,10 @@ _NAMED_ENTITIES = (
 # The links are those of the live revision; earlier ones know their entities themselves.
 _MENTIONS_NOW = (
     "i.id IN (SELECT l.src FROM link AS l WHERE l.type = 'mentions'"
+    f" AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.dst IN ({_NAMED_ENTITIES}))"
+)
+_MENTIONS_BY_ROW = (
+    "EXISTS (SELECT 1 FROM link AS l WHERE l.src = i.id AND l.type = 'mentions'"
     f" AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.dst IN ({_NAMED_ENTITIES}))"
 )
 _ROWS_MENTIONING = (
@@ -108,6 +112,11 @@ class Predicate(NamedTuple):
     as_of_ms: int | None = None
     rows: IntArray | None = None
     lasting: Condition | None = None
+
+    @property
+    def sql_of_known_rows(self) -> str:
+        """The same condition for rows that are known and few: it looks at each one's links."""
+        return self.sql.replace(_MENTIONS_NOW, _MENTIONS_BY_ROW)
 
 
 class _Conditions:

@@ -84,7 +84,7 @@ class HydrateRows:
         found = [cached.items[rid] for rid in rows_in_scope(db, known, predicate)]
         if others:
             start, values = item_selection(predicate.as_of_ms)
-            sql = f"{start}{_FROM_IDS} WHERE {predicate.sql}"
+            sql = f"{start}{_FROM_IDS} WHERE {predicate.sql_of_known_rows}"
             rows = select_readable(db, sql, others, predicate.values, bind=as_table, first=values)
             read = {row[0]: to_item(row) for row in rows}
             cached.add(read)
