@@ -14,10 +14,9 @@ from bethink.errors import NotFound, Refused
 from bethink.maintain import insights
 from bethink.maintain.insights import Insights, look_at_changes
 from bethink.maintain.job import JobContext
-from bethink.maintain.journal import changes_since, hubs, read_place
-from bethink.maintain.thread_events import generated_threads
+from bethink.maintain.journal import changes_since, read_place
+from bethink.maintain.thread_events import Seen, thread_views
 from bethink.maintain.threads import FindThreads, ThreadSearch
-from bethink.model import Thread
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
@@ -106,7 +105,7 @@ class History:
         return self.random.choice(self.ids)
 
 
-def plain(threads: dict[str, Thread]) -> dict[str, Thread]:
+def plain(threads: Seen) -> Seen:
     """Threads without when they were first made."""
     return {key: thread._replace(created_at=None) for key, thread in threads.items()}
 
@@ -118,8 +117,8 @@ def check_threads(memory: Memory) -> bool:
     incremental = place is not None and changes_since(place, work) is not None
     memory.maintain(JOB)
     with work.store.snapshot():
-        found = ThreadSearch(JOB, hubs(0.2, 8.0, work), work).find_all()
-        stored = {thread.id: thread for thread in generated_threads(work)}
+        finding = ThreadSearch(JOB, thread_views(work), work)
+        found, stored = finding.find_all(), finding.stored()
     assert plain(stored) == plain(found)
     assert memory.maintain(JOB, preview=True).plan.steps == ()
     return incremental
