@@ -345,6 +345,7 @@ def is_random_or_hex(value: str) -> bool:
 
 def is_password(value: str) -> bool:
     """Check a value assigned to a password: not a word, a placeholder or code."""
+    value = value.removesuffix(":")  # of a condition, as in "if password == other:"
     if len(value) < 6 or _is_not_secret(value):
         return False
     if value.isdigit():

@@ -117,6 +117,8 @@ def test_the_words_around_a_secret_stay(text, after, kind):
     [
         "The token bucket refills at 30 requests per second",
         "password = getpass.getpass()",
+        "if password == other: return True",
+        "if pw == typed: return",
         "password: str = Field(min_length=12)",
         "token = request.headers['Authorization']",
         "api_key=YOUR_KEY",
