@@ -150,3 +150,47 @@ def test_a_merged_name_leads_to_the_one_that_was_kept(memory):
     assert memory.links("person:atorres") == memory.links("person:ana torres") != []
     kept = memory.merge_entities("Cara Lind", "Ana Torres").id
     assert memory.links("person:atorres") == memory.links(kept) != []
+
+
+def mentions(memory: Memory) -> dict[str, int]:
+    return {one.id: one.mentions for one in memory.entities(min_memories=0)}
+
+
+def test_an_update_without_a_merged_name_mentions_neither(memory):
+    """Nor does a split bring the mention back; through several mergings, too."""
+    memory.remember("She brews", entities=("person:cara lind",))
+    (called,) = (item for item in memory.browse() if "atorres" in item.text)
+    memory.merge_entities("Ana Torres", "person:atorres")
+    memory.merge_entities("Cara Lind", "Ana Torres")
+    assert mentions(memory)["person:cara lind"] == 3
+
+    memory.update(called.id, text="Tea is out", entities=())
+
+    assert mentions(memory)["person:cara lind"] == 2
+    assert called.id not in {item.id for item in memory.browse(entities=("Cara Lind",))}
+    assert [found for found in memory.doctor() if not found.ok] == []
+    memory.split_entities("Cara Lind", "ana torres")
+    memory.split_entities("Ana Torres", "person:atorres")
+    assert {name: count for name, count in mentions(memory).items() if count} == {
+        "person:cara lind": 1,
+        "person:ana torres": 1,
+    }
+    memory.update(called.id, text="Call @atorres today")
+    assert mentions(memory)["person:atorres"] == 1
+    assert [found for found in memory.doctor() if not found.ok] == []
+
+
+def test_a_mention_stays_while_another_merged_name_tells_it(memory):
+    """Two were merged into one: the update leaves out one of them, then the other."""
+    names = ("person:ben okafor", "person:atorres")
+    both = memory.remember("They brew", entities=names).id
+    for name in names:
+        memory.merge_entities("Ana Torres", name)
+    assert mentions(memory)["person:ana torres"] == 3
+
+    memory.update(both, entities=names[1:])
+    assert mentions(memory)["person:ana torres"] == 3
+    memory.update(both, entities=())
+
+    assert mentions(memory)["person:ana torres"] == 2
+    assert [found for found in memory.doctor() if not found.ok] == []

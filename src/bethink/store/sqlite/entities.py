@@ -360,6 +360,24 @@ _COPY_EDGES = """
     FROM link WHERE (src = ?1 OR dst = ?1) AND src_kind = 'entity' AND dst_kind = 'entity'
     AND type <> 'same_as' AND src <> ?2 AND dst <> ?2
 """
+_COPIED_MENTIONS = """
+    SELECT dst FROM link WHERE src = ? AND source = 'same_as:' || ? AND src_kind = 'item'
+    AND dst_kind = 'entity' AND (type = 'mentions' OR type = 'mentioned' AND context = 'same_as')
+"""
+_OTHER_ORIGINAL = """
+    SELECT o.dst FROM link AS s JOIN link AS o ON o.dst = s.src
+    WHERE s.dst = ? AND s.type = 'same_as' AND o.src = ? AND o.dst <> ?
+    AND o.type = 'mentioned' AND o.context = 'same_as' AND o.src_kind = 'item'
+    ORDER BY o.dst LIMIT 1
+"""
+_SET_ORIGINAL = """
+    UPDATE link SET source = 'same_as:' || ? WHERE src = ? AND dst = ?
+    AND source = 'same_as:' || ? AND src_kind = 'item' AND dst_kind = 'entity'
+"""
+_UNMARK_MENTION = """
+    UPDATE link SET context = NULL WHERE src = ? AND dst = ? AND type = 'mentioned'
+    AND context = 'same_as' AND src_kind = 'item'
+"""
 _DROP_COPIES = "DELETE FROM link WHERE (src = ?2 OR dst = ?2) AND source = 'same_as:' || ?1"
 _MENTIONS = """(
         SELECT count(*) FROM link AS l JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
@@ -452,6 +470,19 @@ def merge_entities(db: apsw.Connection, kept: str, gone: str, now: int) -> None:
     db.execute(_RECOUNT_PAIR, (kept, gone))
     set_times(db, (kept, gone))
     bump_entities_version(db)
+
+
+def no_longer_through(db: apsw.Connection, item: str, gone: str) -> list[str]:
+    """Return the entities that a memory mentioned only as the merged one it no longer mentions."""
+    db.execute(_UNMARK_MENTION, (item, gone))
+    found = []
+    for (kept,) in select(db, _COPIED_MENTIONS, (item, gone)):
+        others = select(db, _OTHER_ORIGINAL, (kept, item, gone))
+        if others:  # a further one that was merged into it
+            db.execute(_SET_ORIGINAL, (others[0][0], item, kept, gone))
+        else:
+            found += [kept, *no_longer_through(db, item, kept)]
+    return found
 
 
 def remove_merged_names(db: apsw.Connection, gone: str) -> None:

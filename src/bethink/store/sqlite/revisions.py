@@ -36,6 +36,7 @@ from bethink.store.sqlite.entities import (
     all_exist,
     bump_entities_version,
     mention_embeddings,
+    no_longer_through,
     set_entity_embeddings,
     set_times,
 )
@@ -308,9 +309,10 @@ class _PutPlan:
         now = from_ms(self._now)
         mentions = [mention for new in self._new for mention in _record(new).mentions]
         is_new = not all_exist(db, (mention.entity.id for mention in mentions))
-        for item, entity in self._dropped:
-            db.execute(_MARK_PAST_MENTION, (item, entity))
-            db.execute(_ADJUST_MENTION_COUNT, (-db.changes(), entity))
+        for item, named in self._dropped:
+            for entity in (named, *no_longer_through(db, item, named)):
+                db.execute(_MARK_PAST_MENTION, (item, entity))
+                db.execute(_ADJUST_MENTION_COUNT, (-db.changes(), entity))
         writer, links = MentionWriter(db, now), list[Link]()
         for new in self._new:
             record = _record(new)
