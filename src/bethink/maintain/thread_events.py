@@ -297,7 +297,10 @@ def thread_proposals(
         stored = [before.get((level, key)) for level in same]
         if thread is None and any(stored):
             actions.append(DropThread(key, same[-1]))
-        elif thread is not None and not all(_is_stored(thread, one) for one in stored):
+        elif thread is not None and (
+            # What is stored for a lower view may be all that this one had.
+            actions or not all(_is_stored(thread, one) for one in stored)
+        ):
             actions.append(PutThread(thread, same[-1]))
     if actions:
         now = found.get((levels[-1], key))

@@ -494,3 +494,21 @@ def test_storing_a_thread_twice_comes_to_the_same(memory: Memory) -> None:
 
     assert memory.threads() == once
     assert FindThreads().name == "threads"
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_a_memory_that_becomes_secret_stays_in_the_thread_of_those_who_see_it(
+    memory: Memory, level: int
+) -> None:
+    """The thread goes for those who see less, and for nobody else."""
+    *_, last = tell(
+        memory, (0, "Nora Vik checked the pump in Bergen"), (1, "Nora Vik left Bergen for good")
+    )
+    memory.maintain("threads", clock_is_right=True)
+    before = [one.members for one in memory.threads()]
+    memory.update(last, classification=level)
+    memory.maintain("threads", clock_is_right=True)
+
+    assert [len(members) for members in before] == [2]
+    assert [one.members for one in memory.threads()] == before
+    assert memory.below(0).threads() == []
