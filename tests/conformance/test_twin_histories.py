@@ -8,7 +8,7 @@ each step what is told of entities, links, threads and the whole store is the sa
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -22,6 +22,8 @@ from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.core import ids
 from bethink.errors import BethinkError
+from bethink.maintain.insights import Insights
+from bethink.retrieval.provenance import InsightNode
 from bethink.testing import FixedClock
 
 CEILING = 1
@@ -273,5 +275,39 @@ def test_threads_below_a_ceiling_are_those_of_what_is_below_it(ceiling: int, see
         assert len(world.owner.below(ceiling).maintain("threads").done) == 0
     assert full.owner.store.activity.threads() == everything
     assert len(full.owner.maintain("threads").done) == 0
+    for world in (plain, full):
+        world.owner.close()
+
+
+_SMALL = Insights(min_loose=8, min_leaf=3, most_leaf=4, branch_after=2, root_after=2)
+
+
+def _tree(nodes: Sequence[InsightNode]) -> list[Any]:
+    return sorted(
+        (node.insight.text, node.insight.classification, node.stale, _tree(node.below))
+        for node in nodes
+    )
+
+
+@pytest.mark.parametrize("looks", ["owner", "caller"])
+@pytest.mark.parametrize("ceiling", range(3))
+def test_insights_below_a_ceiling_are_those_of_what_is_below_it(ceiling: int, looks: str) -> None:
+    """Whoever has them made; they are of the class of their memories, and come to rest."""
+    plain, full = World(_in_memory), World(_in_memory)
+    chance = random.Random(7)
+    for number in range(60):
+        text, fields = _told(chance, number)
+        for world in (plain, full):
+            ids.make_id._last = number * 1000
+            world.clock.now = START + timedelta(minutes=number)
+            if world is full or fields["classification"] <= ceiling:
+                world.owner.remember(text, **fields)
+            if number % 20 == 19:
+                memory = world.owner if looks == "owner" else world.owner.below(ceiling)
+                runs = [memory.maintain(_SMALL).run for _ in range(8)]
+                assert runs[-1] is None
+        one, two = (_tree(world.owner.below(ceiling).insights()) for world in (plain, full))
+        assert one == two
+    assert one
     for world in (plain, full):
         world.owner.close()

@@ -103,13 +103,15 @@ class LooseMemory(NamedTuple):
 
 
 def group_by_subject(items: Sequence[LooseMemory]) -> dict[SubjectGroup, list[str]]:
-    """Group memories by subject; returns their ids."""
-    counted = Counter(entity for item in items for entity in item.entities)
-    ceiling = max(2.0, _HUB_SHARE * len(items))
+    """Group memories by subject, without a look at higher classes; returns their ids."""
     groups: defaultdict[SubjectGroup, list[str]] = defaultdict(list)
-    for item in items:
-        subject = _subject_of(item, counted, ceiling)
-        groups[SubjectGroup(subject, item.classification, item.trust)].append(item.id)
+    for level in {item.classification for item in items}:
+        seen = [item for item in items if item.classification <= level]
+        counted = Counter(entity for item in seen for entity in item.entities)
+        ceiling = max(2.0, _HUB_SHARE * len(seen))
+        for item in (one for one in seen if one.classification == level):
+            subject = _subject_of(item, counted, ceiling)
+            groups[SubjectGroup(subject, level, item.trust)].append(item.id)
     return dict(sorted(groups.items()))
 
 
@@ -276,17 +278,15 @@ class Insights:
             yield self._renew_leaf(_group_of(leaf), leaf, there, work)
         if len(found.loose) >= self.min_loose:
             for group, waiting in group_by_subject(found.loose).items():
-                if len(waiting) >= self.min_leaf:
+                seen = sum(one.classification <= group.classification for one in found.loose)
+                if len(waiting) >= self.min_leaf and seen >= self.min_loose:
                     items = visible_items(waiting, self.levels, work)
                     # By text, so that ids decide nothing.
                     in_order = sorted(items.values(), key=lambda one: (one.text, one.when, one.id))
                     yield from self._plan_new_leaves(group, in_order, work)
 
     def _plan_new_leaves(
-        self,
-        group: SubjectGroup,
-        waiting: Sequence[Item],
-        work: JobContext,
+        self, group: SubjectGroup, waiting: Sequence[Item], work: JobContext
     ) -> Iterator[Proposal]:
         for part in split_by_meaning(waiting, vectors_of(waiting, work), self.most_leaf):
             yield _leaf_proposal(group, [waiting[at] for at in part], (), work)
@@ -525,6 +525,7 @@ def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
         topic=group.removeprefix("topic:").rsplit("|", 2)[0] if group[:6] == "topic:" else None,
         occurred_at=first,
         occurred_end=last,
+        classification=max(item.classification for item in sources),
         confidence=fmean(item.confidence for item in sources),
         importance=max(item.importance for item in sources) * 0.9,
         metadata=_insight_metadata(group, sources, points, made_by),
