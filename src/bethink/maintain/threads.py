@@ -128,6 +128,7 @@ class FindThreads:
                 before, found = finding.renew(place, changes.ids)
             else:
                 before, found = finding.stored(), finding.find_all()
+            finding.drop_hidden(before)
         for key in sorted({key for _, key in (*found, *before)}):
             yield from thread_proposals(key, finding.levels, found, before)
         # Vectors that come later are no change of a memory: it is looked at again until then.
@@ -162,6 +163,7 @@ class ThreadSearch:
         self._common = common_entities(views)
         self._refolded: dict[str, Placement] = {}
         self._first: dict[str, ThreadMemory] = {}  # of a thread, though it be alone
+        self._highest: dict[str, int] = {}  # classification of a thread's memories
         self.levels = [view.level for view in views]
         self.lacks_vectors = False
 
@@ -232,6 +234,14 @@ class ThreadSearch:
                     seen[view.level, thread.id] = thread
                     found[view.level, thread.id] = _with_state(thread, self._work)
         return seen
+
+    def drop_hidden(self, before: Seen) -> None:
+        """Take out stored threads that are hidden although none of their memories is any more."""
+        for level in {*self._highest.values()}.difference(self.levels):
+            activity = self._work.store.below(level).activity
+            for key in [key for key, highest in self._highest.items() if highest == level]:
+                if (self.levels[-1], key) in before and activity.thread(key) is None:
+                    del before[self.levels[-1], key]
 
     def _between(
         self, start: datetime | None, end: datetime | None, **narrower: Any
@@ -349,6 +359,7 @@ class ThreadSearch:
 
     def _finish(self, key: str, members: Sequence[tuple[ThreadMemory, float]], found: Seen) -> None:
         """Add the thread of these memories, as each view shows it."""
+        self._highest[key] = max((item.classification for item, _ in members), default=0)
         thread = None
         for view in self._views:
             seen = [one for one in members if one[0].classification <= view.level]

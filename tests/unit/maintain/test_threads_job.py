@@ -512,3 +512,24 @@ def test_a_memory_that_becomes_secret_stays_in_the_thread_of_those_who_see_it(
     assert [len(members) for members in before] == [2]
     assert [one.members for one in memory.threads()] == before
     assert memory.below(0).threads() == []
+
+
+@pytest.mark.parametrize("level", [2, 3])
+def test_a_memory_that_is_secret_no_more_shows_its_thread_to_all(
+    memory: Memory, level: int
+) -> None:
+    """Though its members are the same: what hid it was the classification of one."""
+    first, last = tell(
+        memory, (0, "Nora Vik checked the pump in Bergen"), (1, "Nora Vik left Bergen for good")
+    )
+    memory.update(first, classification=0)
+    memory.update(last, classification=level)
+    memory.maintain("threads", clock_is_right=True)
+    hidden = memory.below(1).threads()
+    memory.update(last, classification=0)
+    memory.maintain("threads", clock_is_right=True)
+
+    assert hidden == []
+    assert [len(one.members) for one in memory.below(0).threads()] == [2]
+    assert memory.below(0).threads() == memory.threads()
+    assert not memory.maintain("threads", clock_is_right=True).done
