@@ -249,13 +249,13 @@ class Writer:
 
     def restore(self, *ids: str) -> list[str]:
         """Restore forgotten memories by id, and return the ids of those that had been."""
-        from bethink.ingest.revision import supersede_again  # start-up time: recall does without
+        # Start-up time: recall does without.
+        from bethink.ingest.revision import restore_memories, supersede_again
 
         requested = [self._session.stored_item(item_id).id for item_id in ids]
-        restored = self._session.store.items.restore(
-            requested, actor=self._session.settings.actor, now=self._session.clock()
-        )
-        supersede_again(restored, self._session.write_context())
+        ctx = self._session.write_context()
+        restored = restore_memories(requested, ctx)
+        supersede_again(restored, ctx)
         return restored
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -69,6 +70,25 @@ def reactivate_superseded(ids: Sequence[str], ctx: WriteContext) -> list[str]:
     if reactivated:
         ctx.store.items.set_status(reactivated, "active", actor=ctx.actor, now=ctx.now)
     return reactivated
+
+
+def restore_memories(ids: Sequence[str], ctx: WriteContext, *, actor: str = "") -> list[str]:
+    """Restore ended memories, found by their meaning as before; return the ids of those.
+
+    An import embeds live memories only, so that one that had ended comes back without a vector.
+    """
+    restored = ctx.store.items.restore(ids, actor=actor or ctx.actor, now=ctx.now)
+    if ctx.embedder is None or not restored:
+        return restored
+    model = ctx.embedder.model
+    known = ctx.store.vectors.embeddings(restored, model)
+    lacking = [one for one in ctx.store.items.get(restored).values() if one.id not in known]
+    if lacking:
+        with suppress(ModelError):  # found by words only, until a reindex
+            made = embed_memories(lacking, ctx.embedder)
+            by_id = {item.id: one for item, one in zip(lacking, made, strict=True)}
+            ctx.store.vectors.set_embeddings(model, by_id)
+    return restored
 
 
 def supersede_again(ids: Sequence[str], ctx: WriteContext) -> list[str]:
@@ -448,7 +468,7 @@ def apply_undo(undo: Undo, ctx: WriteContext) -> Item:
         reactivate_superseded([item], ctx)
         ctx.store.items.end([item], how="undone", actor=ctx.actor, now=ctx.now)
     elif kind == "ended":
-        ctx.store.items.restore([item], actor=ctx.actor, now=ctx.now)
+        restore_memories([item], ctx)
         supersede_again([item], ctx)
     elif kind == "status":
         _restore_status(undo, ctx)

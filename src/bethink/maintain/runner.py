@@ -15,6 +15,7 @@ from itertools import groupby
 from bethink.core import plural
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError, NotFound, Refused
+from bethink.ingest.revision import restore_memories
 from bethink.maintain.job import (
     ACTOR,
     Job,
@@ -411,7 +412,7 @@ def _preview_undo(run: str, trail: RunTrail, work: JobContext) -> UndoResult:
 def _apply_undo(undone: UndoResult, trail: RunTrail, work: JobContext) -> None:
     store, now = work.store, work.now
     if undone.restored:
-        store.items.restore(undone.restored, actor=ACTOR, now=now)
+        restore_memories(undone.restored, work.write_context())
     for item_id, before in undone.judged:
         store.items.set_status([item_id], before, actor=ACTOR, now=now)  # type: ignore[arg-type]
     if undone.unlinked:

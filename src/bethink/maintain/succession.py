@@ -11,7 +11,12 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, Refused
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.ingest.pipeline import remember, remember_each
-from bethink.ingest.revision import bridge_supersession, find_reactivatable, reactivate_superseded
+from bethink.ingest.revision import (
+    bridge_supersession,
+    find_reactivatable,
+    reactivate_superseded,
+    restore_memories,
+)
 from bethink.maintain.job import Job, JobContext, Proposal, is_made_by
 from bethink.maintain.journal import (
     RUN_PREFIX,
@@ -69,7 +74,7 @@ def erase(reach: RemovalImpact, work: JobContext, *, actor: str) -> EraseResult:
     doubtful = [*reach.mixed, *descendants_of(reach.mixed, work.store)]
     doubtful = [item_id for item_id in dict.fromkeys(doubtful) if item_id not in reach.removed_ids]
     record_neighbours(reach.removed_ids, _LOOKING_JOBS, work)
-    restored = work.store.items.restore(reach.orphans, actor=actor, now=work.now)
+    restored = restore_memories(reach.orphans, work.write_context(), actor=actor)
     restored += reactivate_superseded(list(reach.removed_ids), work.write_context())
     work.store.items.set_status(doubtful, QUARANTINED, actor=actor, now=work.now)
     revisions = _all_revisions([*reach.removed_ids, *doubtful], work.store)
@@ -110,7 +115,7 @@ def revoke(
     record_status_changes(
         run, [*judged, *((item_id, "superseded", "active") for item_id in back)], work
     )
-    work.store.items.restore(orphans, actor=actor, now=work.now)
+    restore_memories(orphans, work.write_context(), actor=actor)
     work.store.items.set_status(back, "active", actor=actor, now=work.now)
     work.store.items.set_status(going, QUARANTINED, actor=actor, now=work.now)
     return would._replace(

@@ -7,6 +7,7 @@ import pytest
 from bethink import Memory
 from bethink.errors import Refused
 from bethink.model import Link, Node
+from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
 
@@ -131,3 +132,20 @@ def test_a_link_by_others_or_by_a_rule_is_no_change_of_mine(
     memory.unlink(one, "causes", other)
     memory.forget(other)
     assert memory.undo(one, preview=True).doing == "forget it"
+
+
+def test_what_comes_back_after_a_move_is_found(embedder: Embedder) -> None:
+    """An import embeds live memories only; one that had ended is embedded when it comes back."""
+    text = "The zq{} gate opens towards the sea"
+    with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as memory:
+        ids = [memory.remember(text.format(n)).id for n in range(6)]
+        memory.forget(ids[0])
+        memory.forget(ids[1])
+        exported = list(memory.export())
+    with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as moved:
+        moved.import_(exported)
+        moved.restore(*ids[:2])
+        for n in (0, 1):
+            found = moved.recall(text.format(n))
+            assert ids[n] in [hit.item.id for hit in found.hits]
+        assert moved.stats()["unembedded"] == 0
