@@ -345,9 +345,11 @@ class Memory:
         """Answer the same question with several profiles; no use is recorded."""
         return self._recaller.compare(text, profiles, **options)
 
-    def browse(self, *, limit: int = 50, after: str | None = None, **where: Any) -> list[Item]:
+    def browse(
+        self, *, limit: int = 50, after: str | None = None, offset: int = 0, **where: Any
+    ) -> list[Item]:
         """List stored memories, newest first, a page ``after`` one or at an ``offset``."""
-        return self._browser.browse(limit=limit, after=after, **where)
+        return self._browser.browse(limit=limit, after=after, offset=offset, **where)
 
     def entities(
         self,

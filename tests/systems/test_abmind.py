@@ -554,7 +554,7 @@ def people(embedder: Embedder) -> Iterator[Memory]:
         opened.store.graph.add_links(
             [
                 edge("alice", "works_with", "bob", context=first.id),
-                edge("bob", "reports_to", "carol"),
+                edge("bob", "mentors", "carol"),
                 edge("alice", "shares_code_with", "frank", context="secret-note-00001"),
             ]
         )
@@ -581,10 +581,10 @@ def test_an_edge_leads_to_the_memory_it_came_from(people: Memory) -> None:
 def test_an_edge_from_nowhere_is_told_in_its_own_words(people: Memory) -> None:
     """As an item that can be looked at by its id."""
     found = edges_of(people, "Bob and Carol")
-    item_id = "edge:person:bob|reports_to|person:carol"
+    item_id = "edge:person:bob|mentors|person:carol"
 
-    assert found[item_id] == (0.6, "Bob —[reports_to]→ Carol")
-    assert people.get(item_id).text == "bob —[reports_to]→ carol"
+    assert found[item_id] == (0.6, "Bob —[mentors]→ Carol")
+    assert people.get(item_id).text == "bob —[mentors]→ carol"
     assert people.get(item_id).kind == "relation"
     with pytest.raises(NotFound):
         people.get("edge:person:bob|likes|person:carol")

@@ -50,7 +50,7 @@ class Browser:
     def browse(
         self, *, limit: int = 50, after: str | None = None, offset: int = 0, **where: Any
     ) -> list[Item]:
-        """List stored memories, newest first, a page at a time."""
+        """List stored memories, newest first, a page ``after`` one or at an ``offset``."""
         max_items = int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
         skipped = int_in_range("offset", offset, 0, MAX_PLACE)
         scope = self._scope(where)

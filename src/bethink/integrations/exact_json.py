@@ -29,7 +29,7 @@ _BLOB = re.compile(r"(?:data:[\w.+/;=-]{0,100};base64,)?[A-Za-z0-9+/_-]+={0,2}")
 _FERNET_PREFIX = "gAAAAA"  # prefix of Fernet ciphertext
 _MIN_LENGTH = 64
 _MIN_AMBIGUOUS_LENGTH = 512
-_PIECE_CHARS = 8
+_PIECE_CHARS = 7  # shorter than what redaction takes for a password near other words
 
 
 def encode_opaque(value: Any, name: str = "") -> Any:

@@ -82,7 +82,9 @@ _UNKNOWN = -1
 # Threads of older exports tell no classification: it is that of their memories.
 _CLASSIFY_THREADS = (
     """
-    INSERT INTO thread SELECT id, kind, anchor, headline, lifecycle, state, created_at, updated_at,
+    INSERT INTO thread (id, kind, anchor, headline, lifecycle, state, created_at, updated_at,
+        classification)
+    SELECT id, kind, anchor, headline, lifecycle, state, created_at, updated_at,
         (SELECT max(i.classification) FROM thread_member AS m JOIN item AS i ON i.id = m.item
         WHERE m.thread = thread.id AND m.classification = thread.classification
         AND i.rev = (SELECT max(r.rev) FROM item AS r WHERE r.id = i.id))

@@ -540,6 +540,7 @@ def test_a_model_that_loads_long_delays_nothing(embedder: Embedder, ready: threa
         assert early["returned"] == 1
         assert "still loading" in early["degraded"][0]["reason"]
         assert asker(opening.memory())("recall", query="deploy key").content["degraded"] == []
+        opening.close()  # waits for what still works in the background
 
 
 def test_nothing_to_tidy_says_why() -> None:
