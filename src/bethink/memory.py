@@ -225,8 +225,7 @@ class Memory:
 
         One that is refused keeps none of the others: they are stored, and then SomeRefused
         says which were not and has all ``results``. With ``relate`` each is also linked with
-        memories of nearly the same meaning, which takes longer; otherwise ``maintain`` does
-        that.
+        memories of nearly the same meaning, which is slower; else ``maintain`` does that.
         """
         return self._writer.remember_many(drafts, progress=progress, relate=relate)
 
@@ -237,8 +236,7 @@ class Memory:
     def update(self, item_id: str, *, revision: int | None = None, **changes: Any) -> Item:
         """Store a new revision of a memory; the id stays, the old text stays in history.
 
-        With ``revision``, only while that is still the current one, so that a change in between
-        is not overwritten. Raises Conflict otherwise.
+        With ``revision``, only while that is the current one; raises Conflict otherwise.
         """
         return self._writer.update(item_id, revision=revision, **changes)
 
