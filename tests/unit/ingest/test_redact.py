@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from random import Random
 
@@ -211,42 +210,30 @@ SEEDS = ["a", "A1", "aA1", "(a|b)*", "((((", "  ", "://", "a:b@", "password=", "
 SEEDS += ["=", "eyJaaaaaaaa.", "http://aaaa:", "é", "password is ", "curl -u ", "<private>"]
 
 
-@pytest.mark.parametrize("i", range(len(SECRET_KINDS)), ids=lambda i: f"{i}-{SECRET_KINDS[i].name}")
-def test_every_pattern_is_linear(i):
-    """At most 50 ms for 100 KB of what would trap another engine."""
-    kind = SECRET_KINDS[i]
-    redacting._claim_matches(i, b"warm", [])
-    for seed in (*SEEDS, *kind.words, *(f"{word}aB3" for word in kind.words)):
-        raw = (seed * (BIG // len(seed) + 1))[:BIG].encode()
-        best = min(_seconds(i, raw) for _ in range(3))
-        assert best < 0.05 or sys.gettrace(), (seed, best)
+# Seconds of the processor for one text. Usual are 50 ms at most; a pattern whose time grows with
+# the square of the text's length takes 8 s and more.
+GUARD = 5.0
 
 
-def _seconds(i: int, raw: bytes) -> float:
-    began = time.process_time()
-    redacting._claim_matches(i, raw, [])
-    return time.process_time() - began
+def test_every_pattern_is_linear():
+    """No kind takes more than moments for 100 KB of what would trap another engine."""
+    for i, kind in enumerate(SECRET_KINDS):
+        for seed in (*SEEDS, *kind.words, *(f"{word}aB3" for word in kind.words)):
+            raw = (seed * (BIG // len(seed) + 1))[:BIG].encode()
+            began = time.process_time()
+            redacting._claim_matches(i, raw, [])
+            assert time.process_time() - began < GUARD, (kind.name, kind.pattern, seed)
 
 
-def test_it_costs_little():
-    """At most 5 ms for 10 KB of prose, and next to nothing for an ordinary memory."""
-    prose = (
-        "The token bucket refills, the key idea is simple and the password policy is strict. " * 120
-    )[:10_240]
+def test_an_ordinary_memory_needs_no_pattern():
+    """Without a keyword no pattern runs, and a keyword brings only the kinds that have it."""
     memory = (
         "The nightly export writes its files to the finance bucket and keeps them for thirty days"
     )
-    redact(prose)
 
-    assert min(_spent(prose, 1) for _ in range(5)) < 0.005 or sys.gettrace()
-    assert min(_spent(memory, 200) for _ in range(5)) / 200 < 0.000_03 or sys.gettrace()
-
-
-def _spent(text: str, times: int) -> float:
-    began = time.process_time()
-    for _ in range(times):
-        redact(text)
-    return time.process_time() - began
+    assert redacting._candidate_kinds(memory) == []
+    names = {SECRET_KINDS[i].name for i in redacting._candidate_kinds("The token bucket refills")}
+    assert names == {"secret"}
 
 
 @pytest.mark.parametrize(
