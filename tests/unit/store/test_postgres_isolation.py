@@ -15,10 +15,13 @@ from bethink.model import Member
 from bethink.store.postgres import PostgresStore
 from bethink.store.postgres.db.bindings import parsed
 from bethink.store.postgres.db.connections import SERVING_ROLE, space_id_of
+from bethink.store.postgres.db.hidden import ceiling_view
 from bethink.store.postgres.db.schema import SCHEMA, tables
 from bethink.store.postgres.db.server import connect
 from bethink.store.postgres.db.session import Session
-from bethink.store.postgres.db.translate import translate
+from bethink.store.postgres.db.translate import NO_VIEW, Shape, View, translate
+from bethink.store.sqlite.search.scope import _NAMED_ENTITIES
+from bethink.store.sqlite.search.searches import _LONGEST_DURATION
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import CITUS, initialised_url, open_space
@@ -194,6 +197,51 @@ def nodes_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         }
     for part in plan.get("Plans", ()):
         yield from nodes_of(part)
+
+
+@pytest.mark.skipif(bool(CITUS), reason="a coordinator plans nothing itself")
+@pytest.mark.parametrize(
+    ("sql", "view", "wanted"),
+    [
+        (_NAMED_ENTITIES, NO_VIEW, {"entity_key", "entity_pkey", "alias_pkey"}),
+        (_NAMED_ENTITIES, ceiling_view(1, trusted=True).view, {"entity_key", "entity_pkey"}),
+        (_LONGEST_DURATION, NO_VIEW, {"item_lasting"}),
+    ],
+    ids=["named entities", "named entities below a ceiling", "longest duration"],
+)
+def test_lookups_use_their_index(sql: str, view: View, wanted: set[str], tmp_path: Path) -> None:
+    """Also behind row-level security, which keeps functions of a row out of every index."""
+    open_space(tmp_path).close()
+    statement = translate(
+        parsed(sql).tree, {mark: Shape("text[]") for mark in parsed(sql).special}, view
+    )
+    bound = [7 if source.kind == "space" else [] for source in statement.sources]
+    with connect(initialised_url()) as owner, owner.transaction(force_rollback=True):
+        owner.execute(
+            f"INSERT INTO {SCHEMA}.entity (space_id, id, kind, name, created_at)"
+            " SELECT 7, 'person:' || n, 'person', n, 0 FROM generate_series(1, 2000) AS n"
+        )
+        owner.execute(f"ANALYZE {SCHEMA}.entity")
+        owner.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
+        owner.execute("SET LOCAL bethink.space = '7'")
+        owner.execute("SET LOCAL enable_seqscan = off")  # other tables are as good as empty
+        cursor = psycopg.RawCursor(owner)
+        cursor.execute(b"EXPLAIN (FORMAT JSON) " + statement.sql.encode(), bound)
+        (plan,) = cursor.fetchone() or ()
+    found = {
+        scan["Index Name"]: scan.get("Index Cond") for scan in plans_of(plan[0]["Plan"], "Index")
+    }
+    assert wanted <= set(found)
+    if "entity_key" in found:
+        assert "key =" in found["entity_key"]
+
+
+def plans_of(plan: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a plan whose type begins so."""
+    if plan["Node Type"].startswith(kind):
+        yield plan
+    for part in plan.get("Plans", ()):
+        yield from plans_of(part, kind)
 
 
 def test_spaces_have_ids_of_their_own() -> None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
-
-pytest.importorskip("psycopg")
-
 import psycopg
+import pytest
 
 from bethink import Memory
 from bethink.store.postgres import PostgresStore
@@ -38,6 +35,8 @@ _BACK_TO_1 = """
     ALTER TABLE bethink.thread_event ADD PRIMARY KEY (space_id, thread, seq),
         ADD FOREIGN KEY (space_id, thread) REFERENCES bethink.thread (space_id, id);
     DROP INDEX IF EXISTS bethink.item_layered;
+    ALTER TABLE bethink.entity DROP COLUMN key;
+    CREATE INDEX entity_key ON bethink.entity (space_id, substr(id, strpos(id, ':') + 1));
     UPDATE bethink.entity SET created_at = 5, last_seen_at = last_seen_at + 99, momentum = 7;
 """
 

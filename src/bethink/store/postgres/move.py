@@ -36,7 +36,6 @@ from bethink.store.sqlite.search import vector_index
 _PAGE = 1_000
 _MADE_ANEW = frozenset({"space", "meta", "gram", "term_gram", "chunk", "chunk_slot", "event"})
 _KEYS = {"file_snapshot": ("path",)}
-_COMPUTED = frozenset({"edit_hash", "path_hash"})
 # What a store says of itself, and not of its memories.
 _OWN_META = frozenset(
     {"generation", "journal", "journal_keys", "swept", "unswept", "unscrubbed", "moving"}
@@ -318,8 +317,7 @@ def copied_tables() -> list[_Table]:
 
 def _table(name: str) -> _Table:
     found = tables()[name]
-    columns = tuple(column for column in found.columns if column not in _COMPUTED)
-    return _Table(name, columns, _KEYS.get(name, found.key), found.columns)
+    return _Table(name, tuple(found.columns), _KEYS.get(name, found.key), found.columns)
 
 
 class _Copy:

@@ -13,10 +13,14 @@ SPACE_ID = "space_id"
 SPACE_SETTING = "bethink.space"
 _MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"
 _TABLE = re.compile(r"CREATE TABLE bethink\.(\w+) \(\n(.*?)\n\);", re.DOTALL)
-_COLUMN = re.compile(r"^    ([a-z]\w*) (bigint|integer|double precision|bytea|text)", re.MULTILINE)
+# Columns that the server computes are no columns to write.
+_COLUMN = re.compile(
+    r"^    ([a-z]\w*) (bigint|integer|double precision|bytea|text)\b(?!.*GENERATED)", re.MULTILINE
+)
 _KEY = re.compile(r"PRIMARY KEY \(([^)]*)\)")
 _NEW_COLUMN = re.compile(
-    r"ALTER TABLE bethink\.(\w+)\s+ADD COLUMN (\w+) (bigint|integer|double precision|bytea|text)"
+    r"ALTER TABLE bethink\.(\w+)\s+ADD COLUMN (\w+) (bigint|integer|double precision|bytea|text)\b"
+    r"(?![^;]*GENERATED)"
 )
 _NEW_KEY = re.compile(r"ALTER TABLE bethink\.(\w+)\s+ADD PRIMARY KEY \(([^)]*)\)")
 
@@ -29,7 +33,7 @@ class Migration(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table: its columns with their types, and its primary key, without the space's id."""
+    """A table: what is written into it, with types, and its key, without the space's id."""
 
     columns: dict[str, str]
     key: tuple[str, ...]
