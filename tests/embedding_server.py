@@ -105,7 +105,7 @@ def serving(server: EmbeddingServer | None = None) -> Iterator[EmbeddingServer]:
 
 
 def _hang(asked: Answering, vectors: list[Any]) -> None:
-    asked.server.released.wait(30)
+    asked.server.released.wait(60)
 
 
 def _drip(asked: Answering, vectors: list[Any]) -> None:
@@ -162,6 +162,8 @@ def _nothing(asked: Answering, vectors: list[Any]) -> None:
     asked.give(asked.shape([[] for _ in vectors]))
 
 
+# These end by the time-out of whoever asks: all others are answered, however slowly.
+ENDLESS = frozenset({"hang", "drip", "drip in the headers"})
 FAULTS: dict[str, Fault] = {
     "401": _status(401),
     "403": _status(403),

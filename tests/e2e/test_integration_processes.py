@@ -50,7 +50,7 @@ def test_what_several_programs_write_is_all_there(tmp_path: Path) -> None:
             subprocess.Popen([sys.executable, "-c", PROGRAM, path, str(number), str(EDITS)])
             for number in range(PROGRAMS)
         ]
-        codes = [program.wait(timeout=50) for program in running]
+        codes = [program.wait(timeout=60) for program in running]
 
         assert codes == [0] * PROGRAMS
         wanted = {f"{number}-{turn}" for number in range(PROGRAMS) for turn in range(EDITS)}

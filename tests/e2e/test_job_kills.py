@@ -62,7 +62,7 @@ def killed(job: str, folder: Path, after_s: float | None) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("job", sorted(JOBS))
 def test_a_job_killed_anywhere_is_finished(job: str, tmp_path: Path) -> None:
     """Nothing told is lost or changed, whatever left recall has a live successor, and in

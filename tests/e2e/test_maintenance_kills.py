@@ -45,7 +45,7 @@ def killed(mode: str, path: Path, after_s: float | None) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_a_killed_run_is_finished_by_the_next(tmp_path: Path) -> None:
     """All originals are there, each live or in the lineage of a live learning."""
     path, rng = tmp_path / "space.db", random.Random(5)
@@ -84,7 +84,7 @@ def check(memory: Memory, ids: list[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_a_killed_erase_is_finished_by_the_next(tmp_path: Path) -> None:
     """In the end no byte of a canary, or of what was made from one, is in any file."""
     path, rng = tmp_path / "space.db", random.Random(6)

@@ -22,7 +22,7 @@ from served import SCRIPT, room, serving
 _FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 EXPECTED = Path(__file__).parent / "mcp-conformance-expected.json"
 # Each starts servers and Node.
-pytestmark = [pytest.mark.timeout(180), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

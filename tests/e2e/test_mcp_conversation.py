@@ -15,7 +15,7 @@ from mcp_types import TextContent
 from served import SCRIPT, room
 
 # Each conversation starts a process, which imports the protocol library.
-pytestmark = [pytest.mark.timeout(180), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 
 PORT = "On which port does the billing API listen?"
 OLD = "The port of the billing API is 8080"

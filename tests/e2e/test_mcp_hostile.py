@@ -36,7 +36,7 @@ from corpus import NOTES, NOW
 from naughty import NAUGHTY
 from served import SCRIPT, room
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 INTERNALS = re.compile(
     r"Traceback|\.py\b|sqlite|apsw|SELECT |0x[0-9a-f]{6}|bug in Bethink", re.IGNORECASE

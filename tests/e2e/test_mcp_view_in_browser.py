@@ -14,7 +14,7 @@ from naughty import NAUGHTY
 from nodes import browser, packages, ran
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
-pytestmark = [pytest.mark.timeout(180), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 
 MARKUP = (
     "<img src=x onerror=\"window.pwned=1;alert('heron')\"> heron",

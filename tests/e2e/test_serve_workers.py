@@ -114,10 +114,10 @@ def test_a_server_with_processes_stops_clean(tmp_path: Path) -> None:
         try:
             assert server.stdout is not None
             url = json.loads(server.stdout.readline())["url"]
-            with urllib.request.urlopen(f"{url}/v1/recall?q=key", timeout=30) as answer:
+            with urllib.request.urlopen(f"{url}/v1/recall?q=key", timeout=60) as answer:
                 assert json.load(answer)["status"] == "nothing_stored"
             server.terminate()
-            _, said = server.communicate(timeout=20)
+            _, said = server.communicate(timeout=60)
             assert (server.returncode, "leaked" in said) == (0, False)
         finally:
             server.kill()

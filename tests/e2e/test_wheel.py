@@ -37,7 +37,7 @@ sys.addaudithook(watch)
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="pip is not installed"),
 ]
 

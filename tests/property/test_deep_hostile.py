@@ -96,7 +96,7 @@ def saying(embedder: Embedder) -> Iterator[tuple[Memory, Saying]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @settings(
     max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

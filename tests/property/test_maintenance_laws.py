@@ -232,7 +232,7 @@ def test_many_days_of_maintenance_lose_nothing() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_two_years_of_maintenance_lose_nothing() -> None:
     """730 days, one cycle a day; the number of live memories stays below what was told."""
     memory, _, told, lost = live_through(730, seed=2)

@@ -237,7 +237,7 @@ class SlowEmbedder:
     def embed_query(self, text: str) -> Embedding:
         self.by.append(threading.get_ident())
         self.begun.set()
-        assert self.writer.wait(5)
+        assert self.writer.wait(60)
         self.done.set()
         return self._inner.embed_query(text)
 
@@ -262,7 +262,7 @@ class Waits:
         self._model = model
 
     def __call__(self, ctx: Context) -> Pool:
-        assert self._model.begun.wait(5), "nobody began to embed"
+        assert self._model.begun.wait(60), "nobody began to embed"
         self._model.writer.set()
         return ()
 

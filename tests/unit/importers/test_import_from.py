@@ -291,7 +291,7 @@ def test_imports_at_once_change_everything_once(tmp_path: Path) -> None:
 
     def bring(tallies: list[Tally]) -> None:
         with Memory.open(path=tmp_path / "space.db", embedder="none") as own:
-            start.wait(20)
+            start.wait(60)
             tallies.append(import_from(own, path))
 
     path = foreign.mem0(tmp_path, memories(1))
@@ -302,7 +302,7 @@ def test_imports_at_once_change_everything_once(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(50)
+            thread.join(60)
 
         assert [tally.n_refused for tally in tallies] == [0, 0]
         changed = (sum(tally.stored for tally in tallies), sum(tally.updated for tally in tallies))
@@ -457,7 +457,7 @@ def test_a_pipe_is_read_once(tmp_path: Path, space: Memory) -> None:
 
     tally = import_from(space, pipe)
 
-    writer.join(10)
+    writer.join(60)
     assert (tally.kind, tally.stored) == ("jsonl", 2)
     with pytest.raises(Refused, match="cannot be read from standard input"):
         import_from(space, pipe, "remind")

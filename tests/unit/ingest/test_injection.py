@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 import pytest
@@ -83,10 +82,10 @@ def test_ordinary_notes_are_not(text):
     "seed", ["ignore ", "a ", "system: ", "send all ", "you are now a ", "\n: "]
 )
 def test_the_pattern_is_linear(seed):
-    """At most 50 ms for 100 KB."""
+    """A quadratic one would take minutes for 100 KB."""
     text = (seed * (100_000 // len(seed) + 1))[:100_000]
     is_injection(text)
     began = time.process_time()
     is_injection(text)
 
-    assert time.process_time() - began < 0.05 or sys.gettrace()
+    assert time.process_time() - began < 10

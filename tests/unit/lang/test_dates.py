@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
@@ -287,4 +286,4 @@ def test_any_text_is_read_in_time(text):
     spent = time.process_time() - began
 
     assert all(span.start < span.end for span in spans)
-    assert spent < 3 or sys.gettrace()
+    assert spent < 30

@@ -136,13 +136,13 @@ def test_only_one_try_at_a_time_decides(breaker, service, clock):
 
     def slow() -> str:
         entered.set()
-        assert leave.wait(5)
+        assert leave.wait(60)
         return "fine"
 
     answers: list[str] = []
     trying = threading.Thread(target=lambda: answers.append(breaker(slow)))
     trying.start()
-    assert entered.wait(5)
+    assert entered.wait(60)
     fail(breaker, service)
     leave.set()
     trying.join()

@@ -8,9 +8,10 @@ from bethink import Memory
 from bethink.errors import ModelError
 from bethink.models.embed.served import EmbedderTimeouts, open_ollama, open_openai
 from bethink.models.http import CircuitBreaker
-from embedding_server import FAULTS, serving
+from embedding_server import ENDLESS, FAULTS, serving
 
-IMPATIENT = EmbedderTimeouts(query_s=0.3, batch_s=0.3, sleep=lambda _: None)
+PATIENT = EmbedderTimeouts(query_s=60, batch_s=60, sleep=lambda _: None)
+IMPATIENT = PATIENT._replace(query_s=0.3, batch_s=0.3)
 OPEN = {"ollama": open_ollama, "openai": open_openai}
 
 
@@ -26,22 +27,30 @@ def now():
 
 
 @pytest.fixture(params=list(OPEN))
-def memory(request, running, now, monkeypatch, tmp_path):
+def embedder(request, running, now, monkeypatch, tmp_path):
     running.fault = None
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("OLLAMA_HOST", running.url)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{running.url}/v1")
     breaker = CircuitBreaker(clock=lambda: now[0])
-    embedder = OPEN[request.param]("hash", timeouts=IMPATIENT, breaker=breaker)
+    return OPEN[request.param]("hash", timeouts=PATIENT, breaker=breaker)
+
+
+@pytest.fixture
+def memory(embedder):
     with Memory.open(":memory:", embedder=embedder) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("fault", [*FAULTS])
-def test_a_failing_embedder_costs_the_vectors_only(memory, running, now, fault):
+def test_a_failing_embedder_costs_the_vectors_only(
+    memory, embedder, running, now, fault, monkeypatch
+):
     """Stored and queued, recalled by words with the reason, complete after the fault lifts."""
     before = memory.remember("Anna prefers tabs over spaces")
     running.fault = FAULTS[fault]
+    if fault in ENDLESS:
+        monkeypatch.setattr(embedder, "_timeouts", IMPATIENT)
     queued = memory.remember("The deploy key lives in vault B")
     now[0] += 2.0
     answer = memory.recall("where is the deploy key?")
@@ -53,6 +62,7 @@ def test_a_failing_embedder_costs_the_vectors_only(memory, running, now, fault):
     assert all(part.reason for part in answer.degraded)
 
     running.fault = None
+    monkeypatch.setattr(embedder, "_timeouts", PATIENT)
     now[0] += 31.0
     assert memory.reindex() == 1
     whole = memory.recall("where is the deploy key?")
@@ -81,10 +91,11 @@ def test_a_server_that_never_answered_refuses_nothing(memory, running, now):
     assert memory.recall("deploy key").degraded == ()
 
 
-def test_one_recall_waits_once(memory, running, now):
+def test_one_recall_waits_once(memory, embedder, running, monkeypatch):
     """However many steps ask the embedder, a dead server costs one time-out."""
     memory.remember_many([{"text": f"The key number {n} is in vault {n}"} for n in range(5)])
     running.fault = FAULTS["hang"]
+    monkeypatch.setattr(embedder, "_timeouts", IMPATIENT)
     running.asked.clear()
 
     answer = memory.recall("which vault has key number 3?")

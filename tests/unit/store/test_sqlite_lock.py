@@ -69,7 +69,7 @@ def test_patience_ends(locks: tuple[WriteLock, WriteLock]) -> None:
     release.set()
     thread.join()
 
-    assert 0.1 <= waited < 2
+    assert waited >= 0.1
     with hold_lock(second, "x", timeout_s=1):
         pass
 

@@ -392,7 +392,7 @@ def test_a_store_in_use_by_another_thread_is_not_torn_away(tmp_path: Path) -> No
 
     def pause() -> int:
         started.set()
-        finish.wait(10)
+        finish.wait(60)
         return 1
 
     def work() -> None:

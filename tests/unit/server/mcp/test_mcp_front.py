@@ -240,7 +240,7 @@ def test_calls_are_answered_as_the_library_answers_them(capabilities: dict[str, 
         calls = EarlyCalls(lambda: ToolExecutor(loader))
         for one in asked[1:]:
             assert calls.take(one, front, here.append)
-            calls.wait(20)
+            calls.wait(60)
         there = anyio.run(lambda: by_library(*asked, loader=loader))
 
     assert here == there
@@ -271,7 +271,7 @@ def test_a_cancelled_call_is_not_answered() -> None:
 
     def slow(*_: object, **__: object) -> Any:
         begun.set()
-        go_on.wait(20)
+        go_on.wait(60)
         raise BadSetting("it ends")
 
     with Memory.open(":memory:") as memory:
@@ -281,13 +281,13 @@ def test_a_cancelled_call_is_not_answered() -> None:
         front.reply(greeting(HANDSHAKE_VERSIONS[0]))
         said: list[Any] = []
         assert calls.take(line("tools/call", {"name": "recall"}, 5), front, said.append)
-        assert begun.wait(20)
+        assert begun.wait(60)
         for number, known in ((6, False), (5, True), (5, False)):
             told = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
             told |= {"params": {"requestId": number}}
             assert calls.take(json.dumps(told).encode(), front, said.append) is known
         go_on.set()
-        calls.wait(20)
+        calls.wait(60)
     assert said == []
 
 
@@ -296,7 +296,7 @@ def test_a_flood_of_calls_is_left_to_the_library() -> None:
     go_on = threading.Event()
 
     def slow(*_: object, **__: object) -> Any:
-        go_on.wait(20)
+        go_on.wait(60)
         raise BadSetting("it ends")
 
     with Memory.open(":memory:") as memory:
@@ -310,7 +310,7 @@ def test_a_flood_of_calls_is_left_to_the_library() -> None:
             for number in range(100, 150)
         ]
         go_on.set()
-        calls.wait(20)
+        calls.wait(60)
     assert taken == [True] * 40 + [False] * 10
     assert len(said) == 40
 
@@ -352,14 +352,14 @@ def test_calls_that_do_not_end_do_not_keep_the_process() -> None:
         ).start()
         os.close(to_us)
 
-        assert gone.wait(5)
+        assert gone.wait(60)
 
 
 def test_the_process_leaves_with_its_parent() -> None:
     """As soon as it is another's child."""
     parents, left = [7, 7, 7, 1], []
 
-    watch_parent(left.append, get_parent=lambda: parents.pop(0), interval_s=0).join(5)
+    watch_parent(left.append, get_parent=lambda: parents.pop(0), interval_s=0).join(60)
 
     assert left == [0]
 

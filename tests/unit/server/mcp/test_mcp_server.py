@@ -39,7 +39,7 @@ class Endless(Tool):
 
     def __call__(self, call: Call) -> Reply:
         BEGUN.set()
-        GIVEN_UP.wait(20)
+        GIVEN_UP.wait(60)
         return Reply("late", {})
 
 
@@ -48,7 +48,7 @@ class Careful(Tool):
 
     def __call__(self, call: Call) -> Reply:
         BEGUN.set()
-        GIVEN_UP.wait(20)
+        GIVEN_UP.wait(60)
         FINISHED.append("written")
         return Reply("written", {})
 

@@ -492,11 +492,11 @@ class Slow:
         self.model, self.dim = real.model, real.dim
 
     def embed(self, texts: list[str]) -> Any:
-        self._ready.wait(20)
+        self._ready.wait(60)
         return self._real.embed(texts)
 
     def embed_query(self, text: str) -> Any:
-        self._ready.wait(20)
+        self._ready.wait(60)
         return self._real.embed_query(text)
 
     def count_tokens(self, text: str) -> int:
@@ -532,7 +532,7 @@ def test_a_model_that_loads_long_delays_nothing(embedder: Embedder, ready: threa
         stored = cold("remember", text="The deploy key lives in vault B").content
         early = cold("recall", query="deploy key").content
         ready.set()
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + 60
         while isinstance(opening.memory().embedder, LoadingEmbedder):
             assert time.monotonic() < give_up
 

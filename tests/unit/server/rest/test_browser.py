@@ -292,7 +292,7 @@ def test_a_browser_is_opened_with_a_private_file(monkeypatch: pytest.MonkeyPatch
     link = "http://127.0.0.1:8766/login#secret"
 
     with browser.open_browser(link):
-        address = opened.get(timeout=10)
+        address = opened.get(timeout=60)
         file = Path(url2pathname(urlsplit(address).path))
         assert "secret" not in address
         assert link in file.read_text(encoding="utf-8")

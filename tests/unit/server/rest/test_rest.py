@@ -464,7 +464,7 @@ class Endless(Tool):
     """A tool that takes too long."""
 
     def run_untruncated(self, call: Any) -> Any:
-        GIVEN_UP.wait(20)
+        GIVEN_UP.wait(60)
         return Reply("late", {})
 
 
