@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, NamedTuple
 
 import pytest
@@ -41,9 +42,11 @@ TEXTS = (
 ENTITIES = ("Ylva", "Kestrel", "Molde", "Skien", "Hakon", "Petra", "Pip")
 BELOW = (
     *("remember", "remember", "update", "retag", "forget", "restore", "erase", "recall"),
-    *("link", "unlink", "merge", "split", "thread", "undo", "maintain"),
+    *("link", "unlink", "merge", "split", "thread", "undo", "maintain", "import"),
 )
-ABOVE = ("remember", "remember", "update", "retag", "forget", "restore", "erase", "thread")
+ABOVE = ("remember", "remember", "update", "retag", "forget", "restore", "erase", "thread", "edit")
+EDIT = {"path": "src/roof.py", "operation": "edit", "intent": "mend the roof of the cinema"}
+KEY = "the roof"
 
 
 class Step(NamedTuple):
@@ -81,7 +84,8 @@ class World:
         known = self.known[step.above]
         if step.what == "remember":
             level = 3 if step.above else step.second % (CEILING + 1)
-            made = memory.remember(text, classification=level)
+            key = KEY if step.above and step.second == 7 else None
+            made = memory.remember(text, classification=level, key=key)
             if made.status == "stored":
                 known.append(made.id)
             return made.status, made.id
@@ -93,12 +97,16 @@ class World:
             return [hit.score for hit in memory.recall(text, profile="linksee", track=True).hits]
         if step.what == "maintain":
             return len(memory.maintain(min_age_days=0).done)
+        if step.what == "import":
+            return memory.import_(_exported(aged=step.first % 2 == 1))
         if not known:
             return None
         if step.what == "thread":
             # Whoever may see more adds what is above to a thread that others have made.
             members = [known[step.first % len(known)], *self.known[False][-1:]]
             return memory.put_thread("Plans", tuple(dict.fromkeys(members)), id="plans").id
+        if step.what == "edit":
+            return memory.note_edits([{**EDIT, "item": known[-1], "at": START.isoformat()}])
         return _change(memory, step, known[step.first % len(known)])
 
     @staticmethod
@@ -123,8 +131,26 @@ class World:
         edges = self.low.store.graph.edges([f"person:{ENTITIES[0].lower()}"], 9, self.clock())
         yield repr(edges)
         yield repr(self.low.threads())
+        yield repr(self.low.recall_file("src"))
         yield repr(self.low.stats())
         yield from map(repr, self.low.export())
+
+
+@cache
+def _exported(*, aged: bool) -> tuple[dict[str, Any], ...]:
+    """What another space holds, as this or an earlier version exported it."""
+    clock = FixedClock(START - timedelta(days=9))
+    with Memory.open(":memory:", embedder="none", clock=clock) as memory:
+        made = memory.remember(TEXTS[0], key=KEY)
+        memory.put_thread("Plans", (made.id,), id="plans")
+        memory.note_edits([{**EDIT, "at": START.isoformat()}])
+        memory.recall("who owns Kestrel?", profile="remind", track=True)
+        memory.forget(memory.remember(TEXTS[3]).id)
+        records = tuple(memory.export())
+    for one in records:
+        if aged and one["type"].startswith("thread"):
+            del one["classification"]
+    return records
 
 
 def _change(memory: Memory, step: Step, item: str) -> Any:
@@ -186,6 +212,9 @@ MERGED = _steps("remember 0", "remember 3", "merge 0 4", "+remember 4", "erase 1
 NAMED = _steps("remember 5", "+remember 5", "+update 0 5", "erase 0", "remember 6")
 THREADED = _steps("remember 3", "thread", "+remember 0", "+thread 0", "remember 0", "thread 1")
 THREADED_FIRST = _steps("remember 3", "+remember 0", "+thread", "thread", "+erase", "erase")
+IMPORTED = _steps("+remember 4", "+edit", "+thread", "import", "undo", "import")
+IMPORTED_AGED = _steps("+remember 4", "+edit", "+thread", "import 1", "thread", "remember 6")
+IMPORTED_ERASED = _steps("+remember 4 7", "+remember 7", "+erase 0", "import", "undo")
 UNLINKED = _steps("remember 0", "+remember 1", "unlink 0 1", "remember 1", "+forget 0")
 HISTORIES = {
     "repeated": REPEATED,
@@ -198,6 +227,9 @@ HISTORIES = {
     "unlinked": UNLINKED,
     "threaded": THREADED,
     "threaded first": THREADED_FIRST,
+    "imported": IMPORTED,
+    "imported aged": IMPORTED_AGED,
+    "imported after an erase": IMPORTED_ERASED,
 }
 
 

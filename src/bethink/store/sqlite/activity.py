@@ -80,7 +80,7 @@ _PUT_EVENT = """
     INSERT INTO thread_event (thread, seq, kind, item, at, meaningful, classification)
     VALUES (?, ?, ?, ?, ?, ?, ?)
 """
-_DROP_THREAD = (
+DROP_THREAD = (
     "DELETE FROM thread_member WHERE thread = ? AND classification BETWEEN ? AND ?",
     "DELETE FROM thread_event WHERE thread = ? AND classification BETWEEN ? AND ?",
     "DELETE FROM thread WHERE id = ? AND classification BETWEEN ? AND ?",
@@ -152,7 +152,7 @@ def put_thread(
     created_at = created_at if stored_at is None else int(stored_at)
     updated_at = now if thread.updated_at is None else to_ms(thread.updated_at)
     head = (thread.id, thread.headline, thread.kind, thread.anchor)
-    for sql in _DROP_THREAD:
+    for sql in DROP_THREAD:
         db.execute(sql, (thread.id, level, max(level, ceiling)))
     db.execute(_PUT_THREAD, (*head, thread.lifecycle, thread.state, created_at, updated_at, level))
     db.executemany(
@@ -187,7 +187,7 @@ def drop_thread(
     db: apsw.Connection, thread_id: str, *, actor: str, now: int, ceiling: int = HIGHEST
 ) -> None:
     """Delete a thread with its events; its memories stay, and one above the ceiling."""
-    for sql in _DROP_THREAD:
+    for sql in DROP_THREAD:
         db.execute(sql, (thread_id, 0, ceiling))
     if db.changes():
         history.write_journal(
@@ -253,7 +253,7 @@ MIN_INTENT_LENGTH = 20
 _MAX_LISTED = 50
 
 # An edit that only a memory above the ceiling told of becomes one that was told apart.
-_INSERT_EDIT = """
+INSERT_EDIT = """
     INSERT INTO file_edit (path, operation, at, intent, session, turn, item)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET item = ?7
     WHERE ?8 < coalesce((SELECT i.classification FROM item AS i
@@ -306,7 +306,7 @@ def add_edits(db: apsw.Connection, edits: Sequence[FileEdit], ceiling: int) -> i
     new = 0
     for edit in edits:
         details = (edit.intent, edit.session or "", edit.turn or "", edit.item, ceiling)
-        db.execute(_INSERT_EDIT, (edit.path, edit.operation, to_ms(edit.at), *details))
+        db.execute(INSERT_EDIT, (edit.path, edit.operation, to_ms(edit.at), *details))
         new += db.changes()
     return new
 

@@ -18,7 +18,7 @@ from bethink.errors import Refused, StoreBusy, StoreDamaged, StoreError
 from bethink.ports import CheckResult, Event, Progress
 from bethink.store.sqlite import erase, revisions
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.ceiling import is_below_ceiling, without_ceiling
+from bethink.store.sqlite.db.ceiling import ceiling_of, is_below_ceiling, without_ceiling
 from bethink.store.sqlite.db.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.db.connection import Connections, add_functions, generation, select
 from bethink.store.sqlite.db.damage import LenientCursor, name_damage, unsound_values
@@ -565,7 +565,8 @@ class SqliteAdmin:
         from bethink.store.sqlite.load import load_records
 
         with self._connections.write_transaction() as db:
-            return load_records(db, records, actor=actor, now=to_ms(now))
+            ceiling = ceiling_of(self._connections)
+            return load_records(db, records, actor=actor, now=to_ms(now), ceiling=ceiling)
 
     def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
         whole = without_ceiling(self._connections)

@@ -10,6 +10,7 @@ import apsw
 
 from bethink.errors import Refused, install_command
 from bethink.store.sqlite import erase
+from bethink.store.sqlite.activity import DROP_THREAD, INSERT_EDIT
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import HIGHEST
 from bethink.store.sqlite.db.rows import (
@@ -77,30 +78,23 @@ _ITEM_KNOWN_OR_ERASED = """
 _ERASED = "SELECT EXISTS (SELECT 1 FROM tombstone WHERE id = ?)"
 _ITEM_EXISTS = "SELECT EXISTS (SELECT 1 FROM item WHERE id = ?)"
 _ENTITY_EXISTS = "SELECT EXISTS (SELECT 1 FROM entity WHERE id = ?)"
-_THREAD_EXISTS = "SELECT EXISTS (SELECT 1 FROM thread WHERE id = ?)"
+_THREAD_CLASSES = "SELECT classification FROM thread WHERE id = ?"
 _UNKNOWN = -1
 # Threads of older exports tell no classification: it is that of their memories.
-_CLASSIFY_THREADS = (
-    """
+_CLASS_OF_MEMBERS = """
+    SELECT max(i.classification) FROM thread_member AS m JOIN item AS i ON i.id = m.item
+    WHERE m.thread = ?1 AND m.classification = ?2
+    AND i.rev = (SELECT max(r.rev) FROM item AS r WHERE r.id = i.id)
+"""
+_COPY_THREAD = """
     INSERT INTO thread (id, kind, anchor, headline, lifecycle, state, created_at, updated_at,
         classification)
-    SELECT id, kind, anchor, headline, lifecycle, state, created_at, updated_at,
-        (SELECT max(i.classification) FROM thread_member AS m JOIN item AS i ON i.id = m.item
-        WHERE m.thread = thread.id AND m.classification = thread.classification
-        AND i.rev = (SELECT max(r.rev) FROM item AS r WHERE r.id = i.id))
-    FROM thread WHERE classification = -1
-    """,
-    """
-    UPDATE thread_member SET classification = (
-        SELECT max(t.classification) FROM thread AS t WHERE t.id = thread_member.thread)
-    WHERE classification = -1
-    """,
-    """
-    UPDATE thread_event SET classification = (
-        SELECT max(t.classification) FROM thread AS t WHERE t.id = thread_event.thread)
-    WHERE classification = -1
-    """,
-    "DELETE FROM thread WHERE classification = -1",
+    SELECT id, kind, anchor, headline, lifecycle, state, created_at, updated_at, ?
+    FROM thread WHERE id = ? AND classification = ?
+"""
+_CLASSIFY_PARTS = (
+    "UPDATE thread_member SET classification = ? WHERE thread = ? AND classification = ?",
+    "UPDATE thread_event SET classification = ? WHERE thread = ? AND classification = ?",
 )
 _CLASSIFY_NAMES = """
     UPDATE alias SET classification = coalesce((SELECT min(i.classification) FROM link AS l
@@ -121,10 +115,18 @@ Row = tuple[Any, ...]
 
 
 def load_records(
-    db: apsw.Connection, records: Iterable[Mapping[str, Any]], *, actor: str, now: int
+    db: apsw.Connection,
+    records: Iterable[Mapping[str, Any]],
+    *,
+    actor: str,
+    now: int,
+    ceiling: int = HIGHEST,
 ) -> int:
-    """Import records; return how many memories came in. Known or erased ones are skipped."""
-    loader, end = _Loader(db), _EndCheck()
+    """Import records; return how many memories came in. Known or erased ones are skipped.
+
+    Below a ceiling nothing of the import depends on what is above it.
+    """
+    loader, end = _Loader(db, ceiling), _EndCheck()
     for number, record in enumerate(records, 1):
         if not end.takes(number, record):
             loader.add(number, record)
@@ -212,8 +214,8 @@ class _EndCheck:
 class _Loader:
     """The state of one import: what was stored, and what waits to be referenced."""
 
-    def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
+    def __init__(self, db: apsw.Connection, ceiling: int) -> None:
+        self._db, self._ceiling = db, ceiling
         self._rid = next_rid(db)
         self._imported: dict[str, None] = {}
         self._skipped: set[str] = set()
@@ -225,8 +227,9 @@ class _Loader:
         self._threads: dict[tuple[str, int], Row] = {}
         self._imported_threads: set[tuple[str, int]] = set()
         self._ticks = ImportedTicks()
-        # A journal cannot be merged into another without breaking its chain.
-        self._takes_events = history.journal_head(db)[0] == 0
+        # A journal cannot be merged into another without breaking its chain. Below a ceiling
+        # it never comes along, or its absence would tell of something above.
+        self._takes_events = ceiling >= HIGHEST and history.journal_head(db)[0] == 0
         self._chain = ""
         self._is_broken = False
         self._events: list[tuple[int, str, str | None, str, str]] = []
@@ -361,9 +364,11 @@ class _Loader:
             self._db.execute(_INSERTS["status_change"], row)
 
     def _load_thread(self, number: int, row: Row) -> None:
-        is_known = bool(self._db.execute(_THREAD_EXISTS, (row[0],)).get)
-        if not is_known or any(name == row[0] for name, _ in self._imported_threads):
-            row = _with_class(row)
+        """Keep a thread until a member comes; one that is known here stays as it is."""
+        row = _with_class(row)
+        classes = {level for (level,) in self._db.execute(_THREAD_CLASSES, (row[0],))}
+        known = [level for level in classes if (row[0], level) not in self._imported_threads]
+        if row[-1] not in known and not any(level <= self._ceiling for level in known):
             self._threads[row[0], row[-1]] = row
 
     def _load_thread_member(self, number: int, row: Row) -> None:
@@ -407,13 +412,13 @@ class _Loader:
     def _load_file_edit(self, number: int, row: Row) -> None:
         """Store an edit; one that belongs to a memory only comes with it."""
         if row[-1] is None or row[-1] in self._imported:
-            self._db.execute(_INSERTS["file_edit"], row)
+            self._db.execute(INSERT_EDIT, (*row, self._ceiling))
 
     def _load_key(self, number: int, row: Row) -> None:
         if row[1] not in self._imported:
             return
         self._db.execute(_INSERTS["key"], row)
-        if history.find_erased_keys(self._db, (row[0],), HIGHEST):
+        if history.find_erased_keys(self._db, (row[0],), self._ceiling):
             self._erased_here.append(row[1])
 
     def _load_erased_key(self, number: int, row: Row) -> None:
@@ -448,8 +453,9 @@ class _Loader:
             _RECOUNT_MENTIONS, (json.dumps(sorted(self._touched), ensure_ascii=False),)
         )
         self._db.execute(_CLASSIFY_NAMES, (_UNKNOWN,))
-        for sql in _CLASSIFY_THREADS:
-            self._db.execute(sql)
+        for name, level in self._imported_threads:
+            if level == _UNKNOWN:
+                self._classify_thread(name)
         if self._touched:
             set_times(self._db, self._touched)
             bump_entities_version(self._db)
@@ -461,6 +467,16 @@ class _Loader:
             lines.insert(0, history.JournalLine("journal", None, _CUT.format(len(self._events))))
         history.write_journal(self._db, lines, actor=actor, at=now)
         return len(self._imported) - self._erase_again(actor, now)
+
+    def _classify_thread(self, name: str) -> None:
+        """Give a thread the classification of its members, unless another one has it."""
+        level = self._db.execute(_CLASS_OF_MEMBERS, (name, _UNKNOWN)).get
+        if level not in {row[0] for row in self._db.execute(_THREAD_CLASSES, (name,))}:
+            self._db.execute(_COPY_THREAD, (level, name, _UNKNOWN))
+            for sql in _CLASSIFY_PARTS:
+                self._db.execute(sql, (level, name, _UNKNOWN))
+        for sql in DROP_THREAD:
+            self._db.execute(sql, (name, _UNKNOWN, _UNKNOWN))
 
     def _erase_again(self, actor: str, now: int) -> int:
         """Erase what came under another id with a key whose memory was erased here."""

@@ -219,7 +219,7 @@ class Session:
             found = Rows([row for row in rows if state_hash(row[3], row[0], *row[4:7]) != row[7]])
         elif "FROM posting" in sql and sql.lstrip().startswith("SELECT count(DISTINCT"):
             found = self._count_holding(sql, bindings)
-        elif sql == activity._INSERT_EDIT:
+        elif sql == activity.INSERT_EDIT:
             found = self._add_edit(bindings)
         elif parsed(sql).hashes_state:
             found = self._change_state(sql, bindings)

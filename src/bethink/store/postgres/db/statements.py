@@ -107,7 +107,7 @@ TELL_EDIT_APART = """
     AND ?8::bigint < coalesce((SELECT i.classification FROM bethink.item AS i
         WHERE i.space_id = :space AND i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
 """
-INSERT_EDIT = activity._INSERT_EDIT.split("DO UPDATE", maxsplit=1)[0] + "DO NOTHING"
+INSERT_EDIT = activity.INSERT_EDIT.split("DO UPDATE", maxsplit=1)[0] + "DO NOTHING"
 _LINK_OF = "src_kind = 'item' AND dst_kind = 'entity'"
 
 
