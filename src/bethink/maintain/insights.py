@@ -277,8 +277,9 @@ class Insights:
             there = [items[item_id] for item_id in ids if item_id in items]
             yield self._renew_leaf(_group_of(leaf), leaf, there, work)
         if len(found.loose) >= self.min_loose:
+            of_class = Counter(one.classification for one in found.loose)
             for group, waiting in group_by_subject(found.loose).items():
-                seen = sum(one.classification <= group.classification for one in found.loose)
+                seen = sum(n for level, n in of_class.items() if level <= group.classification)
                 if len(waiting) >= self.min_leaf and seen >= self.min_loose:
                     items = visible_items(waiting, self.levels, work)
                     # By text, so that ids decide nothing.

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -103,6 +104,17 @@ def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> N
     _write_line(
         _STEP_DONE, step.run, {name: value for name, value in detail.items() if value}, work
     )
+
+
+def record_additions(steps: Iterable[tuple[StepRecord, Successor]], work: JobContext) -> None:
+    """Record proposals that only added a memory, in one line for each job."""
+    by_job: defaultdict[tuple[str, str], list[tuple[Proposal, Successor]]] = defaultdict(list)
+    for step, made in steps:
+        by_job[step.run, step.job].append((step.proposal, made))
+    for (run, job), done in by_job.items():
+        whys = [proposal.rule for proposal, _ in done]
+        detail = {"job": job, "whys": whys, "makes_all": [made.id for _, made in done]}
+        _write_line(_STEP_DONE, run, detail, work)
 
 
 def record_status_changes(

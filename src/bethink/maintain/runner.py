@@ -32,6 +32,7 @@ from bethink.maintain.journal import (
     begin_run,
     is_kept_anyway,
     keep_place,
+    record_additions,
     record_step,
     record_undo,
     run_trail,
@@ -146,10 +147,12 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
                     remarks.append(SkippedProposal(job.name, proposed.why, ""))
                     continue
                 step, found = _make_step(job, proposed, work)
-                if _is_already_done(step, work):
-                    continue
                 proposal = step.proposal
-                hindrance = _skip_reason(step, taken, found, work)
+                known = find_successor(job, proposal, work) if proposal.successor else None
+                if isinstance(known, Successor) and _only_adds(step):
+                    continue  # an earlier run did all of it
+                hindrance = _skip_reason(step, taken, found)
+                hindrance = hindrance or (known.why if isinstance(known, Blocked) else None)
                 hindrance = hindrance or _limit_reason(proposal, room, work)
                 if hindrance is not None:
                     left.append(SkippedProposal(job.name, proposal.why, hindrance))
@@ -225,15 +228,17 @@ def _apply_steps(
     items = work.store.items.get([parent for step in steps for parent in step.proposal.lineage])
     changed = [_change_since_plan(step, items) for step in steps]
     ready = [step for step, why in zip(steps, changed, strict=True) if why is None]
-    made = iter(add_successors([(step.job, step.proposal) for step in ready], run, work))
+    made = iter(add_successors([(step.job, step.proposal) for step in ready], items, run, work))
     outcomes: list[AppliedProposal | Blocked] = []
+    records: list[tuple[StepRecord, Successor]] = []
     for step, why in zip(steps, changed, strict=True):
         outcome = next(made) if why is None else Blocked(why)
         if isinstance(outcome, Blocked):
             outcomes.append(outcome)
             continue
-        record_step(StepRecord(run, step.job.name, step.proposal), outcome, work)
+        records.append((StepRecord(run, step.job.name, step.proposal), outcome))
         outcomes.append(AppliedProposal(step.job.name, step.proposal, outcome.id, ()))
+    record_additions(records, work)
     return outcomes
 
 
@@ -271,26 +276,12 @@ def _limit_reason(proposal: Proposal, room: int, work: JobContext) -> str | None
     return limit_text(work)
 
 
-def _skip_reason(
-    step: Step, taken: set[str], items: Mapping[str, Item], work: JobContext
-) -> str | None:
-    """Return why a proposal cannot be applied now; None where it can."""
+def _skip_reason(step: Step, taken: set[str], items: Mapping[str, Item]) -> str | None:
+    """Return why the memories of a proposal hinder it now; None where they do not."""
     proposal = step.proposal
     if taken.intersection((*proposal.leaving, *proposal.lineage)):
         return "another proposal of this run already uses these memories"
-    changed = _change_since_plan(step, items)
-    if changed is not None or proposal.successor is None:
-        return changed
-    known = find_successor(step.job, proposal, work)
-    return known.why if isinstance(known, Blocked) else None
-
-
-def _is_already_done(step: Step, work: JobContext) -> bool:
-    """Whether an earlier run made the successor, and nothing else remains to do."""
-    proposal = step.proposal
-    if proposal.successor is None or proposal.leaving or proposal.actions or proposal.links:
-        return False
-    return isinstance(find_successor(step.job, proposal, work), Successor)
+    return _change_since_plan(step, items)
 
 
 def _change_since_plan(step: Step, items: Mapping[str, Item]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from bethink.core.named_tuple import NamedTuple
@@ -145,14 +145,19 @@ def successor_key(job: Job, proposal: Proposal, work: JobContext) -> str:
     Where the job itself ended what it made under that key, and nobody undid it, the key is
     another one.
     """
+    return _key_and_item(job, proposal, work)[0]
+
+
+def _key_and_item(job: Job, proposal: Proposal, work: JobContext) -> tuple[str, str | None]:
+    """Return the key, and the id of the memory that was stored with it, if one was."""
     first = key = _key_of_texts(job, proposal, work)
     while (used := work.store.items.find_keys((key,)).get(key)) is not None:
         item = work.store.items.get([used[0]]).get(used[0])
         ended = item is not None and item.live_to is not None and item.ended_by
         if not ended or not ended.startswith(f"{job.name}:{RUN_PREFIX}"):
-            break
+            return key, used[0]
         key = f"{first}:{used[0]}"
-    return key
+    return key, None
 
 
 def _key_of_texts(job: Job, proposal: Proposal, work: JobContext) -> str:
@@ -170,11 +175,10 @@ def find_successor(job: Job, proposal: Proposal, work: JobContext) -> Successor 
 
     One that was undone or forgotten since is not made again.
     """
-    key = successor_key(job, proposal, work)
-    used = work.store.items.find_keys((key,)).get(key)
+    _, used = _key_and_item(job, proposal, work)
     if used is None:
         return None
-    item = work.store.items.get([used[0]]).get(used[0])
+    item = work.store.items.get([used]).get(used)
     if item is None or item.live_to is not None:
         return Blocked("it was done before and then undone")
     if item.id in proposal.ends or not is_made_by(item, job.name):
@@ -209,15 +213,22 @@ def _lineage_links(made: Successor, proposal: Proposal) -> list[Link]:
 
 
 def add_successors(
-    proposals: Sequence[tuple[Job, Proposal]], run: str, work: JobContext
+    proposals: Sequence[tuple[Job, Proposal]],
+    items: Mapping[str, Item],
+    run: str,
+    work: JobContext,
 ) -> list[Successor | Blocked]:
-    """Store successors that replace no memory in recall, in one transaction."""
+    """Store successors that replace no memory in recall, in one transaction.
+
+    ``items`` are the memories that they derive from.
+    """
     known = [find_successor(job, proposal, work) for job, proposal in proposals]
-    drafts = {
-        at: with_inherited_fields(*proposals[at], run, work)
-        for at, found in enumerate(known)
-        if found is None
-    }
+    drafts = {}
+    for at, found in enumerate(known):
+        if found is None:
+            job, proposal = proposals[at]
+            parents = [items[parent] for parent in proposal.lineage]
+            drafts[at] = with_inherited_fields(job, proposal, parents, run, work)
     if drafts:
         record_successors(run, [str(draft.id) for draft in drafts.values()], work)
     outcomes = remember_each(list(drafts.values()), work.write_context())
@@ -241,7 +252,8 @@ def add_successors(
 def _store_successor(
     job: Job, proposal: Proposal, run: str, work: JobContext
 ) -> Successor | Blocked:
-    draft = with_inherited_fields(job, proposal, run, work)
+    parents = list(work.store.items.get(list(proposal.lineage)).values())
+    draft = with_inherited_fields(job, proposal, parents, run, work)
     assert draft.id is not None
     record_successor(run, draft.id, work)
     try:
@@ -259,14 +271,15 @@ def _as_successor(draft: Draft, outcome: Remembered | Refused) -> Successor | Bl
     return Successor(outcome.id)
 
 
-def with_inherited_fields(job: Job, proposal: Proposal, run: str, work: JobContext) -> Draft:
+def with_inherited_fields(
+    job: Job, proposal: Proposal, parents: Sequence[Item], run: str, work: JobContext
+) -> Draft:
     """Return the draft with the fields inherited from its parents.
 
     As secret as the most secret of them, as trusted as the least trusted (the write
     pipeline enforces the trust itself), and of the user whose memories they all are.
     """
     assert proposal.successor is not None
-    parents = list(work.store.items.get(list(proposal.lineage)).values())
     draft = proposal.successor
     metadata: dict[str, Any] = {"made_by": "rules", **draft.metadata, "run": run, "job": job.name}
     users = {parent.user for parent in parents}
@@ -284,7 +297,7 @@ def with_inherited_fields(job: Job, proposal: Proposal, run: str, work: JobConte
     )
 
 
-def _inherited_fields(draft: Draft, parents: list[Item]) -> dict[str, Any]:
+def _inherited_fields(draft: Draft, parents: Sequence[Item]) -> dict[str, Any]:
     return {
         "trust": min([parent.trust for parent in parents], default=draft.trust),
         "classification": max(

@@ -403,7 +403,7 @@ def times(call: Call) -> Reply:
 
 
 _DEFAULT_RUNS, _MAX_CHANGES = 20, 5000
-_STEP_DONE = "maintained"  # the journal's entry for one step of a run
+_STEP_DONE = "maintained"  # the journal's entry for a step of a run, or several
 
 
 def run_checks(memory: Memory) -> Json:
@@ -434,8 +434,9 @@ def maintenance(call: Call) -> Reply:
     for line in changes:
         if line.kind == _STEP_DONE and line.item is not None:
             run = runs.setdefault(line.item, {"run": line.item, "at": iso(line.at), "jobs": {}})
-            job = str(parse_strict_json(line.detail).get("job", ""))
-            run["jobs"][job] = run["jobs"].get(job, 0) + 1
+            detail = parse_strict_json(line.detail)
+            job = str(detail.get("job", ""))
+            run["jobs"][job] = run["jobs"].get(job, 0) + len(detail.get("whys", ("",)))
     return Reply("", {"runs": list(runs.values())[: call.arguments.get("limit", _DEFAULT_RUNS)]})
 
 
