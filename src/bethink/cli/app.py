@@ -9,11 +9,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from bethink.cli.output import Piece, Printer
+from bethink.errors import BethinkError
 
 if TYPE_CHECKING:
     from bethink.config.settings import Settings
     from bethink.config.spaces import SpaceRef
     from bethink.memory import Memory
+
+
+class BadUse(BethinkError):
+    """A command was called with something that it cannot use."""
 
 
 class App:

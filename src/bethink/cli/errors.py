@@ -9,7 +9,7 @@ import click
 
 from bethink.cli.app import App
 from bethink.cli.commands import bethink
-from bethink.cli.help import PROGRAM
+from bethink.cli.help import COMPLETION_VARIABLE, PROGRAM
 from bethink.cli.output import dim, printable, red
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BethinkError, ModelError, NotFound, Refused, StoreError
@@ -114,9 +114,6 @@ def _os_failure(error: OSError) -> Failure:
     return Failure(f"{name}{reason}", "", "system", code)
 
 
-COMPLETION_VARIABLE = "_BETHINK_COMPLETE"
-
-
 def call_command(args: list[str]) -> int:
     """Run the command and report its failure, as JSON with ``--json``."""
     if COMPLETION_VARIABLE in os.environ:
@@ -131,15 +128,22 @@ def call_command(args: list[str]) -> int:
         return done.exit_code
     except BrokenPipeError:
         raise
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - all are reported
+        return report_error(error, app)
+
+
+def report_error(error: KeyboardInterrupt | Exception, app: App) -> int:
+    """Print the error that ended a command, and return the exit code.
+
+    The only place for all errors: a bug must neither end in a traceback nor, by Python's own
+    exit code 1, look like "nothing found".
+    """
+    if isinstance(error, KeyboardInterrupt | click.Abort):
         return report_failure(interrupted_failure(), app)
-    except Exception as error:
-        # The only catch-all: a bug must neither end in a traceback nor, by Python's own
-        # exit code 1, look like "nothing found".
-        failure = classify_error(error)
-        if failure.is_bug and app.verbose:
-            raise
-        return report_failure(failure, app)
+    failure = classify_error(error)
+    if failure.is_bug and app.verbose:
+        raise error
+    return report_failure(failure, app)
 
 
 def _print_completions(instruction: str) -> int:

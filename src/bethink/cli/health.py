@@ -284,7 +284,7 @@ def completion(app: App, shell: str) -> None:
     from click.shell_completion import get_completion_class  # only for this command
 
     from bethink.cli.commands import bethink
-    from bethink.cli.errors import COMPLETION_VARIABLE
+    from bethink.cli.help import COMPLETION_VARIABLE
 
     completer = get_completion_class(shell)
     assert completer is not None, "click supports these shells"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 PROGRAM = "bethink"
+COMPLETION_VARIABLE = "_BETHINK_COMPLETE"  # what a shell sets to ask for completions
 
 OPTION_HELP = {
     "space": "Space to use; default: BETHINK_SPACE or the project's own.",

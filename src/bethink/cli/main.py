@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from bethink.cli.help import overview
+from bethink.cli.help import COMPLETION_VARIABLE, overview
 
 _EXIT_BROKEN_PIPE = 141  # what a shell shows for a program ended by SIGPIPE
 
@@ -29,7 +29,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def _is_overview(args: list[str]) -> bool:
-    if "_BETHINK_COMPLETE" in os.environ:  # a shell requests completions without arguments
+    if COMPLETION_VARIABLE in os.environ:  # a shell requests completions without arguments
         return False
     return set(args) - {"--all"} <= {"-h", "--help"} and args != ["--all"]
 
@@ -46,6 +46,9 @@ def _dispatch(args: list[str]) -> int:
 
         code: int = import_module("bethink.hooks.dispatch").main(args[1:])
         return code
+    recall = _parse_recall(args)
+    if recall is not None:
+        return _recall(*recall)
     from bethink.cli.errors import call_command  # brings click
 
     return call_command(args)
@@ -54,6 +57,55 @@ def _dispatch(args: list[str]) -> int:
 def _is_hook_call(args: list[str]) -> bool:
     """Whether this is a hook call; hosts wait for hooks, so they run without click."""
     return len(args) == 2 and args[0] == "hook" and not args[1].startswith("-")
+
+
+_RECALL_OPTIONS = {"--space": "space", "-k": "k", "--limit": "k"}
+_MAX_DIGITS = 9
+
+
+def _parse_recall(args: list[str]) -> tuple[str, dict[str, str], bool] | None:
+    """Return question, options and whether JSON is asked for; None for any other call.
+
+    Agents and scripts wait for a recall, and click takes an eighth of its time. It parses
+    whatever is not plain: other options, other ways to write them, mistakes.
+    """
+    if args[:1] != ["recall"] or COMPLETION_VARIABLE in os.environ:
+        return None
+    texts: list[str] = []
+    options: dict[str, str] = {}
+    words = iter(args[1:])
+    for word in words:
+        if word in _RECALL_OPTIONS:
+            options[_RECALL_OPTIONS[word]] = value = next(words, "-")
+            if value.startswith("-"):
+                return None
+        elif word != "--json":
+            texts.append(word)
+    k = options.get("k", "1")
+    if len(texts) != 1 or texts[0].startswith("-"):
+        return None
+    if not (k.isascii() and k.isdigit() and len(k) <= _MAX_DIGITS):
+        return None
+    return texts[0], options, "--json" in args
+
+
+def _recall(text: str, options: dict[str, str], as_json: bool) -> int:
+    """Do what `bethink recall` does with these options."""
+    from bethink.cli.answers import answer_question  # the help needs none of these
+    from bethink.cli.app import App
+    from bethink.worker.operations import QueryRequest
+
+    app = App(json=as_json)
+    app.space = options.get("space") or None
+    limits = {"k": int(options["k"])} if "k" in options else {}
+    try:
+        return answer_question(app, QueryRequest(text, options=limits))
+    except BrokenPipeError:
+        raise
+    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - all are reported
+        from bethink.cli.errors import report_error  # brings click
+
+        return report_error(error, app)
 
 
 def _report_write_error(error: OSError) -> int:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bethink.cli.answers import format_score, print_answer, print_trace, print_why_not
+from bethink.cli.answers import (
+    answer_question,
+    format_score,
+    print_why_not,
+    require_profile,
+    run_query,
+)
 from bethink.cli.app import App
 from bethink.cli.options import (
     command,
@@ -31,103 +37,12 @@ from bethink.cli.output import (
     yellow,
 )
 from bethink.core import plural
-from bethink.errors import NotFound
 from bethink.model import Candidate, Recall
 from bethink.retrieval.explain import WhyNot
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
-    from bethink.retrieval.profile import Profile
     from bethink.worker.operations import QueryRequest
-
-
-T = TypeVar("T")
-
-
-def run_query(
-    app: App,
-    kind: str,
-    request: QueryRequest,
-    result_type: type[T],
-    job: Callable[[Memory], T],
-    **more: Any,
-) -> T:
-    """Run a query through the worker or, without one, in this process.
-
-    ``job`` runs on this process's own memory; the worker runs its job of the same
-    ``kind``. Both give the same result. ``more`` is sent to the worker in addition.
-    """
-    found = _query_worker(app, kind, request, result_type, more)
-    if found is not None:
-        return found
-    with app.open() as memory:
-        require_profile(memory, request.profile)
-        return job(memory)
-
-
-def _query_worker(
-    app: App, kind: str, request: QueryRequest, result_type: type[T], more: dict[str, Any]
-) -> T | None:
-    if not app.check_space():  # the worker would create it
-        return None
-    if app.settings.worker == "off" or _tracks_usage(app, kind, request):
-        return None
-    from bethink.worker import should_use_worker  # not needed for help
-
-    reranker = request.options.get("reranker")
-    if not should_use_worker(app.settings, reranker=reranker):
-        return None
-    from bethink.worker.client import request_worker
-    from bethink.worker.codec import (  # only with a worker
-        DecodeError,
-        decode,
-        encode,
-        resolve_reranker_folder,
-    )
-
-    if reranker is not None:
-        request = request._replace(
-            options={**request.options, "reranker": resolve_reranker_folder(reranker)}
-        )
-    note = _verbose_note(app)
-    reply = request_worker(kind, {**encode(request), **more}, settings=app.settings, note=note)
-    if reply is None:
-        return None
-    try:
-        return decode(reply, result_type)
-    except DecodeError as error:
-        note(f"cannot read the worker's answer: {error}")
-        return None
-
-
-def _tracks_usage(app: App, kind: str, request: QueryRequest) -> bool:
-    """Whether the recall records usage.
-
-    Repeated it would count twice, so it is never sent to a worker that may not answer. Where
-    only the profile says so, the worker refuses.
-    """
-    set_value = request.options.get("track", app.settings.explicit("track"))
-    return kind == "recall" and bool(set_value)
-
-
-def _verbose_note(app: App) -> Callable[[str], None]:
-    def note(message: str) -> None:
-        if app.verbose:
-            app.err.line(dim(f"{message}; using this process instead"))
-
-    return note
-
-
-def require_profile(memory: Memory, name: str | None) -> Profile:
-    """Return the profile; raise a usage error if there is none of that name.
-
-    Not NotFound: exit code 1 would mean that nothing was found.
-    """
-    try:
-        return memory.profile(name)
-    except NotFound as error:
-        message = f"{error.message}; {error.remedy}"
-        raise click.UsageError(message, click.get_current_context()) from error
 
 
 # More columns of text than this are unreadable in 80 characters.
@@ -365,27 +280,12 @@ def recall(
     select the newest memories. The best match comes first, each with the reasons for its
     rank. An empty answer says why.
     """
-    from bethink.worker.operations import RecallReply, recall  # not needed for help
-
     app.profile = profile or None
     text = "\n".join(filter(None, (read_text_argument(query), *translated)))
     request = _build_request(text, app.profile, options, steps=trace)
-    answer, sections = run_query(
-        app, "recall", request, RecallReply, lambda memory: recall(memory, request)
+    return answer_question(
+        app, request, explain_scores=explain, candidates=trace_candidates, as_text=as_text
     )
-    if app.json:
-        from bethink.render.wire import recall_json  # only for --json
-
-        app.out.json(recall_json(answer, trace=trace, candidates=trace_candidates))
-    elif as_text:
-        from bethink.retrieval.answer_text import render_text  # only for --text
-
-        app.out.raw(render_text(answer, sections))
-    else:
-        print_answer(app, answer, explain_scores=explain)
-    if trace and not app.json:
-        print_trace(app.out, answer)
-    return 0 if answer.hits else 1
 
 
 @command(
@@ -432,7 +332,7 @@ def _compare_profiles(app: App, request: QueryRequest, names: list[str]) -> tupl
 
     def compare_here(memory: Memory) -> CompareReply:
         for name in names:
-            require_profile(memory, name)
+            require_profile(memory, name, "compare")
         return compare(memory, request, tuple(names))
 
     return run_query(app, "compare", request, CompareReply, compare_here, profiles=names).answers

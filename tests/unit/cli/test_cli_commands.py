@@ -189,6 +189,54 @@ def test_recall_and_its_kin(call: Caller) -> None:
     assert call("recall", "tests", "--now", "gibberish").code == 2
 
 
+_RECALLS = [
+    ["how do tests run"],
+    ["how do tests run", "--json", "-k", "1"],
+    ["--limit", "0", "how do tests run", "--json"],
+    ["--json", "--space", "", "nothing of the kind"],
+    ["", "-k", "1", "-k", "2"],
+    ["tests", "--space", "none"],
+    ["tests", "--space", "none", "--json"],
+    ["tests", "-k", "9" * 5000],
+    ["tests", "-k", "many"],
+    ["tests", "-k", "-1"],
+    ["tests", "-k"],
+    ["tests", "-k1"],
+    ["tests", "more"],
+    ["tests", "--json", "--bogus"],
+    ["--", "--json"],
+    ["--json"],
+    [],
+]
+
+
+def test_a_plain_recall_is_what_click_makes_of_it(call: Caller) -> None:
+    """The way without click differs in nothing but its time, mistakes included."""
+    call.remember("Tests run with make test")
+    call.remember("The tests of the parser are slow")
+    changing = re.compile(r'(--cursor |"cursor": "|"now": ")[^ "]+')
+
+    for words in _RECALLS:
+        plain, parsed = call("recall", *words), call("--no-color", "recall", *words)
+
+        assert plain.code == parsed.code, words
+        assert changing.sub("", plain.out) == changing.sub("", parsed.out), words
+        assert plain.err == parsed.err, words
+
+
+@pytest.mark.parametrize("words", [["tests"], ["tests", "--json"]])
+def test_a_plain_recall_with_an_unknown_profile(call: Caller, words: list[str]) -> None:
+    """A mistake in the settings is told as click tells it."""
+    call.remember("Tests run with make test")
+    call.set("BETHINK_PROFILE", "nothing")
+
+    plain, parsed = call("recall", *words), call("--no-color", "recall", *words)
+
+    assert plain == parsed
+    assert plain.code == 2
+    assert "bethink recall --help" in plain.out + plain.err
+
+
 # --- Bringing and taking ----------------------------------------------------------------------
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -116,5 +118,18 @@ def test_help_loads_nothing(args: list[str]) -> None:
     )
 
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_plain_recall_loads_no_click(tmp_path: Path) -> None:
+    """Scripts and agents wait for it."""
+    code = (
+        "import sys; from bethink.cli import main; main(['recall', 'tests', '--json']);"
+        "sys.exit('click' in sys.modules)"
+    )
+    env = os.environ | {"BETHINK_DATA_DIR": str(tmp_path), "BETHINK_WORKER": "off"}
+
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, check=False)
 
     assert ran.returncode == 0, ran.stderr
