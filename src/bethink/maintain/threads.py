@@ -128,7 +128,7 @@ class FindThreads:
                 before, found = finding.renew(place, changes.ids)
             else:
                 before, found = finding.stored(), finding.find_all()
-            finding.drop_hidden(before)
+            finding.drop_hidden(before, found)
         for key in sorted({key for _, key in (*found, *before)}):
             yield from thread_proposals(key, finding.levels, found, before)
         # Vectors that come later are no change of a memory: it is looked at again until then.
@@ -235,13 +235,14 @@ class ThreadSearch:
                     found[view.level, thread.id] = _with_state(thread, self._work)
         return seen
 
-    def drop_hidden(self, before: Seen) -> None:
-        """Take out stored threads that are hidden although none of their memories is any more."""
+    def drop_hidden(self, before: Seen, found: Seen) -> None:
+        """Take out threads to store anew: hidden although none of their memories is any more."""
         for level in {*self._highest.values()}.difference(self.levels):
             activity = self._work.store.below(level).activity
             for key in [key for key, highest in self._highest.items() if highest == level]:
-                if (self.levels[-1], key) in before and activity.thread(key) is None:
-                    del before[self.levels[-1], key]
+                at = self.levels[-1], key
+                if at in before and at in found and activity.thread(key) is None:
+                    del before[at]
 
     def _between(
         self, start: datetime | None, end: datetime | None, **narrower: Any

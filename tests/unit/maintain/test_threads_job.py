@@ -533,3 +533,18 @@ def test_a_memory_that_is_secret_no_more_shows_its_thread_to_all(
     assert [len(one.members) for one in memory.below(0).threads()] == [2]
     assert memory.below(0).threads() == memory.threads()
     assert not memory.maintain("threads", clock_is_right=True).done
+
+
+def test_a_thread_whose_secret_memory_left_does_not_stay_with_one_memory(memory: Memory) -> None:
+    """Also where the one that is left is of another classification than all views."""
+    first, last = tell(memory, (0, "The gate was painted"), (1, "The gate broke"), topic="gate")
+    tell(memory, (0, "The crane is old"), classification=0)
+    memory.update(first, classification=2)
+    memory.update(last, classification=3)
+    memory.maintain("threads", clock_is_right=True)
+    shown = [len(one.members) for one in memory.store.activity.threads()]
+    memory.forget(last)
+    memory.maintain("threads", clock_is_right=True)
+
+    assert shown == [2]
+    assert memory.store.activity.threads() == []
