@@ -38,7 +38,12 @@ from bethink.store.sqlite.db.sql_functions import (
     to_ms,
     to_ms_or_none,
 )
-from bethink.store.sqlite.search.scope import Predicate, compile_scope
+from bethink.store.sqlite.search.scope import (
+    Predicate,
+    compile_scope,
+    narrow_to_few,
+    newest_window,
+)
 from bethink.store.sqlite.search.vectors import VectorIndex
 
 _FROM_ITEMS = " FROM item AS i LEFT JOIN usage AS u ON u.id = i.id"
@@ -297,36 +302,24 @@ def browse_items(
     db: apsw.Connection, scope: Scope, limit: int, after: str | None, offset: int
 ) -> list[Item]:
     """Return items newest first; a page starts after the item that ended the last one."""
-    predicate = _in_stored_order(db, compile_scope(scope), scope)
+    predicate = compile_scope(scope)
     order = "ORDER BY i.stored_at DESC, i.id DESC"
-    if after is None:
-        return _select_items(db, predicate, order, (), limit, offset=offset)
-    end = _visible_revision(db, after, scope)
-    position = (to_ms(end.stored_at), end.id)
-    rest = f"AND (i.stored_at, i.id) < (?, ?) {order}"
-    return _select_items(db, predicate, rest, position, limit, offset=offset)
-
-
-_FEW_OF_LEVEL = 2_000
-_COUNT_LEVEL = """
-    SELECT count(*) FROM (SELECT 1 FROM item AS i
-        WHERE i.level || '' IN (SELECT value FROM json_each(?)) AND i.live_to IS NULL
-        LIMIT ?) AS c
-"""
-
-
-def _in_stored_order(db: apsw.Connection, predicate: Predicate, scope: Scope) -> Predicate:
-    """Return the condition so that a page of many is read in its order, not sorted out of all.
-
-    A level is looked up by its index only where few memories have it.
-    """
-    levels = scope.filters.levels
-    if not levels or scope.as_of is not None:
-        return predicate
-    few = (json.dumps(levels), _FEW_OF_LEVEL + 1)
-    if int(db.execute(_COUNT_LEVEL, few).get) <= _FEW_OF_LEVEL:
-        return predicate
-    return predicate._replace(sql=predicate.sql.replace("i.level", "coalesce(i.level, '')"))
+    rest, position = "", ()
+    if after is not None:
+        end = _visible_revision(db, after, scope)
+        rest, position = "AND (i.stored_at, i.id) < (?, ?)", (to_ms(end.stored_at), end.id)
+    # The rows of a topic or a speaker have an index in this order.
+    if predicate.indexed and not (scope.filters.topics or scope.filters.speakers):
+        few = narrow_to_few(db, predicate)
+        window = None if few else newest_window(db, rest, position, offset + limit)
+        if window is not None:
+            by_row = predicate._replace(sql=predicate.sql_row_by_row)
+            near, values = f"{rest} {window.sql} {order}", (*position, *window.values)
+            found = _select_items(db, by_row, near, values, limit, offset=offset)
+            if len(found) == limit or not window.values:
+                return found
+        predicate = few or predicate
+    return _select_items(db, predicate, f"{rest} {order}", position, limit, offset=offset)
 
 
 _HAPPENED = "coalesce(i.occurred_at, i.stored_at)"

@@ -84,6 +84,9 @@ _ROWS_MENTIONING = (
     " WHERE l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'"
     f" AND l.dst IN ({_NAMED_ENTITIES})"
 )
+_LINKS_TO = _ROWS_MENTIONING.replace("i.rid", "l.src").replace(
+    " CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL", ""
+)
 _MENTIONS_AS_OF = (
     f"EXISTS (SELECT 1 FROM json_each(i.entities) AS m WHERE m.value IN ({_NAMED_ENTITIES}))"
 )
@@ -117,6 +120,14 @@ class Predicate(NamedTuple):
     def sql_of_known_rows(self) -> str:
         """The same condition for rows that are known and few: it looks at each one's links."""
         return self.sql.replace(_MENTIONS_NOW, _MENTIONS_BY_ROW)
+
+    @property
+    def sql_row_by_row(self) -> str:
+        """The same condition so that no index can answer a part of it."""
+        sql = self.sql_of_known_rows.replace("i.level ", "coalesce(i.level, '') ")
+        for column in ("source", "session"):
+            sql = sql.replace(f"i.{column} ", f"i.{column} || '' ")
+        return sql.replace(f"{_EVENT_TIME} ", f"{_EVENT_TIME} + 0 ")
 
 
 class _Conditions:
@@ -260,6 +271,50 @@ def _select_few(db: apsw.Connection, condition: Condition) -> IntArray | None:
         return None
     # Not np.unique, which loads numpy.ma.
     return np.array(sorted({rid for (rid,) in select(db, condition.sql, condition.values)}), "i8")
+
+
+FEW_ROWS = 2_000
+
+
+def narrow_to_few(db: apsw.Connection, predicate: Predicate) -> Predicate | None:
+    """Return the condition with the row ids of a filter that few pass; None where many pass all."""
+    for condition in predicate.indexed:
+        sql = _LINKS_TO if condition.sql is _ROWS_MENTIONING else condition.sql
+        limited = f"SELECT count(*) FROM ({sql} LIMIT {FEW_ROWS + 1}) AS c"
+        try:
+            count = int(db.execute(limited, condition.values).get)
+        except apsw.CorruptError:
+            continue  # another way to the rows may be whole
+        if count > FEW_ROWS:
+            continue
+        if condition.sql is _ROWS_MENTIONING:
+            return predicate  # which names these already
+        sql = f"{predicate.sql} AND i.rid IN ({condition.sql})"
+        return predicate._replace(sql=sql, values=(*predicate.values, *condition.values))
+    return None
+
+
+_ROWS_WALKED = 10_000
+_ROWS_WALKED_EACH = 20  # for each item of the page
+_ROW_AT = """
+    SELECT i.stored_at, i.id FROM item AS i WHERE i.rid IS NOT NULL REST
+    ORDER BY i.stored_at DESC, i.id DESC LIMIT 1 OFFSET ?
+"""
+
+
+def newest_window(
+    db: apsw.Connection, rest: str, position: tuple[SqlValue, ...], wanted: int
+) -> Condition | None:
+    """Return the condition for the newest rows from a position on: a page of many is among them.
+
+    Without values where these are all rows; None where the table is damaged.
+    """
+    far = max(_ROWS_WALKED, _ROWS_WALKED_EACH * wanted)
+    try:
+        last = select(db, _ROW_AT.replace("REST", rest), (*position, far))
+    except apsw.CorruptError:
+        return None
+    return Condition("AND (i.stored_at, i.id) >= (?, ?)", last[0]) if last else Condition("")
 
 
 def _add_liveness(where: _Conditions, scope: Scope) -> None:
