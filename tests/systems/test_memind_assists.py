@@ -407,12 +407,29 @@ def test_equal_scores_still_keep_the_order(memory: Memory) -> None:
 def test_hidden_members_stay_hidden(memory: Memory) -> None:
     """Filters hold for what a thread brings in."""
     memory.remember("Secret", id="secret", classification=3)
+    thread(memory, "t", {"m00": 1.0, "m10": 0.9, "m11": 0.8})
     thread(memory, "t", {"m00": 1.0, "secret": 1.0, "m10": 0.9, "m11": 0.8})
+    thread(memory, "u", {"m00": 1.0, "secret": 1.0, "m12": 0.8})
     memory.forget("m10")
 
     out = by_id(THREADS(direct(memory, **FOUR), ask(memory)))
 
     assert out.keys() == {"m00", "m01", "m02", "m03", "m04", "m11"}
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_hidden_members_decide_nothing(memory: Memory, late: bool) -> None:
+    """Their times prefer no thread, whether they were secret before it or became so."""
+    memory.remember("Secret", id="secret", classification=0 if late else 3)
+    held, told = {"m00": 1.0, "m10": 0.9}, event(1, 1, "m10")
+    thread(memory, "t1", {"m00": 1.0, "m11": 0.9}, events=(event(1, 0.5),))
+    thread(memory, "t2", held, events=(told,))
+    thread(memory, "t2", {**held, "secret": 1.0}, events=(told, event(2, 0, "secret")))
+    memory.update("secret", classification=3, text="A secret")
+    pool, assist = direct(memory, **FOUR), replace(THREADS, threads=1)
+
+    assert "m11" in by_id(assist(pool, ask(memory)))
+    assert "m11" in by_id(assist(pool, Context(Query("anything", NOW), memory.store.below(2))))
 
 
 def test_an_answer_tells_of_the_thread(memory: Memory) -> None:

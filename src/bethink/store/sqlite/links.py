@@ -94,7 +94,7 @@ _OWNERS_OF_NAMES = """
 """
 _SELECT_ENTITIES = f"""
     SELECT {ENTITY_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
-"""
+""".replace("a.entity = e.id", "a.entity = e.id AND a.classification <= ?")
 _MENTIONS = 3  # its place in ENTITY_COLUMNS
 _BY_NAME_AS_OF = (
     f"{AS_OF_CTE} {_BY_NAME}".replace("COLUMNS", columns_as_of(ENTITY_COLUMNS))
@@ -126,8 +126,11 @@ def find_entities(
     if not owners:
         return [[] for _ in texts]
     known = tuple(dict.fromkeys(entity for found in owners.values() for entity in found))
-    rows = {row[0]: row for row in select(db, _SELECT_ENTITIES, (as_table(known),))}
-    return [_longest_named(names, owners, rows, limit) for names in names_of]
+    asked = (max_classification, as_table(known))
+    rows = {row[0]: row for row in select(db, _SELECT_ENTITIES, asked)}
+    # How often they are mentioned is also told by memories above the classification.
+    counts = max_classification >= HIGHEST
+    return [_longest_named(names, owners, rows, limit, counts=counts) for names in names_of]
 
 
 def _longest_named(
@@ -135,14 +138,16 @@ def _longest_named(
     owners: Mapping[str, Sequence[str]],
     rows: Mapping[str, Sequence[Any]],
     limit: int,
+    *,
+    counts: bool,
 ) -> list[Entity]:
-    """Return the entities that have any of the names; ties by mentions, then by id."""
+    """Return the entities with any of the names; ties by mentions if ``counts``, then by id."""
     longest: dict[str, int] = {}
     for name in names:
         for entity in owners.get(name, ()):
             longest[entity] = max(len(name), longest.get(entity, 0))
     found = [rows[entity] for entity in longest if entity in rows]
-    found.sort(key=lambda row: (-longest[row[0]], -row[_MENTIONS], row[0]))
+    found.sort(key=lambda row: (-longest[row[0]], -row[_MENTIONS] if counts else 0, row[0]))
     return [to_entity(row) for row in found[:limit]]
 
 

@@ -57,7 +57,7 @@ class ThreadAssist:
         known = {cand.item.id for cand in direct}
         found = [
             _thread_as_of(thread, ctx.query.as_of)
-            for thread in ctx.store.activity.threads_of([cand.item.id for cand in seeds])
+            for thread in _visible_threads([cand.item.id for cand in seeds], ctx)
         ]
         items = _visible_members(found, self.apart, ctx)
         threads = self._rank_threads(found, seeds, items, ctx)[: self.threads]
@@ -65,7 +65,7 @@ class ThreadAssist:
         for ranked in threads:
             fresh = [member for member in ranked.left if member.item not in known]
             for member in _order_members(fresh, ranked, items)[: self.members]:
-                why = f"{member.role} of {_thread_name(ranked.thread, ctx)}"
+                why = f"{member.role} of {_thread_name(ranked.thread)}"
                 reason = Evidence(self.name, "seen", member.weight, why, ranked.thread.id)
                 added.setdefault(member.item, Candidate(items[member.item], 0.0, (reason,)))
         admitted = list(added.values())[:room]
@@ -128,11 +128,29 @@ class ThreadAssist:
         return {"active": 3, "dormant": 1}.get(thread.lifecycle, 0)
 
 
-def _thread_name(thread: Thread, ctx: Context) -> str:
-    """Name the thread by its headline, unless that may quote what the caller may not see."""
-    members = ctx.store.items.get([member.item for member in thread.members])
+def _visible_threads(ids: Sequence[str], ctx: Context) -> Iterator[Thread]:
+    """Yield the threads of these memories as a caller sees them who may see no more.
+
+    Of what became classified higher since, neither the member nor its events are left, nor
+    the headline, which may quote it.
+    """
     ceiling = ctx.query.filters.max_classification
-    if any(item.classification > ceiling for item in members.values()):
+    threads = ctx.store.below(ceiling).activity.threads_of(ids)
+    members = {member.item for thread in threads for member in thread.members}
+    items = ctx.store.items.get(sorted(members))
+    hidden = {key for key in members if key not in items or items[key].classification > ceiling}
+    for thread in threads:
+        left = tuple(member for member in thread.members if member.item not in hidden)
+        if len(left) == len(thread.members):
+            yield thread
+        else:
+            events = tuple(event for event in thread.events if event.item not in hidden)
+            yield thread._replace(members=left, events=events, headline="")
+
+
+def _thread_name(thread: Thread) -> str:
+    """Name the thread by its headline, unless that may quote what the caller may not see."""
+    if not thread.headline:
         return "the same thread"
     return f"the thread “{shorten(thread.headline, 60)}”"
 
