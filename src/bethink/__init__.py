@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bethink.version import __version__
 
 if TYPE_CHECKING:
+    from bethink.api.write import Forgotten
     from bethink.config.settings import Settings, load_settings
     from bethink.errors import (
         BadPlugin,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
         UntrustedSpace,
     )
     from bethink.importers.entry import Importer
-    from bethink.memory import Forgotten, Memory
+    from bethink.memory import Memory
     from bethink.model import (
         Candidate,
         Draft,
@@ -109,7 +110,8 @@ __all__ = [
 ]
 
 _NAMES_BY_MODULE = {
-    "memory": "Memory Forgotten",
+    "memory": "Memory",
+    "api.write": "Forgotten",
     "model": """Candidate Draft Entity Evidence Filters Item Link Passage Query Recall Remembered
         Thread""",
     "retrieval.profile": "Profile load_profile",

@@ -7,13 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from bethink.api.browse import Browser, Threads
-from bethink.api.files import Files
-from bethink.api.links import Linker
-from bethink.api.maintenance import Maintenance, ReindexCounts, Upkeep
-from bethink.api.recall import Recaller
+from bethink.api import service
 from bethink.api.session import NO_FILTERS, Session, utc_now
-from bethink.api.write import Forgotten, Writer
 from bethink.config.settings import Settings
 from bethink.errors import Refused
 from bethink.model import (
@@ -46,7 +41,13 @@ from bethink.retrieval.explain import WhyNot
 from bethink.retrieval.profile import Profile
 
 if TYPE_CHECKING:
+    from bethink.api.browse import Browser, Threads
     from bethink.api.file_reader import SmartRead
+    from bethink.api.files import Files
+    from bethink.api.links import Linker
+    from bethink.api.maintenance import Maintenance, ReindexCounts, Upkeep
+    from bethink.api.recall import Recaller
+    from bethink.api.write import Forgotten, Writer
     from bethink.ingest.revision import Undo
     from bethink.maintain.job import Job
     from bethink.maintain.journal import RunRecord
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from bethink.maintain.succession import RevokeResult
     from bethink.retrieval.provenance import InsightNode, Provenance
 
-__all__ = ["Forgotten", "Memory", "utc_now"]
+__all__ = ["Memory", "utc_now"]
 
 
 class Memory:
@@ -70,6 +71,15 @@ class Memory:
     The deploy key lives in vault B
     """
 
+    _writer: Writer = service("write:Writer")
+    _recaller: Recaller = service("recall:Recaller")
+    _browser: Browser = service("browse:Browser")
+    _threads: Threads = service("browse:Threads")
+    _linker: Linker = service("links:Linker")
+    _files: Files = service("files:Files")
+    _maintenance: Maintenance = service("maintenance:Maintenance")
+    _upkeep: Upkeep = service("maintenance:Upkeep")
+
     def __init__(
         self,
         store: Store,
@@ -83,11 +93,10 @@ class Memory:
         notes_dir: Path | None = None,
     ) -> None:
         """Build from parts; ``Memory.open`` is the usual way."""
-        session = Session(
+        self.session = Session(
             store, embedder=embedder, reranker=reranker, llm=llm, settings=settings, clock=clock,
             profile_folders=profile_folders, notes_dir=notes_dir,
         )  # fmt: skip
-        self._attach(session)
 
     @classmethod
     def open(
@@ -117,19 +126,8 @@ class Memory:
     @classmethod
     def _of(cls, session: Session) -> Self:
         memory = cls.__new__(cls)
-        memory._attach(session)  # noqa: SLF001 - a memory of this class
+        memory.session = session
         return memory
-
-    def _attach(self, session: Session) -> None:
-        self.session = session
-        self._writer = Writer(session)
-        self._recaller = Recaller(session)
-        self._browser = Browser(session)
-        self._threads = Threads(session)
-        self._linker = Linker(session)
-        self._files = Files(session)
-        self._maintenance = Maintenance(session)
-        self._upkeep = Upkeep(session)
 
     def using(self, *, settings: Settings | None = None, embedder: Embedder | None = None) -> Self:
         """Return a memory of the same open space with other settings or another embedder."""

@@ -18,9 +18,9 @@ from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
 
 if TYPE_CHECKING:
+    from bethink.api.write import Forgotten
     from bethink.ingest.revision import Undo
     from bethink.maintain.runner import UndoResult
-    from bethink.memory import Forgotten
     from bethink.model import Item
 
 

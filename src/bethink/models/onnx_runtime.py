@@ -14,12 +14,12 @@ from bethink.config.paths import cache_folder, make_private_folder
 from bethink.core.lazy import Lazy
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import MissingExtra, ModelError
-from bethink.models.onnx_network import WEIGHTS_FILE, BertSizes, file_fingerprint, read_weights
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from bethink.models.onnx_network import BertSizes
     from bethink.ports import Matrix
 
     RunBatch = Callable[[NDArray[np.int64]], NDArray[np.float32]]
@@ -197,6 +197,9 @@ class OnnxEncoder:
 
     def _load(self) -> OnnxSession:
         require_library("onnxruntime", "the embedder runs on", TRANSFORMER_EXTRA)
+        # start-up time: our own encoder needs only the batches of this module
+        from bethink.models.onnx_network import WEIGHTS_FILE, file_fingerprint
+
         name = f"{file_fingerprint(self._folder / WEIGHTS_FILE)}-{GRAPH_VERSION}.onnx"
         return cached_session(name, self._build_graph, self._cache)
 
@@ -205,6 +208,7 @@ class OnnxEncoder:
         from bethink.models.onnx_graph import (
             build_encoder_graph,  # start-up time: needed only once
         )
+        from bethink.models.onnx_network import read_weights
 
         _log_debug("writing the graph of %s", self._folder)
         return build_encoder_graph(self._sizes, read_weights(self._folder))

@@ -15,7 +15,6 @@ from bethink.model import NO_METADATA, Recall
 from bethink.models.rerank import reranker_provider
 from bethink.retrieval.answer_text import Section
 from bethink.retrieval.explain import WhyNot
-from bethink.worker.codec import decode, encode
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -85,6 +84,12 @@ def _lists_to_tuples(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _encode(value: Any) -> Json:
+    from bethink.worker.codec import encode  # start-up time: only a worker needs it
+
+    return encode(value)
+
+
 def _recall_job(memory: Memory, payload: Json) -> Json:
     request = _decode_request(payload)
     track = request.options.get("track")
@@ -92,11 +97,13 @@ def _recall_job(memory: Memory, payload: Json) -> Json:
         # Repeated it would count twice, and the caller cannot know whether it ran.
         raise Refused("the worker does not run recalls that record usage")
     keywords = {**request.options, "track": False}
-    return encode(recall(memory, request._replace(options=keywords)))
+    return _encode(recall(memory, request._replace(options=keywords)))
 
 
 def _decode_request(payload: Json) -> QueryRequest:
     """Decode the request; refuse a reranker that needs the caller's environment."""
+    from bethink.worker.codec import decode  # start-up time: only a worker needs it
+
     request = decode(payload, QueryRequest)
     provider = reranker_provider(str(request.options.get("reranker", "")))
     if provider is not None and provider.env_prefixes:
@@ -105,14 +112,14 @@ def _decode_request(payload: Json) -> QueryRequest:
 
 
 def _why_not_job(memory: Memory, payload: Json) -> Json:
-    return encode(why_not(memory, _decode_request(payload), _require_text(payload, "id")))
+    return _encode(why_not(memory, _decode_request(payload), _require_text(payload, "id")))
 
 
 def _compare_job(memory: Memory, payload: Json) -> Json:
     names = payload.get("profiles")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise Refused("profiles must be a list of names")
-    return encode(compare(memory, _decode_request(payload), tuple(names)))
+    return _encode(compare(memory, _decode_request(payload), tuple(names)))
 
 
 def _prompt_job(memory: Memory, payload: Json) -> Any:

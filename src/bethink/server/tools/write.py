@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from bethink.api.write import Forgotten
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.ingest.admission import TRUST_CEILING
-from bethink.memory import Forgotten, Memory
+from bethink.memory import Memory
 from bethink.model import Item, Remembered
 from bethink.render.wire import remembered_json
 from bethink.server.tools.answers import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,11 @@ from bethink.store.sqlite.db.ceiling import HIGHEST, ceiling_of
 from bethink.store.sqlite.db.connection import Connections, Row, select
 from bethink.store.sqlite.db.history import AS_OF_CTE, END_OF_TIME, MENTION_COUNT, MENTION_LINK
 from bethink.store.sqlite.db.sql_functions import from_ms, to_ms, to_ms_or_none
-from bethink.store.sqlite.entities import EntityIndex, merge_entities, split_entities
-from bethink.store.sqlite.links import find_entities, list_entities
 from bethink.store.sqlite.search.lexical import as_table
-from bethink.store.sqlite.usage import rank_entities, read_activity
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
+    from bethink.store.sqlite.entities import EntityIndex
 
 
 # Special entities (the user, the agent itself) are in everything and not selective.
@@ -279,11 +278,19 @@ def edges_of(
 
 
 class SqliteGraph:
-    """The graph of a space: `GraphStore` in SQLite."""
+    """The graph of a space: `GraphStore` in SQLite.
+
+    What only some questions need is imported where it is used: start-up time of a recall.
+    """
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._entities = EntityIndex()
+
+    @cached_property
+    def _entities(self) -> EntityIndex:
+        from bethink.store.sqlite.entities import EntityIndex  # see above
+
+        return EntityIndex()
 
     def find_entities(
         self,
@@ -293,14 +300,20 @@ class SqliteGraph:
         as_of: datetime | None = None,
         max_classification: int = HIGHEST,
     ) -> list[list[Entity]]:
+        from bethink.store.sqlite.links import find_entities  # see above
+
         with self._connections.read_transaction() as db:
             return find_entities(db, texts, limit, to_ms_or_none(as_of), max_classification)
 
     def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
+        from bethink.store.sqlite.links import list_entities  # see above
+
         with self._connections.read_transaction() as db:
             return list_entities(db, prefix, limit, offset)
 
     def list_entities(self, listing: EntityListing, now: datetime) -> list[Entity]:
+        from bethink.store.sqlite.usage import rank_entities  # see above
+
         with self._connections.read_transaction() as db:
             return rank_entities(db, listing, now)
 
@@ -328,12 +341,16 @@ class SqliteGraph:
         return {name: tuple(others) for name, others in found.items()}
 
     def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        from bethink.store.sqlite.entities import merge_entities  # see above
+
         with self._connections.write_transaction() as db:
             merge_entities(db, kept, gone, to_ms(now))
             line = history.JournalLine("merged", None, "two entities")
             history.write_journal(db, [line], actor=actor, at=to_ms(now))
 
     def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        from bethink.store.sqlite.entities import split_entities  # see above
+
         with self._connections.write_transaction() as db:
             split_entities(db, kept, gone)
             line = history.JournalLine("split", None, "two entities")
@@ -389,6 +406,8 @@ class SqliteGraph:
             return find_siblings(db, ids, limits, to_ms_or_none(as_of))
 
     def mention_activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
+        from bethink.store.sqlite.usage import read_activity  # see above
+
         with self._connections.read_transaction() as db:
             return read_activity(db, entities, now)
 

@@ -22,27 +22,27 @@ from bethink.ports import (
     WordStatistics,
 )
 from bethink.ports.values import Calendar
-from bethink.store.sqlite import links
 from bethink.store.sqlite.db.ceiling import CeilingConnections
 from bethink.store.sqlite.db.connection import Connections, generation, select
 from bethink.store.sqlite.db.damage import met_unreadable, select_readable
 from bethink.store.sqlite.db.rows import item_selection, read_items, to_item
 from bethink.store.sqlite.db.sql_functions import ceil_ms, from_ms, to_ms_or_none
-from bethink.store.sqlite.entities import latest_mentions
 from bethink.store.sqlite.items import count_days, session_spans
-from bethink.store.sqlite.search import word_index
-from bethink.store.sqlite.search.abmind_queries import SignatureIndex, SignatureQuery, search_pieces
 from bethink.store.sqlite.search.lexical import (
     ItemLoader,
     as_table,
+    index_terms,
     query_words_of,
     rows_in_scope,
+    search_text,
+    word_statistics,
 )
 from bethink.store.sqlite.search.scope import Predicate, ScopeRows, compile_scope
 from bethink.store.sqlite.search.vectors import VectorIndex
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
+    from bethink.store.sqlite.search.abmind_queries import SignatureIndex
     from bethink.store.sqlite.search.postings import PostingLists
 
 
@@ -221,7 +221,10 @@ def _rows_reaching(
 
 
 class SqliteSearch:
-    """The searches of a space: `ItemSearch` in SQLite."""
+    """The searches of a space: `ItemSearch` in SQLite.
+
+    What only some questions need is imported where it is used: start-up time of a recall.
+    """
 
     def __init__(
         self, connections: Connections, vectors: VectorIndex, hydrate: HydrateRows
@@ -229,7 +232,6 @@ class SqliteSearch:
         self._connections = connections
         self._vectors = vectors
         self._hydrate = hydrate
-        self._signatures = SignatureIndex()
         self._rows = ScopeRows()
         self._damaged: int | None = None
 
@@ -238,6 +240,12 @@ class SqliteSearch:
         from bethink.store.sqlite.search.postings import PostingLists  # NumPy
 
         return PostingLists()
+
+    @cached_property
+    def _signatures(self) -> SignatureIndex:
+        from bethink.store.sqlite.search.abmind_queries import SignatureIndex  # see above
+
+        return SignatureIndex()
 
     def _predicate(self, db: apsw.Connection, scope: Scope) -> Predicate:
         """Compile a scope; below a ceiling it is no plain one, though its filters may be."""
@@ -258,7 +266,7 @@ class SqliteSearch:
 
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         with self._connections.read_transaction() as db:
-            found = word_index.search_text(
+            found = search_text(
                 db,
                 search,
                 self._predicate(db, scope),
@@ -268,8 +276,10 @@ class SqliteSearch:
             return self._tell_damage(db, found)
 
     def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
+        from bethink.store.sqlite.search.fuzzy import search_substring  # see above
+
         with self._connections.read_transaction() as db:
-            found = word_index.search_substring(
+            found = search_substring(
                 db,
                 text,
                 depth,
@@ -292,6 +302,8 @@ class SqliteSearch:
             return self._tell_damage(db, found)
 
     def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
+        from bethink.store.sqlite.search.abmind_queries import search_pieces  # see above
+
         with self._connections.read_transaction() as db:
             found = search_pieces(
                 db, search, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of)
@@ -299,6 +311,8 @@ class SqliteSearch:
             return self._tell_damage(db, found)
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
+        from bethink.store.sqlite.search.abmind_queries import SignatureQuery  # see above
+
         query = SignatureQuery(text, depth, min_likeness)
         with self._connections.read_transaction() as db:
             found = self._signatures.search(
@@ -328,8 +342,10 @@ class SqliteSearch:
             return self._tell_damage(db, found)
 
     def entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
+        from bethink.store.sqlite.links import search_entities  # see above
+
         with self._connections.read_transaction() as db:
-            found = links.search_entities(
+            found = search_entities(
                 db,
                 entities,
                 depth,
@@ -339,6 +355,8 @@ class SqliteSearch:
             return self._tell_damage(db, found)
 
     def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
+        from bethink.store.sqlite.entities import latest_mentions  # see above
+
         with self._connections.read_transaction() as db:
             return latest_mentions(
                 db, entities, each, scope, self._hydrate.reader_as_of(scope.as_of)
@@ -357,7 +375,7 @@ class SqliteSearch:
 
     def terms(self, text: str) -> tuple[str, ...]:
         with self._connections.read_transaction() as db:
-            return word_index.index_terms(db, text)
+            return index_terms(db, text)
 
     def words(self, text: str) -> tuple[Word, ...]:
         with self._connections.read_transaction() as db:
@@ -365,4 +383,4 @@ class SqliteSearch:
 
     def statistics(self, terms: Iterable[str], *, as_of: datetime | None = None) -> WordStatistics:
         with self._connections.read_transaction() as db:
-            return word_index.word_statistics(db, terms, to_ms_or_none(as_of))
+            return word_statistics(db, terms, to_ms_or_none(as_of))

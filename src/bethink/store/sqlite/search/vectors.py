@@ -19,14 +19,11 @@ import apsw
 from bethink.errors import ModelError
 from bethink.model import Entity, Item
 from bethink.ports import Embedding, SearchResult
-from bethink.store.sqlite import entities
 from bethink.store.sqlite.db.ceiling import hides_rows
 from bethink.store.sqlite.db.connection import Connections, Row, generation, select
 from bethink.store.sqlite.db.damage import as_bytes, select_readable
 from bethink.store.sqlite.db.rows import read_items
 from bethink.store.sqlite.db.sql_functions import to_ms_or_none
-from bethink.store.sqlite.entities import ids_without_vector
-from bethink.store.sqlite.search.abmind_queries import sign_missing
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table, word_statistics
 from bethink.store.sqlite.search.scope import Predicate
 
@@ -372,14 +369,20 @@ class SqliteVectors:
             return unembedded_items(db, self._vectors, model, limit)
 
     def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
+        from bethink.store.sqlite.entities import set_entity_embeddings  # a recall needs none
+
         with self._connections.write_transaction() as db:
-            entities.set_entity_embeddings(db, model, embeddings)
+            set_entity_embeddings(db, model, embeddings)
 
     def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
+        from bethink.store.sqlite.entities import unembedded_entities  # a recall needs none
+
         with self._connections.read_transaction() as db:
-            return entities.unembedded_entities(db, model, limit)
+            return unembedded_entities(db, model, limit)
 
     def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
+        from bethink.store.sqlite.entities import ids_without_vector  # a recall needs none
+
         with self._connections.read_transaction() as db:
             return ids_without_vector(db, entities, model)
 
@@ -390,5 +393,7 @@ class SqliteVectors:
             return vector_index.remove_damaged(db)
 
     def make_signatures(self, limit: int) -> int:
+        from bethink.store.sqlite.search.abmind_queries import sign_missing  # a recall needs none
+
         with self._connections.write_transaction() as db:
             return sign_missing(db, limit)
