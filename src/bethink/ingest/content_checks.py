@@ -373,6 +373,20 @@ def is_stated_password(value: str) -> bool:
     return mixed and is_password(value) and _NUMBERED_NAME.fullmatch(value) is None
 
 
+def is_given_password(value: str) -> bool:
+    """Check what a sentence says the password is: letters and digits, even as a numbered name."""
+    mixed = _has_kind(value, str.isdigit) and _has_kind(value, str.isalpha)
+    if not mixed or not 6 <= len(value) <= _MAX_PASSWORD or _is_not_secret(value):
+        return False
+    return _NO_PASSWORD.fullmatch(value) is None
+
+
+# Measures (16-character, 128bit), versions, dates, ports, and programs that keep passwords.
+_NO_PASSWORD = lazy_pattern(
+    r"\d+-[a-z]+(?:-[a-z]+)*|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|characters|digits|days|zeichen)"
+    r"|v?\d+(?:\.\d+)+\S*|\d{4}-\d\d-\d\d\S*|[\w.\-]+:\d{2,5}|(?:1password|bitwarden|keepass|lastpass)\S*",
+    re.IGNORECASE,
+)
 _MAX_PASSWORD = 80  # characters
 
 
@@ -423,6 +437,21 @@ _PATH_SIGNS = frozenset("/:@.")
 _PASSWORD_SIGNS = frozenset("!$&*+#%?^~")
 
 
+def is_drawn_token(value: str) -> bool:
+    """Check a word for chance, whatever its signs: short pieces, as no words and dates are."""
+    bare = _SIGNS.sub("", value)
+    if len(bare) < 20 or _HEX.fullmatch(bare) or is_example(value) or _is_not_secret(bare):
+        return False
+    pieces = _MAX_SECRET_PIECE * len(_PIECE.findall(bare))
+    return _has_kind(bare, str.isdigit) and len(bare) <= pieces and entropy(bare) >= 3.5
+
+
+def is_vendor_token(value: str) -> bool:
+    """Check a prefix and what follows: drawn by chance, not the digest that "sha512-" names."""
+    prefix, token = _SPLIT.split(value, maxsplit=1)
+    return is_drawn_token(token) and not prefix.lower().startswith("sha")
+
+
 def is_code_seed(value: str) -> bool:
     """Check the seed of one-time codes (base32): with digits, or fewer vowels than words have."""
     vowels = sum(char in "AEIOU" for char in value) / len(value)
@@ -455,23 +484,6 @@ def is_basic_credentials(value: str) -> bool:
     except (binascii.Error, ValueError):
         return False
     return b":" in decoded[1:] and decoded.isascii()
-
-
-def is_card_number(value: str) -> bool:
-    """Check the length, issuer and check digit (Luhn) of a payment card's number."""
-    digits = [int(char) for char in value if char.isdigit()]
-    written = "".join(map(str, digits))
-    if not _CARD_ISSUER.fullmatch(written):
-        return False
-    doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]
-    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
-
-
-# Visa, Mastercard, American Express, Discover, Diners, JCB.
-_CARD_ISSUER = lazy_pattern(
-    r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)\d{12,14}|3[47]\d{13}"
-    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
-)
 
 
 def is_option_value(value: str) -> bool:

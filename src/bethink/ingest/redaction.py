@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -19,15 +19,14 @@ from bethink.ingest.secret_kinds import SECRET_KINDS
 from bethink.model import Draft
 from bethink.model.fields import GIVEN_FIELDS, field_names
 
-_CASELESS_KEYWORDS = tuple(
-    (word, i) for i, kind in enumerate(SECRET_KINDS) for word in kind.words if word.islower()
-)
-_CASED_KEYWORDS = tuple(
-    (word, i) for i, kind in enumerate(SECRET_KINDS) for word in kind.words if not word.islower()
-)
 # Kinds without a keyword, and what at least one of them needs.
-_SHAPED_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words)
-_SHAPES = lazy_pattern(r"[MNO][\w-]{22,27}\.[\w-]{6}\.|[3-6]\d{3}[ -]?\d{4,6}[ -]?\d{4}")
+_CARD_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words and not kind.long)
+_CARD_SHAPE = lazy_pattern(r"[3-6]\d{3}[ -]?\d{4,6}[ -]?\d{4}")
+_TOKEN_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words and kind.long)
+_TOKEN_SHAPE = lazy_pattern(
+    r"[_\-.][A-Za-z0-9_\-]{36}|[MNO][\w-]{22,27}\.[\w-]{6}\.|[5KL][A-Za-z0-9]{50}"
+)
+_LONG_WORD = 20  # characters
 _QUOTES = (b'"', b"'", b"`")
 _PASSWORD_NAME = lazy_pattern(r"pass(?:w(?:or)?d|phrase|code|wort)$|pwd$", re.IGNORECASE)
 _SECRET_NAME = lazy_pattern(
@@ -65,38 +64,59 @@ def redact(text: str) -> Redacted:
 def _candidate_kinds(text: str) -> list[int]:
     """Return the indexes of the kinds whose keywords occur in the text."""
     found: set[int] = set()
-    for keywords, where in zip(_keyword_indexes(), (text.lower(), text), strict=True):
-        if keywords.any_of.search(where):
-            beginnings = set(keywords.all_of.findall(where))
-            words = (entry for begin in beginnings for entry in keywords.by_beginning[begin])
-            found.update(i for word, i in words if word in where)
-    if _SHAPES.search(text):
-        found.update(_SHAPED_KINDS)
+    caseless, cased, tokens = _keyword_indexes()
+    caseless.add_kinds(text.lower(), found)
+    cased.add_kinds(text, found)
+    if _CARD_SHAPE.search(text):
+        found.update(_CARD_KINDS)
+    words = text.split()
+    if max(map(len, words), default=0) >= _LONG_WORD:
+        long_words = " ".join([word for word in words if len(word) >= _LONG_WORD])
+        tokens.add_kinds(long_words, found)
+        if _TOKEN_SHAPE.search(long_words):
+            found.update(_TOKEN_KINDS)
     return sorted(found)
 
 
-class _KeywordIndex(NamedTuple):
+class _KeywordIndex:
     """Keywords by their beginnings: none of these begins another."""
 
-    any_of: re.Pattern[str]
-    all_of: re.Pattern[str]
-    by_beginning: Mapping[str, Sequence[tuple[str, int]]]
+    def __init__(self, keywords: Iterable[tuple[str, int]]) -> None:
+        self._kinds: dict[str, list[int]] = {}
+        for word, i in keywords:
+            self._kinds.setdefault(word, []).append(i)
+        words = self._kinds.keys()
+        begins = {word for word in words if not any(word[:n] in words for n in range(len(word)))}
+        self._search = re.compile(_any_of(begins))
+        # A search that found one has passed over those that overlap with its end.
+        self._words = {
+            begin: {
+                word for word in words for n in range(len(begin))
+                if word.startswith(begin[n:]) or begin[n:].startswith(word)
+            }
+            for begin in begins
+        }  # fmt: skip
+
+    def add_kinds(self, text: str, found: set[int]) -> None:
+        """Add the kinds whose keywords occur in the text."""
+        if self._search.search(text) is None:
+            return
+        words: set[str] = set()
+        for begin in set(self._search.findall(text)):
+            words |= self._words[begin]
+        for word in words:
+            if word in text:
+                found.update(self._kinds[word])
 
 
 @cache
-def _keyword_indexes() -> tuple[_KeywordIndex, _KeywordIndex]:
-    """Index the keywords for a lower-cased text, and those for a text as it is."""
-    return _index_keywords(_CASELESS_KEYWORDS), _index_keywords(_CASED_KEYWORDS)
-
-
-def _index_keywords(keywords: Sequence[tuple[str, int]]) -> _KeywordIndex:
-    words = {word for word, _ in keywords}
-    beginnings = {word for word in words if not any(word[:n] in words for n in range(len(word)))}
-    by_beginning = {
-        begin: [entry for entry in keywords if entry[0].startswith(begin)] for begin in beginnings
-    }
-    tree = _any_of(beginnings)
-    return _KeywordIndex(re.compile(tree), re.compile(f"(?=({tree}))"), by_beginning)
+def _keyword_indexes() -> tuple[_KeywordIndex, _KeywordIndex, _KeywordIndex]:
+    """Index the keywords for a lower-cased text, for a text as it is, and for its long words."""
+    caseless, cased, tokens = [], [], []
+    for i, kind in enumerate(SECRET_KINDS):
+        for word in kind.words:
+            (tokens if kind.long else caseless if word.islower() else cased).append((word, i))
+    return _KeywordIndex(caseless), _KeywordIndex(cased), _KeywordIndex(tokens)
 
 
 def _any_of(words: set[str]) -> str:

