@@ -32,6 +32,7 @@ from bethink.model.evidence import (
     Pool,
     replay,
     sort_by_score,
+    values_by,
     with_column,
 )
 from bethink.model.item import (
@@ -126,6 +127,7 @@ __all__ = [
     "may_replace",
     "replay",
     "sort_by_score",
+    "values_by",
     "with_column",
     "written_order",
 ]

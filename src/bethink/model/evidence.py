@@ -212,6 +212,28 @@ class Candidate(_CandidateFields):
         return _last_by(known, by) if type(known) is tuple else known.last(by)
 
 
+def values_by(pool: Iterable[Candidate], by: str) -> list[float]:
+    """The value of the last evidence each candidate has by this; 0 without any.
+
+    As `Candidate.reason` of each; a column is asked only once whether it gives any.
+    """
+    gives: dict[_MadeRows, bool] = {}
+    values = []
+    for cand in pool:
+        known: Any = cand[2]
+        reason = None
+        while reason is None and type(known) is not tuple:
+            known, rows, row = known
+            if rows not in gives:
+                gives[rows] = rows.column.gives(by)
+            if gives[rows]:
+                reason = _last_by(rows.column.reasons(row), by)
+        if reason is None and known:
+            reason = _last_by(known, by)
+        values.append(0.0 if reason is None else reason.value)
+    return values
+
+
 def with_column(
     pool: Sequence[Candidate], scores: Iterable[float], column: EvidenceColumn
 ) -> list[Candidate]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field
 
-from bethink.model import Candidate, Evidence, replay, sort_by_score, with_column
+from bethink.model import Candidate, Evidence, replay, sort_by_score, values_by, with_column
 from bethink.worker.codec import decode, encode
 from records import record
 
@@ -49,6 +49,22 @@ def test_nothing_is_made_before_somebody_looks():
     assert changed.reason("boost") == Evidence("boost", "times", 2.0)
     assert column.made == []
     assert changed.reason("nobody") is None
+
+
+def test_values_of_a_pool_are_those_of_each_candidate():
+    """Asked for all at once, the last evidence by somebody is the same, and 0 is for none."""
+    column, pool = scored([0.1, 0.3])
+    changed = (
+        pool[0].with_evidence("boost", "times", 2.0),
+        pool[1].with_evidence("stage", "add", 0.5),
+        Candidate(record("i2").item),
+    )
+
+    assert values_by(changed, "channel.lexical") == [0.5, 0.5, 0.0]
+    assert column.made == []
+    for by in ("channel.lexical", "fuse.lexical", "stage", "boost", "nobody"):
+        reasons = [cand.reason(by) for cand in changed]
+        assert values_by(changed, by) == [reason.value if reason else 0.0 for reason in reasons]
 
 
 def test_the_evidence_replays_to_the_score():

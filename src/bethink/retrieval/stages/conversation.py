@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from bethink.core.lazy import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.model import Evidence, Item, Pool, sort_by_score, with_column
+from bethink.model import Evidence, Item, Pool, sort_by_score, values_by, with_column
 from bethink.retrieval.context import Context
 from bethink.retrieval.stages.late_interaction import (
     FeatureTable,
+    none_negative,
     question_tokens,
     similarity_features,
     turn_order,
@@ -18,10 +19,6 @@ from bethink.retrieval.stages.late_interaction import (
 # Similarity below this is chance: most words of a language are slightly similar.
 CHANCE_SIMILARITY = 0.4
 
-# Of one turn: how much, why, and through which turn.
-Contribution = tuple[float, str, str | None]
-
-
 # Where a turn has no turn before it, and where that is no candidate.
 _NO_TURN, _NO_CANDIDATE = -2, -1
 
@@ -29,29 +26,35 @@ _NO_TURN, _NO_CANDIDATE = -2, -1
 class Turns(NamedTuple):
     """The candidates of a pool by their place in it.
 
-    ``before`` and ``after`` are the places of the neighbouring turns, ``own`` is what each
-    scores by itself, ``supplied`` the share of the question that the turn before has and this
-    one lacks, ``best`` the best score of a conversation.
+    ``before`` and ``after`` are the places of the neighbouring turns, ``heard`` and
+    ``answered`` the same where those may be by another speaker. ``own`` is what each scores
+    by itself, ``best`` the best of its conversation, ``supplied`` the share of the question
+    that the turn before has and this one lacks.
     """
 
     items: Sequence[Item]
     before: Sequence[int]
     after: Sequence[int]
+    heard: Sequence[int]
+    answered: Sequence[int]
     own: Sequence[float]
-    supplied: Mapping[int, float]
-    best: Mapping[str, float]
-
-    def from_other(self, row: int, place: int) -> bool:
-        """Whether that place has a turn which may be by another speaker."""
-        speaker = self.items[row].speaker
-        return place >= 0 and (speaker is None or speaker != self.items[place].speaker)
+    best: Sequence[float]
+    supplied: Sequence[float]
 
 
 class ContributionColumn(NamedTuple):
-    """What the conversation adds to each candidate."""
+    """What the conversation adds to each candidate, a column for each reason."""
 
     name: str
-    added: list[list[Contribution]]
+    turns: Turns
+    added: tuple[list[float], ...]
+
+    def scores(self, pool: Pool) -> list[float]:
+        """The candidates' scores with everything added, in order."""
+        scores = [cand.score for cand in pool]
+        for column in self.added:
+            scores = [score + value for score, value in zip(scores, column, strict=True)]
+        return scores
 
     def gives(self, by: str) -> bool:
         """Whether this is its name."""
@@ -59,8 +62,29 @@ class ContributionColumn(NamedTuple):
 
     def reasons(self, row: int) -> tuple[Evidence, ...]:
         """What speaks for one candidate."""
+        items = self.turns.items
         return tuple(
-            Evidence(self.name, "add", value, why, via) for value, why, via in self.added[row]
+            Evidence(self.name, "add", column[row], why, None if place < 0 else items[place].id)
+            for column, (why, place) in zip(self.added, self._origins(row), strict=True)
+            if column[row]
+        )
+
+    def _origins(self, row: int) -> tuple[tuple[str, int], ...]:
+        """Why each column adds to a row, and from which place; of no meaning where it does not."""
+        items, before, after = self.turns[:3]
+        heard, answered = self.turns.heard[row], self.turns.answered[row]
+        if before[row] == _NO_TURN:
+            first = "first turn of its conversation"
+        else:
+            first = "answers" if _is_question(items[heard]) else "said after"
+        alone = items[row].session is None
+        return (
+            (first, heard),
+            ("completed by", heard),
+            ("said near", before[heard]),
+            ("said before", answered),
+            ("said near", after[answered]),
+            ("not part of a conversation" if alone else "best score in its conversation", -1),
         )
 
 
@@ -88,74 +112,74 @@ class Conversation:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         turns = _turns_of(pool, ctx)
-        added, scores = [], []
-        for row, cand in enumerate(pool):
-            found = self._contributions(row, turns)
-            score = cand.score
-            for value, _, _ in found:
-                score += value
-            added.append(found)
-            scores.append(score)
-        return sort_by_score(with_column(pool, scores, ContributionColumn(self.name, added)))
+        column = ContributionColumn(self.name, turns, self._added(turns))
+        return sort_by_score(with_column(pool, column.scores(pool), column))
 
-    def _contributions(self, row: int, turns: Turns) -> list[Contribution]:
-        session = turns.items[row].session
-        if session is None:
-            return [(self.alone, "not part of a conversation", None)] if self.alone else []
-        found = self._from_before(row, turns) + self._from_after(row, turns)
-        found.append((self.session * turns.best[session], "best score in its conversation", None))
-        return [one for one in found if one[0] > 0]
+    def _added(self, turns: Turns) -> tuple[list[float], ...]:
+        """Return what each candidate gains; none from a turn is below 0."""
+        items, before, after, heard, answered, own, best, supplied = turns
+        gained = (
+            [self._share_of(items[place]) * own[place] if place >= 0 else 0.0 for place in heard],
+            [self.supplied * share for share in supplied],
+            self._from_two_steps(heard, before, own),
+            [self.after * own[place] if place >= 0 else 0.0 for place in answered],
+            self._from_two_steps(answered, after, own),
+            [self.session * score for score in best],
+        )
+        first, *others, last = map(none_negative, gained)
+        for row, item in enumerate(items):
+            if item.session is None:
+                last[row] = self.alone
+            elif before[row] == _NO_TURN:
+                first[row] = max(0.0, self.opening)
+        return (first, *others, last)
 
-    def _from_before(self, row: int, turns: Turns) -> list[Contribution]:
-        place = turns.before[row]
-        if place == _NO_TURN:
-            return [(self.opening, "first turn of its conversation", None)]
-        if not turns.from_other(row, place):
-            return []
-        previous = turns.items[place]
-        is_question = previous.text.rstrip().endswith("?")
-        share = (self.before + self.reply if is_question else self.before) * turns.own[place]
-        return [
-            (share, "answers" if is_question else "said after", previous.id),
-            (self.supplied * turns.supplied.get(row, 0.0), "completed by", previous.id),
-            *self._from_two_steps(turns.before[place], turns),
-        ]
+    def _share_of(self, previous: Item) -> float:
+        return self.before + self.reply if _is_question(previous) else self.before
 
-    def _from_after(self, row: int, turns: Turns) -> list[Contribution]:
-        place = turns.after[row]
-        if not turns.from_other(row, place):
-            return []
-        return [
-            (self.after * turns.own[place], "said before", turns.items[place].id),
-            *self._from_two_steps(turns.after[place], turns),
-        ]
+    def _from_two_steps(
+        self, places: Sequence[int], beyond: Sequence[int], own: Sequence[float]
+    ) -> list[float]:
+        """Return what comes from the turns beyond those at some places."""
+        two = [beyond[place] if place >= 0 else _NO_CANDIDATE for place in places]
+        return [self.further * own[place] if place >= 0 else 0.0 for place in two]
 
-    def _from_two_steps(self, place: int, turns: Turns) -> tuple[Contribution, ...]:
-        if place < 0:
-            return ()
-        return ((self.further * turns.own[place], "said near", turns.items[place].id),)
+
+def _is_question(item: Item) -> bool:
+    return item.text.rstrip().endswith("?")
 
 
 def _turns_of(pool: Pool, ctx: Context) -> Turns:
     table = similarity_features(pool, ctx)
     items = [cand.item for cand in pool]
-    order = turn_order((item.id for item in items if item.session is not None), ctx)
+    order = turn_order([item.id for item in items if item.session is not None], ctx)
     places = {item.id: place for place, item in enumerate(items)}
-    rows = [table.row(item.id) for item in items]
+    known = table.rows.get
+    rows = [known(item.id, 0) for item in items]
+    before = _places_of(order.before, items, places)
+    after = _places_of(order.after, items, places)
+    heard = _places_of_others(before, items)
     own = _own_scores(pool, rows, table)
-    best: dict[str, float] = {}
-    for item, score in zip(items, own, strict=True):
-        if item.session is not None and score >= best.get(item.session, 0.0):
-            best[item.session] = score
-    turns = Turns(
+    return Turns(
         items,
-        _places_of(order.before, items, places),
-        _places_of(order.after, items, places),
+        before,
+        after,
+        heard,
+        _places_of_others(after, items),
         own,
-        {},
-        best,
+        _best_scores(items, own),
+        _supplied_shares(heard, rows, table, ctx),
     )
-    return turns._replace(supplied=_supplied_shares(turns, rows, table, ctx))
+
+
+def _best_scores(items: Sequence[Item], own: Sequence[float]) -> list[float]:
+    """Return of each turn the best score in its conversation; 0 outside of any."""
+    best: dict[str | None, float] = {}
+    for item, score in zip(items, own, strict=True):
+        if score > best.get(item.session, 0.0):
+            best[item.session] = score
+    best[None] = 0.0
+    return [best.get(item.session, 0.0) for item in items]
 
 
 def _places_of(
@@ -168,10 +192,22 @@ def _places_of(
     ]
 
 
+def _places_of_others(places: Sequence[int], items: Sequence[Item]) -> list[int]:
+    """Keep of each turn's neighbour the place, where another speaker may have said it."""
+    speakers = [item.speaker for item in items]
+    return [
+        place
+        if place >= 0
+        and item.session is not None
+        and (item.speaker is None or item.speaker != speakers[place])
+        else _NO_CANDIDATE
+        for item, place in zip(items, places, strict=True)
+    ]
+
+
 def _own_scores(pool: Pool, rows: Sequence[int], table: FeatureTable) -> list[float]:
     """Score each by itself, 0 to 1: shared words, vector similarity, late interaction."""
-    reasons = (cand.reason("channel.lexical") for cand in pool)
-    shared = _shares_of_best([0.0 if reason is None else reason.value for reason in reasons])
+    shared = _shares_of_best(values_by(pool, "channel.lexical"))
     cosines = _shares_of_best([table.cosine[row] for row in rows])
     tokens = _shares_of_best([table.interaction[row] for row in rows])
     return [
@@ -189,28 +225,29 @@ def _shares_of_best(values: Sequence[float]) -> list[float]:
 
 
 def _supplied_shares(
-    turns: Turns, rows: Sequence[int], table: FeatureTable, ctx: Context
-) -> dict[int, float]:
-    """Return the share of question tokens that the previous turn has and the turn lacks."""
-    if table.matches is None:
-        return {}
+    heard: Sequence[int], rows: Sequence[int], table: FeatureTable, ctx: Context
+) -> list[float]:
+    """Return the share of question tokens that the turn before has and the turn lacks."""
+    supplied = [0.0] * len(rows)
     lost = table.lost
-    pairs = [
-        (turn, before)
-        for turn, before in enumerate(turns.before)
-        if turns.from_other(turn, before) and rows[turn] not in lost and rows[before] not in lost
+    turns = [
+        turn
+        for turn, before in enumerate(heard)
+        if before >= 0 and rows[turn] not in lost and rows[before] not in lost
     ]
-    if not pairs:
-        return {}
+    if table.matches is None or not turns:
+        return supplied
     import numpy as np  # start-up time: only with tokens to compare
 
-    mine = table.matches[[rows[turn] for turn, _ in pairs]]
-    theirs = table.matches[[rows[before] for _, before in pairs]]
+    mine = table.matches[[rows[turn] for turn in turns]]
+    theirs = table.matches[[rows[heard[turn]] for turn in turns]]
     gained = (theirs > mine) & (theirs > CHANCE_SIMILARITY)
     most = np.minimum(1.0, theirs) - np.maximum(mine, CHANCE_SIMILARITY)
     weights = np.array(question_tokens(ctx).weights)
     shares = np.where(gained, weights * most / (1 - CHANCE_SIMILARITY), 0.0)
-    total = np.zeros(len(pairs))
+    total = np.zeros(len(turns))
     for column in shares.T:  # token after token: the order of a sum is part of its result
         total += column
-    return dict(zip((turn for turn, _ in pairs), total.tolist(), strict=True))
+    for turn, share in zip(turns, total.tolist(), strict=True):
+        supplied[turn] = share
+    return supplied

@@ -11,7 +11,16 @@ from bethink.core.lazy import dataclass, lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import split_passages
 from bethink.errors import ModelError
-from bethink.model import Candidate, Evidence, Item, Passage, Pool, sort_by_score, with_column
+from bethink.model import (
+    Candidate,
+    Evidence,
+    Item,
+    Passage,
+    Pool,
+    sort_by_score,
+    values_by,
+    with_column,
+)
 from bethink.ports import Embedding, late_interaction, unrelated_similarity
 from bethink.retrieval.context import Context, PerRecall
 from bethink.retrieval.query_analysis import content_terms, max_bm25_score
@@ -191,6 +200,11 @@ class QuestionTokens(NamedTuple):
 def question_tokens(ctx: Context) -> QuestionTokens:
     """Return token weights that add up to 1; none where the embedder has no tokens."""
     return _weigh_question_tokens(ctx)
+
+
+def none_negative(values: list[float]) -> list[float]:
+    """Return the values, with 0 for those below; mostly there are none."""
+    return [max(0.0, value) for value in values] if min(values, default=0.0) < 0 else values
 
 
 def share_of_best(value: float, peak: float) -> float:
@@ -470,39 +484,44 @@ class MatchScoring:
     name: str = "match"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        scored = [cand for cand in pool if self._scores(cand)]
+        scored, others = self._divide(pool)
         if not scored:
             return pool
         column = self._column(pool, scored, ctx)
         changed = with_column(scored, column.scores(scored), column)
-        if len(scored) < len(pool):
-            changed += (cand for cand in pool if not self._scores(cand))
-        return sort_by_score(changed)
+        return sort_by_score([*changed, *others] if others else changed)
+
+    def _divide(self, pool: Pool) -> tuple[Pool, Pool]:
+        """Return the candidates that are scored, and the others."""
+        turns = tuple(cand for cand in pool if cand.item.session is not None)
+        if not turns or len(turns) == len(pool):
+            return (pool, ()) if bool(turns) == (self.of == "turns") else ((), pool)
+        memories = tuple(cand for cand in pool if cand.item.session is None)
+        return (turns, memories) if self.of == "turns" else (memories, turns)
 
     def _column(self, pool: Pool, scored: Sequence[Candidate], ctx: Context) -> MatchColumn:
         table = similarity_features(pool, ctx)
-        rows = [table.row(cand.item.id) for cand in scored]
+        known = table.rows.get
+        rows = [known(cand.item.id, 0) for cand in scored]
         factor, unit = 1.0 - _REFERENCE_UNRELATED, 1.0 - unrelated_similarity(ctx.embedder)
 
         def on_scale(column: list[float]) -> list[float]:
             # As `on_reference_scale`; similarities below zero count as none.
             scaled = [1.0 - (1.0 - column[row]) * factor / unit if row else 0.0 for row in rows]
-            return [max(0.0, value) for value in scaled]
+            return none_negative(scaled)
 
         ceiling = max_bm25_score(ctx) / 10.0
         values = (
-            [_evidence_value(cand, _WORDS) * ceiling for cand in scored],
+            [value * ceiling for value in values_by(scored, _WORDS)],
             *map(on_scale, (table.plain, table.cosine, table.interaction, table.sentence)),
         )
-        best = max((_evidence_value(cand, _PIECES) for cand in pool), default=0.0)
-        pieces = [
-            self.pieces * share_of_best(_evidence_value(cand, _PIECES), best) if best > 0 else 0.0
-            for cand in scored
-        ]
+        best = max(values_by(pool, _PIECES), default=0.0)
+        pieces = (
+            [self.pieces * share_of_best(value, best) for value in values_by(scored, _PIECES)]
+            if best > 0
+            else [0.0] * len(scored)
+        )
         return MatchColumn(self._weights(ctx), values, pieces)
-
-    def _scores(self, cand: Candidate) -> bool:
-        return (cand.item.session is not None) == (self.of == "turns")
 
     def _weights(self, ctx: Context) -> tuple[float, ...]:
         clear = clearness(ctx)
@@ -557,11 +576,6 @@ class MatchColumn(NamedTuple):
 
 
 _WORDS, _PIECES = "channel.lexical", "channel.substring"
-
-
-def _evidence_value(cand: Candidate, by: str) -> float:
-    reason = cand.reason(by)
-    return reason.value if reason is not None else 0.0
 
 
 @dataclass(frozen=True, slots=True)
