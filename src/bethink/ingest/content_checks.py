@@ -376,7 +376,7 @@ def is_stated_password(value: str) -> bool:
 def is_given_password(value: str) -> bool:
     """Check what a sentence says the password is: letters and digits, even as a numbered name."""
     mixed = _has_kind(value, str.isdigit) and _has_kind(value, str.isalpha)
-    if not mixed or not 6 <= len(value) <= _MAX_PASSWORD or _is_not_secret(value):
+    if not mixed or not 6 <= len(value) <= _MAX_PASSWORD or " " in value or _is_not_secret(value):
         return False
     return _NO_PASSWORD.fullmatch(value) is None
 
@@ -444,6 +444,11 @@ def is_drawn_token(value: str) -> bool:
         return False
     pieces = _MAX_SECRET_PIECE * len(_PIECE.findall(bare))
     return _has_kind(bare, str.isdigit) and len(bare) <= pieces and entropy(bare) >= 3.5
+
+
+def is_drawn_or_hex(value: str) -> bool:
+    """Like ``is_drawn_token``, but also accept hex strings."""
+    return is_drawn_token(value) or (_HEX.fullmatch(value) is not None and is_random_or_hex(value))
 
 
 def is_vendor_token(value: str) -> bool:

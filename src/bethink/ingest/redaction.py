@@ -112,7 +112,9 @@ class _KeywordIndex:
 @cache
 def _keyword_indexes() -> tuple[_KeywordIndex, _KeywordIndex, _KeywordIndex]:
     """Index the keywords for a lower-cased text, for a text as it is, and for its long words."""
-    caseless, cased, tokens = [], [], []
+    caseless: list[tuple[str, int]] = []
+    cased: list[tuple[str, int]] = []
+    tokens: list[tuple[str, int]] = []
     for i, kind in enumerate(SECRET_KINDS):
         for word in kind.words:
             (tokens if kind.long else caseless if word.islower() else cased).append((word, i))

@@ -14,6 +14,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.content_checks import (
     is_basic_credentials,
     is_code_seed,
+    is_drawn_or_hex,
     is_drawn_token,
     is_given_password,
     is_key_block,
@@ -143,12 +144,20 @@ _AFTER_LOGIN_WORD = (
     r"|per|van|voor|lol|pls|please|ok|btw|haha|thx)\b|\s?[.,;:!?()\n]|\s?\z)"
 )
 _CHANGED_FROM, _CHANGED_TO = r"[^\n.:=]{0,40}?\s(?:from|von|de|da|van)\s", r"(?:to|auf|zu|à|a|naar)"
+_GIVES = rf"(?:{_IS}|\*{{0,2}}\s?[:：=]\*{{0,2}}\s{{0,2}})"
+# "The password manager is ...", "the password expires and the host is ...": none is stated.
+_OTHER_NOUNS = (
+    r"(?:\s(?:managers?|polic(?:y|ies)|resets?|hash\w*|stor(?:e|age)|vault|length|fields?|algorithm|page"
+    r"|prompt|expir\w*|rotation|generator|strength|columns?|table|file|form|screen|dialog|valid\w*"
+    r"|rules?|requirements?|complexity|format|encod\w*|encrypt\w*|hint|history|database|entry|login"
+    r"|flow|grant|auth\w*|protect\w*|cracking|attacks?|leaks?|breach|change|ticket|link|param\w*"
+    r"|arguments?|options?|flag|variable|settings?|service|server|app|tool|plugin|library|module|class"
+    r"|function|method|endpoint|api|type|input|box|check\w*|must|should|needs?|ha[sd]|works?|lies"
+    r"|fail\w*|version|step|section|chapter|button|label|icon|test|tests)"
+    r"|(?:\s[^\s.:=,;]{1,20}){0,4}?\s(?:and|or|but|if|und|oder|et|ou|y))\b"
+)
 # Sentences that state a password, and how much its looks must show then.
 _PHRASES = (
-    (_LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS
-     + rf"(?:{_IS}|\*{{0,2}}\s?[:：]\*{{0,2}}\s{{0,2}})", is_given_password),
-    (_LOGIN_WORDS + r"(?-i:(?:\s[A-Z][\w\-]{1,20}){1,2})\s(?:ist|lautet|est|es|è|é|är)" + _SOON,
-     is_given_password),
     (_LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS + _TO, is_stated_password),
     (_LOGIN_WORDS + r"[^\n.:=]{0,40}?(?:" + _ASKING + r"|[\s,](?:it['’]s|it is|c'est|es ist))\s",
      is_made_password),
@@ -233,7 +242,7 @@ _CARD_ISSUER = lazy_pattern(
 )
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
 _DATE = lazy_pattern(r"(?:19|20)\d\d-\d\d-\d\d")
-_FIELD_NAME = lazy_pattern(r"[a-z]+(?:[_\-.][a-z0-9]+)+")
+_FIELD_NAME = lazy_pattern(r"(?:[a-z]+[_\-.])*(?:pass|pwd|token|secret|key)[a-z]*(?:[_\-.]\w+)*")
 _FORM_CHECKS = {
     check.__name__: check
     for check in (
@@ -244,7 +253,7 @@ _FORM_CHECKS = {
 
 
 def _read_forms() -> Iterator[SecretKind]:
-    fragments = {"<WORD>": _WORD}
+    fragments = {"<WORD>": _WORD, "<LOGIN>": _LOGIN_WORDS}
     for name, *columns in _read_table("secret_forms.txt"):
         pattern = columns[-1]
         for mark, fragment in fragments.items():
@@ -253,7 +262,8 @@ def _read_forms() -> Iterator[SecretKind]:
             fragments[f"<{name}>"] = pattern
         else:
             check, words, _ = columns
-            yield SecretKind(name, tuple(words.split(",")), pattern, _FORM_CHECKS[check])
+            keywords = _LOGIN_KEYWORDS if words == "<LOGIN>" else tuple(words.split(","))
+            yield SecretKind(name, keywords, pattern, _FORM_CHECKS[check])
 
 
 _FORMS = tuple(_read_forms())
@@ -487,6 +497,13 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         r"(?i)" + _KEY_WORDS + _NAME_SUFFIX + _ASSIGNMENT + _VALUE,
         is_secret,
     ),
+    SecretKind(
+        "password",
+        _LOGIN_KEYWORDS,
+        rf"(?i){_LOGIN_WORDS}(?:{_PURPOSE_PHRASE}{_CHANGE_WORDS}{_GIVES}{_WORD}|{_OTHER_NOUNS}"
+        rf"|(?:\s[^\s.:=,;]{{1,20}}){{1,5}}?{_GIVES}{_WORD})",
+        is_given_password,
+    ),
     *(
         SecretKind("password", _LOGIN_KEYWORDS, rf"(?i){phrase}{_WORD}", check)
         for phrase, check in _PHRASES
@@ -517,8 +534,9 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(
         "password",
         _LOGIN_KEYWORDS,
-        rf"(?i){_ASKING}\s{_WORD}[\"'\x60»”]?\s(?:as|als|comme|como|come)\s(?:[\w\-]{{1,12}}\s){{0,2}}"
-        rf"{_LOGIN_WORDS}{_AFTER_LOGIN_WORD}",
+        rf"(?i)(?:^|\s){_WORD}[\"'\x60»”,]?\s(?:(?:as|als|comme|como|come)\s|(?:is|was|that['’]?s|ist|war"
+        rf"|est|es|è|é)\s(?:the|my|your|ur|our|his|her|their|das|mein|unser|le|mon|notre|la|mi|mijn|het)\s)"
+        rf"(?:[\w\-]{{1,12}}\s){{0,2}}{_LOGIN_WORDS}{_AFTER_LOGIN_WORD}",
         is_given_password,
     ),
     SecretKind(
@@ -555,10 +573,18 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(  # any key that is not public, and names such as BEARER_TOKEN_BILLING
         "secret",
         ("key", "secret", "token"),
-        r"(?i)(?:public|host|primary|foreign|cache|sort|object)[_\- ]?key|(?:\bkey\b[^\n.:=]{0,40}?"
+        r"(?i)(?:public|host|primary|foreign|cache|sort|object|partition|idempotency|lookup|row|hash|gpg"
+        r"|pgp|ssh)[_\- ]?key|(?:\bkey\b[^\n.:=]{0,40}?"
         r"(?:\s(?:is|was|ist|est|es|è|é)\s|\s?[:=]\s?|\s)|(?-i:(?:KEY|SECRET|TOKEN)(?:_[A-Z0-9]{2,20}){1,2})"
         r"\s?[:=]\s?)[\"'\x60]?([a-z0-9_\-+/=.~]{20,})",
-        is_drawn_token,
+        is_drawn_or_hex,
+    ),
+    SecretKind(  # "... is the access token"
+        "secret",
+        ("secret", "token", "api"),
+        r"(?i)(?:^|[\s\"'\x60])([a-z0-9_\-+/=.~]{20,})[\"'\x60]?\s(?:is|was|ist|est|es|è|é)\s"
+        rf"(?:\w{{2,5}}\s)?(?:\w+\s)?{_KEY_WORDS}\b",
+        is_random_or_hex,
     ),
     SecretKind(
         "secret", ("login",), r"(?i)\blogin\s+([0-9a-z_\-]{30,})(?:\s|\z)", is_random_or_hex
