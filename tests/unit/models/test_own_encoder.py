@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -217,6 +218,32 @@ def test_missing_or_damaged_weights_are_named(tmp_path):
     np.savez(tmp_path / ENCODER_WEIGHTS, table=np.zeros((2, 2)))
     with pytest.raises(ModelError, match="damaged"):
         EncoderNetwork.load(tmp_path / ENCODER_WEIGHTS)
+
+
+@pytest.mark.parametrize("wrong", ["missing", "other"])
+def test_a_damaged_layer_is_named(tmp_path, wrong):
+    """Layers are read with the first text, and their errors have the path, too."""
+    arrays = dict(read_arrays(ENCODER_DATA / ENCODER_WEIGHTS))
+    del arrays["layers.2.q_w"]
+    if wrong == "other":
+        arrays["layers.2.q_w"] = np.zeros((3, 5), np.float16)
+    np.savez(tmp_path / ENCODER_WEIGHTS, **arrays)
+    network = EncoderNetwork.load(tmp_path / ENCODER_WEIGHTS)
+
+    with pytest.raises(ModelError, match=f"{ENCODER_WEIGHTS} is damaged"):
+        network.encode([[101, 102]])
+
+
+def test_the_first_text_gets_the_vectors_of_later_ones():
+    """Its layers are read one at a time; the bits are the same, and so they are in parallel."""
+    network = EncoderNetwork.load(ENCODER_DATA / ENCODER_WEIGHTS)
+    row = [101, 2054, 3047, 102]
+    with ThreadPoolExecutor(4) as pool:
+        several = [made for (made,) in pool.map(lambda _: network.encode([row]), range(8))]
+
+    for made in several:
+        np.testing.assert_array_equal(made, several[0])
+    np.testing.assert_array_equal(network.encode([row])[0], several[0])
 
 
 def test_numpy_gets_its_threads_back(encoder):

@@ -17,6 +17,7 @@ import mmap
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -302,22 +303,21 @@ class EncoderNetwork:
     bits alone and in any batch.
     """
 
-    def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
-        """Set the weights by their names in the file."""
+    def __init__(self, weights: Mapping[str, NDArray[Any]], path: Path) -> None:
+        """Set the weights by their names in the file; errors name its path."""
         self._table, self._table_scale = weights["table"], weights["table_scale"]
-        room = _Room(sum(array.size for name, array in weights.items() if name != "table"))
-        self._mix = room.place(weights["mix"])
-        self._places = room.place(weights["places"])
-        self._norm = (room.place(weights["ln_w"]), room.place(weights["ln_b"]))
-        count = 1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))
-        self._layers = [_read_layer(weights, f"layers.{number}.", room) for number in range(count)]
+        first = ("mix", "places", "ln_w", "ln_b")
+        room = _Room(sum(weights[name].size for name in first))
+        self._mix, self._places, *norm = (room.place(weights[name]) for name in first)
+        self._norm = (norm[0], norm[1])
+        self._layers = _Layers(weights, path)
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a file of weights; raise ModelError where it is missing or damaged."""
         arrays = read_arrays(path)
         try:
-            return cls(arrays)
+            return cls(arrays, path)
         except (KeyError, ValueError) as error:
             raise ModelError(f"{path} is damaged: {error}") from error
 
@@ -397,18 +397,68 @@ def _layer_norm(states: NDArray[np.float32], gain: Vector, shift: Vector) -> Non
     states += shift
 
 
+class _Layers:
+    """The weights of the layers, read for the first text one at a time into the same memory.
+
+    A command encodes one text, and getting memory for all layers takes longer than filling
+    it. From the second text on all are kept. Thread-safe.
+    """
+
+    def __init__(self, weights: Mapping[str, NDArray[Any]], path: Path) -> None:
+        self._weights, self._path = weights, path
+        self._sizes: dict[str, int] = {}
+        for name, array in weights.items():
+            if name.startswith("layers."):
+                layer = name[: name.rindex(".") + 1]
+                self._sizes[layer] = self._sizes.get(layer, 0) + array.size
+        self._order = [f"layers.{number}." for number in range(len(self._sizes))]
+        if not self._order or self._order != sorted(self._sizes, key=_layer_number):
+            raise ValueError("layers are missing")
+        self._kept: list[_EncoderLayer] = []
+        self._lock = Lock()
+        self._was_read = False
+
+    def __iter__(self) -> Iterator[_EncoderLayer]:
+        with self._lock:
+            if self._was_read and not self._kept:
+                room = _Room(sum(self._sizes.values()))
+                self._kept = [self._read(layer, room) for layer in self._order]
+            self._was_read = True
+            return iter(self._kept) if self._kept else self._read_in_turn()
+
+    def _read_in_turn(self) -> Iterator[_EncoderLayer]:
+        room = _Room(max(self._sizes.values()))
+        for layer in self._order:
+            room.clear()
+            yield self._read(layer, room)
+
+    def _read(self, layer: str, room: _Room) -> _EncoderLayer:
+        try:
+            return _read_layer(self._weights, layer, room)
+        except (KeyError, ValueError) as error:
+            raise ModelError(f"{self._path} is damaged: {error}") from error
+
+
+def _layer_number(name: str) -> int:
+    return int(name.split(".")[1])
+
+
 _SIGN_AND_MANTISSA = np.int32(-0x7000_0001)
 _EXPONENT_SHIFT = np.float32(2.0**112)
 
 
 class _Room:
-    """Memory for all weights as float32: one piece, which the system gives in large pages.
+    """Memory for weights as float32: one piece, which the system gives in large pages.
 
     Page by page it would take three times as long to fill: start-up time.
     """
 
     def __init__(self, values: int) -> None:
         self._all = np.empty(values, dtype=np.float32)
+        self._used = 0
+
+    def clear(self) -> None:
+        """Let what comes take the place of all that was placed."""
         self._used = 0
 
     def place(self, *parts: NDArray[Any]) -> NDArray[np.float32]:
