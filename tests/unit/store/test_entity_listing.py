@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from bethink.ports import EntityListing
-from bethink.store.sqlite import SqliteStore, usage
+from bethink.store.sqlite import SqliteStore, links
 from records import NOW, at, mention, record
 
 ALDER, BIRCH = mention("Alder", "project"), mention("Birch", "project")
@@ -37,7 +37,7 @@ def test_layers_and_pins_are_counted_either_way(
     few: int, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the memories that have any, or from the links of the entities: the same counts."""
-    monkeypatch.setattr(usage, "_FEW_LAYERED", few)
+    monkeypatch.setattr(links, "_FEW_LAYERED", few)
 
     found = store.graph.list_entities(EntityListing(max_classification=2), at(hours=1))
 

@@ -21,7 +21,7 @@ from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import ceiling_of, is_below_ceiling, without_ceiling
 from bethink.store.sqlite.db.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.db.connection import Connections, add_functions, generation, select
-from bethink.store.sqlite.db.damage import LenientCursor, name_damage, unsound_values
+from bethink.store.sqlite.db.damage import LenientCursor, missing_counters, name_damage, unsound_values
 from bethink.store.sqlite.db.lock import FILE_MODE, is_private
 from bethink.store.sqlite.db.opening import schema_version
 from bethink.store.sqlite.db.sql_functions import (
@@ -42,7 +42,10 @@ from bethink.store.sqlite.repair import (
     damaged_rows,
     file_state,
     quarantine_damaged,
+    rebuild_definitions,
     repair_states,
+    restore_counters,
+    verify_definitions,
 )
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
@@ -203,6 +206,10 @@ def _copy(connections: Connections) -> Iterator[apsw.Connection]:
 
 def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     # What others are made from first.
+    good = "tables and indexes are those of this version"
+    yield _Check("schema", good, verify_definitions, rebuild_definitions)
+    good, done = "every counter is there", "restored"
+    yield _Check("counters", good, missing_counters, restore_counters, done=done)
     good, done = "every revision matches its hash", "restored, as the hash confirms"
     repair = quarantine_damaged
     yield _Check("content", good, _check_contents, repair, remains=_QUARANTINED, done=done)
@@ -387,10 +394,11 @@ def _summarise(entries: Sequence[str]) -> str:
     return f"{listed} and {more} more" if more > 0 else listed
 
 
-# One that several memories state counts once.
+# One that several memories state counts once. These are found by the index of them: as an
+# expression the source asks for no other order.
 _COUNT_LINKS = """
     SELECT (SELECT count(*) FROM link) - (SELECT count(*) FROM link WHERE stated_by <> '')
-        + (SELECT count(*) FROM (SELECT DISTINCT s.src, s.type, s.dst FROM link AS s
+        + (SELECT count(*) FROM (SELECT DISTINCT s.src || '', s.type, s.dst FROM link AS s
             WHERE s.stated_by <> '' AND NOT EXISTS (SELECT 1 FROM link AS c WHERE c.src = s.src
                 AND c.type = s.type AND c.dst = s.dst AND c.src_kind = 'entity'
                 AND c.dst_kind = 'entity' AND c.stated_by = '')) AS stated)
@@ -411,6 +419,11 @@ _COUNTS = {
     "erased": "SELECT count(*) FROM tombstone",
     "events": "SELECT count(*) FROM event",
 }
+# By the index of those above 1; of the others the first one seen mostly tells.
+_MOST_CLASSIFIED = """
+    SELECT coalesce((SELECT max(classification) FROM item WHERE classification > 1),
+        (SELECT classification FROM item WHERE classification = 1 LIMIT 1), 0)
+"""
 _GROUPED_COLUMNS = ("level", "kind", "layer", "tier", "status", "source_class")
 _MODELS = """
     SELECT m.name, count(v.key) FROM model AS m
@@ -443,7 +456,7 @@ def count_live(db: apsw.Connection) -> int:
 
 def max_classification(db: apsw.Connection) -> int:
     """Return the highest classification of any revision, of forgotten items too."""
-    return int(db.execute("SELECT coalesce(max(classification), 0) FROM item").get)
+    return int(db.execute(_MOST_CLASSIFIED).get)
 
 
 def space_stats(db: apsw.Connection, connections: Connections, space: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any
 import apsw
 
 from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import fold
 from bethink.errors import Refused
 from bethink.model import Entity, Item
@@ -458,3 +459,50 @@ def _previous_turns(turns: Iterable[Item], last_seq: Mapping[str, int]) -> dict[
             found[item_id] = max(before)[1]
         last[session, level] = (seq, item_id)
     return found
+
+
+# Only memories with a layer and pinned ones are counted; there is an index of these alone.
+_IS_LAYERED = (
+    "i.live_to IS NULL AND (i.layer IS NOT NULL OR i.pinned = 1)"
+    " AND CASE WHEN i.layer IS NULL THEN i.pinned ELSE 1 END = 1"
+)
+_COUNT_LAYERS = f"""
+    SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    CROSS JOIN item AS i ON i.id = l.src AND {_IS_LAYERED} AND i.classification <= ?
+    GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
+"""
+# Where these are few, their links are fewer than those of the entities.
+_COUNT_LAYERS_OF_FEW = f"""
+    SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM item AS i
+    CROSS JOIN link AS l ON l.src = i.id AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    WHERE {_IS_LAYERED} AND l.dst IN (SELECT value FROM json_each(?)) AND i.classification <= ?
+    GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
+"""
+_FEW_LAYERED = 2_000
+_COUNT_LAYERED = f"SELECT count(*) FROM (SELECT 1 FROM item AS i WHERE {_IS_LAYERED} LIMIT ?) AS c"
+
+
+class EntityCounts(NamedTuple):
+    """How many memories of an entity are in each layer, and how many are pinned."""
+
+    layers: tuple[tuple[str, int], ...] = ()
+    pinned: int = 0
+
+
+def count_layers(db: apsw.Connection, ids: Sequence[str], ceiling: int) -> dict[str, EntityCounts]:
+    """Count the memories of each entity by layer, and the pinned ones, up to a classification."""
+    counts = dict.fromkeys(ids, EntityCounts())
+    few = int(db.execute(_COUNT_LAYERED, (_FEW_LAYERED + 1,)).get) <= _FEW_LAYERED
+    rows = (
+        select(db, _COUNT_LAYERS_OF_FEW, (json.dumps(list(ids)), ceiling))
+        if few
+        else select(db, _COUNT_LAYERS, (as_table(tuple(ids)), ceiling))
+    )
+    for entity, layer, count, pins in rows:
+        layers, pinned = counts[entity]
+        in_layer = () if layer is None else ((layer, count),)
+        counts[entity] = EntityCounts((*layers, *in_layer), pinned + pins)
+    return counts

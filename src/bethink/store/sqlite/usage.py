@@ -41,7 +41,12 @@ from bethink.store.sqlite.db.sql_functions import (
     from_ms_or_none,
     to_ms,
 )
-from bethink.store.sqlite.links import ENTITY_COLUMNS, normalise_alias, to_entity
+from bethink.store.sqlite.links import (
+    ENTITY_COLUMNS,
+    count_layers,
+    normalise_alias,
+    to_entity,
+)
 from bethink.store.sqlite.search.lexical import as_table
 
 _SELECT_DECAY = f"""
@@ -125,7 +130,7 @@ def _restore_strength(
     )
 
 
-MAX_IMPORTANCE_SAMPLE = 200
+MAX_IMPORTANCE_SAMPLE = 50
 
 _SELECT_USAGE = f"""
     SELECT u.id, {USED_IN_ALL}, {USED_LAST}, u.stamps, {USED_IN_30}, {USED_IN_90}
@@ -134,10 +139,10 @@ _SELECT_USAGE = f"""
 """
 # All mentions count, also of memories that have ended; the importance is the mean of live
 # ones. Of very many only the newest are read.
-_MENTION_LINK = """
-    l.dst = w.value AND l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'
-    AND l.created_at <= m.at
-"""
+_MENTION_LINK = (
+    "l.dst = w.value AND l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'"
+    " AND l.created_at <= m.at"
+)
 # The same for a past moment, from the mentions of the revisions of then.
 _SELECT_ACTIVITY_AS_OF = f"""
     {AS_OF_CTE} SELECT e.id, e.created_at, l.created_at, i.importance,
@@ -149,20 +154,49 @@ _SELECT_ACTIVITY_AS_OF = f"""
         SELECT max(r.rev) FROM item AS r WHERE r.id = l.src AND r.live_from <= m.at)
     WHERE {MENTIONED_AT_REVISION} ORDER BY e.id, l.created_at DESC
 """
+# Of very many mentions no more are counted here.
+MAX_COUNTED = 200
+_WEEK = f"l.created_at > m.at - {7 * DAY_MS}"
 _SELECT_ACTIVITY = f"""
-    SELECT e.id, e.created_at,
-        (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK} AND l.created_at > m.at - {DAY_MS}),
-        (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK}
-            AND l.created_at > m.at - {7 * DAY_MS} AND l.created_at <= m.at - {DAY_MS}),
-        e.mentions - (SELECT count(*) FROM link AS l
+    SELECT e.id, e.created_at, e.mentions,
+        (SELECT count(*) FROM link AS l
             WHERE l.dst = w.value AND l.type = 'mentions' AND l.created_at > m.at),
-        (SELECT avg(importance) FROM (SELECT i.importance FROM link AS l
-            CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
-            WHERE {_MENTION_LINK} AND l.created_at > m.at - {7 * DAY_MS}
-            ORDER BY l.created_at DESC LIMIT {MAX_IMPORTANCE_SAMPLE}))
+        (SELECT count(*) FROM (SELECT 1 FROM link AS l WHERE {_MENTION_LINK}
+            AND l.created_at > m.at - {DAY_MS} LIMIT {MAX_COUNTED}) AS c),
+        (SELECT count(*) FROM (SELECT 1 FROM link AS l WHERE {_MENTION_LINK}
+            AND {_WEEK} LIMIT {MAX_COUNTED}) AS c)
     FROM (SELECT ? AS at) AS m
     CROSS JOIN carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
     WHERE e.created_at <= m.at
+"""
+_COUNT_EARLIER = f"""
+    SELECT w.value, (SELECT count(*) FROM (SELECT 1 FROM link AS l
+        WHERE {_MENTION_LINK} - {7 * DAY_MS} LIMIT {MAX_COUNTED}) AS c)
+    FROM (SELECT ? AS at) AS m CROSS JOIN carray(?) AS w
+"""
+_COUNT_WEEK = f"""
+    SELECT w.value, (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK} AND {_WEEK})
+    FROM (SELECT ? AS at) AS m CROSS JOIN carray(?) AS w
+"""
+_MAX_ENDED = 2_000
+_COUNT_ENDED = """
+    SELECT count(*) FROM (SELECT 1 FROM item AS e WHERE e.live_to IS NOT NULL LIMIT ?) AS c
+"""
+# Memories that have ended keep their links, but are not among the mentions of an entity.
+_ENDED_MENTIONS = """
+    SELECT l.dst, count(*) FROM (
+        SELECT DISTINCT e.id FROM item AS e WHERE e.live_to IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM item AS r WHERE r.id = e.id AND r.live_to IS NULL)) AS d
+    CROSS JOIN link AS l ON l.src = d.id AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    GROUP BY l.dst
+"""
+_SELECT_IMPORTANCE = f"""
+    SELECT w.value, (SELECT avg(importance) FROM (SELECT i.importance FROM link AS l
+        CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
+        WHERE {_MENTION_LINK} AND l.created_at > m.at - {7 * DAY_MS}
+        ORDER BY l.created_at DESC LIMIT {MAX_IMPORTANCE_SAMPLE}))
+    FROM (SELECT ? AS at) AS m CROSS JOIN carray(?) AS w
 """
 
 
@@ -192,6 +226,23 @@ def read_activity(
 
     The cost is that of the last week; what came before is already counted.
     """
+    return _add_importance(db, _count_activity(db, entities, now), now)
+
+
+def _add_importance(
+    db: apsw.Connection, counted: Mapping[str, Activity], now: datetime
+) -> dict[str, Activity]:
+    if not counted or is_past(db, to_ms(now)):
+        return dict(counted)
+    means = select(db, _SELECT_IMPORTANCE, (to_ms(now), as_table(tuple(counted))))
+    known = ((entity, mean) for entity, mean in means if mean is not None)
+    return {**counted, **{one: counted[one]._replace(mean_importance=mean) for one, mean in known}}
+
+
+def _count_activity(
+    db: apsw.Connection, entities: Sequence[str], now: datetime
+) -> dict[str, Activity]:
+    """Return what `read_activity` does; now, not in the past, without the importance."""
     if not entities:
         return {}
     at, requested = to_ms(now), as_table(tuple(dict.fromkeys(entities)))
@@ -201,12 +252,41 @@ def read_activity(
             entity: _activity_as_of([_PastMention(*row) for row in seen], at)
             for entity, seen in groupby(rows, itemgetter(0))
         }
+    rows = [_Mentions(*row) for row in select(db, _SELECT_ACTIVITY, (at, requested))]
+    many = [row for row in rows if row.in_7_days == MAX_COUNTED]
+    weeks = _count_weeks(db, many, at) if many else {}
     found = {}
-    for entity, first, day, rest, count, mean in select(db, _SELECT_ACTIVITY, (at, requested)):
-        importance = 0.5 if mean is None else mean
-        week = day + rest
-        found[entity] = Activity(day, week, max(count, week), from_ms(first), importance)
+    for row in rows:
+        week = weeks.get(row.entity, row.in_7_days)
+        in_all = max(row.count - row.later, week)
+        found[row.entity] = Activity(row.in_1_day, week, in_all, from_ms(row.first_at), 0.5)
     return found
+
+
+class _Mentions(NamedTuple):
+    """How often an entity is mentioned, with at most MAX_COUNTED of a day and of a week."""
+
+    entity: str
+    first_at: int
+    count: int
+    later: int
+    in_1_day: int
+    in_7_days: int
+
+
+def _count_weeks(db: apsw.Connection, many: Sequence[_Mentions], at: int) -> dict[str, int]:
+    """Count the last week's mentions: where few are earlier, as all without these."""
+    rows = select(db, _COUNT_EARLIER, (at, as_table(tuple(row.entity for row in many))))
+    earlier = {entity: count for entity, count in rows if count < MAX_COUNTED}
+    found: dict[str, int] = {}
+    if earlier and int(db.execute(_COUNT_ENDED, (_MAX_ENDED + 1,)).get) <= _MAX_ENDED:
+        ended = dict(select(db, _ENDED_MENTIONS))
+        for row in many:
+            if row.entity in earlier:
+                links = row.count + ended.get(row.entity, 0)
+                found[row.entity] = links - row.later - earlier[row.entity]
+    rest = tuple(row.entity for row in many if row.entity not in found)
+    return found | dict(select(db, _COUNT_WEEK, (at, as_table(rest)))) if rest else found
 
 
 class _PastMention(NamedTuple):
@@ -235,6 +315,10 @@ YEAR_DAYS = 365.25
 MAX_COMPUTED = 5_000
 # The momentum after a week without mentions is constant.
 _DORMANT_MOMENTUM = momentum(ActivityCounts(), 1.0)
+# What the importance of the last week's memories adds at most.
+_MOMENTUM_OF_IMPORTANCE = momentum(ActivityCounts(), 1.0, 1.0) - momentum(
+    ActivityCounts(), 1.0, 0.0
+)
 
 _MORE_RANKED = 10  # entities beyond the page, at first
 MAX_MOMENTUM = 10.0
@@ -271,28 +355,6 @@ _IS_VISIBLE = """
 _ENTITIES_BY_ID = (
     f"SELECT {ENTITY_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 )
-# Only memories with a layer and pinned ones are counted; there is an index of these alone.
-_IS_LAYERED = (
-    "i.live_to IS NULL AND (i.layer IS NOT NULL OR i.pinned = 1)"
-    " AND CASE WHEN i.layer IS NULL THEN i.pinned ELSE 1 END = 1"
-)
-_COUNT_LAYERS = f"""
-    SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM carray(?) AS w
-    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
-    CROSS JOIN item AS i ON i.id = l.src AND {_IS_LAYERED} AND i.classification <= ?
-    GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
-"""
-# Where these are few, their links are fewer than those of the entities.
-_COUNT_LAYERS_OF_FEW = f"""
-    SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM item AS i
-    CROSS JOIN link AS l ON l.src = i.id AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
-    WHERE {_IS_LAYERED} AND l.dst IN (SELECT value FROM json_each(?)) AND i.classification <= ?
-    GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
-"""
-_FEW_LAYERED = 2_000
-_COUNT_LAYERED = f"SELECT count(*) FROM (SELECT 1 FROM item AS i WHERE {_IS_LAYERED} LIMIT ?) AS c"
 _SET_MOMENTUM = "UPDATE entity SET momentum = ?, momentum_at = ? WHERE id = ?"
 
 
@@ -304,13 +366,6 @@ class EntityState(NamedTuple):
     momentum: float
     momentum_at: int | None
     last_seen_at: int | None
-
-
-class EntityCounts(NamedTuple):
-    """How many memories of an entity are in each layer, and how many are pinned."""
-
-    layers: tuple[tuple[str, int], ...] = ()
-    pinned: int = 0
 
 
 def read_momenta(db: apsw.Connection, ids: Sequence[str], now: datetime) -> dict[str, Momentum]:
@@ -350,7 +405,7 @@ def rank_entities(db: apsw.Connection, listing: EntityListing, now: datetime) ->
         return []
     rows = select(db, _ENTITIES_BY_ID, (as_table(tuple(page)),))
     entities = {row[0]: to_entity(row) for row in rows}
-    counts = _count_layers(db, tuple(page), listing.max_classification)
+    counts = count_layers(db, tuple(page), listing.max_classification)
     return [
         entities[key]._replace(
             mentions=state.mentions, momentum=momenta[key].value, **counts[key]._asdict()
@@ -379,14 +434,55 @@ def _best_entities(
     while True:
         rows = _most_mentioned(db, listing, now, (least, count), recent=recent)
         found = [EntityState(*row[1:]) for row in rows]
-        unknown = [state for state in found if state.id not in momenta]
-        momenta |= _compute_momenta(db, unknown, now)
+        _add_momenta(db, found, wanted, now, momenta)
         scores = sorted(_rank_score(state, momenta[state.id].value, now) for state in found)
         if len(found) < count or not wanted or count == _ALL:
             return found
         if scores[-wanted] > 10.0 * highest + 0.5 * rows[-1][0] + _ROUNDING:
             return found
         count = 4 * count if count < MAX_COMPUTED else _ALL
+
+
+def _add_momenta(
+    db: apsw.Connection,
+    states: Sequence[EntityState],
+    wanted: int,
+    now: datetime,
+    momenta: dict[str, Momentum],
+) -> None:
+    """Add the momenta of entities: of those that cannot be on the page a lower bound.
+
+    What costs most is looked up last, of those that the rest leaves.
+    """
+    unknown = [state for state in states if state.id not in momenta]
+    quick = {state.id: _quick_momentum(state, now) for state in unknown}
+    momenta |= {key: known or Momentum(0.0) for key, known in quick.items()}
+    slow = [state for state in unknown if quick[state.id] is None]
+    slow = _possible(states, slow, wanted, now, momenta, MAX_MOMENTUM)
+    counted = _count_activity(db, [state.id for state in slow[:MAX_COMPUTED]], now)
+    momenta |= {state.id: Momentum(state.momentum) for state in slow[MAX_COMPUTED:]}
+    for key, seen in counted.items():
+        momenta[key] = Momentum(_momentum_of(seen._replace(mean_importance=0.0), now))
+    slow = [state for state in slow if state.id in counted]
+    slow = _possible(states, slow, wanted, now, momenta, _MOMENTUM_OF_IMPORTANCE)
+    rest = _add_importance(db, {state.id: counted[state.id] for state in slow}, now)
+    momenta |= {key: Momentum(_momentum_of(seen, now)) for key, seen in rest.items()}
+
+
+def _possible(  # noqa: PLR0917 - what decides about a page
+    states: Sequence[EntityState],
+    unknown: Sequence[EntityState],
+    wanted: int,
+    now: datetime,
+    momenta: Mapping[str, Momentum],
+    more: float,
+) -> list[EntityState]:
+    """Return those that may be on the page if their momentum is so much higher."""
+    scores = sorted(_rank_score(state, momenta[state.id].value, now) for state in states)
+    if not 0 < wanted <= len(scores):
+        return list(unknown)
+    least = scores[-wanted] - 10.0 * more - _ROUNDING
+    return [one for one in unknown if _rank_score(one, momenta[one.id].value, now) >= least]
 
 
 def _most_mentioned(
@@ -436,24 +532,30 @@ def _compute_momenta(
     found: dict[str, Momentum] = {}
     outdated: list[EntityState] = []
     for state in entities:
-        seen = from_ms_or_none(state.last_seen_at)
-        if seen is None or now - seen > QUIET_AFTER:
-            found[state.id] = Momentum(
-                _DORMANT_MOMENTUM, recomputed=state.momentum != _DORMANT_MOMENTUM
-            )
-        elif not is_stale(from_ms_or_none(state.momentum_at), seen, now):
-            found[state.id] = Momentum(state.momentum)
+        known = _quick_momentum(state, now)
+        if known is not None:
+            found[state.id] = known
         else:
             outdated.append(state)
     activity = read_activity(db, [state.id for state in outdated[:MAX_COMPUTED]], now)
     for state in outdated:
-        known = activity.get(state.id)
+        active = activity.get(state.id)
         found[state.id] = (
-            Momentum(_momentum_of(known, now), recomputed=True)
-            if known
+            Momentum(_momentum_of(active, now), recomputed=True)
+            if active
             else Momentum(state.momentum)
         )
     return found
+
+
+def _quick_momentum(state: EntityState, now: datetime) -> Momentum | None:
+    """Return the momentum of a quiet entity or a recent one of any; None where it is outdated."""
+    seen = from_ms_or_none(state.last_seen_at)
+    if seen is None or now - seen > QUIET_AFTER:
+        return Momentum(_DORMANT_MOMENTUM, recomputed=state.momentum != _DORMANT_MOMENTUM)
+    if is_stale(from_ms_or_none(state.momentum_at), seen, now):
+        return None
+    return Momentum(state.momentum)
 
 
 def _momentum_of(seen: Activity, now: datetime) -> float:
@@ -466,18 +568,3 @@ def _rank_score(state: EntityState, momentum_now: float, now: datetime) -> float
     """Return the list rank: 10 × momentum, 0.5 a memory, minus 2 for every year unseen."""
     years = (now - from_ms(state.last_seen_at or 0)).total_seconds() / DAY_S / YEAR_DAYS
     return 10.0 * momentum_now + 0.5 * state.mentions - 2.0 * years
-
-
-def _count_layers(db: apsw.Connection, ids: Sequence[str], ceiling: int) -> dict[str, EntityCounts]:
-    counts = dict.fromkeys(ids, EntityCounts())
-    few = int(db.execute(_COUNT_LAYERED, (_FEW_LAYERED + 1,)).get) <= _FEW_LAYERED
-    rows = (
-        select(db, _COUNT_LAYERS_OF_FEW, (json.dumps(list(ids)), ceiling))
-        if few
-        else select(db, _COUNT_LAYERS, (as_table(tuple(ids)), ceiling))
-    )
-    for entity, layer, count, pins in rows:
-        layers, pinned = counts[entity]
-        in_layer = () if layer is None else ((layer, count),)
-        counts[entity] = EntityCounts((*layers, *in_layer), pinned + pins)
-    return counts
