@@ -51,6 +51,11 @@ class Server(NamedTuple):
         """The folder of its files."""
         return self.folder / ".pg0" / "instances" / self.name / "data"
 
+    def create(self) -> None:
+        """Make its files and start it."""
+        given = ("--name", self.name, "-p", str(self.port), "-P", _PASSWORD, *self.options)
+        _run(self.folder, str(self.folder / "pg0"), "start", *given)
+
     def start(self) -> None:
         """Start it again. Not by pg0, which takes a dead process for a running server."""
         self._control("-l", str(self.folder / "again.log"), "-o", self._options(), "start")
@@ -90,13 +95,31 @@ def running_server(**settings: str) -> Server:
         return Server(
             f"postgresql://postgres:{_PASSWORD}@127.0.0.1:{port}/postgres", int(port), Path(), ""
         )
-    folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))  # socket paths are short
+    server = _new_server(Path(tempfile.mkdtemp(prefix="pg", dir="/tmp")), settings)  # short paths
+    atexit.register(_remove, server)
+    server.create()
+    return server
+
+
+def kept_server(folder: Path, **settings: str) -> Server:
+    """Return a server whose files stay in a folder; at the end it is stopped."""
+    folder.mkdir(parents=True, exist_ok=True)
+    instances = [found.name for found in folder.glob(".pg0/instances/*")]
+    server = _new_server(folder, settings, *instances)
+    if instances:
+        server.start()
+    else:
+        server.create()
+    atexit.register(server.stop)
+    return server
+
+
+def _new_server(folder: Path, settings: dict[str, str], name: str = "") -> Server:
     shutil.copy(_binary(), folder / "pg0")
     if os.getuid() == 0:
         shutil.chown(folder, _UNPRIVILEGED)
     folder.chmod(0o755)
     port = free_port()
-    name = f"bethink-{port}"
     chosen = {
         "max_connections": "200",
         "unix_socket_directories": str(folder),
@@ -106,11 +129,7 @@ def running_server(**settings: str) -> Server:
     }
     options = tuple(part for key, value in chosen.items() for part in ("-c", f"{key}={value}"))
     url = f"postgresql://postgres:{_PASSWORD}@127.0.0.1:{port}/postgres"
-    server = Server(url, port, folder, name, options)
-    atexit.register(_remove, server)
-    given = ("--name", name, "-p", str(port), "-P", _PASSWORD, *options)
-    _run(folder, str(folder / "pg0"), "start", *given)
-    return server
+    return Server(url, port, folder, name or f"bethink-{port}", options)
 
 
 def _runs(pid: int) -> bool:

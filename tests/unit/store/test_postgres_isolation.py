@@ -189,6 +189,52 @@ def test_every_statement_reads_one_space(monkeypatch: pytest.MonkeyPatch, tmp_pa
                 assert "space_id" in json.dumps(node), (sql, node)
 
 
+def test_a_recall_reads_each_index_term_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its frequency and its number are one row, which several steps ask for."""
+    asked: list[str] = []
+    send = Session._send
+
+    def record(session: Session, statement: Any, values: Any, lists: Any = None) -> Any:
+        if "JOIN (SELECT * FROM bethink.term " in statement.sql and not session.writes:
+            asked.extend(lists[1])
+        return send(session, statement, values, lists)
+
+    with Memory(open_space(tmp_path), embedder=SHARED, clock=FixedClock(NOW)) as memory:
+        fill(memory)
+        monkeypatch.setattr(Session, "_send", record)
+        for question in ("deploy key", "who prefers short pull requsts"):
+            asked.clear()
+            memory.recall(question)
+            assert asked
+            assert len(asked) == len(set(asked))
+
+
+def test_what_is_known_of_a_space_ends_with_the_next_write(tmp_path: Path) -> None:
+    """A statement without values is sent once for each state of the space, whoever writes."""
+    reader, writer = open_space(tmp_path), open_space(tmp_path)
+    with Memory(reader, embedder=None) as reading, Memory(writer, embedder=None) as writing:
+        for number in range(3):
+            for _ in range(2):
+                assert reading.store.admin.count() == number
+                assert (reading.store.trusted() is reading.store) is (number < 2)
+            writing.remember(f"The deploy key {number}", trust=0 if number else 3)
+
+
+def test_numbers_of_the_server_are_those_of_sqlite(tmp_path: Path) -> None:
+    """Sums of whole numbers are whole, also those that end with zeros."""
+    store = open_space(tmp_path)
+    with store._connections.read_transaction() as db:
+        ((*found, text),) = cast("Session", db).run(
+            "SELECT 0::numeric, sum(n)::numeric, -7::numeric, 2.50::numeric, 0.1::float8, 'a'"
+            " FROM unnest(ARRAY[4000, 6000]::bigint[]) AS n"
+        )
+    store.close()
+    assert (found, text) == ([0, 10_000, -7, 2.5, 0.1], "a")
+    assert list(map(type, found)) == [int, int, int, float, float]
+
+
 def nodes_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield what each scan of a table in a plan looks for."""
     if plan.get("Relation Name") and plan["Node Type"] != "ModifyTable":

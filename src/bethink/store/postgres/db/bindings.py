@@ -206,8 +206,11 @@ def as_list(value: Any) -> tuple[list[Any], Shape]:
         found = json.loads(value) if isinstance(value, str) else value
     if found and isinstance(found[0], list):
         return [json.dumps(one, ensure_ascii=False) for one in found], Shape("jsonb[]")
-    if found and all(isinstance(one, int) for one in found):
+    kinds = set(map(type, found))
+    if kinds and all(issubclass(kind, int) for kind in kinds):
         return list(found), Shape("bigint[]")
+    if kinds == {str} and "\0" not in "".join(found):
+        return list(found), Shape("text[]")
     return [storable(str(one), writes=False) for one in found], Shape("text[]")
 
 
@@ -235,6 +238,12 @@ def array_literal(values: Sequence[Any]) -> str:
 
     Its type stands in the statement.
     """
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        return f"{{{','.join(map(str, values))}}}"
+    if kinds == {str} and '"' not in (whole := "".join(values)) and "\\" not in whole:
+        quoted = '","'.join(values)
+        return f'{{"{quoted}"}}'
     return f"{{{','.join(map(_array_item, values))}}}"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 from psycopg import errors, pq
-from psycopg.types.numeric import FloatLoader, Int8Dumper
+from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from bethink.core.named_tuple import NamedTuple
@@ -33,11 +33,12 @@ INIT_REMEDY = "bethink store init URL"
 PROPAGATE = "SET LOCAL citus.propagate_set_commands = 'local'"
 
 
-class _NumericLoader(FloatLoader):
+class _NumericLoader(NumericBinaryLoader):
     """Sums of whole numbers come as numeric; SQLite has them as whole numbers."""
 
     def load(self, data: Any) -> Any:
-        text = bytes(data).decode()
+        number = super().load(data)
+        text = f"{number:f}"  # 10000 comes as 1E+4
         return int(text) if text.lstrip("-").isdigit() else float(text)
 
 

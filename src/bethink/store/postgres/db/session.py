@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import apsw
 import psycopg
+from psycopg import pq
 from psycopg.rows import tuple_row
 
 from bethink.store.postgres.db import words
@@ -55,7 +56,7 @@ from bethink.store.postgres.db.translate import (
 from bethink.store.sqlite import activity
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.sql_functions import state_hash
-from bethink.store.sqlite.search.lexical import tokenizer
+from bethink.store.sqlite.search.lexical import SELECT_FREQUENCIES, SELECT_TERM_IDS, tokenizer
 
 Row = tuple[Any, ...]
 _MAX_WAITING = 100  # statements that are sent together
@@ -77,6 +78,9 @@ _WRITE_SLOTS = f"""
     FROM unnest(?2::int[], ?3::bigint[], ?4::bytea[]) AS s (place, key, bits)
     ON CONFLICT (space_id, cid, place) DO UPDATE SET key = excluded.key, bits = excluded.bits
 """
+# What is asked of index terms, each from the same row: one of them is read once.
+_TERM_VALUES = {SELECT_FREQUENCIES: 1, SELECT_TERM_IDS: 2}
+_SELECT_TERMS = "SELECT t, df, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
 _STATE = "rid, content_hash, live_to, status, ended_by, state_hash"
 # Terms that are known only count on; the new ones have the next numbers, in their order.
 _ADD_TERMS = f"""
@@ -134,12 +138,19 @@ def _lasts(sql: str) -> bool:
     Its rows are kept until the space changes, and so longer than one transaction.
     """
     names = set(_READ_TABLE.findall(sql))
-    return bool(names) and names <= _LASTING_TABLES and sql != _SELECT_GENERATION
+    return bool(names) and names <= _LASTING_TABLES
 
 
 @lru_cache(maxsize=4096)
 def _translated(sql: str, shapes: tuple[tuple[int, Shape], ...], view: ViewKey) -> Statement:
     return translate(parsed(sql).tree, dict(shapes), view.view)
+
+
+def _new_cursor(connection: psycopg.Connection[Row]) -> psycopg.RawCursor[Row]:
+    """Return a cursor whose rows come as bytes, not as text: vectors are half as long so."""
+    cursor = psycopg.RawCursor(connection, row_factory=tuple_row)
+    cursor.format = pq.Format.BINARY
+    return cursor
 
 
 class ViewKey:
@@ -170,11 +181,12 @@ class Session:
         self.view = WITHOUT_VIEW
         self.generation: list[Row] = []
         self.hidden: Mapping[str, Sequence[Any]] = {}
-        self._cursor = psycopg.RawCursor(connection, row_factory=tuple_row)
+        self._cursor = _new_cursor(connection)
         self.changed: frozenset[str] = frozenset()  # the tables that have old rows now
         self._changes = self._total = 0
         self._known: dict[tuple[str, Row], list[Row]] = {}
         self._lasting: dict[Any, list[Row]] = {}
+        self._terms: dict[str, Row | None] = {}
         self._waiting: list[tuple[str, list[Any]]] = []
         self._answer: psycopg.RawCursor[Row] | None = None
         self._slots: dict[int, dict[str, list[tuple[int, bytes]]]] = {}
@@ -188,6 +200,7 @@ class Session:
         """Show the tables as a view has them from now on."""
         self.view, self.hidden = view, hidden
         self._known.clear()
+        self._terms.clear()
         self._lasting = {}
 
     # The methods of SQLite's driver that the shared modules use
@@ -302,6 +315,8 @@ class Session:
         special = parsed(sql).special
         if not special and not self.writes:
             return self._run_once(sql, tuple(bindings))
+        if sql in _TERM_VALUES and not self.writes:
+            return self._read_terms(as_list(bindings[0])[0], _TERM_VALUES[sql])
         values, shapes = bindings, []
         lists: dict[int, Any] = {}
         for mark, kind in special.items():
@@ -312,9 +327,22 @@ class Session:
             shapes.append((mark, shape))
         return self._send(_translated(sql, tuple(shapes), self.view), values, lists)
 
+    def _read_terms(self, terms: list[str], place: int) -> Rows:
+        """Return index terms, each with a value of its row."""
+        known = self._terms
+        missing = [term for term in terms if term not in known]
+        if missing:
+            known.update(dict.fromkeys(missing))
+            rows = self._run(_SELECT_TERMS, (missing,))
+            known.update((row[0], row) for row in rows)
+        found = (known[term] for term in terms)
+        return Rows([(row[0], row[place]) for row in found if row is not None])
+
     def _run_once(self, sql: str, values: Row) -> Rows:
         """Run a statement of a transaction that only reads; the same again has the same rows."""
-        kept = self._lasting if _lasts(sql) else self._known
+        # Statements without values are few.
+        lasts = sql != _SELECT_GENERATION and (not values or _lasts(sql))
+        kept = self._lasting if lasts else self._known
         known = kept.get((sql, values))
         if known is None:
             known = self._send(_translated(sql, (), self.view), values).fetchall()
@@ -358,7 +386,7 @@ class Session:
         cursors = []
         with self.connection.pipeline():
             for sql, bound in (*waiting, *((also,) if also else ())):
-                cursor = psycopg.RawCursor(self.connection, row_factory=tuple_row)
+                cursor = _new_cursor(self.connection)
                 cursor.execute(sql.encode(), bound)
                 cursors.append(cursor)
         for (sql, _), cursor in zip(waiting, cursors, strict=False):

@@ -219,14 +219,7 @@ def document_frequencies(db: apsw.Connection, terms: Iterable[str]) -> dict[str,
     """Return for each index term the number of memories that hold it, 0 if unknown."""
     found = dict.fromkeys(terms, 0)
     if found:
-        found.update(
-            select_readable(
-                db,
-                "SELECT t, df FROM carray(?) AS w CROSS JOIN term ON t = w.value",
-                tuple(found),
-                bind=as_table,
-            )
-        )
+        found.update(select_readable(db, SELECT_FREQUENCIES, tuple(found), bind=as_table))
     return found
 
 
@@ -246,7 +239,8 @@ MAX_EXAMINED = 512  # revisions looked at together
 MAX_TIES = 2_000  # memories with the same score as the last that fits
 CHEAP_DOCUMENT_FREQUENCY = 500  # memories; a word in fewer is always cheap to search
 IDF_RATIO = 4.0  # times the idf
-_SELECT_TERM_IDS = "SELECT t, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
+SELECT_TERM_IDS = "SELECT t, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
+SELECT_FREQUENCIES = "SELECT t, df FROM carray(?) AS w CROSS JOIN term ON t = w.value"
 _SELECT_TEXTS = (
     "SELECT i.rid, i.id, i.text, i.about, i.length"
     " FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
@@ -428,7 +422,7 @@ def _rank_by_words(  # noqa: PLR0917 - the parts of one search
     from bethink.store.sqlite.search import postings  # NumPy
 
     lists = lists or postings.PostingLists()
-    rows = select_readable(db, _SELECT_TERM_IDS, (*plan.first, *plan.rest), bind=as_table)
+    rows = select_readable(db, SELECT_TERM_IDS, (*plan.first, *plan.rest), bind=as_table)
     tids: dict[str, int] = dict(rows)
     best = _Best(depth)
     for rest in ((), plan.rest):
