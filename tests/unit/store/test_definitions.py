@@ -133,3 +133,80 @@ def test_a_schema_that_cannot_be_restored_is_told_with_a_remedy(path: Path) -> N
     assert "backup" in told.value.remedy
     assert restore_definitions(path) == []
     assert path.read_bytes() == content
+
+
+def checked(path: Path, *, repair: bool = False) -> dict[str, str]:
+    """What is wrong by the name of the check, or was repaired."""
+    with open_memory(path) as memory:
+        found = memory.doctor(repair=repair)
+        return {one.name: one.detail for one in found if not one.ok or one.repaired}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("DROP INDEX link_dst", "index link_dst is missing"),
+        (
+            "DROP INDEX link_dst; CREATE INDEX link_dst ON link (src, dst)",
+            "index link_dst is defined otherwise",
+        ),
+        ("CREATE UNIQUE INDEX mine ON item (kind, id)", "index mine is not one of ours"),
+        (
+            "CREATE TRIGGER mine AFTER INSERT ON item BEGIN DELETE FROM link; END",
+            "trigger mine is not one of ours",
+        ),
+        ('CREATE VIEW "my view" AS SELECT 1', "view my view is not one of ours"),
+    ],
+)
+def test_a_changed_schema_is_named_and_made_right(path: Path, change: str, told: str) -> None:
+    """Also where it can be read and used: it would be slow, or change what is stored."""
+    before = definitions(path)
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute(change)
+
+    assert checked(path) == {"schema": told}
+    assert checked(path, repair=True) == {"schema": f"{told}; rebuilt"}
+    assert definitions(path) == before
+    assert_all_is_there(path)
+
+
+def test_another_definition_of_a_table_is_named(path: Path) -> None:
+    """It is not changed: nobody knows what its rows are."""
+    before = definitions(path)["tick"]
+    write_definition(path, "tick", before.replace("total REAL", "total REAL DEFAULT 0"))
+
+    for repair in (False, True):
+        told = checked(path, repair=repair)["schema"]
+        assert told.startswith("table tick is defined otherwise")
+
+
+def test_spaces_and_quotes_are_no_difference(path: Path) -> None:
+    """Releases of SQLite write them otherwise, and people make tables of their own."""
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute("CREATE TABLE mine (a); INSERT INTO mine VALUES (1)")
+        db.execute(
+            'DROP INDEX link_dst; CREATE INDEX "link_dst" ON "link"( dst,type,\n created_at )'
+        )
+
+    assert checked(path) == {}
+
+
+@pytest.mark.parametrize("name", ["entities", "generation", "journal", "packed"])
+def test_a_lost_counter_is_restored(path: Path, name: str) -> None:
+    """Nothing is written without it, where programs would not notice; a repair brings it back."""
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute("DELETE FROM meta WHERE name = ?", (name,))
+    told = f"rows of 'meta' are missing: '{name}'"
+    if name != "entities":
+        with pytest.raises(StoreDamaged, match=told), open_memory(path) as memory:
+            memory.remember("The lock of the gate is new")
+
+    assert checked(path)["counters"] == told
+    assert checked(path, repair=True)["counters"] == f"{told}; restored"
+    # Whether lines were cut off at its end the lost row alone could tell.
+    left = {"journal": "lines were cut off after line 2"} if name == "journal" else {}
+    assert checked(path) == left
+    with open_memory(path) as memory:
+        memory.remember("The lock of the gate is new")
+        assert memory.recall("harbour crane").hits[0].item.text == TEXTS[0]
+    assert checked(path) == left

@@ -31,6 +31,7 @@ from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db import opening as files
 from bethink.store.sqlite.db.connection import Connections, generation, select
 from bethink.store.sqlite.db.lock import FileLock, has_content, hold_lock, key_path, wal_path
+from bethink.store.sqlite.repair import MOVED_TRIGGER
 from bethink.store.sqlite.search import vector_index
 
 _PAGE = 1_000
@@ -41,7 +42,7 @@ _OWN_META = frozenset(
     {"generation", "journal", "journal_keys", "swept", "unswept", "unscrubbed", "moving"}
 )
 _SET_META = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
-_MOVED_TRIGGER = "moved_away"
+
 Row = tuple[Any, ...]
 
 
@@ -103,7 +104,7 @@ class InFile:
         try:
             with connections.read_transaction() as db:
                 sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?"
-                return bool(db.execute(sql, (_MOVED_TRIGGER,)).get)
+                return bool(db.execute(sql, (MOVED_TRIGGER,)).get)
         finally:
             connections.close()
 
@@ -121,7 +122,7 @@ class InFile:
         """Refuse writes from now on, also of programs that have the file open."""
         message = f"it was moved to {to}".replace("'", "''")
         db.execute(
-            f"CREATE TRIGGER IF NOT EXISTS {_MOVED_TRIGGER} BEFORE UPDATE ON meta"
+            f"CREATE TRIGGER IF NOT EXISTS {MOVED_TRIGGER} BEFORE UPDATE ON meta"
             f" WHEN new.name = 'generation' BEGIN SELECT RAISE(ABORT, '{message}'); END"
         )
 

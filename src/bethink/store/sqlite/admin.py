@@ -21,7 +21,7 @@ from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import ceiling_of, is_below_ceiling, without_ceiling
 from bethink.store.sqlite.db.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.db.connection import Connections, add_functions, generation, select
-from bethink.store.sqlite.db.damage import LenientCursor, missing_counters, name_damage, unsound_values
+from bethink.store.sqlite.db.damage import LenientCursor, name_damage, unsound_values
 from bethink.store.sqlite.db.lock import FILE_MODE, is_private
 from bethink.store.sqlite.db.opening import schema_version
 from bethink.store.sqlite.db.sql_functions import (
@@ -45,6 +45,7 @@ from bethink.store.sqlite.repair import (
     rebuild_definitions,
     repair_states,
     restore_counters,
+    verify_counters,
     verify_definitions,
 )
 from bethink.store.sqlite.search import abmind_queries, word_index
@@ -209,7 +210,7 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     good = "tables and indexes are those of this version"
     yield _Check("schema", good, verify_definitions, rebuild_definitions)
     good, done = "every counter is there", "restored"
-    yield _Check("counters", good, missing_counters, restore_counters, done=done)
+    yield _Check("counters", good, verify_counters, restore_counters, done=done)
     good, done = "every revision matches its hash", "restored, as the hash confirms"
     repair = quarantine_damaged
     yield _Check("content", good, _check_contents, repair, remains=_QUARANTINED, done=done)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,12 @@ from bethink.errors import StoreError
 from bethink.store.sqlite import revisions
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Connections, select, translate_errors
-from bethink.store.sqlite.db.damage import LenientCursor, decode_leniently, one_bit_off
+from bethink.store.sqlite.db.damage import (
+    LenientCursor,
+    decode_leniently,
+    missing_counters,
+    one_bit_off,
+)
 from bethink.store.sqlite.db.lock import TIMEOUT_S, has_content, hold_lock, make_private_file
 from bethink.store.sqlite.db.opening import (
     UNFINISHED_COPY,
@@ -151,6 +157,92 @@ def restore_definitions(path: Path) -> list[str]:
     finally:
         connections.close()
     return sorted(damaged)
+
+
+MOVED_TRIGGER = "moved_away"  # of a file whose space is now on a server
+_NOT_IN_TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow'"
+_AROUND_MARKS = re.compile(r"\s*([(),])\s*")
+Definitions = dict[tuple[str, str], str]
+
+
+def verify_definitions(db: apsw.Connection) -> str:
+    """Name what is not defined as in a new file of this version; "" when all is.
+
+    Tables that are not ours are left out: nothing reads them.
+    """
+    expected, found = _expected_definitions(schema_version(db)), _definitions(db)
+    wrong = [
+        f"{kind} {name} is {'missing' if (kind, name) not in found else 'defined otherwise'}"
+        for (kind, name), sql in expected.items()
+        if _plain_sql(found.get((kind, name), "")) != _plain_sql(sql)
+    ]
+    wrong += [
+        f"{kind} {name} is not one of ours"
+        for kind, name in found.keys() - expected.keys()
+        if kind != "table"
+    ]
+    return ", ".join(sorted(wrong))
+
+
+def rebuild_definitions(db: apsw.Connection) -> None:
+    """Make indexes, triggers and views those of this version; no table is changed."""
+    expected, found = _expected_definitions(schema_version(db)), _definitions(db)
+    for kind, name in sorted(expected.keys() | found.keys()):
+        right, present = expected.get((kind, name), ""), found.get((kind, name), "")
+        if kind == "table" or _plain_sql(right) == _plain_sql(present):
+            continue
+        # Of an index that cannot be made, because rows differ from it, all stays as it was.
+        with suppress(apsw.ConstraintError), db:
+            if present:
+                quoted = name.replace('"', '""')
+                db.execute(f'DROP {kind} "{quoted}"')
+            if right:
+                db.execute(right)
+
+
+def _definitions(db: apsw.Connection) -> Definitions:
+    """Return the SQL of tables, indexes, triggers and views, without what FTS5 makes itself."""
+    shadows = {row[0] for row in db.execute(_NOT_IN_TABLES)}
+    return {
+        (kind, name): decode_leniently(sql)
+        for kind, name, sql in db.execute(_SELECT_DEFINITIONS)
+        if name not in shadows and name != MOVED_TRIGGER and not name.startswith("sqlite_")
+    }
+
+
+@cache
+def _expected_definitions(version: int) -> Definitions:
+    with closing(apsw.Connection(":memory:")) as new:
+        migrate(new, None, [step for step in migrations() if step.version <= version])
+        return _definitions(new)
+
+
+def _plain_sql(sql: str) -> str:
+    """Return a definition without what a release of SQLite may write otherwise."""
+    return _AROUND_MARKS.sub(r"\1", " ".join(sql.replace('"', "").split()))
+
+
+_ADD_COUNTER = "INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)"
+_LAST_LINE = "SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1"
+
+
+def verify_counters(db: apsw.Connection) -> str:
+    """Name the rows of ``meta`` that every space has and this one lacks; "" if it has all."""
+    return missing_counters(db)
+
+
+def restore_counters(db: apsw.Connection) -> None:
+    """Add the rows of ``meta`` without which nothing can be written.
+
+    Versions go on with a number that no program has seen; posting lists are made anew after
+    it. Only the lost row could tell whether the journal's last line is the last there was, so
+    that its seal is not made anew.
+    """
+    now = to_ms(datetime.now(UTC))
+    seq, code = next(iter(select(db, _LAST_LINE)), (0, ""))
+    versions = {"generation": f"{now}", "entities": f"{now}", "packed": f"0:{now}"}
+    for name, value in {**versions, "journal": f"{seq}:{code}"}.items():
+        db.execute(_ADD_COUNTER, (name, value))
 
 
 class DamagedRow(NamedTuple):

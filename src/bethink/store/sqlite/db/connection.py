@@ -21,7 +21,7 @@ from bethink.store.sqlite.db.checkpoint import (
     transfer_if_long,
     watch_log,
 )
-from bethink.store.sqlite.db.damage import LenientCursor, name_damage
+from bethink.store.sqlite.db.damage import LenientCursor, missing_counters, name_damage
 from bethink.store.sqlite.db.lock import (
     TIMEOUT_S,
     FileLock,
@@ -236,6 +236,15 @@ class _OpenTransaction:
             name = self._connections.name
             with translate_errors(name), name_damage(self._db, name):
                 raise error
+
+
+def _require_bumped(db: apsw.Connection, name: str) -> None:
+    """Raise StoreDamaged where a change would not be noticed: the row that counts them is lost."""
+    if not db.changes():
+        raise StoreDamaged(
+            f"{name} is damaged: {missing_counters(db)}",
+            remedy="bethink doctor --repair restores it",
+        )
 
 
 class Connections:
@@ -465,6 +474,8 @@ class Connections:
                     yield db
                 if db.total_changes() != before:
                     db.execute(_BUMP_GENERATION)
+                    if commit:
+                        _require_bumped(db, self.name)
                 db.execute("COMMIT" if commit else "ROLLBACK")
             except BaseException as error:
                 self._leave(db, error)

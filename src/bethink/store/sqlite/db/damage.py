@@ -183,7 +183,9 @@ def find_damage(db: apsw.Connection) -> str:
     """Describe the first value or page that no program of ours has written; "" if none."""
     try:
         found = str(db.execute("PRAGMA main.integrity_check(1)").get)
-        return next(unsound_values(db), "") if found == "ok" else found
+        if found != "ok":
+            return found
+        return missing_counters(db) or next(unsound_values(db), "")
     except apsw.Error as error:
         return str(error)
 
@@ -244,8 +246,15 @@ SOUND_VALUES = {
 }
 
 
-_COUNTERS = ("entities", "generation", "journal")  # in every space from the beginning
-_COUNT_COUNTERS = "SELECT count(*) FROM main.meta WHERE name IN (?, ?, ?)"
+_COUNTERS = ("entities", "generation", "journal", "packed")  # of every space
+_SELECT_COUNTERS = "SELECT name FROM main.meta WHERE name IN (?, ?, ?, ?)"
+
+
+def missing_counters(db: apsw.Connection) -> str:
+    """Name the counters that every space has and this one lacks; "" if it has all."""
+    found = {row[0] for row in db.execute(_SELECT_COUNTERS, _COUNTERS)}
+    missing = [repr(name) for name in _COUNTERS if name not in found]
+    return f"rows of 'meta' are missing: {', '.join(missing)}" if missing else ""
 
 
 def unsound_values(db: apsw.Connection, *, without: str = "") -> Iterator[str]:
@@ -255,5 +264,3 @@ def unsound_values(db: apsw.Connection, *, without: str = "") -> Iterator[str]:
             sql = f"SELECT count(*) FROM main.{table} WHERE NOT coalesce(({condition}), 0)"
             if count := db.execute(sql).get:
                 yield f"{count:,} rows of '{table}' have values that are none"
-    if missing := len(_COUNTERS) - db.execute(_COUNT_COUNTERS, _COUNTERS).get:
-        yield f"{missing} rows of 'meta' are missing"
