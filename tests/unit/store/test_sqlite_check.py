@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -247,13 +248,16 @@ def test_a_damaged_file_is_reported_not_thrown(path: Path) -> None:
 
 def test_a_broken_index_of_the_file_is_rebuilt(path: Path, raw: apsw.Connection) -> None:
     """One that SQLite itself keeps, and that no longer has every row."""
-    raw.execute("PRAGMA writable_schema = ON")
-    raw.execute("UPDATE sqlite_schema SET sql = replace(sql, 'topic IS NOT NULL', 'topic IS NULL')")
     raw.close()
+    for sql in ("sql || ' WHERE id IS NULL'", "replace(sql, ' WHERE id IS NULL', '')"):
+        with closing(apsw.Connection(str(path))) as db:
+            db.execute("REINDEX item_source")
+            db.execute("PRAGMA writable_schema = ON")
+            db.execute(f"UPDATE sqlite_schema SET sql = {sql} WHERE name = 'item_source'")
 
     findings = check(path)
     assert bad(findings) == {"file"}
-    assert "item_topic" in findings["file"].detail
+    assert "item_source" in findings["file"].detail
     assert check(path, repair=True)["file"].repaired
     assert bad(check(path)) == set()
 
