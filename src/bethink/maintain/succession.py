@@ -227,8 +227,8 @@ def add_successors(
     for at, found in enumerate(known):
         if found is None:
             job, proposal = proposals[at]
-            parents = [items[parent] for parent in proposal.lineage]
-            drafts[at] = with_inherited_fields(job, proposal, parents, run, work)
+            derived = [items[parent] for parent in proposal.lineage]
+            drafts[at] = with_inherited_fields(job, proposal, derived, run, work)
     if drafts:
         record_successors(run, [str(draft.id) for draft in drafts.values()], work)
     outcomes = remember_each(list(drafts.values()), work.write_context())

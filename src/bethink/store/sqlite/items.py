@@ -304,7 +304,7 @@ def browse_items(
     """Return items newest first; a page starts after the item that ended the last one."""
     predicate = compile_scope(scope)
     order = "ORDER BY i.stored_at DESC, i.id DESC"
-    rest, position = "", ()
+    rest, position = "", tuple[Any, ...]()
     if after is not None:
         end = _visible_revision(db, after, scope)
         rest, position = "AND (i.stored_at, i.id) < (?, ?)", (to_ms(end.stored_at), end.id)

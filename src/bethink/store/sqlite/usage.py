@@ -258,7 +258,7 @@ def _count_activity(
     found = {}
     for row in rows:
         week = weeks.get(row.entity, row.in_7_days)
-        in_all = max(row.count - row.later, week)
+        in_all = max(row.mentions - row.later, week)
         found[row.entity] = Activity(row.in_1_day, week, in_all, from_ms(row.first_at), 0.5)
     return found
 
@@ -268,7 +268,7 @@ class _Mentions(NamedTuple):
 
     entity: str
     first_at: int
-    count: int
+    mentions: int
     later: int
     in_1_day: int
     in_7_days: int
@@ -280,10 +280,10 @@ def _count_weeks(db: apsw.Connection, many: Sequence[_Mentions], at: int) -> dic
     earlier = {entity: count for entity, count in rows if count < MAX_COUNTED}
     found: dict[str, int] = {}
     if earlier and int(db.execute(_COUNT_ENDED, (_MAX_ENDED + 1,)).get) <= _MAX_ENDED:
-        ended = dict(select(db, _ENDED_MENTIONS))
+        ended: dict[str, int] = dict(select(db, _ENDED_MENTIONS))
         for row in many:
             if row.entity in earlier:
-                links = row.count + ended.get(row.entity, 0)
+                links = row.mentions + ended.get(row.entity, 0)
                 found[row.entity] = links - row.later - earlier[row.entity]
     rest = tuple(row.entity for row in many if row.entity not in found)
     return found | dict(select(db, _COUNT_WEEK, (at, as_table(rest)))) if rest else found
