@@ -1,15 +1,16 @@
 """Detect and redact secrets in memories, and report their kinds.
 
 Every pattern runs in RE2, in time linear in the text, and only on texts that hold one of
-its keywords: the keywords are searched first, because hardly any memory holds one.
+its keywords: all of them are searched first, at once, because hardly any memory holds one.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from bethink.core.lazy import lazy_pattern
@@ -21,7 +22,8 @@ from bethink.model.fields import GIVEN_FIELDS, field_names
 
 # Kinds without a keyword, and what at least one of them needs.
 _CARD_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words and not kind.long)
-_CARD_SHAPE = lazy_pattern(r"[3-6]\d{3}[ -]?\d{4,6}[ -]?\d{4}")
+_CARD_SHAPE = r"[3-6][0-9]{3}[ -]?[0-9]{4,6}[ -]?[0-9]{4}"
+_CARD = lazy_pattern(_CARD_SHAPE)
 _TOKEN_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words and kind.long)
 _TOKEN_SHAPE = lazy_pattern(
     r"[_\-.][A-Za-z0-9_\-]{36}|[MNO][\w-]{22,27}\.[\w-]{6}\.|[5KL][A-Za-z0-9]{50}"
@@ -63,66 +65,91 @@ def redact(text: str) -> Redacted:
 
 def _candidate_kinds(text: str) -> list[int]:
     """Return the indexes of the kinds whose keywords occur in the text."""
+    lower = text.lower().encode("utf-8", "surrogatepass")
+    if _any_sign().search(lower) is None:
+        return []
     found: set[int] = set()
-    caseless, cased, tokens = _keyword_indexes()
-    caseless.add_kinds(text.lower(), found)
-    cased.add_kinds(text, found)
-    if _CARD_SHAPE.search(text):
+    keywords, tokens = _keyword_indexes()
+    keywords.add_kinds(lower, found)
+    if _CARD.search(text):
         found.update(_CARD_KINDS)
     words = text.split()
     if max(map(len, words), default=0) >= _LONG_WORD:
         long_words = " ".join([word for word in words if len(word) >= _LONG_WORD])
-        tokens.add_kinds(long_words, found)
+        tokens.add_kinds(long_words.encode("utf-8", "surrogatepass"), found)
         if _TOKEN_SHAPE.search(long_words):
             found.update(_TOKEN_KINDS)
     return sorted(found)
 
 
+_FEW = 64  # matches; RE2 is slower than Python's engine for each match, faster for each character
+
+
 class _KeywordIndex:
     """Keywords by their beginnings: none of these begins another."""
 
-    def __init__(self, keywords: Iterable[tuple[str, int]]) -> None:
-        self._kinds: dict[str, list[int]] = {}
-        for word, i in keywords:
-            self._kinds.setdefault(word, []).append(i)
-        words = self._kinds.keys()
-        begins = {word for word in words if not any(word[:n] in words for n in range(len(word)))}
-        self._search = re.compile(_any_of(begins))
-        # A search that found one has passed over those that overlap with its end.
-        self._words = {
-            begin: {
-                word for word in words for n in range(len(begin))
-                if word.startswith(begin[n:]) or begin[n:].startswith(word)
-            }
-            for begin in begins
-        }  # fmt: skip
+    def __init__(self, keywords: Sequence[tuple[str, int]]) -> None:
+        import re2  # start-up time: loaded with the first text
 
-    def add_kinds(self, text: str, found: set[int]) -> None:
+        self._kinds: dict[bytes, list[int]] = {}
+        for word, i in keywords:
+            self._kinds.setdefault(word.encode(), []).append(i)
+        self._tree = _any_of({word for word, _ in keywords}).encode()
+        self._search = re2.compile(self._tree)
+        self._words: dict[bytes, list[bytes]] = {}
+
+    def add_kinds(self, text: bytes, found: set[int]) -> None:
         """Add the kinds whose keywords occur in the text."""
-        if self._search.search(text) is None:
-            return
-        words: set[str] = set()
-        for begin in set(self._search.findall(text)):
-            words |= self._words[begin]
+        words: set[bytes] = set()
+        for begin in self._find_beginnings(text):
+            if begin not in self._words:
+                self._words[begin] = self._words_near(begin)
+            words.update(self._words[begin])
         for word in words:
             if word in text:
                 found.update(self._kinds[word])
 
+    def _find_beginnings(self, text: bytes) -> set[bytes]:
+        found, count, end = set(), 0, 0
+        for match in islice(self._search.finditer(text), _FEW):
+            found.add(match[0])
+            count, end = count + 1, match.end()
+        if count == _FEW:
+            found.update(re.compile(self._tree).findall(text, end))
+        return found
+
+    def _words_near(self, begin: bytes) -> list[bytes]:
+        """List the words that begin so, and those that a search overlooks as they overlap it."""
+        ends = [begin[n:] for n in range(len(begin))]
+        return [
+            word
+            for word in self._kinds
+            if any(word.startswith(end) or end.startswith(word) for end in ends)
+        ]
+
 
 @cache
-def _keyword_indexes() -> tuple[_KeywordIndex, _KeywordIndex, _KeywordIndex]:
-    """Index the keywords for a lower-cased text, for a text as it is, and for its long words."""
-    caseless: list[tuple[str, int]] = []
-    cased: list[tuple[str, int]] = []
-    tokens: list[tuple[str, int]] = []
-    for i, kind in enumerate(SECRET_KINDS):
-        for word in kind.words:
-            (tokens if kind.long else caseless if word.islower() else cased).append((word, i))
-    return _KeywordIndex(caseless), _KeywordIndex(cased), _KeywordIndex(tokens)
+def _any_sign() -> Any:
+    """Return what a lower-cased text without secrets lacks: keywords, long words, card numbers."""
+    import re2  # start-up time: loaded with the first text
+
+    words = {word for kind in SECRET_KINDS if not kind.long for word in kind.words}
+    signs = (_any_of(words), rf"\S{{{_LONG_WORD}}}", _CARD_SHAPE)
+    return re2.compile("|".join(signs).encode())
 
 
-def _any_of(words: set[str]) -> str:
-    """Return a pattern for any of the words that looks at each character once, as a tree does."""
+@cache
+def _keyword_indexes() -> tuple[_KeywordIndex, _KeywordIndex]:
+    """Index the keywords for a lower-cased text, and those for the long words of a text."""
+    keywords = [(word, i) for i, kind in enumerate(SECRET_KINDS) for word in kind.words]
+    return (
+        _KeywordIndex([(word, i) for word, i in keywords if not SECRET_KINDS[i].long]),
+        _KeywordIndex([(word, i) for word, i in keywords if SECRET_KINDS[i].long]),
+    )
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """Return a pattern for any of the words, or its beginning that is one: a tree of characters."""
     if "" in words:
         return ""
     rests: dict[str, set[str]] = {}
@@ -134,7 +161,7 @@ def _any_of(words: set[str]) -> str:
 
 @cache
 def _compile_kind(kind_index: int) -> Any:
-    import re2  # start-up time: loaded only for texts with a keyword
+    import re2  # start-up time: loaded with the first text
 
     return re2.compile(SECRET_KINDS[kind_index].pattern.encode())
 
@@ -150,6 +177,8 @@ def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, st
         start, end = match.span(group)
         position = _free_position(claimed, start, end)
         if position is None:
+            continue
+        if kind.unless is not None and kind.unless.search(raw[match.start() : start].decode()):
             continue
         value = raw[start:end].decode()
         if group and raw[end : end + 1] not in _QUOTES:
@@ -213,7 +242,7 @@ def _is_near(raw: bytes, spans: list[tuple[int, int]], start: int, end: int) -> 
 
 @cache
 def _digit_words() -> Any:
-    import re2  # start-up time: loaded only for texts with a keyword
+    import re2  # start-up time: loaded with the first text
 
     part = rb"[^\s\"'\x60<>(){}\[\],;=|\\]*"
     return re2.compile(part + b"[0-9]" + part)

@@ -41,9 +41,10 @@ class SecretKind(NamedTuple):
     """A secret's pattern, the keywords it requires and a check of each match.
 
     The last group that took part in the match is the secret; without groups it is the whole
-    match. Lower-case keywords are searched in any case. With ``check_near`` the match itself is
+    match. Keywords are lower case and searched in any case. With ``check_near`` the match itself is
     no secret: every word around it that the check accepts is one; it is told whether the word
-    stands in quotes. A ``long`` kind is sought only in texts with a word of 20 characters.
+    stands in quotes. The keywords of a ``long`` kind are searched as they are, in words of 20
+    characters. With ``unless`` the words before the secret must not match that.
     """
 
     name: str
@@ -51,6 +52,7 @@ class SecretKind(NamedTuple):
     pattern: str
     check: Callable[[str], bool] = is_real_token
     long: bool = False
+    unless: re.Pattern[str] | None = None
     check_near: Callable[[str, bool], bool] | None = None
 
 
@@ -146,15 +148,16 @@ _AFTER_LOGIN_WORD = (
 _CHANGED_FROM, _CHANGED_TO = r"[^\n.:=]{0,40}?\s(?:from|von|de|da|van)\s", r"(?:to|auf|zu|à|a|naar)"
 _GIVES = rf"(?:{_IS}|\*{{0,2}}\s?[:：=]\*{{0,2}}\s{{0,2}})"
 # "The password manager is ...", "the password expires and the host is ...": none is stated.
-_OTHER_NOUNS = (
-    r"(?:\s(?:managers?|polic(?:y|ies)|resets?|hash\w*|stor(?:e|age)|vault|length|fields?|algorithm|page"
+_OTHER_NOUNS = lazy_pattern(
+    r"^\S+\s(?:managers?|polic(?:y|ies)|resets?|hash\w*|stor(?:e|age)|vault|length|fields?|algorithm|page"
     r"|prompt|expir\w*|rotation|generator|strength|columns?|table|file|form|screen|dialog|valid\w*"
     r"|rules?|requirements?|complexity|format|encod\w*|encrypt\w*|hint|history|database|entry|login"
     r"|flow|grant|auth\w*|protect\w*|cracking|attacks?|leaks?|breach|change|ticket|link|param\w*"
     r"|arguments?|options?|flag|variable|settings?|service|server|app|tool|plugin|library|module|class"
     r"|function|method|endpoint|api|type|input|box|check\w*|must|should|needs?|ha[sd]|works?|lies"
-    r"|fail\w*|version|step|section|chapter|button|label|icon|test|tests)"
-    r"|(?:\s[^\s.:=,;]{1,20}){0,4}?\s(?:and|or|but|if|und|oder|et|ou|y))\b"
+    r"|fail\w*|version|step|section|chapter|button|label|icon|tests?)"
+    r"\b|\s(?:and|or|but|if|und|oder|et|ou|y)\b",
+    re.IGNORECASE,
 )
 # Sentences that state a password, and how much its looks must show then.
 _PHRASES = (
@@ -419,25 +422,6 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         _LOGIN_OPTION + _NEXT_WORD,
         is_stated_password,
     ),
-    SecretKind(  # a line of .pgpass
-        "password",
-        (":5432:", ":5433:", ":6432:", ":*:"),
-        r"(?m)^[\w.*\-]{1,80}:(?:[0-9]{2,5}|\*):[\w*\-]{1,60}:[\w*\-]{1,60}:([^\s:]{6,})$",
-        is_option_value,
-    ),
-    SecretKind(  # a line of sasl_passwd
-        "password",
-        ("]:",),
-        r"\[[\w.\-]{3,80}\]:[0-9]{2,5}\s{1,4}[^\s:]{1,80}:([^\s:]{6,})",
-        is_option_value,
-    ),
-    SecretKind("password", ("wifi:",), r"\bWIFI:[^\n]{0,100}?\bP:([^\s;]{6,})", is_option_value),
-    SecretKind(
-        "password",
-        ("from-literal",),
-        r"--from-literal[= ][\"']?[\w.\-]{1,60}=[\"']?([^\s\"']{6,})",
-        is_stated_password,
-    ),
     SecretKind(
         "cookie",
         ("cookie",),
@@ -500,9 +484,15 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(
         "password",
         _LOGIN_KEYWORDS,
-        rf"(?i){_LOGIN_WORDS}(?:{_PURPOSE_PHRASE}{_CHANGE_WORDS}{_GIVES}{_WORD}|{_OTHER_NOUNS}"
-        rf"|(?:\s[^\s.:=,;]{{1,20}}){{1,5}}?{_GIVES}{_WORD})",
+        rf"(?i){_LOGIN_WORDS}{_PURPOSE_PHRASE}{_CHANGE_WORDS}{_GIVES}{_WORD}",
         is_given_password,
+    ),
+    SecretKind(
+        "password",
+        _LOGIN_KEYWORDS,
+        rf"(?i){_LOGIN_WORDS}(?:\s[^\s.:=,;]{{1,20}}){{1,5}}?{_GIVES}{_WORD}",
+        is_given_password,
+        unless=_OTHER_NOUNS,
     ),
     *(
         SecretKind("password", _LOGIN_KEYWORDS, rf"(?i){phrase}{_WORD}", check)

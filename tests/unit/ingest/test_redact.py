@@ -388,4 +388,4 @@ def _is_named(kind: SecretKind, text: str) -> bool:
     """Whether a keyword of the kind occurs; that of a token in a word of 20 characters."""
     if kind.long:
         return any(word in part for part in text.split() if len(part) >= 20 for word in kind.words)
-    return any(word in (text.lower() if word.islower() else text) for word in kind.words)
+    return any(word in text.lower() for word in kind.words)
