@@ -252,14 +252,14 @@ def _count_activity(
             entity: _activity_as_of([_PastMention(*row) for row in seen], at)
             for entity, seen in groupby(rows, itemgetter(0))
         }
-    rows = [_Mentions(*row) for row in select(db, _SELECT_ACTIVITY, (at, requested))]
-    many = [row for row in rows if row.in_7_days == MAX_COUNTED]
+    counts = [_Mentions(*row) for row in select(db, _SELECT_ACTIVITY, (at, requested))]
+    many = [one for one in counts if one.in_7_days == MAX_COUNTED]
     weeks = _count_weeks(db, many, at) if many else {}
     found = {}
-    for row in rows:
-        week = weeks.get(row.entity, row.in_7_days)
-        in_all = max(row.mentions - row.later, week)
-        found[row.entity] = Activity(row.in_1_day, week, in_all, from_ms(row.first_at), 0.5)
+    for one in counts:
+        week = weeks.get(one.entity, one.in_7_days)
+        in_all = max(one.mentions - one.later, week)
+        found[one.entity] = Activity(one.in_1_day, week, in_all, from_ms(one.first_at), 0.5)
     return found
 
 
