@@ -30,6 +30,7 @@ from bethink.cli.output import (
 from bethink.core import plural
 from bethink.core.ids import short_id
 from bethink.core.json_values import format_moment
+from bethink.core.lazy import load_numpy
 from bethink.errors import NotFound
 from bethink.model import OLDER, Candidate, Entity, Item, Recall
 from bethink.model.fields import ITEM_FIELDS
@@ -62,6 +63,7 @@ def run_query(
     found = _query_worker(app, kind, request, result_type, more)
     if found is not None:
         return found
+    load_numpy()
     with app.open() as memory:
         require_profile(memory, request.profile, kind)
         return job(memory)

@@ -16,7 +16,7 @@ from bethink.core.named_tuple import COMPILED_FROM, bind
 
 __all__ = [
     "ONE_BLAS_THREAD", "BackgroundCall", "Lazy", "OneBlasThread", "dataclass", "lazy_pattern",
-    "openblas_functions",
+    "load_numpy", "openblas_functions",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -263,6 +263,16 @@ def _compile_constructor(
     exec(source, known)  # noqa: S102 - of names that are in our own source
     constructor: Callable[..., None] = known["__init__"]
     return constructor
+
+
+def load_numpy() -> None:
+    """Import NumPy before the first search does, while few calls are open.
+
+    CPython keeps the frames of calls in pieces of 16 KB, and takes a new piece from the system
+    for every call that crosses the end of one. The import is many calls deep; begun inside a
+    search it crosses that end a thousand times, which takes a tenth of a recall.
+    """
+    import_module("numpy")
 
 
 class OneBlasThread:

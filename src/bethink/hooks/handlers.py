@@ -17,6 +17,7 @@ from bethink.agents.session import (
 )
 from bethink.config.spaces import resolve_space
 from bethink.core.json_values import Json
+from bethink.core.lazy import load_numpy
 from bethink.hooks.dispatch import slowness
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def on_user_prompt_submit(payload: Json) -> str:
     if context is None:
         # First: if this call misses its deadline, a later one finds the worker ready.
         _warm_up(settings)
+        load_numpy()
         from bethink.agents.prompt import prompt_context  # start-up time: not with a worker
 
         # On a busy machine loading a model would take the whole deadline: words answer.
