@@ -14,6 +14,7 @@ and all clients then go before everything else.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 import psycopg
+import serving
 from corpus import Corpus
 from measure import head, machine, middle, p95, row, say
 from postgres_server import kept_server, running_server
@@ -41,6 +43,7 @@ from bethink.store.postgres.move import InFile, OnServer, move_space
 
 QUESTIONS = 60
 WARM_UP = 6
+WARM_UP_LARGE = 60  # questions that bring a large space into the memory of both
 CLIENT_SECONDS = 6.0
 CLIENT_ROUNDS = 3
 FEW = 10
@@ -79,7 +82,7 @@ def measure_space(url: str, folder: Path, size: int, embedder: EncoderEmbedder) 
         source.unlink()
         say(f"\n{size:,} memories moved and compared in {took:.0f} s.")
         tidy(url)
-    asked = [question.text for question in Corpus(size).questions(QUESTIONS + WARM_UP)]
+    asked = [question.text for question in Corpus(size).questions(QUESTIONS + WARM_UP_LARGE)]
     times: dict[str, list[float]] = {"SQLite": [], "PostgreSQL": []}
     differing = 0
     with (
@@ -91,7 +94,7 @@ def measure_space(url: str, folder: Path, size: int, embedder: EncoderEmbedder) 
             for store, memory in (("SQLite", file), ("PostgreSQL", server)):
                 begun = time.perf_counter()
                 hits = memory.recall(text, track=False).hits
-                if number >= WARM_UP:
+                if number >= WARM_UP_LARGE:
                     times[store].append((time.perf_counter() - begun) * 1000)
                 found.append([hit.item.id for hit in hits])
             differing += found[0] != found[1]
@@ -252,6 +255,33 @@ def measure_clients(url: str, spaces: int, clients: int) -> None:
     for count, rates in zip((1, clients), zip(*rounds, strict=True), strict=True):
         row(count, middle(list(rates)))
     ratio = middle([many / one for one, many in rounds])
+    say(f"\n{clients} clients, each with an interpreter of its own: {ratio:.2f} times one.")
+
+
+def measure_served(url: str, clients: int) -> None:
+    """Requests a second of one HTTP client, and of many at once, to `bethink serve`."""
+    asked = [question.text for question in Corpus(ASKED).questions(240)]
+    warm, asked = asked[:40], asked[40:]
+    cores = str(os.cpu_count() or 1)
+    with tempfile.TemporaryDirectory() as folder:
+        env = os.environ | {
+            "BETHINK_STORE": url,
+            "BETHINK_SPACE": "s7",
+            "BETHINK_DATA_DIR": str(Path(folder) / "data"),
+            "BETHINK_WORKER": "off",
+            "HOME": folder,
+            "XDG_RUNTIME_DIR": folder,
+        }
+        with serving.server(env, "--workers", cores) as (pid, port):
+            serving.together(port, 4, warm * 2)
+            rounds = [
+                [serving.load(pid, port, count, asked)["rate"] for count in (1, clients)]
+                for _ in range(CLIENT_ROUNDS)
+            ]
+    head(f"HTTP clients of `bethink serve --workers {cores}`", "clients", "recalls a second")
+    for count, rates in zip((1, clients), zip(*rounds, strict=True), strict=True):
+        row(count, middle(list(rates)))
+    ratio = middle([many / one for one, many in rounds])
     say(f"\n{clients} clients: {ratio:.2f} times one (at least 1.7 wanted).")
 
 
@@ -283,7 +313,7 @@ def main() -> None:
     parser.add_argument("--spaces", type=int, default=100)
     parser.add_argument("--each", type=int, default=1_000)
     parser.add_argument("--clients", type=int, default=16)
-    parser.add_argument("--parts", default="writes,space,spaces,clients")
+    parser.add_argument("--parts", default="writes,space,spaces,served,clients")
     parser.add_argument("--keep", type=Path, help="a folder for server and files that stay")
     given = parser.parse_args()
     settings = {"fsync": "on", "shared_buffers": "1GB", "max_wal_size": "4GB", "autovacuum": "on"}
@@ -305,12 +335,14 @@ def measure(url: str, folder: Path, given: argparse.Namespace) -> None:
         measure_writes(url, embedder)
     if "space" in parts:
         measure_space(url, folder, given.size, embedder)
-    if "spaces" in parts or "clients" in parts:
+    if not {"spaces", "clients", "served"}.isdisjoint(parts):
         urls = filled_databases(url, folder, given.spaces, given.each, embedder)
         if "spaces" in parts:
             measure_spaces(urls, given.each, embedder)
         if "clients" in parts:
             measure_clients(urls[given.spaces], given.spaces, given.clients)
+        if "served" in parts:
+            measure_served(urls[given.spaces], given.clients)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -14,7 +16,13 @@ from bethink.store.postgres.db.schema import migrations
 from postgres_server import running_server
 
 _OWNER = "bethink_migrator"
-_BACK_TO_1 = """
+_LAST_GUARD_S = 60
+_BACK_TO_2 = """
+    DELETE FROM bethink.migration WHERE version > 2;
+    ALTER TABLE bethink.entity DROP COLUMN key;
+    CREATE INDEX entity_key ON bethink.entity (space_id, substr(id, strpos(id, ':') + 1));
+"""
+_BACK_TO_1 = f"""{_BACK_TO_2}
     DELETE FROM bethink.migration WHERE version > 1;
     DELETE FROM bethink.link AS l WHERE EXISTS (SELECT 1 FROM bethink.link AS o
         WHERE (o.space_id, o.src, o.type, o.dst) = (l.space_id, l.src, l.type, l.dst)
@@ -35,8 +43,6 @@ _BACK_TO_1 = """
     ALTER TABLE bethink.thread_event ADD PRIMARY KEY (space_id, thread, seq),
         ADD FOREIGN KEY (space_id, thread) REFERENCES bethink.thread (space_id, id);
     DROP INDEX IF EXISTS bethink.item_layered;
-    ALTER TABLE bethink.entity DROP COLUMN key;
-    CREATE INDEX entity_key ON bethink.entity (space_id, substr(id, strpos(id, ':') + 1));
     UPDATE bethink.entity SET created_at = 5, last_seen_at = last_seen_at + 99, momentum = 7;
 """
 
@@ -91,3 +97,26 @@ def test_links_between_entities_belong_to_the_memory_that_states_them(database: 
             assert [found for found in memory.doctor() if not found.ok] == []
             memory.forget(last[space], erase=True)
             assert not memory.store.graph.links_of(["person:ylva"], ["owns"])
+
+
+def test_who_reads_meanwhile_is_waited_for(database: str) -> None:
+    """A migration waits before it has locked what they go on to read: nobody is cancelled."""
+    opening.init_store(database)
+    superuser = running_server().database("migrated")
+    with psycopg.connect(superuser) as owner:
+        owner.execute(_BACK_TO_2)
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    with (
+        ThreadPoolExecutor(1) as threads,
+        psycopg.connect(superuser) as reader,
+        psycopg.connect(superuser, autocommit=True) as watching,
+    ):
+        for table in ("meta", "item"):
+            reader.execute(f"SELECT count(*) FROM bethink.{table}")
+        migrating = threads.submit(opening.migrate_store, database)
+        until = time.monotonic() + _LAST_GUARD_S
+        while watching.execute(waiting).fetchone() == (0,):
+            assert time.monotonic() < until
+        assert reader.execute("SELECT count(*) FROM bethink.entity").fetchone() == (0,)
+        reader.rollback()
+        assert migrating.result(_LAST_GUARD_S).schema == migrations()[-1].version

@@ -150,6 +150,15 @@ def _distribute_table(connection: Connection, name: str, shards: int | None) -> 
     )
 
 
+def hold_clients(connection: Connection) -> None:
+    """Wait for the open transactions of clients; others begin when the caller's has ended.
+
+    Each of them begins with the row of its space or with its generation. So none has a table
+    that the caller waits for, and waits for one that the caller has.
+    """
+    connection.execute(f"LOCK TABLE {SCHEMA}.{_FIRST}, {SCHEMA}.meta IN ACCESS EXCLUSIVE MODE")
+
+
 def remove_local_rows(connection: Connection) -> None:
     """Remove what the coordinator still has of rows that were copied to their shards."""
     left = connection.execute(
@@ -158,8 +167,12 @@ def remove_local_rows(connection: Connection) -> None:
         " AND pg_relation_size(logicalrelid) > 0",
         (f"{SCHEMA}.%",),
     ).fetchall()
-    for (table,) in left:
-        connection.execute("SELECT truncate_local_data_after_distributing_table(%s)", (table,))
+    if left:
+        with connection.transaction():
+            hold_clients(connection)
+            for (table,) in left:
+                truncate = "SELECT truncate_local_data_after_distributing_table(%s)"
+                connection.execute(truncate, (table,))
 
 
 def _distributed_tables(connection: Connection) -> set[str]:
@@ -266,6 +279,7 @@ __all__ = [
     "Distribution",
     "distribute",
     "distribution_of",
+    "hold_clients",
     "remove_local_rows",
     "require_bypass",
     "require_citus",

@@ -23,6 +23,7 @@ from bethink.store.postgres.db.connections import (
 from bethink.store.postgres.db.distribution import (
     distribute,
     distribution_of,
+    hold_clients,
     remove_local_rows,
     require_bypass,
     require_citus,
@@ -236,6 +237,8 @@ def _migrate(connection: Connection, url: str) -> None:
     """Run the missing migrations in the caller's transaction, and secure every table."""
     found = schema_version(connection)
     require_supported(found, shown_store(url))
+    if 0 < found < migrations()[-1].version:
+        hold_clients(connection)
     for step in migrations():
         if step.version > found:
             if is_distributed(connection):
