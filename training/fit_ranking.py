@@ -31,7 +31,7 @@ from bethink.eval.spaces import SpaceProvider
 from bethink.model import Pool
 from bethink.retrieval.context import Context
 from bethink.retrieval.profile import Profile, load_profile
-from bethink.retrieval.query_analysis import asks_only_for_time, max_bm25_score
+from bethink.retrieval.query_analysis import asks_only_for_time, coverage, max_bm25_score
 from bethink.retrieval.stages.adjust import (
     AnswerTypeBoost,
     LengthPenalty,
@@ -39,13 +39,13 @@ from bethink.retrieval.stages.adjust import (
     SpeakerBoost,
 )
 from bethink.retrieval.stages.conversation import Conversation
-from bethink.retrieval.stages.gate import Features, _unknown_share, coverage
+from bethink.retrieval.stages.gate import Features, _unknown_share
 from bethink.retrieval.stages.late_interaction import (
     MatchScoring,
-    TopK,
     clearness,
     similarity_features,
 )
+from bethink.retrieval.stages.rerank import TopK
 
 MATCH = ("words", "whole", "weighted", "tokens", "sentence")
 NEIGHBOURS = {

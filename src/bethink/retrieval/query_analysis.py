@@ -17,11 +17,11 @@ from typing import Literal
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import bm25_idf, shorten
+from bethink.core.text import bm25_idf, own_caption, shorten
 from bethink.lang.dates import DAY_S, EventPhrase, apply_bound, find_events, find_times
 from bethink.lang.dates.languages import detect_language, fold
 from bethink.lang.words import MONTHS, WEEKDAYS, load_section, word_set_of
-from bethink.model import Filters, Item
+from bethink.model import Candidate, Filters, Item
 from bethink.ports import TextSearch, Word
 from bethink.retrieval.context import Context, PerRecall
 
@@ -243,6 +243,47 @@ def time_terms(ctx: Context) -> frozenset[str]:
 def occurred_in_named_period(item: Item, ctx: Context) -> bool:
     """Whether a memory dates from a period that the question names."""
     return any(period.start <= item.when < period.end for period in periods(ctx))
+
+
+def is_of_named_time(cand: Candidate, ctx: Context) -> bool:
+    """Whether the temporal retriever found it, or would have."""
+    found = any(reason.by == "channel.temporal" for reason in cand.evidence)
+    return found or occurred_in_named_period(cand.item, ctx)
+
+
+def coverage(cand: Candidate, ctx: Context) -> float:
+    """Share of the question's content terms that a memory holds, weighted by idf.
+
+    A memory of the time that the question names need not mention that time.
+    """
+    terms = content_terms(ctx)
+    if is_of_named_time(cand, ctx):
+        times = time_terms(ctx)
+        terms = tuple(term for term in terms if not times.issuperset(term.word.terms))
+    total = sum(term.weight for term in terms)
+    spoken = f"{cand.item.speaker or ''} {own_caption(cand.item)} {cand.item.text}"
+    present = set(ctx.store.search.terms(spoken))
+    matched = [term for term in terms if present.issuperset(term.word.terms)]
+    if len(matched) == len(terms):
+        return 1.0 if terms else 0.0
+    return sum(term.weight for term in matched) / total if total else 0.0
+
+
+class ExpectedSimilarity(NamedTuple):
+    """The similarity that a memory's words let expect: of the whole, and word by word."""
+
+    whole: float
+    tokens: float
+
+
+def expected_similarity(cand: Candidate, ctx: Context) -> ExpectedSimilarity:
+    """Return how similar to the question memories are on average that hold as much of its words.
+
+    For a memory that has no vector yet. On the reference scale; measured over notes, chats
+    and paragraphs, where both rise evenly with the coverage, with deviations of 0.1.
+    """
+    held = coverage(cand, ctx)
+    return ExpectedSimilarity(0.18 + 0.39 * held, 0.24 + 0.58 * held)
 
 
 def mentions_named_period(item: Item, ctx: Context) -> bool:

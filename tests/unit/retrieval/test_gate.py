@@ -177,6 +177,26 @@ def test_words_are_enough_where_there_is_no_meaning(embedder: object) -> None:
     assert alien.confidence < known.confidence
 
 
+@pytest.mark.parametrize(("embedder", "status"), [("words", "found"), ("hash", "unsure")])
+def test_a_memory_without_a_vector_is_judged_by_its_words(embedder: str, status: str) -> None:
+    """Among others that have one: what is not known of it is expected, and told as that."""
+    late = "The turbine audit of the northern hall was postponed"
+    with Memory.open(":memory:", embedder=embedder) as opened:
+        opened.remember_many(NOTES)
+        Memory(opened.store, embedder=None).remember(late)
+
+        found = opened.recall("when is the turbine audit of the northern hall?")
+        other = opened.recall("where does the deploy key live?")
+        alien = opened.recall("how tall is the tower of Pisa?")
+
+    assert (found.status, found.hits[0].item.text) == (status, late)
+    assert any("as its words let expect" in one.why for one in found.hits[0].evidence)
+    assert any("as its words let expect" in one.why for one in found.assessed)
+    assert other.hits[0].item.text == "The deploy key lives in vault B"
+    assert not any("let expect" in one.why for one in other.hits[0].evidence)
+    assert alien.status != "found"
+
+
 def test_a_question_for_a_time_alone_is_answered_from_that_time() -> None:
     """Nothing in it but the time tells memories apart; with nothing of that time, silence."""
     with Memory.open(":memory:", clock=FixedClock(NOW)) as memory:

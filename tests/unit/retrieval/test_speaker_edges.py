@@ -6,7 +6,7 @@ import pytest
 
 from bethink import Memory
 from bethink.retrieval.stages.adjust import SpeakerBoost
-from bethink.retrieval.stages.gate import coverage
+from bethink.retrieval.query_analysis import coverage
 from stage_parts import cand, ctx
 
 

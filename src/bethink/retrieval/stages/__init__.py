@@ -37,7 +37,7 @@ STAGES: Registry[Any] = Registry(
         "beside": "bethink.retrieval.stages.late_interaction:NeighbourExpansion",
         "match": "bethink.retrieval.stages.late_interaction:MatchScoring",
         "conversation": "bethink.retrieval.stages.conversation:Conversation",
-        "top": "bethink.retrieval.stages.late_interaction:TopK",
+        "top": "bethink.retrieval.stages.rerank:TopK",
         "entity_meaning": "bethink.systems.remind:EntityMeaning",
         "spread": "bethink.systems.remind:Spread",
         "entity_name": "bethink.systems.remind:EntityName",

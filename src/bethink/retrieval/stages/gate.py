@@ -8,17 +8,19 @@ from dataclasses import replace
 
 from bethink.core.lazy import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import own_caption
 from bethink.model import Assessment, Candidate, ConfidenceReason, Pool
 from bethink.ports import unrelated_similarity
 from bethink.retrieval.context import Context, PerRecall
 from bethink.retrieval.query_analysis import (
+    ExpectedSimilarity,
     asks_about_future,
     asks_only_for_time,
     content_terms,
+    coverage,
+    expected_similarity,
+    is_of_named_time,
     max_bm25_score,
     mentions_named_period,
-    occurred_in_named_period,
     time_terms,
     unknown_weight,
 )
@@ -182,13 +184,21 @@ class Confidence:
         if weights.coverage:
             best = max(coverage(cand, ctx) for cand in pool[:_FIRST])
             features = features._replace(coverage=best)
+        guessed = _expected_of_missing(pool[:_FIRST], ctx) or ()
         reasons = tuple(
-            ConfidenceReason(name, value, weight * value, _EXPLANATIONS[name].format(value))
+            ConfidenceReason(name, value, weight * value, _explain(name, value, guessed))
             for name, weight, value in zip(Features._fields, weights, features, strict=True)
             if weight and value
         )
         odds = intercept + math.fsum(reason.contribution for reason in reasons)
         return _logistic(odds), reasons
+
+
+def _explain(name: str, value: float, guessed: Sequence[float]) -> str:
+    """Say what a feature tells, and whether it is only what words let expect."""
+    told = _EXPLANATIONS[name].format(value)
+    is_guess = name in ("tokens", "cosine", "sentence") and value in guessed
+    return f"{told}, as its words let expect" if is_guess else told
 
 
 # Fitted without the lead: scores of other profiles have other scales.
@@ -250,6 +260,9 @@ def features_of(pool: Pool, ctx: Context) -> Features:
     by_token = table.matches is not None and not table.lost.issuperset(rows)
     tokens = best(table.interaction) if by_token else cosine
     sentence = best(table.sentence) if by_token else cosine
+    if guessed := _expected_of_missing(first, ctx):
+        cosine, sentence = max(cosine, guessed.whole), max(sentence, guessed.whole)
+        tokens = max(tokens, guessed.tokens if by_token else guessed.whole)
     related = _SENTENCE_SHARE * sentence + (1.0 - _SENTENCE_SHARE) * tokens
     shared = max((reason.value for c in first if (reason := c.reason(_LEXICAL))), default=0.0)
     return Features(
@@ -261,6 +274,13 @@ def features_of(pool: Pool, ctx: Context) -> Features:
         unknown=_unknown_share(first, ctx),
         weak=10.0 * max(0.0, _RELATED_SIMILARITY - related),
     )
+
+
+def _expected_of_missing(first: Pool, ctx: Context) -> ExpectedSimilarity | None:
+    """Of what has no vector in a space that has some, the best similarity to be expected."""
+    table = similarity_features(first, ctx)
+    missing = [cand for cand in first if not table.row(cand.item.id)] if table.vectors else ()
+    return max((expected_similarity(cand, ctx) for cand in missing), default=None)
 
 
 def _lead(pool: Pool) -> float:
@@ -299,13 +319,7 @@ def _logit(probability: float) -> float:
 
 
 def _answers_time(cand: Candidate, ctx: Context) -> bool:
-    return _is_of_named_time(cand, ctx) or _mentions_named_time(cand, ctx)
-
-
-def _is_of_named_time(cand: Candidate, ctx: Context) -> bool:
-    """Whether the temporal retriever found it, or would have."""
-    found = any(reason.by == "channel.temporal" for reason in cand.evidence)
-    return found or occurred_in_named_period(cand.item, ctx)
+    return is_of_named_time(cand, ctx) or _mentions_named_time(cand, ctx)
 
 
 def _mentions_named_time(cand: Candidate, ctx: Context) -> bool:
@@ -314,21 +328,3 @@ def _mentions_named_time(cand: Candidate, ctx: Context) -> bool:
     if terms and terms <= set(ctx.store.search.terms(cand.item.text)):
         return True
     return mentions_named_period(cand.item, ctx)
-
-
-def coverage(cand: Candidate, ctx: Context) -> float:
-    """Share of the question's content terms that a memory holds, weighted by idf.
-
-    A memory of the time that the question names need not mention that time.
-    """
-    terms = content_terms(ctx)
-    if _is_of_named_time(cand, ctx):
-        times = time_terms(ctx)
-        terms = tuple(term for term in terms if not times.issuperset(term.word.terms))
-    total = sum(term.weight for term in terms)
-    spoken = f"{cand.item.speaker or ''} {own_caption(cand.item)} {cand.item.text}"
-    present = set(ctx.store.search.terms(spoken))
-    matched = [term for term in terms if present.issuperset(term.word.terms)]
-    if len(matched) == len(terms):
-        return 1.0 if terms else 0.0
-    return sum(term.weight for term in matched) / total if total else 0.0

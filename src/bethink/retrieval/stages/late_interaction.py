@@ -23,7 +23,7 @@ from bethink.model import (
 )
 from bethink.ports import Embedding, late_interaction, unrelated_similarity
 from bethink.retrieval.context import Context, PerRecall
-from bethink.retrieval.query_analysis import content_terms, max_bm25_score
+from bethink.retrieval.query_analysis import content_terms, expected_similarity, max_bm25_score
 
 if TYPE_CHECKING:
     from bethink.ports import LateInteraction, Matrix, Vector
@@ -521,7 +521,8 @@ class MatchScoring:
             if best > 0
             else [0.0] * len(scored)
         )
-        return MatchColumn(self._weights(ctx), values, pieces)
+        guessed = _expect_missing(values, rows, scored, ctx) if table.vectors else frozenset()
+        return MatchColumn(self._weights(ctx), values, pieces, guessed)
 
     def _weights(self, ctx: Context) -> tuple[float, ...]:
         clear = clearness(ctx)
@@ -532,6 +533,20 @@ class MatchScoring:
             self.tokens,
             self.sentence,
         )
+
+
+def _expect_missing(
+    values: Sequence[list[float]], rows: Sequence[int], scored: Sequence[Candidate], ctx: Context
+) -> frozenset[int]:
+    """Put what its words let expect where a candidate has no vector; return the places."""
+    missing = frozenset(place for place, row in enumerate(rows) if not row)
+    by_token = late_interaction(ctx.embedder) is not None
+    for place in missing:
+        whole, tokens = expected_similarity(scored[place], ctx)
+        parts = (whole, whole, tokens, whole) if by_token else (whole, whole, 0.0, 0.0)
+        for column, value in zip(values[1:], parts, strict=True):
+            column[place] = value
+    return missing
 
 
 # The parts of a match, in the order of the values of a `MatchColumn`, and what they say.
@@ -545,11 +560,15 @@ _MATCH_PARTS = (
 
 
 class MatchColumn(NamedTuple):
-    """What is known of how each candidate matches the question, and the weight of each part."""
+    """What is known of how each candidate matches the question, and the weight of each part.
+
+    ``guessed`` are the candidates without a vector, whose similarity is an expected one.
+    """
 
     weights: tuple[float, ...]
     values: tuple[list[float], ...]
     pieces: list[float]
+    guessed: frozenset[int] = frozenset()
 
     def scores(self, pool: Sequence[Candidate]) -> list[float]:
         """The candidates' scores with these parts added, in order."""
@@ -568,7 +587,9 @@ class MatchColumn(NamedTuple):
         for (by, why), weight, column in zip(_MATCH_PARTS, self.weights, self.values, strict=True):
             added = weight * column[row]
             if added:
-                reasons.append(Evidence(by, "add", added, f"{why} {column[row]:.2f}"))
+                known = f"{why} {column[row]:.2f}"
+                is_known = by == "match.words" or row not in self.guessed
+                reasons.append(Evidence(by, "add", added, known if is_known else known + _GUESSED))
         if self.pieces[row]:
             why = "misspelt or part of a word"
             reasons.append(Evidence("match.pieces", "add", self.pieces[row], why))
@@ -576,14 +597,4 @@ class MatchColumn(NamedTuple):
 
 
 _WORDS, _PIECES = "channel.lexical", "channel.substring"
-
-
-@dataclass(frozen=True, slots=True)
-class TopK:
-    """Keep the best ``count`` candidates for the more expensive stages that follow."""
-
-    count: int = 60
-    name: str = "top"
-
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        return pool[: ctx.candidate_limit(self.count)]
+_GUESSED = ", as its words let expect: it has no vector yet"

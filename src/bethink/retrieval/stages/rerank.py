@@ -80,3 +80,14 @@ def _rerank_text(item: Item, ctx: Context) -> str:
 def _clamp_score(score: float) -> float:
     """Clamp a reranker's score to 0..1; 0 if it is not finite."""
     return min(1.0, max(0.0, score)) if math.isfinite(score) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """Keep the best ``count`` candidates for the more expensive stages that follow."""
+
+    count: int = 60
+    name: str = "top"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        return pool[: ctx.candidate_limit(self.count)]
