@@ -447,6 +447,9 @@ _SIGN_AND_MANTISSA = np.int32(-0x7000_0001)
 _EXPONENT_SHIFT = np.float32(2.0**112)
 
 
+_LARGE_PAGES_FROM = 2**20  # values: NumPy asks the system for large pages from 4 MB on
+
+
 class _Room:
     """Memory for weights as float32: one piece, which the system gives in large pages.
 
@@ -454,7 +457,7 @@ class _Room:
     """
 
     def __init__(self, values: int) -> None:
-        self._all = np.empty(values, dtype=np.float32)
+        self._all = np.empty(max(values, _LARGE_PAGES_FROM), dtype=np.float32)[:values]
         self._used = 0
 
     def clear(self) -> None:
