@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ from playwright.sync_api import (
 )
 
 from nodes import browser as chromium
+from served import PATIENT
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
+LATEST_MS = 120_000  # a last guard: what is expected may come late on a busy machine
 # Chromium says so on the console for every answer of 400 and above; those are judged by status.
 _SAID_OF_ANSWERS = "Failed to load resource"
 
@@ -33,8 +36,27 @@ def running_browser() -> Iterator[Browser]:
     """The machine's own Chromium, driven by Playwright."""
     with sync_playwright() as driver:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        with driver.chromium.launch(executable_path=chromium(), args=arguments) as browser:
+        with driver.chromium.launch(
+            executable_path=chromium(), args=arguments, timeout=LATEST_MS
+        ) as browser:
             yield browser
+
+
+@contextmanager
+def new_context(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
+    """A browser of its own that waits as long as it must; every page in it does."""
+    context = browser.new_context(**({"locale": "en-GB"} | options))
+    context.set_default_timeout(LATEST_MS)
+    with context:
+        yield context
+
+
+def wait_until(page: Page, is_so: Callable[[], bool], what: str) -> None:
+    """Look again and again, until it is so."""
+    give_up = time.monotonic() + LATEST_MS / 1000
+    while not is_so():
+        assert time.monotonic() < give_up, what
+        page.wait_for_timeout(50)
 
 
 class Inspector:
@@ -80,7 +102,7 @@ def running_server(folder: Path, space: str, *words: str, **env: str) -> Iterato
 def room(folder: Path) -> dict[str, str]:
     own = {"HOME": str(folder / "home"), "BETHINK_DATA_DIR": str(folder / "data")}
     passed = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    return passed | {"TZ": "UTC"} | own
+    return passed | {"TZ": "UTC"} | PATIENT | own
 
 
 def own_headers(context: BrowserContext, url: str) -> dict[str, str]:

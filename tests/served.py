@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
+PATIENT = {"BETHINK_READ_TIMEOUT_S": "600"}  # on a busy machine any read may take long
 
 
 def room(folder: Path, **extra: str) -> dict[str, str]:
     """An environment that knows nothing of this machine's own memories."""
     own = {"HOME": str(folder / "home"), "BETHINK_DATA_DIR": str(folder / "data")}
-    return {"PATH": os.environ["PATH"]} | own | extra
+    return {"PATH": os.environ["PATH"]} | PATIENT | own | extra
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,30 +13,32 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from queue import Queue
 from threading import Thread
+from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, Route, expect
 
 from bethink import Memory
 from bethink.model import Draft
 from bethink.server.rest.browser import open_browser
 from inspected import (
+    LATEST_MS,
     SCRIPT,
     Faults,
     Inspector,
+    new_context,
     own_headers,
     room,
     running_browser,
     running_inspector,
     running_server,
+    wait_until,
 )
 from naughty import NAUGHTY
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
-# A last guard: what is expected may come late on a busy machine.
-LATEST_MS = 60_000
 expect.set_options(timeout=LATEST_MS)
 
 QUESTION = "how many times is a failed text message retried?"
@@ -73,15 +76,14 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspector]:
 @pytest.fixture(scope="module")
 def signed_in(browser: Browser, demo: Inspector) -> Iterator[BrowserContext]:
     """A browser that opened the one-time link."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-GB")
-    page = context.new_page()
-    with page.expect_response("**/v1/session") as answer:
-        page.goto(demo.link)
-    assert answer.value.status == 200
-    expect(page.get_by_role("heading", name="Ask")).to_be_visible()
-    page.close()
-    yield context
-    context.close()
+    with new_context(browser, viewport={"width": 1440, "height": 900}) as context:
+        page = context.new_page()
+        with page.expect_response("**/v1/session") as answer:
+            page.goto(demo.link)
+        assert answer.value.status == 200
+        expect(page.get_by_role("heading", name="Ask")).to_be_visible()
+        page.close()
+        yield context
 
 
 @pytest.fixture
@@ -93,7 +95,6 @@ def faults(demo: Inspector) -> Faults:
 def page(signed_in: BrowserContext, faults: Faults) -> Iterator[Page]:
     """A page in which nothing may go wrong."""
     made = signed_in.new_page()
-    made.set_default_timeout(LATEST_MS)
     faults.watch(made)
     yield made
     made.close()
@@ -115,12 +116,12 @@ def focus_search(page: Page) -> None:
     """Press the key for the search until it answers: keys begin to count after the first paint."""
     search = page.locator("[data-search]").first
     expect(search).to_be_visible()
-    for _ in range(100):
+
+    def is_focused() -> bool:
         page.keyboard.press("/")
-        if search.evaluate("field => field === document.activeElement"):
-            return
-        page.wait_for_timeout(50)
-    expect(search).to_be_focused()
+        return bool(search.evaluate("field => field === document.activeElement"))
+
+    wait_until(page, is_focused, "the key for the search does not answer")
 
 
 def test_a_question_is_answered_and_every_score_adds_up(page: Page, demo: Inspector) -> None:
@@ -256,8 +257,11 @@ def test_a_neighbourhood_is_drawn_the_same_every_time(page: Page, demo: Inspecto
     for _ in range(2):
         open_view(page, demo, "/graph?node=person:ines", "Graph")
         expect(page.locator(".node.entity.start")).to_have_count(1)
-        nodes = page.locator(".node")
-        places.append([nodes.nth(at).get_attribute("transform") for at in range(nodes.count())])
+        places.append(
+            page.locator(".node").evaluate_all(
+                "all => all.map((one) => one.getAttribute('transform'))"
+            )
+        )
     assert places[0] == places[1]
     expect(page.get_by_role("region", name="Edges")).to_contain_text("mentions")
     page.locator(".node.memory").first.click()
@@ -381,17 +385,21 @@ def test_the_keyboard_goes_everywhere(page: Page, demo: Inspector) -> None:
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("To the search field")
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     for keys, heading in (("gm", "Memories"), ("gt", "Trace"), ("ga", "Ask")):
-        page.keyboard.type(keys)
-        expect(page.get_by_role("heading", name=heading, exact=True, level=1)).to_be_visible()
+        shown = page.get_by_role("heading", name=heading, exact=True, level=1)
+
+        def is_there(keys: str = keys, shown: Locator = shown) -> bool:
+            # Two keys that a busy machine hands over too far apart are no pair.
+            page.keyboard.type(keys)
+            page.wait_for_timeout(100)
+            return shown.is_visible()
+
+        wait_until(page, is_there, f"{keys} does not go to {heading}")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_are_accessible(
-    signed_in: BrowserContext, page: Page, demo: Inspector, scheme: str
-) -> None:
+def test_the_pages_are_accessible(signed_in: BrowserContext, page: Page, demo: Inspector) -> None:
     """axe-core finds nothing to complain about, in light and in dark."""
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     own = own_headers(signed_in, demo.url)
     newest = signed_in.request.get(f"{demo.url}/v1/memories?limit=1", headers=own).json()
     item = newest["memories"][0]["id"]
@@ -408,13 +416,18 @@ def test_the_pages_are_accessible(
         "/health": "Health",
     }
     for path, heading in views.items():
+        page.emulate_media(color_scheme="light")
         open_view(page, demo, path, heading)
         settle(page)
+        assert _complaints(Axe().run(page).response) == [], path
+        page.emulate_media(color_scheme="dark")
         # Only colours depend on the scheme.
-        rules = {} if scheme == "light" else {"runOnly": ["color-contrast"]}
-        found = Axe().run(page, options=rules)
-        told = [f"{one['id']}: {one['nodes'][0]['html']}" for one in found.response["violations"]]
-        assert told == [], path
+        dark = page.evaluate("axe.run(document, {runOnly: ['color-contrast']})")
+        assert _complaints(dark) == [], f"{path} in dark"
+
+
+def _complaints(found: dict[str, Any]) -> list[str]:
+    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found["violations"]]
 
 
 @pytest.mark.parametrize("width", [375, 768, 3840])
@@ -433,8 +446,7 @@ def test_no_page_is_wider_than_the_screen(page: Page, demo: Inspector, width: in
     ):
         open_view(page, demo, path, heading)
         settle(page)
-        overflow = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert overflow <= 0, path
+        assert page.evaluate(_OVERFLOW) <= 0, path
         if path.startswith("/ask"):
             page.locator(".hit").first.get_by_role("button", name="Evidence").click()
             expect(page.locator(".sums")).to_be_visible()
@@ -452,6 +464,10 @@ def test_no_page_is_wider_than_the_screen(page: Page, demo: Inspector, width: in
         assert cut == [], path
 
 
+# How much wider a page is than its window, whose scroll bar is no room for it.
+_OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
 def _linked(page: Page, demo: Inspector) -> str:
     """The id of a memory with links."""
     own = own_headers(page.context, demo.url)
@@ -465,14 +481,13 @@ def test_a_link_works_once_and_the_cookie_is_out_of_reach(
     """Another browser with the same link is turned away; scripts cannot read the cookie."""
     cookie = next(one for one in signed_in.cookies() if one["name"].startswith("bethink_"))
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(demo.link)
+    with new_context(browser) as context:
+        page = context.new_page()
+        page.goto(demo.link)
 
-    expect(page.get_by_role("alert")).to_contain_text("this link was used or is too old")
-    assert "#" not in page.url
-    assert page.request.get(f"{demo.url}/v1/memories").status == 401
-    context.close()
+        expect(page.get_by_role("alert")).to_contain_text("this link was used or is too old")
+        assert "#" not in page.url
+        assert page.request.get(f"{demo.url}/v1/memories").status == 401
 
 
 def test_the_private_file_leads_a_browser_to_the_page(
@@ -483,14 +498,16 @@ def test_the_private_file_leads_a_browser_to_the_page(
     monkeypatch.setattr("webbrowser.open", opened.put)
     with Memory.open(path=_space(tmp_path, "work"), embedder="none") as memory:
         memory.remember("A heron")
-    with running_inspector(tmp_path, "work") as inspector, open_browser(inspector.link):
-        context = browser.new_context()
+    with (
+        running_inspector(tmp_path, "work", BETHINK_EMBEDDER="none") as inspector,
+        open_browser(inspector.link),
+        new_context(browser) as context,
+    ):
         page = context.new_page()
-        page.goto(opened.get(timeout=10))
+        page.goto(opened.get(timeout=LATEST_MS / 1000))
 
         expect(page.get_by_role("heading", name="Ask")).to_be_visible()
         assert page.url.startswith(f"{inspector.url}/ui/")
-        context.close()
 
 
 def test_a_lost_connection_is_said_and_comes_back(
@@ -542,10 +559,12 @@ def test_two_tabs_see_the_same(signed_in: BrowserContext, page: Page, demo: Insp
 
 def test_who_may_only_read_sees_no_buttons_that_write(browser: Browser, tmp_path: Path) -> None:
     """In read-only mode, and a request that writes all the same is refused."""
-    with Memory.open(path=_space(tmp_path, "quiet")) as memory:
+    with Memory.open(path=_space(tmp_path, "quiet"), embedder="none") as memory:
         item = memory.remember("The heron is grey").id
-    with running_inspector(tmp_path, "quiet", "--read-only") as found:
-        context = browser.new_context()
+    with (
+        running_inspector(tmp_path, "quiet", "--read-only", BETHINK_EMBEDDER="none") as found,
+        new_context(browser) as context,
+    ):
         page = context.new_page()
         faults = Faults(found.url)
         faults.watch(page)
@@ -562,7 +581,6 @@ def test_who_may_only_read_sees_no_buttons_that_write(browser: Browser, tmp_path
         )
         assert refused.status == 403
         assert faults.found == []
-        context.close()
 
 
 def test_what_was_derived_is_shown_with_its_evidence_and_undone(
@@ -580,8 +598,10 @@ def test_what_was_derived_is_shown_with_its_evidence_and_undone(
         ]
         memory.build_insights()
         memory.put_thread("The things near the piers", ids[:4], id="piers")
-    with running_inspector(tmp_path, "derived", BETHINK_EMBEDDER="none") as found:
-        context = browser.new_context(viewport={"width": 1200, "height": 900})
+    with (
+        running_inspector(tmp_path, "derived", BETHINK_EMBEDDER="none") as found,
+        new_context(browser, viewport={"width": 1200, "height": 900}) as context,
+    ):
         page = context.new_page()
         faults = Faults(found.url)
         faults.watch(page)
@@ -601,7 +621,6 @@ def test_what_was_derived_is_shown_with_its_evidence_and_undone(
         runs.first.get_by_role("button", name="Undo").click()
         expect(page.get_by_text(re.compile("^Undone: "))).to_be_visible()
         assert faults.found == []
-        context.close()
 
 
 def test_everything_is_exported_as_a_file(page: Page, demo: Inspector) -> None:
@@ -615,56 +634,78 @@ def test_everything_is_exported_as_a_file(page: Page, demo: Inspector) -> None:
     assert any(ANSWER in line for line in lines)
 
 
-# 100,000 on request; what is proved does not depend on how many there are.
-ROWS = int(os.environ.get("INSPECTOR_ROWS", "3000"))
+# 100,000 on request, or the space in a file: what is proved does not depend on how many there are.
+ROWS = int(os.environ.get("INSPECTOR_ROWS", "1200"))
+SPACE_FILE = os.environ.get("INSPECTOR_SPACE")
 
 
-def test_a_long_list_is_read_where_one_looks(browser: Browser, tmp_path: Path) -> None:
-    """A jump to the last row loads that page alone; every memory is counted by day."""
+def _long_space(place: Path) -> None:
+    if SPACE_FILE:
+        for ending in ("", ".key"):
+            shutil.copyfile(SPACE_FILE + ending, f"{place}{ending}")
+        return
     start = datetime(2020, 1, 1, tzinfo=UTC)
-    with Memory.open(path=_space(tmp_path, "long"), embedder="none") as memory:
+    with Memory.open(path=place, embedder="none") as memory:
         for first in range(0, ROWS, 500):
             memory.remember_each(
                 Draft(
                     f"Ferry {number} left pier {number % 97} with {number * 7919 % 1013} crates",
                     occurred_at=start + timedelta(hours=number),
+                    session=f"watch {number // 12}",
+                    entities=("ship:heron",),
                     force=True,
                 )
                 for number in range(first, min(first + 500, ROWS))
             )
-    with running_inspector(tmp_path, "long", BETHINK_EMBEDDER="none") as found:
-        context = browser.new_context(viewport={"width": 1200, "height": 900}, locale="en-GB")
+
+
+@pytest.mark.timeout(3600 if ROWS > 10_000 or SPACE_FILE else 600)
+def test_a_long_list_is_read_where_one_looks(browser: Browser, tmp_path: Path) -> None:
+    """A jump to a row loads that page alone; everything is counted, found and drawn."""
+    place = _space(tmp_path, "long")
+    _long_space(place)
+    with Memory.open(path=place, embedder="none") as memory:
+        rows = memory.stats()["memories"]
+        at = {row: memory.browse(limit=1, offset=row)[0] for row in (0, rows // 2, rows - 1)}
+        entity = memory.entities(limit=1)[0].id
+    with (
+        running_inspector(tmp_path, "long", BETHINK_EMBEDDER="none") as found,
+        new_context(browser, viewport={"width": 1200, "height": 900}) as context,
+    ):
         page = context.new_page()
         faults = Faults(found.url)
         faults.watch(page)
         asked: list[str] = []
-        page.on("request", lambda one: asked.append(one.url) if "/v1/memories?" in one.url else 0)
+        page.on("request", lambda one: asked.append(one.url) if "preview=" in one.url else None)
         page.goto(found.link)
         expect(page.get_by_role("heading", name="Ask")).to_be_visible()
-        asked.clear()
         page.goto(f"{found.url}/ui/memories")
-        expect(page.get_by_role("status").filter(has_text=f"{ROWS:,} memories")).to_be_visible()
-        expect(page.get_by_role("link", name=f"Ferry {ROWS - 1} left")).to_be_visible()
-        page.locator(".vbody").evaluate("body => body.scrollTo(0, body.scrollHeight)")
-        expect(page.get_by_role("link", name="Ferry 0 left")).to_be_visible()
-        last = page.locator(".vrow").last
-        expect(last).to_have_attribute("aria-rowindex", str(ROWS))
-        assert len(asked) <= 3, asked
-        assert page.locator(".vrow").count() < 100
-        page.locator(".vbody").evaluate("body => body.scrollTo(0, body.scrollHeight / 2)")
-        expect(page.get_by_role("link", name=f"Ferry {ROWS // 2} left")).to_be_visible()
-        assert len(asked) <= 5, asked
+        expect(page.get_by_role("status").filter(has_text=f"{rows:,} memories")).to_be_visible()
+        body = page.locator(".vbody")
+        for row, most in ((0, 1), (rows - 1, 3), (rows // 2, 5)):
+            body.evaluate(f"body => body.scrollTo(0, body.scrollHeight * {row / rows})")
+            expect(page.locator(f"a[href$='/memories/{at[row].id}']")).to_be_attached()
+            assert len(asked) <= most, asked
+            assert page.locator(".vrow").count() < 100
+        page.get_by_label("Search the memories").fill(at[rows - 1].text)
+        expect(page.locator(f"a[href$='/memories/{at[rows - 1].id}']")).to_be_attached()
         page.goto(f"{found.url}/ui/time")
-        expect(page.get_by_role("heading", name=f"{ROWS:,} memories")).to_be_visible()
+        expect(page.get_by_role("heading", name=f"{rows:,} memories")).to_be_visible()
+        expect(page.get_by_role("heading", name="The last 60 conversations")).to_be_visible()
+        first = at[rows - 1]
+        page.goto(f"{found.url}/ui/time?from={first.when:%Y-%m-%d}&to={first.when:%Y-%m-%d}")
+        expect(page.get_by_role("link", name=str(first.session), exact=True)).to_be_visible()
+        page.goto(f"{found.url}/ui/graph?node={quote(entity)}&limit=300")
+        expect(page.locator(".node.entity.start")).to_have_count(1)
+        assert 20 < page.locator(".node").count() <= 300
         assert faults.found == []
-        context.close()
 
 
 def test_a_mistyped_space_is_not_created(tmp_path: Path) -> None:
     """The command says that there is none, and leaves nothing behind."""
     ran = subprocess.run(
         [SCRIPT, "ui", "--no-open", "--space", "nosuch"],
-        env=room(tmp_path), cwd=tmp_path, check=False, capture_output=True, text=True, timeout=60,
+        env=room(tmp_path), cwd=tmp_path, check=False, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
     assert ran.returncode != 0
@@ -681,8 +722,10 @@ def test_a_token_opens_what_its_scope_allows(browser: Browser, tmp_path: Path) -
         [SCRIPT, "token", "create", "eyes", "--scope", "read", "--space", "quiet"],
         env=env, cwd=tmp_path, check=True, capture_output=True, text=True,
     )  # fmt: skip
-    with running_server(tmp_path, "quiet", "--require-token", BETHINK_EMBEDDER="none") as url:
-        context = browser.new_context()
+    with (
+        running_server(tmp_path, "quiet", "--require-token", BETHINK_EMBEDDER="none") as url,
+        new_context(browser) as context,
+    ):
         page = context.new_page()
         faults = Faults(url)
         faults.expected = {403}
@@ -698,7 +741,6 @@ def test_a_token_opens_what_its_scope_allows(browser: Browser, tmp_path: Path) -
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
         assert faults.found == []
-        context.close()
 
 
 class _Elsewhere(BaseHTTPRequestHandler):
@@ -712,6 +754,10 @@ class _Elsewhere(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
+
+
+# What a frame shows; nothing while it is still at its beginning.
+_SHOWN = "location.href === 'about:blank' ? '' : document.body?.innerText ?? ''"
 
 
 def test_a_page_at_another_port_cannot_use_the_session(
@@ -743,12 +789,18 @@ def test_a_page_at_another_port_cannot_use_the_session(
             demo.url,
         )
         asked = {f"GET {demo.url}/v1/stats", f"POST {demo.url}/v1/memories"}
-        for _ in range(300):  # a busy machine answers late
-            if asked <= answers.keys():
-                break
-            page.wait_for_timeout(50)
-        page.wait_for_timeout(400)
-        framed = [frame.evaluate("document.body?.innerText ?? ''") for frame in page.frames[1:]]
+        asked |= {f"GET {demo.url}/ui/ask"}
+        wait_until(page, lambda: asked <= answers.keys(), "the requests are not answered")
+        framed: list[str] = []
+
+        def is_framed() -> bool:
+            try:
+                framed[:] = [frame.evaluate(_SHOWN) for frame in page.frames[1:]]
+            except Error:  # it is just being replaced
+                return False
+            return bool(framed) and "" not in framed
+
+        wait_until(page, is_framed, "the frame shows nothing, not even an error")
         page.close()
         other.shutdown()
 
@@ -787,13 +839,13 @@ def test_the_fixture_sees_every_kind_of_fault(
     expect(page.get_by_role("heading", name="Ask")).to_be_visible()
     page.evaluate(f"() => {{ try {{ {FAULTS[kind]} }} catch (error) {{ void error; }} }}")
     word = kind.split(" ", maxsplit=1)[0]
-    for _ in range(300):  # until it is seen: a busy machine answers late
-        if seen := any(word in told or "planted" in told for told in faults.found):
-            break
-        page.wait_for_timeout(50)
+    wait_until(page, lambda: any(word in told or "planted" in told for told in faults.found), kind)
     page.close()
 
-    assert seen, kind
+
+# Characters that no page may show, whatever field they stand in: they turn text around.
+HIDDEN = re.compile("[\u200b\u202a-\u202e\u2066-\u2069\U000e0041]")
+LONG_AGO = datetime(1, 3, 4, tzinfo=UTC)
 
 
 def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> None:
@@ -801,9 +853,13 @@ def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> Non
     texts = [*MARKUP, *(f"heron {text}" for text in NAUGHTY[::11] if text.strip())]
     with Memory.open(path=_space(tmp_path, "hostile"), embedder="none") as memory:
         memory.remember_each([Draft(text, force=True) for text in texts])
+        about = dict.fromkeys(("topic", "source", "session", "speaker"), f"heron {MARKUP[7]}")
+        memory.remember_each([Draft("heron at sea", force=True, **about, occurred_at=LONG_AGO)])
         ids = [item.id for item in memory.browse(limit=100)]
-    with running_inspector(tmp_path, "hostile", BETHINK_EMBEDDER="none") as found:
-        context = browser.new_context(viewport={"width": 1200, "height": 900})
+    with (
+        running_inspector(tmp_path, "hostile", BETHINK_EMBEDDER="none") as found,
+        new_context(browser, viewport={"width": 375, "height": 812}) as context,
+    ):
         page = context.new_page()
         faults = Faults(found.url)
         faults.watch(page)
@@ -812,17 +868,18 @@ def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> Non
         start = quote(ids[0])
         for path in (
             *("/ask?q=heron&k=50", "/trace?q=heron", "/compare?q=heron", "/memories"),
-            *(f"/graph?node={start}", "/time", "/insights", "/threads", "/health"),
+            *(f"/graph?node={start}", "/graph", "/time", "/threads", "/health"),
         ):
             page.goto(f"{found.url}/ui{path}")
             settle(page)
-            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
+            assert page.evaluate(_OVERFLOW) <= 0, path
+            assert not HIDDEN.search(page.locator("main").inner_text()), path
         for item in ids[: len(MARKUP)]:
             page.goto(f"{found.url}/ui/memories/{item}")
             expect(page.locator(".card .text").first).to_contain_text("heron")
+            assert not HIDDEN.search(page.locator("main").inner_text())
         assert page.locator("main iframe, main script, main base").count() == 0
         assert faults.found == []
-        context.close()
 
 
 def _space(folder: Path, name: str) -> Path:

@@ -156,7 +156,6 @@ def _run_server(
     manifest = ServerManifest(select_tools(tools))
     try:
         from bethink.server.listener import bind_socket, serve_until_signal
-        from bethink.server.mcp.stdio import READ_TIMEOUT_S
         from bethink.server.rest.app import make_app
         from bethink.server.rest.browser import BrowserSessions, open_browser
         from bethink.server.tools.calls import ReadPool
@@ -164,6 +163,7 @@ def _run_server(
         if (error.name or "").partition(".")[0] not in _EXTRA_MODULES:
             raise
         raise MissingExtra("the HTTP server", extra="serve") from error
+    limit_s = read_limit_s()
     listener = bind_socket(address)
     start_tracing(app.note)
     url = f"http://{address._replace(port=listener.getsockname()[1]).netloc}"
@@ -180,11 +180,25 @@ def _run_server(
         app.note(dim("the link works once, within ten minutes; Ctrl-C stops"))
     pool = None
     if workers > 1:
-        pool = ReadPool(workers, app.space, app.store, timeout_s=READ_TIMEOUT_S)
+        pool = ReadPool(workers, app.space, app.store, timeout_s=limit_s)
     with open_browser(link) if opens else nullcontext(), closing(pool) if pool else nullcontext():
-        made = make_app(manifest, loader, config, sessions=sessions, pool=pool)
+        made = make_app(manifest, loader, config, sessions=sessions, pool=pool, timeout_s=limit_s)
         serve_until_signal(made, listener)
     loader.close()
+
+
+_READ_LIMIT_VARIABLE = "BETHINK_READ_TIMEOUT_S"
+
+
+def read_limit_s() -> float:
+    """Return how many seconds a read may take."""
+    from bethink.server.mcp.stdio import READ_TIMEOUT_S  # help does without
+
+    if _READ_LIMIT_VARIABLE not in os.environ:
+        return READ_TIMEOUT_S
+    from bethink.models.http import read_timeout  # start-up time
+
+    return read_timeout(os.environ, _READ_LIMIT_VARIABLE, READ_TIMEOUT_S)
 
 
 def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
@@ -210,7 +224,7 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     pipe = take_over_stdio()
     if any(find_spec(name) is None for name in _MCP_MODULES):
         raise MissingExtra("the MCP library", extra="mcp")
-    calls = EarlyCalls(lambda: _make_executor(loader))
+    calls = EarlyCalls(lambda: _make_executor(loader), timeout_s=read_limit_s())
     lines = StdioBridge(pipe, EarlyHandshake(manifest), calls=calls)
     lines.start()
     lines.wait_for_client()
@@ -285,7 +299,7 @@ def _load_server(
         if (error.name or "").partition(".")[0] not in _MCP_MODULES:
             raise
         raise MissingExtra("the MCP library", extra="mcp") from error
-    return make_server(manifest, loader, executor=executor)
+    return make_server(manifest, loader, timeout_s=read_limit_s(), executor=executor)
 
 
 @command(

@@ -1,4 +1,5 @@
 // Stored text as data: hidden characters become visible, and nothing is ever read as markup.
+import { options } from "preact";
 
 /** A piece of text: plain, a word that matches, or a hidden character. */
 export interface Piece {
@@ -44,6 +45,27 @@ export function pieces(text: string, words: readonly string[] = []): Piece[] {
 
 export function codePoint(char: string): string {
   return `U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+const ANY_HIDDEN = new RegExp(HIDDEN.source, "u");
+
+function visible(child: unknown): unknown {
+  return typeof child === "string" && ANY_HIDDEN.test(child) ? child.replace(HIDDEN, "�") : child;
+}
+
+/** From now on no element shows a hidden character, wherever its text comes from. */
+export function showHidden(): void {
+  const before = options.vnode;
+  options.vnode = (vnode) => {
+    if (typeof vnode.type === "string") {
+      const props = vnode.props as { children?: unknown };
+      const { children } = props;
+      if (Array.isArray(children)) {
+        if (children.some((child) => visible(child) !== child)) props.children = children.map(visible);
+      } else if (typeof children === "string") props.children = visible(children);
+    }
+    before?.(vnode);
+  };
 }
 
 /** One line of a text, for lists and labels, without hidden characters. */

@@ -143,13 +143,14 @@ interface Told {
 }
 
 const told = signal<Told | null>(null);
+const TOLD_MS = 20_000; // long enough to read it, and to take back what was done
 let hide: ReturnType<typeof setTimeout> | undefined;
 
 /** Say briefly what was done; with an action to take it back. */
 export function tell(text: string, action?: Told["action"]): void {
   clearTimeout(hide);
   told.value = action ? { text, action } : { text };
-  hide = setTimeout(() => (told.value = null), 9000);
+  hide = setTimeout(() => (told.value = null), TOLD_MS);
 }
 
 export function Toast() {

@@ -222,14 +222,16 @@ function Place(props: { answer: Inspected; profile: string; id: string }) {
   );
 }
 
+const LOOKING = "Looking for the reason …";
+
 function Missing(props: { profile: string; id: string }) {
   const address = useAddress();
-  const [told, setTold] = useState<string>("");
+  const [told, setTold] = useState<string>(LOOKING);
   const asked = questionOf(address, { candidates: 0, profile: props.profile, id: props.id });
   const key = JSON.stringify(asked);
   useEffect(() => {
     const abort = new AbortController();
-    setTold("");
+    setTold(LOOKING);
     call("POST /v1/inspect", asked!, abort.signal).then(
       (answer) => setTold(answer.why_not ? `${partName(answer.why_not.stage)}: ${answer.why_not.reason}` : ""),
       (error: unknown) => {

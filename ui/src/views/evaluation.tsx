@@ -48,7 +48,9 @@ export function Evaluation() {
     <Card title="Evaluation">
       <div class="stack-s">
         <label class="field">
-          A report of <code>bethink eval --save report.json</code>; it stays in this browser
+          <span>
+            A report of <code>bethink eval --save report.json</code>; it stays in this browser
+          </span>
           <input class="input" type="file" accept=".json,application/json" onChange={(event) => void read(event.currentTarget.files?.[0])} />
         </label>
         {problem && (

@@ -2,7 +2,7 @@
 import { forceCenter, forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY, type SimulationLinkDatum, type SimulationNodeDatum } from "d3-force";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, type Answer } from "../lib/api";
-import { plural, score } from "../lib/format";
+import { count, plural, score } from "../lib/format";
 import { partName } from "../lib/evidence";
 import { placeLabels, type Point } from "../lib/labels";
 import { useResource } from "../lib/resource";
@@ -98,7 +98,7 @@ function Entities() {
         {found.data.entities.map((entity) => (
           <li key={entity.id}>
             <a class="badge accent" href={link("/graph", { node: entity.id })} title={`${entity.kind}, ${entity.pace}`}>
-              {oneLine(entity.name, 40)} <span class="muted">{entity.mentions}</span>
+              {oneLine(entity.name, 40)} <span class="muted">{count(entity.mentions)}</span>
             </a>
           </li>
         ))}

@@ -11,28 +11,41 @@ import { Evaluation } from "./evaluation";
 
 export function Health() {
   const [turn, setTurn] = useState(0);
+  const stats = useResource(`stats ${turn}`, (abort) => call("GET /v1/stats", {}, abort));
+  const known = stats.data as Record<string, unknown> | null;
   return (
     <Page title="Health" lead="What the store holds, and whether it is in order.">
       <div class="columns">
         <div class="stack">
-          {may("checks") && <Checks />}
+          {may("checks") && known && <Checks memories={Number(known.memories ?? 0)} />}
           <Maintenance turn={turn} onDone={() => setTurn(turn + 1)} />
-          <Journal turn={turn} />
+          {known && <Journal turn={turn} total={Number(known.events ?? 0)} />}
           <Evaluation />
         </div>
-        <Stats turn={turn} />
+        {known ? <Stats stats={known} /> : <ErrorNote error={stats.error} />}
       </div>
     </Page>
   );
 }
 
-function Checks() {
-  const found = useResource("checks", (abort) => call("GET /v1/checks", {}, abort));
+const AT_ONCE = 20_000; // memories that are checked without being asked
+
+function Checks(props: { memories: number }) {
+  const [asked, setAsked] = useState(props.memories <= AT_ONCE);
+  const found = useResource(asked ? "checks" : null, (abort) => call("GET /v1/checks", {}, abort));
   const bad = found.data?.checks.filter((check) => !check.ok) ?? [];
   return (
     <Card title="Checks">
       <Loading on={found.loading} />
       <ErrorNote error={found.error} />
+      {!found.data && !found.error && props.memories > AT_ONCE && (
+        <div class="row">
+          <button type="button" class="button" disabled={asked} onClick={() => setAsked(true)}>
+            {asked ? "Checking …" : "Check"}
+          </button>
+          <span class="muted small">Everything is read, which takes a while for {plural(props.memories, "memory", "memories")}.</span>
+        </div>
+      )}
       {found.data && (
         <div class="stack-s">
           <p>
@@ -219,12 +232,11 @@ function detail(text: string): string {
   }
 }
 
-function Journal(props: { turn: number }) {
+function Journal(props: { turn: number; total: number }) {
   const address = useAddress();
-  const stats = useResource(`stats ${props.turn}`, (abort) => call("GET /v1/stats", {}, abort));
-  const total = Number((stats.data as { events?: number } | null)?.events ?? 0);
+  const { total } = props;
   const after = address.get("after") ? Number(address.get("after")) : Math.max(0, total - PAGE);
-  const found = useResource(stats.data ? `events ${after} ${props.turn}` : null, (abort) => call("GET /v1/events", { after, limit: PAGE }, abort));
+  const found = useResource(`events ${after} ${props.turn}`, (abort) => call("GET /v1/events", { after, limit: PAGE }, abort));
   const events = [...(found.data?.events ?? [])].reverse();
   return (
     <Card title={`Journal, ${plural(total, "entry", "entries")}`}>
@@ -269,7 +281,7 @@ function Journal(props: { turn: number }) {
         </table>
       </div>
       <div class="row">
-        <button type="button" class="button small" disabled={after <= 0} onClick={() => address.set({ after: String(Math.max(1, after - PAGE)) })}>
+        <button type="button" class="button small" disabled={after <= 0} onClick={() => address.set({ after: String(Math.max(0, after - PAGE)) })}>
           Older
         </button>
         <button type="button" class="button small" disabled={!address.get("after")} onClick={() => address.set({ after: after + PAGE >= total - PAGE ? null : String(after + PAGE) })}>
@@ -280,11 +292,10 @@ function Journal(props: { turn: number }) {
   );
 }
 
-function Stats(props: { turn: number }) {
-  const found = useResource(`stats side ${props.turn}`, (abort) => call("GET /v1/stats", {}, abort));
+function Stats(props: { stats: Record<string, unknown> }) {
+  const { stats } = props;
   const [saving, setSaving] = useState(false);
   const [failed, setFailed] = useState<ApiError | null>(null);
-  if (!found.data) return <ErrorNote error={found.error} />;
   const save = async () => {
     setSaving(true);
     setFailed(null);
@@ -297,7 +308,6 @@ function Stats(props: { turn: number }) {
       setSaving(false);
     }
   };
-  const stats = found.data as Record<string, unknown>;
   const groups: [string, string][] = [
     ["by_kind", "By kind"],
     ["by_status", "By status"],
@@ -333,7 +343,7 @@ function Stats(props: { turn: number }) {
             </>
           )}
           <dt>Embedder</dt>
-          <dd>{String(stats.embedder ?? "–")}</dd>
+          <dd class="num">{String(stats.embedder ?? "–")}</dd>
         </dl>
         {may("export") && (
           <p>

@@ -49,7 +49,9 @@ export function Memories() {
 function FilterFields() {
   const address = useAddress();
   const stats = useResource("stats", (abort) => call("GET /v1/stats", {}, abort)).data;
-  const kinds = Object.keys(stats?.by_kind ?? {});
+  // The chosen one is there before the others are known.
+  const chosen = address.get("kind");
+  const kinds = [...new Set([...Object.keys(stats?.by_kind ?? {}), ...(chosen ? [chosen] : [])])];
   return (
     <div class="card fields">
       {FILTERS.map((name) => (
@@ -59,7 +61,9 @@ function FilterFields() {
             <select class="input" value={address.get(name)} onChange={(event) => address.set({ kind: event.currentTarget.value })}>
               <option value="">any</option>
               {kinds.map((kind) => (
-                <option key={kind}>{kind}</option>
+                <option key={kind} value={kind}>
+                  {kind}
+                </option>
               ))}
             </select>
           ) : (

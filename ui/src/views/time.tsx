@@ -28,7 +28,7 @@ export function Time() {
           <Histogram times={times.data} from={from} to={to} />
           <div class="columns">
             <Chosen from={from} to={to} kind={kind} />
-            <Sessions times={times.data} from={from} to={to} />
+            {from || to ? <SessionsOf from={from} to={to} kind={kind} /> : <Sessions sessions={times.data.sessions} />}
           </div>
         </>
       )}
@@ -46,12 +46,28 @@ interface Bucket {
   count: number;
 }
 
+const FAR = 10; // times the spread of the middle half
+
+/** The days that belong together: not those far from the middle half of all memories. */
+export function usualDays(days: Times["days"]): Times["days"] {
+  const quarter = days.reduce((sum, one) => sum + one.count, 0) / 4;
+  let seen = 0;
+  const quarters = days.filter((one) => {
+    const before = seen;
+    seen += one.count;
+    return [quarter, 2 * quarter, 3 * quarter].some((edge) => before < edge && edge <= seen);
+  });
+  const [low, high] = [Date.parse(quarters[0]!.day), Date.parse(quarters[quarters.length - 1]!.day)];
+  const most = FAR * Math.max(high - low, 30 * DAY);
+  return days.filter((one) => Date.parse(one.day) >= low - most && Date.parse(one.day) <= high + most);
+}
+
 /** Days joined to as many buckets as can be told apart. */
 export function buckets(days: Times["days"]): Bucket[] {
   const first = Date.parse(days[0]!.day);
   const last = Date.parse(days[days.length - 1]!.day) + DAY;
   const length = (last - first) / DAY;
-  const size = ([1, 2, 7, 14, 30, 90, 365].find((one) => length / one <= 120) ?? 365) * DAY;
+  const size = ([1, 2, 7, 14, 30, 90, 365].find((one) => length / one <= 120) ?? Math.ceil(length / 365 / 120) * 365) * DAY;
   const made: Bucket[] = [];
   for (let start = first; start < last; start += size) made.push({ start, end: start + size, count: 0 });
   for (const one of days) made[Math.floor((Date.parse(one.day) - first) / size)]!.count += one.count;
@@ -64,7 +80,10 @@ function iso(moment: number): string {
 
 function Histogram(props: { times: Times; from: string; to: string }) {
   const address = useAddress();
-  const { days, counted } = props.times;
+  const { counted } = props.times;
+  const usual = useMemo(() => usualDays(props.times.days), [props.times]);
+  const days = address.get("all") ? props.times.days : usual;
+  const far = counted - usual.reduce((sum, one) => sum + one.count, 0);
   const made = useMemo(() => buckets(days), [days]);
   const svg = useRef<SVGSVGElement>(null);
   const wide = useWidth(svg);
@@ -149,19 +168,33 @@ function Histogram(props: { times: Times; from: string; to: string }) {
           </>
         )}
         <span class="small muted">Drag over the bars to choose a period.</span>
+        {far > 0 && (
+          <button type="button" class="button small quiet" onClick={() => address.set({ all: address.get("all") ? null : "1" })}>
+            {address.get("all") ? "Without those far from the others" : `${plural(far, "memory", "memories")} long before or after`}
+          </button>
+        )}
       </div>
     </Card>
   );
 }
 
-function Chosen(props: { from: string; to: string; kind: string }) {
-  const given = {
-    limit: 40,
-    preview: 240,
-    ...(props.from && { since: props.from }),
-    ...(props.to && { until: iso(Date.parse(props.to) + DAY) }),
-    ...(props.kind && { kind: props.kind }),
+interface Period {
+  from: string;
+  to: string;
+  kind: string;
+}
+
+/** A period as the filters of a request; its last day belongs to it. */
+function filtersOf(period: Period) {
+  return {
+    ...(period.from && { since: period.from }),
+    ...(period.to && { until: iso(Date.parse(period.to) + DAY) }),
+    ...(period.kind && { kind: period.kind }),
   };
+}
+
+function Chosen(props: Period) {
+  const given = { limit: 40, preview: 240, ...filtersOf(props) };
   const found = useResource(`chosen ${JSON.stringify(given)}`, (abort) => call("GET /v1/memories", given, abort));
   const rows = [...(found.data?.memories ?? [])].sort((a, b) => b.when.localeCompare(a.when));
   return (
@@ -182,17 +215,24 @@ function Chosen(props: { from: string; to: string; kind: string }) {
   );
 }
 
-function Sessions(props: { times: Times; from: string; to: string }) {
-  const shown = props.times.sessions.filter(
-    (one) => (!props.from || one.last >= props.from) && (!props.to || one.first <= `${props.to}T23:59:59Z`),
-  );
-  if (!shown.length) return null;
-  const lanes = shown.slice(0, 40);
+/** The conversations of a period: the answer for all times has only the last ones. */
+function SessionsOf(props: Period) {
+  const given = filtersOf(props);
+  const found = useResource(`sessions ${JSON.stringify(given)}`, (abort) => call("GET /v1/times", given, abort));
+  if (found.error) return <ErrorNote error={found.error} />;
+  return found.data && <Sessions sessions={found.data.sessions} />;
+}
+
+const MOST_SESSIONS = 60; // that the server tells of
+
+function Sessions(props: { sessions: Times["sessions"] }) {
+  const lanes = props.sessions;
+  if (!lanes.length) return null;
   const first = Math.min(...lanes.map((one) => Date.parse(one.first)));
   const last = Math.max(...lanes.map((one) => Date.parse(one.last)), first + DAY / 24);
   const x = scaleUtc().domain([new Date(first), new Date(last)]).range([0, 100]);
   return (
-    <Card title={plural(shown.length, "conversation")}>
+    <Card title={lanes.length < MOST_SESSIONS ? plural(lanes.length, "conversation") : `The last ${lanes.length} conversations`}>
       <p class="small muted">
         {day(new Date(first).toISOString())} to {day(new Date(last).toISOString())}
       </p>

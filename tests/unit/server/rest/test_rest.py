@@ -15,7 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bethink import Memory
 from bethink.config.settings import Settings
-from bethink.errors import StoreBusy
+from bethink.errors import BadSetting, StoreBusy
+from bethink.server.commands import read_limit_s
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.rest.app import make_app
@@ -516,6 +517,19 @@ def test_a_question_that_takes_too_long_is_given_up(memory: Memory, callers: Cal
 
     assert answer.status_code == 503
     assert answer.json()["error"]["kind"] == "too_slow"
+
+
+def test_how_long_a_read_may_take_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten seconds, or what the environment says, if that is a number of seconds."""
+    monkeypatch.delenv("BETHINK_READ_TIMEOUT_S", raising=False)
+    usual = read_limit_s()
+    monkeypatch.setenv("BETHINK_READ_TIMEOUT_S", "90")
+    given = read_limit_s()
+    monkeypatch.setenv("BETHINK_READ_TIMEOUT_S", "soon")
+
+    assert (usual, given) == (10.0, 90.0)
+    with pytest.raises(BadSetting, match="BETHINK_READ_TIMEOUT_S is 'soon'"):
+        read_limit_s()
 
 
 def test_an_argument_stands_in_one_place(memory: Memory, callers: Callers) -> None:
