@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.model import Entity, Item
 from bethink.ports import Embedding, SearchResult
@@ -76,6 +77,14 @@ _EMBEDDINGS_AS_OF = _SELECT_EMBEDDINGS.replace(
 )
 
 
+class _Searched(NamedTuple):
+    """What a search reads besides rows: the model in use, its vectors, memories without one."""
+
+    model: StoredModel
+    stored: StoredVectors
+    missing: int
+
+
 class VectorIndex:
     """The vectors of one store.
 
@@ -88,6 +97,7 @@ class VectorIndex:
         self._hidden: tuple[int, HiddenCounts] = (-1, {})
         self._seen: tuple[int, StoredVectors, StoredVectors] | None = None
         self._embeddings: tuple[object, dict[str, Embedding]] = (None, {})
+        self._searched: tuple[object, _Searched | None] = (None, None)
 
     @cached_property
     def _cache(self) -> ChunkCache:
@@ -126,24 +136,43 @@ class VectorIndex:
         """Return the nearest memories in scope by cosine, among the vectors of this model."""
         from bethink.store.sqlite.search import vector_scan  # NumPy
 
-        hides = hides_rows(db)
-        hidden = self._count_hidden(db) if hides else {}
-        known = _model_in_use(db, model, len(vector), hidden)
-        if known is None:
+        searched = self._find_searched(db, model, len(vector))
+        if searched is None:
             return SearchResult((), "no vectors are stored")
         if not vector.any():
             return SearchResult((), "the question has no vector")
-        stored = self._cache.read(db, known)
-        if hides:
-            stored = self._without_hidden(db, stored)
-        scan = self._cache.scan(stored, vector)
+        scan = self._cache.scan(searched.stored, vector)
         found = vector_scan.search_vectors(db, scan, depth, predicate, hydrate)
         usual = self._cache.sample(db, scan).background(db, scan, predicate)
         found = found._replace(background=usual)
-        missing = self._count_missing(db, known, stored.chunks)
-        if missing:
+        if missing := searched.missing:
             return found._replace(note=f"{found.note}; {missing:,} memories have no vector yet")
         return found
+
+    def _find_searched(self, db: apsw.Connection, model: str, dim: int) -> _Searched | None:
+        """Return what a search needs, read once for each state; None without vectors."""
+        hides = hides_rows(db)
+        # An uncommitted generation may be rolled back and used again; 0 is none.
+        is_writing = db.txn_state("main") == apsw.SQLITE_TXN_WRITE
+        written = 0 if is_writing else generation(db)
+        state = (written, model, dim, hides)
+        known_state, searched = self._searched
+        if not written or known_state != state:
+            searched = self._read_searched(db, model, dim, hides=hides)
+            self._searched = (state, searched)
+        return searched
+
+    def _read_searched(
+        self, db: apsw.Connection, model: str, dim: int, *, hides: bool
+    ) -> _Searched | None:
+        hidden = self._count_hidden(db) if hides else {}
+        known = _model_in_use(db, model, dim, hidden)
+        if known is None:
+            return None
+        stored = self._cache.read(db, known)
+        if hides:
+            stored = self._without_hidden(db, stored)
+        return _Searched(known, stored, self._count_missing(db, known, stored.chunks))
 
     def _count_hidden(self, db: apsw.Connection) -> HiddenCounts:
         """Count the vectors that a connection with a ceiling may not see, once for each state."""
