@@ -175,7 +175,7 @@ def _supports_anchor(item: Item, anchor: str | None) -> bool:
 
 def _is_generated(thread: Thread) -> bool:
     """Whether maintenance made the headline, which then begins with the anchor's name."""
-    from bethink.maintain.thread_events import GENERATED_PREFIX  # start-up time: few are mixed
+    from bethink.maintain.journal import GENERATED_PREFIX  # start-up time: few are mixed
 
     return thread.id.startswith(GENERATED_PREFIX)
 

@@ -307,23 +307,39 @@ _KEPT, _NEIGHBOURS = "place", "neighbours"
 _LINES_AT_ONCE = 2_000
 _MAX_NEIGHBOURS = 1_000
 _ENTITY_CHANGES = frozenset({"merged", "split"})
+_THREAD_LINES = frozenset({"thread", "thread dropped"})
+GENERATED_PREFIX = "thread-"  # of the ids of threads that the job makes
 _OWN_LINES = frozenset({_RUN_BEGAN, _STEP_DONE, _STORING_SUCCESSOR, _RUN_UNDONE, _KEPT})
 
 
 class Place(NamedTuple):
-    """How far a job has looked, when, what its result depended on, and what it left."""
+    """How far a job has looked, when, what its result depended on, and what it left.
 
+    What it found it had stored by the line ``kept``, in the run ``run``, which began after the
+    line ``looked``; ``through`` is before that where the job is to look again.
+    """
+
+    job: str
     through: int
+    looked: int
+    kept: int
+    run: str | None
     at: datetime
     depends_on: str
     state: Mapping[str, Any]
 
 
 class Changes(NamedTuple):
-    """The memories (ids) that changed after a place, and those of them that are new."""
+    """The memories (ids) that changed after a place, and those that its own run has stored.
+
+    ``disturbed``: another run of the job, unfinished or at the same time, stored something since;
+    ``threads``: threads were stored by others than that run.
+    """
 
     ids: frozenset[str]
     stored: frozenset[str]
+    disturbed: bool
+    threads: bool
 
 
 def last_line(work: JobContext) -> Event | None:
@@ -340,8 +356,16 @@ def dependence(*parts: object) -> str:
 def place_text(depends_on: str, work: JobContext) -> str:
     """Describe the present place, for `Proposal.place`."""
     line = last_line(work)
-    detail = {"through": line.seq if line else 0, "line": _line_hash(line), "at": iso(work.now)}
+    looked = line.seq if line else 0
+    detail = {"through": looked, "line": _line_hash(line), "looked": looked, "at": iso(work.now)}
     return json.dumps({**detail, "depends_on": depends_on}, separators=(",", ":"))
+
+
+def look_again(place: str, before: Place, work: JobContext) -> str:
+    """Return the place for a job that has to look once more at what changed since the last."""
+    since = work.store.admin.events(after=before.through - 1, limit=1) if before.through else [None]
+    again = {"through": before.through, "line": _line_hash(since[0]), "at": iso(before.at)}
+    return json.dumps({**json.loads(place), **again}, separators=(",", ":"))
 
 
 def with_state(place: str, state: Mapping[str, Any]) -> str:
@@ -364,15 +388,16 @@ def unpack_ids(packed: str) -> set[str]:
     return set(zlib.decompress(base64.b85decode(packed)).decode().split())
 
 
-def keep_place(job: str, place: str, work: JobContext) -> None:
-    """Keep the place of a job whose proposals have all been applied.
+def keep_place(job: str, place: str, run: str | None, work: JobContext) -> None:
+    """Keep the place of a job whose proposals have all been applied by a run.
 
     Not below a ceiling: there it could not be read, and would stand for more than was looked at.
     """
     if work.store.below(HIGHEST_CLASSIFICATION - 1) is work.store:
         return
     name = f"{PLACE_PREFIX}{job}"
-    work.store.admin.log(_KEPT, item=name, actor=ACTOR, detail=place, now=work.now)
+    detail = json.dumps({**json.loads(place), "run": run}, separators=(",", ":"))
+    work.store.admin.log(_KEPT, item=name, actor=ACTOR, detail=detail, now=work.now)
 
 
 def read_place(job: str, work: JobContext) -> Place | None:
@@ -385,8 +410,10 @@ def read_place(job: str, work: JobContext) -> Place | None:
     known = work.store.admin.events(after=through - 1, limit=1) if through else [None]
     if not known or _line_hash(known[0]) != detail["line"]:
         return None  # the line is of another journal: it came with an import
+    looked, run = int(detail.get("looked", through)), detail.get("run")
     at = datetime.fromisoformat(detail["at"])
-    return Place(through, at, detail["depends_on"], detail.get("state", {}))
+    where = job, through, looked, lines[0].seq, run, at
+    return Place(*where, detail["depends_on"], detail.get("state", {}))
 
 
 def _line_hash(line: Event | None) -> str:
@@ -399,6 +426,7 @@ def changes_since(place: Place, work: JobContext) -> Changes | None:
     stored: set[str] = set()
     erased: set[str] = set()
     covered: set[str] = set()
+    disturbed = threads = False
     through = place.through
     while lines := work.store.admin.events(after=through, limit=_LINES_AT_ONCE):
         through = lines[-1].seq
@@ -413,9 +441,30 @@ def changes_since(place: Place, work: JobContext) -> Changes | None:
                 erased.add(str(line.item))
             else:
                 found.update(_changed_by(line))
-            if line.kind == "stored":
+            if line.seq > place.looked:
+                disturbed |= _is_other_run(line, place)
+                threads |= _is_other_thread(line, place)
+            if line.kind == "stored" and place.looked < line.seq < place.kept:
                 stored.add(str(line.item))
-    return Changes(frozenset(found), frozenset(stored)) if erased <= covered else None
+    if not erased <= covered:
+        return None
+    known = frozenset() if disturbed else frozenset(stored)
+    return Changes(frozenset(found), known, disturbed, threads)
+
+
+def _is_other_run(line: Event, place: Place) -> bool:
+    """Whether a line tells of another run of the job than the one that kept the place."""
+    if line.kind != _RUN_BEGAN:
+        return False
+    detail = _parse_detail(line.detail)
+    return place.job in detail["jobs"] and detail["run"] != place.run
+
+
+def _is_other_thread(line: Event, place: Place) -> bool:
+    """Whether a line tells of generated threads that the run of the place did not store."""
+    if line.kind in _THREAD_LINES and line.detail.startswith(GENERATED_PREFIX):
+        return line.actor != ACTOR or line.seq > place.kept
+    return line.kind == "threads imported"
 
 
 def _changed_by(line: Event) -> tuple[str, ...]:

@@ -169,7 +169,7 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
 def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = None) -> Report:
     """Apply the plan, one proposal after the other, each checked again."""
     if not plan.steps:
-        _keep_places(plan, plan.left, work)
+        _keep_places(plan, plan.left, None, work)
         return Report(None, plan, left=plan.left)
     run = begin_run(Counter(step.job.name for step in plan.steps), work)
     done: list[AppliedProposal] = []
@@ -189,16 +189,18 @@ def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = No
         number += len(steps)
         if progress is not None:
             progress(number, len(plan.steps))
-    _keep_places(plan, left, work)
+    _keep_places(plan, left, run, work)
     return Report(run, plan, tuple(done), tuple(left))
 
 
-def _keep_places(plan: Plan, left: Iterable[SkippedProposal], work: JobContext) -> None:
+def _keep_places(
+    plan: Plan, left: Iterable[SkippedProposal], run: str | None, work: JobContext
+) -> None:
     """Keep how far the jobs have looked, but for those with something left to do."""
     unfinished = {skipped.job for skipped in left}
     for job, place in plan.places:
         if job not in unfinished or is_kept_anyway(place):
-            keep_place(job, place, work)
+            keep_place(job, place, run, work)
 
 
 _MAX_STEPS_AT_ONCE = 100

@@ -10,10 +10,19 @@ from itertools import groupby
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.text import caption, strip_hidden
 from bethink.errors import NotFound
 from bethink.ingest.admission import DERIVED_SOURCE
+from bethink.maintain.consolidate import entity_name
 from bethink.maintain.job import ACTOR, Action, JobContext, Proposal
-from bethink.maintain.journal import HIGHEST_CLASSIFICATION, REACH, Place, hubs, items_between
+from bethink.maintain.journal import (
+    GENERATED_PREFIX,
+    HIGHEST_CLASSIFICATION,
+    REACH,
+    Place,
+    hubs,
+    items_between,
+)
 from bethink.model import Item, Thread, ThreadEvent
 from bethink.model.item import Lifecycle, Role, ThreadEventKind, ThreadKind, ThreadState
 
@@ -165,6 +174,33 @@ def thread_kind(anchor: str | None, events: Sequence[ThreadEvent]) -> ThreadKind
     return "work" if anchor is not None and anchor.startswith(works) else "topic"
 
 
+MAX_HEADLINE_CLASSIFICATION = 1  # highest classification of text in a headline
+_HEADLINE_CHARACTERS = 80  # characters
+
+
+def thread_headline(anchor: str | None, items: Sequence[ThreadMemory], work: JobContext) -> str:
+    """Return the topic, or the ticket and the first words that all its readers may see."""
+    kind, _, key = (anchor or "").partition(":")
+    if kind == "topic":
+        return key
+    shown = next(
+        (item for item in items if item.classification <= MAX_HEADLINE_CLASSIFICATION), None
+    )
+    if anchor is not None:
+        return _ticket_headline(entity_name(anchor, work), shown)
+    if shown is None:  # the caller may not be allowed to read these
+        return f"memories since {items[0].when:%Y-%m-%d}"
+    return caption(strip_hidden(shown.text), limit=_HEADLINE_CHARACTERS)
+
+
+def _ticket_headline(name: str, shown: ThreadMemory | None) -> str:
+    """Format a ticket's name and subject, as the first memory gives it."""
+    if shown is None:
+        return name
+    about = caption(strip_hidden(shown.text), limit=_HEADLINE_CHARACTERS)
+    return about if about.casefold().startswith(name.casefold()) else f"{name}: {about}"
+
+
 def anchor_of(item: Item) -> str | None:
     """Return a memory's anchor: its topic, else a ticket it names."""
     if item.topic:
@@ -208,9 +244,6 @@ def common_entities(views: Sequence[ThreadView]) -> Mapping[int, frozenset[str]]
     """Return the entities that tell nothing, for the memories of each classification."""
     levels = range(HIGHEST_CLASSIFICATION + 1)
     return {one: next(view.common for view in views if view.level >= one) for one in levels}
-
-
-GENERATED_PREFIX = "thread-"
 
 
 def generated_threads(work: JobContext) -> Iterator[Thread]:

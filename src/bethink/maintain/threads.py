@@ -16,9 +16,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import caption, strip_hidden
 from bethink.lang.dates import DAY_S
-from bethink.maintain.consolidate import entity_name
 from bethink.maintain.insights import NEEDS_WHOLE_MEMORY
 from bethink.maintain.job import (
     PAGE_SIZE,
@@ -28,18 +26,19 @@ from bethink.maintain.job import (
 )
 from bethink.maintain.journal import (
     CAUSAL,
+    GENERATED_PREFIX,
     HIGHEST_CLASSIFICATION,
     REACH,
     Place,
     changes_since,
     dependence,
     items_between,
+    look_again,
     place_text,
     read_place,
     with_names,
 )
 from bethink.maintain.thread_events import (
-    GENERATED_PREFIX,
     Seen,
     ThreadMemory,
     ThreadView,
@@ -50,6 +49,7 @@ from bethink.maintain.thread_events import (
     is_generated,
     member_role,
     thread_events,
+    thread_headline,
     thread_kind,
     thread_lifecycle,
     thread_proposals,
@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from bethink.ports import Vector
 
 
-MAX_HEADLINE_CLASSIFICATION = 1  # highest classification of text in a headline
-_HEADLINE_CHARACTERS = 80  # characters
 _MAX_COMPARED = 40  # memories of an entity that one is compared with
 _BLOCK = 500
 _MAX_VECTORS = 20_000
@@ -124,15 +122,23 @@ class FindThreads:
                 place = None
             changes = changes_since(place, work) if place is not None else None
             here = place_text(depends_on, work)
+            if changes is not None and (changes.disturbed or changes.threads):
+                changes = None  # stored threads tell what stands as before: all are of one run
             if place is not None and changes is not None:
                 before, found = finding.renew(place, changes.ids)
+                news = bool(changes.ids or found)
             else:
+                place, news = None, True
                 before, found = finding.stored(), finding.find_all()
             finding.drop_hidden(before, found)
-        for key in sorted({key for _, key in (*found, *before)}):
-            yield from thread_proposals(key, finding.levels, found, before)
-        # Vectors that come later are no change of a memory: it is looked at again until then.
-        if not finding.lacks_vectors and (changes is None or changes.ids or found):
+            # Vectors that come later are no change of a memory: it is looked at again until then.
+            if finding.lacks_vectors:
+                here = look_again(here, place, work) if place is not None else ""
+                news = False
+        keys = sorted({key for _, key in (*found, *before)})
+        due = [one for key in keys for one in thread_proposals(key, finding.levels, found, before)]
+        yield from due
+        if here and (due or news):
             yield Proposal("", "", place=here)
 
     def score(self, pair: Pair) -> float:
@@ -387,7 +393,7 @@ class ThreadSearch:
         )
         thread = Thread(
             id=key,
-            headline=_headline(anchor, items, work),
+            headline=thread_headline(anchor, items, work),
             kind=thread_kind(anchor, events),
             anchor=anchor,
             members=tuple(sorted(found)),
@@ -571,25 +577,3 @@ def _causal_links(items: Sequence[ThreadMemory], work: JobContext) -> dict[str, 
 def _thread_id(begun: str) -> str:
     """Build a stable id from the anchor or, without one, the first memory."""
     return GENERATED_PREFIX + hashlib.sha256(begun.encode()).hexdigest()[:16]
-
-
-def _headline(anchor: str | None, items: Sequence[ThreadMemory], work: JobContext) -> str:
-    kind, _, key = (anchor or "").partition(":")
-    if kind == "topic":
-        return key
-    shown = next(
-        (item for item in items if item.classification <= MAX_HEADLINE_CLASSIFICATION), None
-    )
-    if anchor is not None:
-        return _ticket_headline(entity_name(anchor, work), shown)
-    if shown is None:  # the caller may not be allowed to read these
-        return f"memories since {items[0].when:%Y-%m-%d}"
-    return caption(strip_hidden(shown.text), limit=_HEADLINE_CHARACTERS)
-
-
-def _ticket_headline(name: str, shown: ThreadMemory | None) -> str:
-    """Format a ticket's name and subject, as the first memory gives it."""
-    if shown is None:
-        return name
-    about = caption(strip_hidden(shown.text), limit=_HEADLINE_CHARACTERS)
-    return about if about.casefold().startswith(name.casefold()) else f"{name}: {about}"

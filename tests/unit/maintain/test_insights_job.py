@@ -694,3 +694,18 @@ def test_a_leaf_of_what_was_erased_meanwhile_is_erased(
         "one of its memories was erased meanwhile"
     ]
     assert [item.topic for item in memory.browse(levels=["insight"])] == ["weir"]
+
+
+def test_a_leaf_of_a_run_that_overlapped_another_is_looked_at(memory: Memory) -> None:
+    """The other run knew what changed meanwhile, but not the leaf."""
+    ids = tell(memory, "lock", 4)
+    earlier = memory.maintain(SMALL, preview=True).plan
+    memory.store.items.set_status(ids[1:], "quarantined", actor="tester", now=NOW)
+    later = memory.maintain(SMALL, preview=True).plan
+    memory.carry_out(earlier)
+    memory.carry_out(later)
+    memory.maintain(SMALL)
+
+    assert len(earlier.steps) == 1
+    assert later.steps == ()
+    assert memory.browse(levels=["insight"], kind="leaf") == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.errors import Refused
 from bethink.maintain import thread_events as threads
+from bethink.maintain.journal import GENERATED_PREFIX
 from bethink.maintain.thread_events import (
     CLOSED_AFTER,
     DORMANT_AFTER,
-    GENERATED_PREFIX,
     PutThread,
     ThreadMemory,
     event_kind,
@@ -548,3 +549,48 @@ def test_a_thread_whose_secret_memory_left_does_not_stay_with_one_memory(memory:
 
     assert shown == [2]
     assert memory.store.activity.threads() == []
+
+
+def test_a_run_that_ended_in_the_middle_is_made_good_by_the_next(memory: Memory) -> None:
+    """Also far behind what changed, where the threads that were stored tell of no change."""
+    days = [(year * 365, day) for year in range(6) for day in (0, 40, 80, 120, 160)]
+    ids = tell(memory, *((year + day, f"a tree fell on {year}, {day}") for year, day in days))
+    for cause, effect in pairwise(ids):
+        memory.link(cause, "causes", effect, weight=0.9)
+    firsts = ids[::5]
+    for before, first in zip(ids[4::5], firsts[1:], strict=False):
+        memory.unlink(before, "causes", first)
+    memory.maintain("threads")
+    memory.forget(*firsts)
+    plan = memory.maintain("threads", preview=True).plan
+    stored = [step for step in plan.steps if isinstance(step.proposal.actions[-1], PutThread)]
+    memory.carry_out(plan._replace(steps=tuple(stored), places=()))
+    memory.maintain("threads")
+
+    assert len(stored) == len(firsts)
+    assert [len(one.members) for one in memory.threads()] == [4] * len(firsts)
+
+
+def test_a_generated_thread_that_somebody_replaced_is_found_again(memory: Memory) -> None:
+    """Its id is the job's: the next run stores what the memories form."""
+    tell(memory, *CASE)
+    memory.maintain("threads")
+    before = memory.threads()
+    memory.put_thread("mine", [before[0].members[0].item], id=before[0].id)
+    memory.maintain("threads")
+
+    assert memory.threads() == before
+
+
+def test_threads_of_an_import_are_those_of_all_memories(memory: Memory) -> None:
+    """An older export brings threads back that the memories no longer form."""
+    tell(memory, (0, "The gate was painted"), (1, "The gate broke"), topic="gate")
+    memory.maintain("threads")
+    exported = list(memory.export())
+    memory.update(memory.threads()[0].members[0].item, topic="door")
+    memory.maintain("threads")
+    gone = memory.threads()
+    memory.import_(exported)
+    memory.maintain("threads")
+
+    assert gone == memory.threads() == []

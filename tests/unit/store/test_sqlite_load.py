@@ -217,7 +217,10 @@ def test_an_import_into_a_filled_space_adds_what_is_new(store: SqliteStore) -> N
     assert [(link.type, link.context) for link in other.graph.links_of(["b"])] == [
         ("implies", "because")
     ]
-    assert [event.kind for event in other.admin.events()[len(before) :]] == ["imported"]
+    assert [event.kind for event in other.admin.events()[len(before) :]] == [
+        "imported",
+        "threads imported",
+    ]
     assert all(finding.ok for finding in other.admin.check())
     assert other.items.find_keys(("k",)).get("k") == (
         "a",

@@ -463,6 +463,8 @@ class _Loader:
             # The ticks of another space are not imported: items keep their remaining strength.
             self._ticks.apply(self._db, list(self._imported), now)
         lines = [history.JournalLine("imported", item) for item in self._imported]
+        if self._imported_threads and not self._takes_events:
+            lines.append(history.JournalLine("threads imported", None))
         if self._is_broken:
             lines.insert(0, history.JournalLine("journal", None, _CUT.format(len(self._events))))
         history.write_journal(self._db, lines, actor=actor, at=now)
