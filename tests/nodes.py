@@ -98,7 +98,7 @@ def _reason(log: str) -> str:
     return next((line for line in lines if line.startswith(("code ", "network "))), "see npm's log")
 
 
-def ran(script: str, told: Any = None, *, folder: Path | None = None, within_s: float = 120) -> Any:
+def ran(script: str, told: Any = None, *, folder: Path | None = None, within_s: float = 300) -> Any:
     """What a script of ours prints as JSON; it finds the packages beside itself."""
     place = SCRIPTS / script
     if folder is not None:

@@ -37,7 +37,7 @@ def serving(folder: Path, *words: str, host: str = "127.0.0.1") -> Iterator[str]
     )  # fmt: skip
     with process:
         try:
-            give_up = time.monotonic() + 60
+            give_up = time.monotonic() + 120
             while not _listening(family, host, port):
                 assert process.poll() is None, "the server has ended"
                 assert time.monotonic() < give_up, "the server does not listen"

@@ -50,7 +50,7 @@ def outcomes(npm: Path, url: str, out: Path, *which: str) -> dict[str, list[str]
     asked = ["--url", url, "--output-dir", str(out), *which]
     done = subprocess.run(
         [node(), "--import", SCRIPTS / "older_node.mjs", suite, "server", *asked],
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert "passed" in done.stdout.lower(), done.stderr[-2000:]
     told: dict[str, list[str]] = {}
@@ -106,7 +106,7 @@ def inspected(npm: Path, server: list[str], *words: str, **room: Any) -> Any:
     script = npm / "node_modules" / "@modelcontextprotocol" / "inspector-cli" / "build" / "index.js"
     done = subprocess.run(
         [node(), script, *server, *words], capture_output=True, text=True, check=False,
-        timeout=60, **room,
+        timeout=300, **room,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
     return json.loads(done.stdout)

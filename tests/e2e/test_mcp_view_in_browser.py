@@ -12,6 +12,7 @@ import pytest
 from bethink.server.mcp.view import MIME
 from naughty import NAUGHTY
 from nodes import browser, packages, ran
+from served import PATIENT
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
@@ -39,6 +40,7 @@ def drawn(
     place = tmp_path_factory.mktemp("view")
     shots = Path(os.environ.get("PICTURES_FOLDER", place))
     env = {"PATH": os.environ["PATH"], "HOME": str(place), "BETHINK_DATA_DIR": str(place)}
+    env |= PATIENT
     hostile = [{"text": f"heron {text}"} for text in (*MARKUP, *NAUGHTY[::9]) if text.strip()]
     about = ("kind", "topic", "source")
     hostile += [

@@ -22,6 +22,8 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from served import PATIENT
+
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 # Each starts a process that imports the protocol library and a web server.
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
@@ -33,7 +35,7 @@ def room(folder: Path) -> dict[str, str]:
     own = {"HOME": folder / "home", "BETHINK_DATA_DIR": folder / "data",
            "BETHINK_CONFIG_DIR": folder / "config"}  # fmt: skip
     told = {name: str(value) for name, value in own.items()}
-    return {"PATH": os.environ["PATH"], "BETHINK_EMBEDDER": "none", **told}
+    return {"PATH": os.environ["PATH"], "BETHINK_EMBEDDER": "none", **PATIENT, **told}
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -18,6 +18,7 @@ from bethink.errors import Refused, StoreBusy
 from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
 from bethink.server.tools.calls import ReadPool, ToolExecutor, ToolRequest
 from bethink.server.tools.catalog import RECALL, REMEMBER
+from served import PATIENT
 
 TEXTS = ("The deploy key lives in vault B", "Ann drinks tea", "The port of the database is 5433")
 
@@ -106,6 +107,7 @@ def test_a_server_with_processes_stops_clean(tmp_path: Path) -> None:
     """Nothing is left behind and nothing is complained about."""
     script = str(Path(sys.executable).with_name("bethink"))
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "BETHINK_DATA_DIR": str(tmp_path)}
+    env |= PATIENT
     words = ["serve", "--json", "--port", "0", "--space", "work", "--workers", "2"]
     with subprocess.Popen(
         [script, *words], cwd=tmp_path, env=env, text=True,
