@@ -394,6 +394,60 @@ def test_migrations_go_on_after_it(
         assert all(one.ok for one in memory.doctor())
 
 
+_OLD_ROWS = f"""
+    INSERT INTO {SCHEMA}.space VALUES (%(id)s, %(name)s, 0);
+    INSERT INTO {SCHEMA}.item (space_id, rid, id, level, kind, text, source, source_class, writer,
+        trust, integrity, credibility, classification, stored_at, live_from, fingerprint,
+        content_hash, entities)
+    SELECT %(id)s, n, 'm' || n, 'item', 'fact', 'Note ' || n, 's', 'user', 'w', 3, 1, 1, n, 7,
+        100 * n, 'f' || n, 'h' || n, '["person:ylva"]' FROM generate_series(1, 3) AS n;
+    INSERT INTO {SCHEMA}.entity (space_id, id, kind, name, created_at, last_seen_at)
+    VALUES (%(id)s, 'person:ylva', 'person', 'Ylva', 1, 2);
+    INSERT INTO {SCHEMA}.link (space_id, src_kind, src, type, dst_kind, dst, context, source,
+        created_at)
+    VALUES (%(id)s, 'item', 'm1', 'mentions', 'entity', 'person:ylva', NULL, 's', 0),
+        (%(id)s, 'item', 'm2', 'mentions', 'entity', 'person:ylva', NULL, 's', 0),
+        (%(id)s, 'entity', 'person:ylva', 'knows', 'entity', 'person:ylva', 'm2', 's', 0);
+    INSERT INTO {SCHEMA}.thread VALUES (%(id)s, 't', 'topic', NULL, 'Mixed', 'open', '{{}}', 0, 0);
+    INSERT INTO {SCHEMA}.thread_member VALUES (%(id)s, 't', 'm1', 'member', 1, 0),
+        (%(id)s, 't', 'm2', 'member', 1, 0);
+    INSERT INTO {SCHEMA}.thread_event VALUES (%(id)s, 't', 1, 'begun', 'm1', 0, 1);
+"""
+
+
+def test_a_distributed_store_of_the_first_version_is_migrated(
+    fresh: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every step runs on the shards: the rows of all spaces are changed, and secured again."""
+    url = fresh("bethink_old")
+    every = migrations()
+    monkeypatch.setattr(opening, "migrations", lambda: every[:1])
+    opening.init_store(url)
+    opening.distribute_store(url, shards=SHARDS)
+    spaces = {space_id_of(name): name for name in ("one", "two", "three")}
+    with psycopg.connect(url, cursor_factory=psycopg.ClientCursor) as owner:
+        for number, name in spaces.items():
+            for statement in _OLD_ROWS.split(";\n"):
+                owner.execute(statement, {"id": number, "name": name})  # type: ignore[arg-type]
+    monkeypatch.setattr(opening, "migrations", lambda: every)
+
+    status = opening.migrate_store(url)
+    assert (status.schema, status.secured, status.distributed) == (every[-1].version, True, True)
+    with psycopg.connect(url) as owner:
+        for sql, wanted in (
+            ("SELECT classification FROM {} WHERE id = 't'", {"thread": [(2,)] * 3}),
+            ("SELECT classification FROM {}", {"thread_member": [(2,)] * 6}),
+            ("SELECT classification FROM {}", {"thread_event": [(2,)] * 3}),
+            ("SELECT key, created_at, last_seen_at FROM {}", {"entity": [("ylva", 100, 200)] * 3}),
+            ("SELECT stated_by FROM {} WHERE type = 'knows'", {"link": [("m2",)] * 3}),
+        ):
+            for table, rows in wanted.items():
+                found = owner.execute(sql.format(f"{SCHEMA}.{table}").encode())
+                assert found.fetchall() == rows, table
+        with pytest.raises(psycopg.errors.ForeignKeyViolation):
+            owner.execute(f"UPDATE {SCHEMA}.thread_member SET classification = 1".encode())
+
+
 def test_what_is_missing_is_said_with_the_sql(
     fresh: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
