@@ -214,6 +214,7 @@ THREADED = _steps("remember 3", "thread", "+remember 0", "+thread 0", "remember 
 THREADED_FIRST = _steps("remember 3", "+remember 0", "+thread", "thread", "+erase", "erase")
 IMPORTED = _steps("+remember 4", "+edit", "+thread", "import", "undo", "import")
 IMPORTED_AGED = _steps("+remember 4", "+edit", "+thread", "import 1", "thread", "remember 6")
+EDITED_AFTER_AN_ERASE = _steps("+remember 4", "+erase 0", "+edit")
 IMPORTED_ERASED = _steps("+remember 4 7", "+remember 7", "+erase 0", "import", "undo")
 UNLINKED = _steps("remember 0", "+remember 1", "unlink 0 1", "remember 1", "+forget 0")
 HISTORIES = {
@@ -230,6 +231,7 @@ HISTORIES = {
     "imported": IMPORTED,
     "imported aged": IMPORTED_AGED,
     "imported after an erase": IMPORTED_ERASED,
+    "edited after an erase": EDITED_AFTER_AN_ERASE,
 }
 
 

@@ -311,6 +311,15 @@ def add_edits(db: apsw.Connection, edits: Sequence[FileEdit], ceiling: int) -> i
     return new
 
 
+def _of_known_items(db: apsw.Connection, edits: Sequence[FileEdit]) -> list[FileEdit]:
+    """Return the edits without those of a memory that is not there: they would outlive it."""
+    named = sorted({edit.item for edit in edits if edit.item is not None})
+    if not named:
+        return list(edits)
+    known = {row[0] for row in select(db, _EXISTING_ITEMS, (to_json_ids(named),))}
+    return [edit for edit in edits if edit.item is None or edit.item in known]
+
+
 class PathQuery(NamedTuple):
     """A part of a path, and the highest classification that may be shown."""
 
@@ -422,8 +431,10 @@ class SqliteActivity:
             return threads_of(db, ids)
 
     def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
+        with self._connections.read_transaction() as db:
+            told = _of_known_items(db, edits)  # below a ceiling, of what is visible
         with self._connections.write_transaction() as db:
-            new = add_edits(db, edits, ceiling_of(self._connections))
+            new = add_edits(db, _of_known_items(db, told), ceiling_of(self._connections))
             line = history.JournalLine("file edits noted", None, f"{new} of {len(edits)} new")
             history.write_journal(db, [line], actor=actor, at=to_ms(now))
             return new
