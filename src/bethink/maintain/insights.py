@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from sys import intern
+from typing import Any
 
 from bethink.core.json_values import iso
 from bethink.core.lazy import lazy_pattern
@@ -37,8 +38,10 @@ from bethink.maintain.job import (
     Proposal,
     is_made_by,
     is_valid,
+    is_visible,
     iter_items,
     next_moment,
+    similarity_matrix,
     vectors_of,
     visible_items,
 )
@@ -55,10 +58,6 @@ from bethink.maintain.journal import (
 from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
 from bethink.retrieval.provenance import content_digest, recorded_sources, source_record
-
-if TYPE_CHECKING:
-    from bethink.ports import Matrix
-
 
 _HUB_SHARE = 0.6  # an entity mentioned by more than this share of all memories is not distinctive
 
@@ -99,7 +98,9 @@ class LooseMemory(NamedTuple):
     @classmethod
     def of(cls, item: Item) -> LooseMemory:
         marks = item.classification, item.trust, content_digest(item)
-        return cls(item.id, item.topic, item.entities, item.kind, *marks)
+        # Many memories share these: once each.
+        topic = intern(item.topic) if item.topic else None
+        return cls(item.id, topic, tuple(map(intern, item.entities)), intern(item.kind), *marks)
 
 
 def group_by_subject(items: Sequence[LooseMemory]) -> dict[SubjectGroup, list[str]]:
@@ -123,15 +124,6 @@ def _subject_of(item: LooseMemory, counted: Mapping[str, int], ceiling: float) -
     if distinctive:
         return min(distinctive, key=lambda entity: (-counted[entity], entity))
     return f"kind:{item.kind}"
-
-
-def similarity_matrix(items: Sequence[Item], vectors: Matrix | None) -> list[list[float]]:
-    """Return pairwise similarity: by vectors, or by the Jaccard similarity of words."""
-    if vectors is not None:
-        table: list[list[float]] = (vectors @ vectors.T).tolist()
-        return table
-    words = [word_set(item.text) for item in items]
-    return [[len(own & other) / (len(own | other) or 1) for other in words] for own in words]
 
 
 MAX_POINTS = 5
@@ -250,9 +242,9 @@ class Insights:
             found = look_at_changes(place, self, work) if place is not None and usable else None
             found = found or look_at_all(self, work)
         yield from self._plan_leaves(found, work)
-        upper = False
+        upper = 0
         for proposal in self._plan_above(found.tree, work):
-            upper = True
+            upper += 1
             yield proposal
         kept = found.kept(upper=upper)
         if found.changed and kept is not None:
@@ -345,7 +337,7 @@ class Unsettled(NamedTuple):
     until: datetime | None
     changed: bool = True
 
-    def kept(self, *, upper: bool) -> dict[str, Any] | None:
+    def kept(self, *, upper: int) -> dict[str, Any] | None:
         """Return what the next run needs to know; None where that is too much to keep."""
         if len(self.loose) > _MAX_KEPT:
             return None
@@ -381,15 +373,15 @@ def look_at_changes(place: Place, job: Insights, work: JobContext) -> Unsettled 
     made = {key: item for key, item in known.items() if is_made_by(item, job.name)}
     for item in known.values():
         until = next_moment(item, until, work)
-    live = visible_items(made, ("insight",), work)
+    live = {key: one for key, one in made.items() if is_visible(one, ("insight",), work)}
     loose = unpack_ids(state["loose"])
     again = set(changes.ids - made.keys())
     for key, insight in made.items():
-        below = recorded_sources(insight).keys()
-        if key in live and insight.kind == LEAF:
-            loose -= below
+        below = recorded_sources(insight).keys() if insight.kind == LEAF else ()
+        if key in live:
+            loose.difference_update(below)
         else:
-            again |= below
+            again.update(below)
     links = work.store.graph.links_of(sorted(again), ("derives_from",))
     above = visible_items({link.src.id for link in links}, ("insight",), work)
     above.update((key, leaf) for key, leaf in live.items() if key not in changes.stored)
@@ -400,7 +392,9 @@ def look_at_changes(place: Place, job: Insights, work: JobContext) -> Unsettled 
     held, stale = _held_by(leaves, items)
     open_ = (loose | again) - held
     found = [item for key, item in items.items() if key in open_]
-    tree = current_tree(work, job.name) if made or state["upper"] else None
+    roots = {key for key in changes.stored & live.keys() if live[key].kind == ROOT}
+    due = max(len(made), int(state["upper"])) > len(roots)  # nothing stands on a root
+    tree = current_tree(work, job.name, sources=False) if due else None
     return Unsettled(found, stale, tree, until, changed=bool(changes.ids or stale))
 
 
@@ -428,12 +422,14 @@ def _held_by(
     return held, stale
 
 
-def current_tree(work: JobContext, job: str) -> dict[str, list[Item]]:
-    """Return the current tree, level by level, each level in a fixed order."""
+def current_tree(work: JobContext, job: str, *, sources: bool = True) -> dict[str, list[Item]]:
+    """Return the current tree, each level in its order; leaves perhaps without sources."""
     tree: dict[str, list[Item]] = {LEAF: [], BRANCH: [], ROOT: []}
     for item in iter_items(work, levels=("insight",)):
         if is_made_by(item, job) and item.kind in tree:
-            tree[item.kind].append(item)
+            brief = {"group": item.metadata.get("group")}
+            is_brief = item.kind == LEAF and not sources
+            tree[item.kind].append(item._replace(metadata=brief) if is_brief else item)
     return {kind: sorted(found, key=lambda insight: insight.id) for kind, found in tree.items()}
 
 
@@ -509,9 +505,8 @@ def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
     work: JobContext,
 ) -> Proposal:
     written = _WrittenPoints(title, points, RULES)
-    if work.model is not None and not any(
-        item.classification >= SECRET_CLASSIFICATION for item in sources
-    ):
+    is_secret = any(item.classification >= SECRET_CLASSIFICATION for item in sources)
+    if work.model is not None and not is_secret:
         written = _points_by_model(kind, title, sources, points, work)
     title, points, made_by, remark = written
     first, last = min(item.when for item in sources), max(item.when for item in sources)
@@ -541,6 +536,7 @@ def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
         parents=tuple(item.id for item in sources),
         renews=True,
         seen={item.id: item.rev for item in sources},
+        read={item.id: item for item in sources},
         remark=remark,
     )
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from bethink.core import plural
 from bethink.core.ids import make_id
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.text import word_set
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
 from bethink.lang.dates import DAY_S
 from bethink.model import Draft, Filters, Item, Link, Status
 from bethink.ports import Budget, Embedder, LanguageModel, Scope, Store, Usage
 from bethink.retrieval.heat import UseCounts, heat
+from bethink.retrieval.scope import rejection_reason
 
 if TYPE_CHECKING:
     from bethink.ports import Matrix
@@ -85,8 +87,9 @@ class Proposal(NamedTuple):
     ``remark`` says why it was not made as configured, for example by which model.
     ``renews`` means that what ends was made by the same job and is rebuilt: that neither
     counts against the limit nor is exempt for being protected. ``seen`` are the revisions
-    the job read: if one is no longer live, nothing is applied. ``about`` are memories whose
-    words it repeats besides. One that is ``secret`` may be applied, but not read. An empty
+    the job read: if one is no longer live, nothing is applied. ``read`` are these memories, for
+    the plan, which drops them. ``about`` are memories whose words it repeats besides. One that
+    is ``secret`` may be applied, but not read. An empty
     proposal is a remark, but for one with a ``place``: how far the job has looked, which is
     kept once all that the job proposed has been applied.
     """
@@ -105,6 +108,7 @@ class Proposal(NamedTuple):
     secret: bool = False
     remark: str = ""
     place: str | None = None
+    read: Mapping[str, Item] = MappingProxyType({})
 
     @property
     def text(self) -> str | None:
@@ -209,6 +213,11 @@ def visible_items(ids: Iterable[str], levels: tuple[str, ...], work: JobContext)
     return {item.id: item for page in pages for item in work.store.search.in_scope(page, scope)}
 
 
+def is_visible(item: Item, levels: tuple[str, ...], work: JobContext) -> bool:
+    """Whether a job may see a memory, as it was read."""
+    return rejection_reason(item, Scope(replace(work.filters, levels=levels), work.now)) is None
+
+
 def is_valid(item: Item, work: JobContext) -> bool:
     """Whether a memory is valid now."""
     begun = item.valid_from is None or item.valid_from <= work.now
@@ -232,6 +241,15 @@ def vectors_of(items: Sequence[Item], work: JobContext) -> Matrix | None:
     if len(found) < len(ids):
         return None
     return np.stack([found[item_id].vector for item_id in ids]).astype(np.float32)
+
+
+def similarity_matrix(items: Sequence[Item], vectors: Matrix | None) -> list[list[float]]:
+    """Return pairwise similarity: by vectors, or by the Jaccard similarity of words."""
+    if vectors is not None:
+        table: list[list[float]] = (vectors @ vectors.T).tolist()
+        return table
+    words = [word_set(item.text) for item in items]
+    return [[len(own & other) / (len(own | other) or 1) for other in words] for own in words]
 
 
 def days_old(item: Item, work: JobContext) -> float:

@@ -247,8 +247,11 @@ def _apply_steps(
 def _make_step(job: Job, proposal: Proposal, work: JobContext) -> tuple[Step, dict[str, Item]]:
     """Return the step and the memories it is about, as they are now."""
     ids = list(dict.fromkeys((*proposal.leaving, *proposal.lineage)))
-    found = work.store.items.get(ids)
+    found = {key: proposal.read[key] for key in ids if key in proposal.read}
+    if len(found) < len(ids):
+        found = work.store.items.get(ids)
     revisions = {item.id: item.rev for item in found.values()} | dict(proposal.seen)
+    proposal = proposal._replace(read={})
     return Step(job, _hide_secret_text(proposal, found, work), revisions), found
 
 
