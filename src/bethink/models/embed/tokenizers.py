@@ -199,8 +199,10 @@ class WordPieceTokenizer:
 
 
 _CHUNKS = lazy_pattern(r"[^ \t\n\r]+")
-# An ASCII chunk is split by this alone; any other needs its characters' categories.
+# ASCII is split by this alone; anything else needs its characters' categories.
 _ASCII_WORDS = lazy_pattern(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")
+# Of ASCII, what is neither printed nor white space here: dropped, with no word ending there.
+_CONTROLS = lazy_pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _CONTROL_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs"})
 _MAX_CACHED_WORDS, _MAX_CACHED_WORD_LENGTH = 20_000, 40
 # Language models spell what is in no vocabulary, about three bytes a token.
@@ -264,15 +266,13 @@ class BertTokenizer:
     def __call__(self, text: str) -> TextPieces:
         ids: list[int] = []
         spans: list[tuple[int, int]] = []
+        if text.isascii() and (text.isprintable() or _CONTROLS.search(text) is None):
+            self._add_ascii(text, 0, ids, spans)
+            return TextPieces(text, ids, spans)
         for found in _CHUNKS.finditer(text):
             chunk, start = found[0], found.start()
             if chunk.isascii() and chunk.isprintable():
-                for word in _ASCII_WORDS.finditer(chunk):
-                    at = start + word.start()
-                    for number, length in self._pieces(word[0].lower()):
-                        ids.append(number)
-                        spans.append((at, at + length))
-                        at += length
+                self._add_ascii(chunk, start, ids, spans)
                 continue
             for plain, places in _normalised_words(chunk):
                 at = 0
@@ -281,6 +281,18 @@ class BertTokenizer:
                     spans.append((start + places[at], start + places[at + length - 1] + 1))
                     at += length
         return TextPieces(text, ids, spans)
+
+    def _add_ascii(
+        self, text: str, start: int, ids: list[int], spans: list[tuple[int, int]]
+    ) -> None:
+        """Add the pieces of an ASCII text that begins at a position."""
+        cache = self._cache
+        for word in _ASCII_WORDS.finditer(text.lower()):
+            at = start + word.start()
+            for number, length in cache.get(word[0]) or self._pieces(word[0]):
+                ids.append(number)
+                spans.append((at, at + length))
+                at += length
 
     def count(self, pieces: TextPieces) -> int:
         """Count the tokens of a text: its pieces, and unknown words by their length."""
