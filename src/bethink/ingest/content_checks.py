@@ -381,6 +381,11 @@ def is_given_password(value: str) -> bool:
     return _NO_PASSWORD.fullmatch(value) is None
 
 
+def is_clear_password(value: str) -> bool:
+    """Check a password given in passing: three kinds of characters, even as a numbered name."""
+    return is_given_password(value) and _count_character_kinds(value) >= 3
+
+
 # Measures (16-character, 128bit), versions, dates, ports, and programs that keep passwords.
 _NO_PASSWORD = lazy_pattern(
     r"\d+-[a-z]+(?:-[a-z]+)*|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|characters|digits|days|zeichen)"

@@ -73,16 +73,23 @@ def _candidate_kinds(text: str) -> list[int]:
     keywords.add_kinds(lower, found)
     if _CARD.search(text):
         found.update(_CARD_KINDS)
-    words = text.split()
-    if max(map(len, words), default=0) >= _LONG_WORD:
-        long_words = " ".join([word for word in words if len(word) >= _LONG_WORD])
+    long_words = " ".join([word for word in text.split() if len(word) >= _LONG_WORD])
+    if long_words:
         tokens.add_kinds(long_words.encode("utf-8", "surrogatepass"), found)
         if _TOKEN_SHAPE.search(long_words):
             found.update(_TOKEN_KINDS)
     return sorted(found)
 
 
-_FEW = 64  # matches; RE2 is slower than Python's engine for each match, faster for each character
+class _Near(NamedTuple):
+    """The keywords that begin so, and those that a search overlooks as they overlap it."""
+
+    words: Sequence[bytes]
+    overlap: Any
+    overlapping: Sequence[bytes]
+
+
+_FEW = 32  # matches; RE2 is slower than Python's engine for each match, faster for each character
 
 
 class _KeywordIndex:
@@ -96,15 +103,16 @@ class _KeywordIndex:
             self._kinds.setdefault(word.encode(), []).append(i)
         self._tree = _any_of({word for word, _ in keywords}).encode()
         self._search = re2.compile(self._tree)
-        self._words: dict[bytes, list[bytes]] = {}
+        self._near: dict[bytes, _Near] = {}
 
     def add_kinds(self, text: bytes, found: set[int]) -> None:
         """Add the kinds whose keywords occur in the text."""
         words: set[bytes] = set()
         for begin in self._find_beginnings(text):
-            if begin not in self._words:
-                self._words[begin] = self._words_near(begin)
-            words.update(self._words[begin])
+            near = self._near.get(begin) or self._find_near(begin)
+            words.update(near.words)
+            if near.overlap is not None and near.overlap.search(text):
+                words.update(near.overlapping)
         for word in words:
             if word in text:
                 found.update(self._kinds[word])
@@ -118,14 +126,21 @@ class _KeywordIndex:
             found.update(re.compile(self._tree).findall(text, end))
         return found
 
-    def _words_near(self, begin: bytes) -> list[bytes]:
-        """List the words that begin so, and those that a search overlooks as they overlap it."""
-        ends = [begin[n:] for n in range(len(begin))]
-        return [
-            word
+    def _find_near(self, begin: bytes) -> _Near:
+        import re2  # start-up time: loaded with the first text
+
+        longer = [word for word in self._kinds if word.startswith(begin)]
+        words = [word for word in self._kinds if any(word in known for known in longer)]
+        joined = {
+            begin[:n] + word: word
+            for n in range(1, len(begin))
             for word in self._kinds
-            if any(word.startswith(end) or end.startswith(word) for end in ends)
-        ]
+            if word.startswith(begin[n:]) and word not in words
+        }
+        pattern = _any_of({text.decode("latin-1") for text in joined}).encode("latin-1")
+        overlap = re2.compile(pattern) if joined else None
+        self._near[begin] = _Near(words, overlap, list(joined.values()))
+        return self._near[begin]
 
 
 @cache

@@ -13,6 +13,7 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.content_checks import (
     is_basic_credentials,
+    is_clear_password,
     is_code_seed,
     is_drawn_or_hex,
     is_drawn_token,
@@ -167,7 +168,6 @@ _PHRASES = (
     (r"\b(?:with|and|mit|und|avec|et|con|y|com|e|user(?:name)?\s\S{1,40})\s(?:the\s|le\s|la\s)?"
      + _LOGIN_WORDS + r"\s", is_stated_password),
     (_LOGIN_WORDS + _PURPOSE_PHRASE + r"\s", is_told_password),
-    (_LOGIN_WORDS + r"\s[\"'\x60]", is_made_password),
     (_LOGIN_WORDS + r"\s", is_signed_password),
     (_LOGIN_WORDS + _CHANGED_FROM + rf"\S{{6,40}}\s{_CHANGED_TO}\s", is_stated_password),
     (_LOGIN_WORDS + r"[^\n]{0,80}?\b(?:new|neue|nuova?|nueva?|nouveau|nova)\b"
@@ -214,7 +214,8 @@ def is_spare_code(value: str) -> bool:
     """Check the first of several codes: no date, and digits in most of its groups."""
     groups = re.split(r"[\s,;]", value)[0].split("-")
     numbered = sum(any(char.isdigit() for char in group) for group in groups)
-    return _DATE.search(value) is None and (value.isupper() or 2 * numbered > len(groups))
+    shown = value.isupper() or 2 * numbered > len(groups)
+    return len(value) > 3 and _DATE.search(value) is None and shown
 
 
 def is_argument(value: str) -> bool:
@@ -250,19 +251,35 @@ _FORM_CHECKS = {
     check.__name__: check
     for check in (
         *(is_number, is_code, is_spare_code, is_argument, has_few_vowels, is_option_value),
-        *(is_given_password, is_stated_password, is_password, is_url_password),
+        *(is_given_password, is_stated_password, is_password, is_url_password, is_made_password),
+        *(is_clear_password, is_random, is_real_token),
     )
 }
 
 
+_FRAGMENTS = {"<WORD>": _WORD, "<LOGIN>": _LOGIN_WORDS}
+_CODE_KEYWORDS = (
+    *("code", "combin", "combo", "kombin", "código", "codigo", "codice", "puk", "geheimzahl"),
+    *("otp", "one-time", "tan "),
+)
+# The zip code of the office opens no door.
+_OTHER_CODES = lazy_pattern(
+    r"\b(?:zip|post(?:al)?|area|country|error|status|exit|return|source|dress|qr|bar|promo|discount"
+    r"|voucher|product|item|airport|tax|currency|language|booking|order|tracking|colou?r|sort|swift"
+    r"|response|reason|dial(?:ling)?|cost|vendor|model|part|review|path)[ \-]code|\bcode postal"
+    r"|código postal|codice (?:postale|fiscale)|postleitzahl|\bcode (?:review|path|owner|base)",
+    re.IGNORECASE,
+)
+
+
 def _read_forms() -> Iterator[SecretKind]:
-    fragments = {"<WORD>": _WORD, "<LOGIN>": _LOGIN_WORDS}
+    """Read the forms; the fragments are for the patterns below, too."""
     for name, *columns in _read_table("secret_forms.txt"):
         pattern = columns[-1]
-        for mark, fragment in fragments.items():
+        for mark, fragment in _FRAGMENTS.items():
             pattern = pattern.replace(mark, fragment)
         if len(columns) == 1:
-            fragments[f"<{name}>"] = pattern
+            _FRAGMENTS[f"<{name}>"] = pattern
         else:
             check, words, _ = columns
             keywords = _LOGIN_KEYWORDS if words == "<LOGIN>" else tuple(words.split(","))
@@ -331,6 +348,13 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         r"(?:^|[^\w.,+\-*/])([3-6][0-9]{3}(?:[ \-]?[0-9]){9,15})(?:[^\w*+.]|\.\D|\.?\z)",
         is_card_number,
     ),
+    SecretKind(
+        "pin",
+        (*_CODE_KEYWORDS, *_LOGIN_KEYWORDS),
+        rf"(?i)(?:[\w\-]{{1,15}}[ \-])?{_FRAGMENTS['<PLACED_CODE>']}|{_FRAGMENTS['<NAMED_CODE>']}",
+        is_number,
+        unless=_OTHER_CODES,
+    ),
     *(kind for kind in _FORMS if kind.name != "password"),
     SecretKind(
         "one-time-code-seed",
@@ -354,13 +378,6 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         r"(?:[^a-z0-9/+=]|\z)",
         is_random,
     ),
-    SecretKind(
-        "azure-key",
-        ("accountkey=", "sharedaccesskey="),
-        r"(?i)(?:account|sharedaccess)key=([a-z0-9+/]{40,90}={1,2})",
-    ),
-    SecretKind("azure-key", ("sig=",), r"[?&]sig=([A-Za-z0-9%+/]{40,80}(?:%3[dD]|=))"),
-    SecretKind("twilio-key", ("twilio",), r"(?i)twilio[^\n]{0,60}?\b([0-9a-f]{32})\b"),
     SecretKind(
         "authorization",
         ("bearer",),
@@ -388,15 +405,12 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         is_url_password,
     ),
     SecretKind(
-        "url-credentials", ("sip",), r"\bsips?:[^\s:@]{1,60}:([^\s@]{3,60})@\w", is_url_password
-    ),
-    SecretKind(
         "url-credentials", ("@",), r"(?:^|\s)[\w.\-]{1,40}:([^\s:/@]{8,40})@\w", is_told_password
     ),
     SecretKind(
         "url-credentials",
         ("://",),
-        r"\b[a-z][a-z0-9+.\-]{1,30}://([A-Za-z0-9_\-]{20,})@[A-Za-z0-9]",
+        r"\b[a-z][a-z0-9+.\-]{1,30}://([A-Za-z0-9_\-]{20,})(?::[^\s/@]{0,40})?@[A-Za-z0-9]",
         is_random_or_hex,
     ),
     SecretKind(
@@ -441,7 +455,7 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(
         "password",
         ("<", "value="),
-        r"(?i)(?:<[\w:.]{0,40}(?:password|passwd|pwd|secret|token)>|[\"'<][\w.]{0,40}(?:password|secret)"
+        r"(?i)(?:<[\w:.]{0,40}(?:password|passwd|pwd|secret|token)(?:\s[^<>\n]{0,80})?>|[\"'<][\w.]{0,40}(?:password|secret)"
         r"[\"']?\s+value=[\"'])([^<\s\"']{6,})",
         is_password,
     ),
@@ -507,7 +521,10 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(
         "password",
         ("pass", "pw"),
-        r"(?i)(?:\b|_|(?-i:[a-z]P))(?:p?ass|pw)(?:\sis\s|" + _ASSIGNMENT + r")\s{0,2}" + _WORD,
+        r"(?i)(?:\b|_|(?-i:[a-z]P)|db|smtp|ftp|mail|admin|root|user|sql|my)(?:p?ass|pw)(?:\sis\s|"
+        + _ASSIGNMENT
+        + r")\s{0,2}"
+        + _WORD,
         is_stated_password,
     ),
     SecretKind("password", ("pass", "pw"), r"(?i)\b(?:pass|pw)\s" + _WORD, is_told_password),
@@ -562,9 +579,9 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     ),
     SecretKind(  # any key that is not public, and names such as BEARER_TOKEN_BILLING
         "secret",
-        ("key", "secret", "token"),
+        ("key", "secret", "token", " pat "),
         r"(?i)(?:public|host|primary|foreign|cache|sort|object|partition|idempotency|lookup|row|hash|gpg"
-        r"|pgp|ssh)[_\- ]?key|(?:\bkey\b[^\n.:=]{0,40}?"
+        r"|pgp|ssh)[_\- ]?key|(?:\b(?:key|pat)\b[^\n.:=]{0,40}?"
         r"(?:\s(?:is|was|ist|est|es|è|é)\s|\s?[:=]\s?|\s)|(?-i:(?:KEY|SECRET|TOKEN)(?:_[A-Z0-9]{2,20}){1,2})"
         r"\s?[:=]\s?)[\"'\x60]?([a-z0-9_\-+/=.~]{20,})",
         is_drawn_or_hex,
@@ -572,7 +589,7 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(  # "... is the access token"
         "secret",
         ("secret", "token", "api"),
-        r"(?i)(?:^|[\s\"'\x60])([a-z0-9_\-+/=.~]{20,})[\"'\x60]?\s(?:is|was|ist|est|es|è|é)\s"
+        r"(?i)(?:^|[\s\"'\x60])([a-z0-9_\-+/=.~]{18,})[\"'\x60]?\s(?:is|was|ist|est|es|è|é)\s"
         rf"(?:\w{{2,5}}\s)?(?:\w+\s)?{_KEY_WORDS}\b",
         is_random_or_hex,
     ),
