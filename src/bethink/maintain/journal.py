@@ -483,37 +483,61 @@ def record_neighbours(ids: Iterable[str], jobs: Iterable[str], work: JobContext)
     An erased memory leaves no trace, so its neighbours are named, as ids, while it is there.
     Without that, or if there are very many, the next runs look at everything.
     """
-    if all(read_place(job, work) is None for job in jobs):
+    places = [place for job in jobs if (place := read_place(job, work)) is not None]
+    if not places:
         return
+    since = min(place.at for place in places)
     going = work.store.items.get(list(ids))
-    near = {other for item in going.values() for other in _neighbours(item, work)}
+    # The last runs may have seen a memory as it was before.
+    known = [
+        revision
+        for item in going.values()
+        for revision in work.store.items.history(item.id)
+        if revision.rev == item.rev or revision.live_to is None or revision.live_to >= since
+    ]
+    gone = frozenset(going)
+    near = {other for item in known for other in _neighbours(item, gone, work)}
+    near.update(_sharing_an_anchor(known, gone, work))
     if len(near) <= _MAX_NEIGHBOURS:
-        detail = json.dumps({"gone": sorted(going), "near": sorted(near - going.keys())})
+        detail = json.dumps({"gone": sorted(gone), "near": sorted(near - gone)})
         work.store.admin.log(_NEIGHBOURS, item=None, actor=ACTOR, detail=detail, now=work.now)
 
 
-def _neighbours(item: Item, work: JobContext) -> Iterator[str]:
-    """Yield the memories whose threads or insights depend on this one."""
+def _neighbours(item: Item, going: frozenset[str], work: JobContext) -> Iterator[str]:
+    """Yield the memories whose threads or insights depend on this one; of a whole thread, one."""
     if item.source_class == DERIVED_SOURCE:
         yield from recorded_sources(item)
     links = work.store.graph.links_of([item.id], CAUSAL)
     yield from (end for link in links for end in (link.src.id, link.dst.id))
     for thread in work.store.activity.threads_of([item.id]):
-        yield from [member.item for member in thread.members if member.item != item.id][:1]
-    about: list[Mapping[str, Any]] = []
-    if item.topic:
-        about.append({"topics": (item.topic,)})
+        yield from [member.item for member in thread.members if member.item not in going][:1]
     if item.entities:
-        until = item.when + REACH
-        names = with_names(item.entities)
-        about.append({"entities": names, "since": item.when, "until": until})
-        tickets = (entity for entity in item.entities if entity.startswith("ticket:"))
-        about += [{"entities": with_names((ticket,))} for ticket in tickets]
-    for narrower in about:
-        limit = _MAX_NEIGHBOURS + 1 if "since" in narrower else 2
-        filters = replace(work.filters, include_superseded=True, include_expired=True, **narrower)
-        page = work.store.items.browse(Scope(filters, work.now), limit=limit)
-        yield from (other.id for other in page)
+        names, until = with_names(item.entities), item.when + REACH
+        about = {"entities": names, "since": item.when, "until": until}
+        yield from (other.id for other in _page(_MAX_NEIGHBOURS + 1, work, about))
+
+
+def _sharing_an_anchor(
+    items: Sequence[Item], going: frozenset[str], work: JobContext
+) -> Iterator[str]:
+    """Yield for each topic and ticket of these memories one that stays and has it, too."""
+    anchors: set[tuple[str, tuple[str, ...]]] = {
+        ("topics", (item.topic,)) for item in items if item.topic
+    }
+    anchors |= {
+        ("entities", with_names((entity,)))
+        for item in items
+        for entity in item.entities
+        if entity.startswith("ticket:")
+    }
+    for name, values in sorted(anchors):
+        page = _page(len(going) + 1, work, {name: values})
+        yield from [other.id for other in page if other.id not in going][:1]
+
+
+def _page(limit: int, work: JobContext, narrower: Mapping[str, Any]) -> list[Item]:
+    filters = replace(work.filters, include_superseded=True, include_expired=True, **narrower)
+    return work.store.items.browse(Scope(filters, work.now), limit=limit)
 
 
 def with_names(entities: Iterable[str]) -> tuple[str, ...]:

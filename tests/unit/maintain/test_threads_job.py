@@ -594,3 +594,41 @@ def test_threads_of_an_import_are_those_of_all_memories(memory: Memory) -> None:
     memory.maintain("threads")
 
     assert gone == memory.threads() == []
+
+
+def test_a_memory_that_was_changed_before_it_was_erased_leaves_no_doubt(memory: Memory) -> None:
+    """What was between two threads joins the one that is left."""
+    tell(memory, *((day, f"filler {day}") for day in range(12)))
+    first, second = (
+        tell(memory, (0, f"the {topic} was painted"), (2, "later"), topic=topic)[0]
+        for topic in ("gate", "lock")
+    )
+    for one in (first, second):
+        memory.update(one, entities=["project:Alder"])
+    (doubtful,) = tell(memory, (1, "the crane is here"), entities=["project:Alder"])
+    memory.update(doubtful, occurred_at=NOW - timedelta(days=1))
+    memory.maintain("threads")
+    before = {len(one.members) for one in memory.threads()}
+    memory.update(second, entities=["project:Birch"])
+    memory.forget(second, erase=True)
+    memory.maintain("threads")
+
+    assert before == {2}
+    (thread,) = memory.threads()
+    assert {first, doubtful} < {member.item for member in thread.members}
+
+
+def test_a_thread_most_of_which_was_erased_at_once_is_told_anew(memory: Memory) -> None:
+    """Whichever of its memories are left."""
+    days = range(6)
+    ids = tell(memory, *((day, f"the gate was number {day}") for day in days), topic="gate")
+    memory.maintain("threads")
+    in_order = sorted(ids)
+    kept = in_order[2:4]
+    memory.forget(*(one for one in ids if one not in kept), erase=True)
+    memory.maintain("threads")
+
+    (thread,) = memory.threads()
+    assert sorted(member.item for member in thread.members) == kept
+    assert thread.updated_at == max(memory.get(one).when for one in kept)
+    assert not memory.maintain("threads", preview=True).plan.steps
