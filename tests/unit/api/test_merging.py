@@ -194,3 +194,15 @@ def test_a_mention_stays_while_another_merged_name_tells_it(memory):
 
     assert mentions(memory)["person:ana torres"] == 2
     assert [found for found in memory.doctor() if not found.ok] == []
+
+
+def test_a_revision_that_names_a_merged_entity_is_the_last_time_of_the_kept_one(memory):
+    """As `doctor` and an import tell it from the memories."""
+    (called,) = (item for item in memory.browse() if "atorres" in item.text)
+    memory.merge_entities("Ana Torres", "person:atorres")
+    memory.session.clock.forward(days=1)
+    memory.update(called.id, classification=0)
+
+    (kept,) = (one for one in memory.entities() if one.id == "person:ana torres")
+    assert kept.last_seen_at == memory.now
+    assert [found for found in memory.doctor() if not found.ok] == []

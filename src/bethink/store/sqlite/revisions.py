@@ -348,12 +348,19 @@ class _PutPlan:
         link_turns(db, turns, self._now, self._new[0].rid if self._new else 0)
 
     def _see_named_entities(self, db: apsw.Connection) -> None:
-        """Note when entities were seen that came by id only, or with a clock that went back."""
+        """Note when entities were seen that came by id only, or with a clock that went back.
+
+        A revision may also name one that was merged into another since.
+        """
         seen = [
             (new.live_from, _record(new).item.id)
             for new in self._new
             if new.entities
-            and (new.live_from > self._now or len(new.entities) > len(_record(new).mentions))
+            and (
+                new.rev > 1
+                or new.live_from > self._now
+                or len(new.entities) > len(_record(new).mentions)
+            )
         ]
         db.executemany(_SEE_AGAIN, seen)
         for new in self._new:
