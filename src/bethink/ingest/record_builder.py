@@ -204,6 +204,8 @@ def _possible_names(draft: Draft) -> list[str]:
     """
     candidates = [key for text in draft.entities if (key := canonical_key(text))]
     for raw in draft.text.split():
+        if raw.isalpha() and raw.islower() and raw not in GIVEN_NAMES:
+            continue  # as below, for most words
         word = raw.rstrip(".,;:!?")
         lower = word.lower()
         if (

@@ -260,6 +260,9 @@ class TokenReader:
 
     @classmethod
     def from_text(cls, text: str, options: ReadOptions) -> TokenReader:
+        if text.isascii():
+            return cls(text, tuple(TOKEN.findall(text.lower())), options)
+        # Lower case may be longer, and split otherwise.
         return cls(text, tuple([word.lower() for word in TOKEN.findall(text)]), options)
 
     @cached_property

@@ -27,15 +27,14 @@ _SENTENCE_END_BIT = 0x8000
 
 def pack_tokens(ids: Sequence[int], ends: Sequence[int], lengths: Vector) -> bytes:
     """Return the stored form; ``ends`` are the positions of the sentences' last tokens."""
-    if not ids:
-        return b""
-    row = np.empty(len(ids) + len(ends), dtype="<u2")
-    is_length = np.zeros(len(row), dtype=np.bool_)
-    is_length[[end + 1 + before for before, end in enumerate(ends)]] = True
-    row[~is_length] = ids
-    row[np.flatnonzero(is_length) - 1] |= _SENTENCE_END_BIT
-    row[is_length] = lengths.astype("<f2").view("<u2")
-    return row.tobytes()
+    row: list[int] = []
+    start = 0
+    # Lists, not arrays: a memory has some thirty tokens.
+    for end, length in zip(ends, lengths.astype("<f2").view("<u2").tolist(), strict=True):
+        row += ids[start:end]
+        row += (ids[end] | _SENTENCE_END_BIT, length)
+        start = end + 1
+    return np.array(row, dtype="<u2").tobytes()
 
 
 class UnpackedTokens(NamedTuple):
