@@ -527,3 +527,245 @@ def near(rng: Random) -> list[str]:
 
 
 DIGIT = re.compile(r"\{n\}")
+
+
+def _named(rng: Random) -> str:
+    """A password that looks like a numbered name."""
+    sign = rng.choice(("_", "-", ""))
+    return f"{rng.choice(_NOUNS)}{sign}{rng.randrange(10, 99)}"
+
+
+_GIVEN_MAKERS = {
+    **MADE,
+    "g": _named,
+    "o": lambda rng: str(rng.randrange(2100, 10_000)),
+    "e": lambda rng: some(rng, string.digits, 8),
+    "h": lambda rng: "-".join(f"{rng.randrange(10, 60)}" for _ in range(3)),
+    "r": lambda rng: (
+        f"{rng.randrange(10)}{some(rng, HEX, 4)}-{rng.randrange(10)}{some(rng, HEX, 4)}"
+    ),
+    "B": lambda rng: some(rng, AN, 48),
+}
+
+
+def given(form: str, rng: Random) -> tuple[list[str], str]:
+    """The secrets of a form and the text that holds them."""
+    return fill(form, _GIVEN_MAKERS, rng)
+
+
+# What the words around it give away, not its looks: names with a number, codes, tokens of any vendor.
+GIVEN = r"""
+La contraseña es {g}
+La contraseña de Netflix es {g}
+mi clave del wifi es {g}
+le mot de passe Netflix est {g}
+le mdp de la box c'est {g}
+mot de passe ordinateur : {g}
+das Kennwort meiner Mutter lautet {g}
+Das Admin-Kennwort haben wir auf {g} gesetzt
+das wlan heißt FritzBox und das passwort ist {g}
+la password di casa è {g}
+a senha do email é {g}
+het wachtwoord van Netflix is {g}
+hasło do wifi: {g}
+lösenordet till wifi är {g}
+my Netflix password is {g}
+Kim's laptop password: {g}
+password for the NAS = {g}
+my password is the same as always: {g}
+I always use {g} as my password
+you can get in with kim and {g} as password
+hey the wifi pass is {g} :)
+master password {g}
+machine ftp.acme.org login kim password {g}
+requirepass {g}
+password {g}
+define('DB_PASSWORD', '{g}');
+System.setProperty("javax.net.ssl.keyStorePassword", "{g}");
+smtp.login('bot@acme.org', '{g}')
+auth = ("kim", "{g}")
+<Setting Name="SmtpPwd">{g}</Setting>
+<wsse:Password Type="PasswordText">{g}</wsse:Password>
+user default on >{g} ~* +@all
+username kim secret {g}
+option wpakey '{g}'
+nmcli con modify Home wifi-sec.psk {g}
+radius-server key {g}
+crypto isakmp key {g} address 0.0.0.0
+snmp-server community {g} RO
+restic -r x init --password-command "echo {g}"
+ansible-vault encrypt_string '{g}' --name db_password
+useradd -p {g} kim
+my github recovery codes: {r} {r}
+the recovery code of the Okta account is {r}
+Der Wiederherstellungscode lautet {r}
+code de secours : {r}
+código de recuperación: {r}
+codice di recupero {r}
+2FA backup codes\n{e}\n{e}
+backup codes 1) {e} 2) {e}
+the safe opens with {h}
+padlock combo is {h}
+Tresor: {h}
+la combinación de la caja fuerte: {h}
+Der Code für den Safe lautet {h}
+the alarm is disarmed with {o}
+la alarma se desactiva con {o}
+Das Zahlenschloss am Rad geht mit {o} auf
+tablet unlocks with {o}
+garage keypad: {o}
+disarm code {o}
+bike lock {o}
+Code am Tor: {o}
+Die Alarmanlage hat den Code {o}
+lockbox on the railing, code {o}
+the intercom code is C{o}
+il codice dell'allarme è {o}
+o código do alarme é {o}
+de code van het alarm is {o}
+kluiscode {d}
+mon code de carte bleue est {o}
+il pin del bancomat è {o}
+mon code pin c'est {o}
+voicemail pin {o}
+one-time code {d} for the bank
+TAN {d} für die Überweisung
+{d} is your Google verification code.
+seed words are {s}
+the 12 words of the ledger: {s}
+the deepgram key is {x}
+DD_API_KEY {x}
+wandb login {x}
+APP_KEY=base64:{b}
+export SERVICE_BEARER_TOKEN_BILLING={B}
+vck_{B} is what the gateway takes
+new vendor key zz_{B}
+""".strip().splitlines()
+# Lines with the same words and numbers, of which none opens anything.
+OPENS_NOTHING = r"""
+The password field takes 12-character strings
+The password is 16chars at least
+password is base64-encoded before it is sent
+The password is stored in 1Password-Families
+The password rules changed: minimum is 14chars now
+The password service moved: the new host is auth-node7
+Password reset flow: see ticket PROJ-1234
+the password page and the login page are on web01prod
+Passwords expire after 90days in group staff2
+password history: 24 entries, table pw_hist2
+The password manager we use is KeePassXC2
+password tests run on python3.12 only
+password login is off, use key id_ed25519
+The zip code of the office is 10115
+the area code for the building is 0301
+postal code of the new gym: 80331
+error code at the gate was 5004
+the source code of the alarm module has 4500 lines
+door code review is tomorrow at 1430
+The building permit code says 2021
+code owners of the vault module: team 1204
+gate B22 opens at 1830
+The museum door opens with a crowd of 2000
+The safe opens with a key from 1987
+the new office opens with 120 desks
+the locker room is number 1204
+alarm rings at 0630
+alarm: 0630 on weekdays
+the garage has room for 1200 bikes
+the vault holds 12000 documents
+pin 12 of the header drives the relay
+the pin to 3.11 is gone since May
+recovery key ceremony is on 2026-05-12
+backup key rotation happens every 90 days
+backup code lives in repo infra/backup2
+recovery code path is tested in test_recover2.py
+backup codes are printed on page 12
+emergency code 112 is known to all
+the 2FA code has six digits
+one-time codes last 30 seconds
+security code review by team 4512-B
+verification code is sent within 5 minutes
+my login streak is 1204 days
+Login failed for user kim at 10:22:33
+login latency: p99 is 1200ms
+Login page: version v2.3.1
+login service: auth-v2
+sign in with Google and SAML2
+log in with kim and wait 30s
+credentials: see vault path kv/app2
+creds: ask Ines, room 2b14
+user kim on host web01prod
+username: kim2024
+user story: US-1234
+users: alice2, bob3 and carol4
+wifi: 802.11ax on both floors
+wifi: channel 11, band 5GHz
+wifi is Casa2024, ask for the rest
+The guest wifi is called FritzBox7590
+the key is under the mat since 2019
+key 3af9 is missing in the map
+the S3 key is uploads/2026/05/12/report-final-v2.pdf
+cache key is user:42:profile:v3
+primary key is order_2024_items_v2_final_table
+public key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk3Zk9w2mXq0dYt7vB5nH1sLr8uJ6cP4eR9aQyW
+gpg key 3AA5C34371567BD2B1F0C6D0A7E9F8B7C6D5E4F3 signed the tag
+idempotency key 550e8400-e29b-41d4-a716-446655440000
+commit 3f2a9c1d4e5b6a7c8d9e0f1a2b3c4d5e6f7a8b9c broke the token tests
+integrity sha512-K8mZ2pQ9vX4tL7wR1nB6cD3fG5hJ0kS8uY2aE4iO6qT9xV1zM3rP5bN7lW0sC2dF4gH6jK8yU1oI3eA5tQ7w==
+docker image sha256:9b2c1f0e8d7a6b5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b1c
+payment intent pi_3MtwBwLkdIwHu7ix28a3tqPa failed
+request req_011CSHoEeqs5C35K2UUqR7Fy timed out
+stripe customer cus_NffrFeUfNV2Hib is on plan pro
+youtube id dQw4w9WgXcQ is in the deck
+https://docs.google.com/document/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms/edit
+pod billing-api-7d4b9c6f5d-x2x9k restarts
+node ip-10-0-12-34.eu-west-1.compute.internal is full
+Screenshot-2026-05-12-at-10-22-33-of-the-billing-page.png
+pytorch_model-00001-of-00002-sharded-weights-bf16.safetensors
+release-candidate-2026-05-12-build-1234-linux-x86-64-musl
+test_redaction_finds_tokens_of_vendor_2_in_yaml_and_json_files
+SetCurrentProcessExplicitAppUserModelID2 is a Windows call
+fastcgi_pass php:9000;
+proxy_pass http://app:8080;
+auth("admin", "domain") is called twice
+login("kim", "guest") fails
+setPassword("password_2") is the test
+fields = ["username", "password", "email_2"]
+render("password", "password_hint2")
+form.field("token", "csrf_token_2")
+<input type="password" name="pass2">
+<label for="password">Step 2 of 3</label>
+machine learning login form password field
+snmp community meeting 2024 is in Berlin
+radius of the key area is 12km
+the 12 words of wisdom were read aloud by my old teacher in school on monday
+seed words for the crawler are in seeds2.txt
+La contraseña es de 8 a 16 caracteres
+la clave está en el capítulo 12b
+le mot de passe fait 12 caractères
+le code de la route change en 2025
+le code du projet est sur la branche v2
+Das Passwort hat 16 Zeichen
+Das Passwort wurde am 12.05.2026 geändert
+Das Kennwort läuft nach 90Tagen ab
+Der Code für die Tür steht in door2.py
+Die Tür geht mit 2000 Watt auf
+il codice della app è in src2/main.py
+la password scade tra 90giorni
+o código do projeto está na pasta v2src
+het wachtwoord verloopt na 90dagen
+de code van de app staat in map src2
+4200 is the port of the code server
+2024 is the year of the code freeze
+1204 is my room
+Kim told me her password, then left at 1830
+the password? ask Ines2
+TAN lists are gone since 2019
+OTP is 30 seconds long
+the otp window is 3000 ms
+CVV is never stored
+order code 4711-12 was shipped
+tracking code is 1Z999AA10123456784
+promo code SUMMER25 ends today
+discount code at the gym is FIT2024
+""".strip().splitlines()

@@ -370,7 +370,8 @@ def is_stated_password(value: str) -> bool:
     Numbered names are, for example, postgres-16 and Bitwarden2.
     """
     mixed = _has_kind(value, str.isdigit) and _has_kind(value, str.isalpha)
-    return mixed and is_password(value) and _NUMBERED_NAME.fullmatch(value) is None
+    named = _NUMBERED_NAME.fullmatch(value) or _NO_PASSWORD.fullmatch(value)
+    return mixed and not named and is_password(value)
 
 
 def is_given_password(value: str) -> bool:
@@ -458,8 +459,9 @@ def is_drawn_or_hex(value: str) -> bool:
 
 def is_vendor_token(value: str) -> bool:
     """Check a prefix and what follows: drawn by chance, not the digest that "sha512-" names."""
-    prefix, token = _SPLIT.split(value, maxsplit=1)
-    return is_drawn_token(token) and not prefix.lower().startswith("sha")
+    prefix, *parts = _SPLIT.split(value)
+    unbroken = max(map(len, parts)) >= 14 and not prefix.lower().startswith("sha")
+    return unbroken and is_drawn_token("".join(parts))
 
 
 def is_code_seed(value: str) -> bool:
@@ -527,7 +529,6 @@ def is_password_phrase(value: str) -> bool:
     return is_pass_phrase(value) and not value.split(maxsplit=1)[0].endswith("ing")
 
 
-_SEED_LENGTHS = range(12, 25)
 _MAX_STOP_SHARE = 0.25  # of a sentence in any language it is about one half
 
 
@@ -537,7 +538,7 @@ def is_seed_phrase(value: str) -> bool:
     common = {word for code in _SPOKEN for word in word_set_of(code, "stop_words", "search")}
     stops = sum(word in common for word in words)
     distinct = len(set(words)) >= 0.9 * len(words)
-    return len(words) in _SEED_LENGTHS and distinct and stops <= _MAX_STOP_SHARE * len(words)
+    return 12 <= len(words) <= 24 and distinct and stops <= _MAX_STOP_SHARE * len(words)
 
 
 _SPOKEN = ("en", "de", "fr", "es", "it", "pt", "nl")

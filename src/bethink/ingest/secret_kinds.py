@@ -267,7 +267,8 @@ _OTHER_CODES = lazy_pattern(
     r"\b(?:zip|post(?:al)?|area|country|error|status|exit|return|source|dress|qr|bar|promo|discount"
     r"|voucher|product|item|airport|tax|currency|language|booking|order|tracking|colou?r|sort|swift"
     r"|response|reason|dial(?:ling)?|cost|vendor|model|part|review|path)[ \-]code|\bcode postal"
-    r"|código postal|codice (?:postale|fiscale)|postleitzahl|\bcode (?:review|path|owner|base)",
+    r"|código postal|codice (?:postale|fiscale)|postleitzahl|\bcode (?:review|path|owner|base)"
+    r"|\b(?:otp|tan|codes?)\s(?:window|life|length|format|field|time|interval|digit|limit|expiry|page)",
     re.IGNORECASE,
 )
 
@@ -405,7 +406,7 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         is_url_password,
     ),
     SecretKind(
-        "url-credentials", ("@",), r"(?:^|\s)[\w.\-]{1,40}:([^\s:/@]{8,40})@\w", is_told_password
+        "url-credentials", ("@",), r"(?:^|\s)[\w.\-]{1,40}:([^\s:/@]{8,40})@\w", is_made_password
     ),
     SecretKind(
         "url-credentials",
@@ -581,7 +582,7 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         "secret",
         ("key", "secret", "token", " pat "),
         r"(?i)(?:public|host|primary|foreign|cache|sort|object|partition|idempotency|lookup|row|hash|gpg"
-        r"|pgp|ssh)[_\- ]?key|(?:\b(?:key|pat)\b[^\n.:=]{0,40}?"
+        r"|pgp|ssh)[_\- ]?key|(?:(?:\bkey|\bpat|(?-i:[a-z]Key))\b[^\n.:=]{0,40}?"
         r"(?:\s(?:is|was|ist|est|es|è|é)\s|\s?[:=]\s?|\s)|(?-i:(?:KEY|SECRET|TOKEN)(?:_[A-Z0-9]{2,20}){1,2})"
         r"\s?[:=]\s?)[\"'\x60]?([a-z0-9_\-+/=.~]{20,})",
         is_drawn_or_hex,
