@@ -1,5 +1,5 @@
 // Memories: all of them, newest first, with filters and a search that answers while one types.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { call, type Answer } from "../lib/api";
 import { count, day, plural, trustWords } from "../lib/format";
 import { useResource } from "../lib/resource";
@@ -14,11 +14,20 @@ const FILTERS = ["kind", "topic", "tag", "entity", "source", "session", "since",
 const HINTS: Record<string, string> = { since: "last week", until: "2026-05-07", entity: "person, project …" };
 const LABELS: Record<string, string> = { since: "Happened since", until: "Happened until", stored_by: "Stored by" };
 
+const PAUSE_MS = 150;
+const LONGEST_MS = 400;
+
 export function Memories() {
   const address = useAddress();
   const [words, setWords] = useState(address.get("q"));
+  const searched = useRef(0); // when the last search began
   useEffect(() => {
-    const timer = setTimeout(() => address.set({ q: words.trim() }, { replace: true }), 150);
+    // After a pause, but no later than while one goes on typing.
+    const wait = Math.max(0, Math.min(PAUSE_MS, searched.current + LONGEST_MS - performance.now()));
+    const timer = setTimeout(() => {
+      searched.current = performance.now();
+      address.set({ q: words.trim() }, { replace: true });
+    }, wait);
     return () => clearTimeout(timer);
   }, [words]);
   const filters = Object.fromEntries(FILTERS.filter((name) => address.get(name)).map((name) => [name, address.get(name)]));

@@ -278,7 +278,7 @@ def usage(call: Call) -> Reply:
 
 
 _DEFAULT_NODES, _DEFAULT_DEPTH = 100, 2
-_EACH = 20  # neighbours of one node
+_EACH = 20  # neighbours of one node; of the start as many as half of all nodes
 _LABEL_CHARS = 160
 
 
@@ -319,19 +319,21 @@ class _Neighbourhood:
         last = [node for node in self.nodes.values() if node["hop"] == hop - 1]
         items = [node["id"] for node in last if node["what"] == "memory"]
         entities = [node["id"] for node in last if node["what"] == "entity"]
-        store = self._memory.store
+        store, each = self._memory.store, _EACH if hop > 1 else max(_EACH, self._limit // 2)
         if items:
             self._add_links(store.graph.links_of(items), hop)
             for item in store.items.get(items).values():
-                self.add_entities(list(item.entities[:_EACH]), hop)
+                self.add_entities(list(item.entities[:each]), hop)
+                self.more |= len(item.entities) > each
                 self._connect(item.id, item.entities, "mentions")
         if entities:
-            edges = store.graph.edges(entities, _EACH, self._memory.now)
+            edges = store.graph.edges(entities, each, self._memory.now)
             self._add_links([link for links in edges.values() for link in links], hop)
-            mentioning = store.search.mentioning(entities, _EACH, self._scope)
+            mentioning = store.search.mentioning(entities, each + 1, self._scope)
             for entity, found in mentioning.items():
-                self.add_items(found, hop)
-                for item in found:
+                self.more |= len(found) > each
+                self.add_items(found[:each], hop)
+                for item in found[:each]:
                     self._connect(item.id, (entity,), "mentions")
 
     def add_items(self, items: Sequence[Item], hop: int) -> None:

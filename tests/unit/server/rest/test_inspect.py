@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from bethink import Memory
+from bethink.model import Draft
 from serving import Callers, make_door, served, talk
 
 TEXTS = (
@@ -141,6 +142,25 @@ def test_a_neighbourhood_has_links_and_mentions(
     assert types[ids[0], "other:mara"] == "mentions"
     assert ids[0] in {node["id"] for node in of_mara["nodes"]}
     assert (len(small["nodes"]), small["more"]) == (2, True)
+
+
+def test_a_frequent_entity_has_as_many_neighbours_as_are_asked_for(
+    memory: Memory, tmp_path: Path
+) -> None:
+    """Half of all nodes may be neighbours of the start; what is left out is said."""
+    memory.remember_each(
+        [Draft(f"Crate {n} is aboard", entities=("other:heron",), force=True) for n in range(60)]
+    )
+    asked = {"node": "other:heron", "depth": 1}
+    some, everything = _asked(
+        memory,
+        tmp_path,
+        ("GET", "/v1/graph", {**asked, "limit": 80}),
+        ("GET", "/v1/graph", {**asked, "limit": 300}),
+    )
+
+    assert (len(some["nodes"]), some["more"]) == (41, True)
+    assert (len(everything["nodes"]), everything["more"]) == (61, False)
 
 
 def test_no_neighbour_is_above_the_ceiling(memory: Memory, ids: list[str], tmp_path: Path) -> None:
