@@ -127,7 +127,7 @@ class PgAdmin(SqliteAdmin):
         with self._connections.read_transaction() as db:
             first, last = db.execute(shared._TIME_SPAN).get
             counts = {name: db.execute(sql).get for name, sql in shared._COUNTS.items()}
-            groups = {f"by_{one}": shared._count_by(db, one) for one in shared._GROUPED_COLUMNS}
+            groups = {f"by_{one}": _count_by(db, one) for one in shared._GROUPED_COLUMNS}
             models = dict(db.execute(shared._MODELS))
             stats = {
                 "space": self._space,
@@ -166,6 +166,14 @@ class PgAdmin(SqliteAdmin):
             except StoreError as error:
                 findings.append(CheckResult(check.name, False, error.message))
         return findings
+
+
+def _count_by(db: apsw.Connection, column: str) -> dict[str, int]:
+    sql = (
+        f"SELECT {column}, count(*) FROM item WHERE live_to IS NULL AND {column} IS NOT NULL"
+        f" GROUP BY {column} ORDER BY count(*) DESC, {column}"
+    )
+    return dict(db.execute(sql))
 
 
 def _checks(vectors: VectorIndex) -> Iterator[shared._Check]:

@@ -420,6 +420,10 @@ _COUNTS = {
     "erased": "SELECT count(*) FROM tombstone",
     "events": "SELECT count(*) FROM event",
 }
+# All without those that ended: a count without a condition reads no row.
+_COUNT_LIVE = """
+    SELECT (SELECT count(*) FROM item) - (SELECT count(*) FROM item WHERE live_to IS NOT NULL)
+"""
 # By the index of those above 1; of the others the first one seen mostly tells.
 _MOST_CLASSIFIED = """
     SELECT coalesce((SELECT max(classification) FROM item WHERE classification > 1),
@@ -452,7 +456,7 @@ _TALLY = f"""
 
 def count_live(db: apsw.Connection) -> int:
     """Return the number of live items."""
-    return int(db.execute(_COUNTS["memories"]).get)
+    return int(db.execute(_COUNTS["memories"] if is_below_ceiling(db) else _COUNT_LIVE).get)
 
 
 def max_classification(db: apsw.Connection) -> int:
@@ -489,9 +493,10 @@ def _count_all(db: apsw.Connection) -> dict[str, int]:
     counts = dict.fromkeys(_COUNTS, 0)
     is_whole = not is_below_ceiling(db)
     for name, sql in _COUNTS.items():
-        if not (is_whole and name in {*_OF_VECTORS, "events"}):
+        if not (is_whole and name in {*_OF_VECTORS, "events", "memories"}):
             counts[name] = db.execute(sql).get
     if is_whole:
+        counts["memories"] = db.execute(_COUNT_LIVE).get
         counts["events"] = db.execute(_LINES).get
         models = select(db, _VECTORS)
         counts["vectors"] = sum(own for _, own, _ in models)
@@ -513,14 +518,6 @@ def _count_groups(db: apsw.Connection) -> dict[str, dict[str, int]]:
         by_count = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
         found[f"by_{column}"] = dict(by_count)
     return found
-
-
-def _count_by(db: apsw.Connection, column: str) -> dict[str, int]:
-    sql = (
-        f"SELECT {column}, count(*) FROM item WHERE live_to IS NULL AND {column} IS NOT NULL"
-        f" GROUP BY {column} ORDER BY count(*) DESC, {column}"
-    )
-    return dict(db.execute(sql))
 
 
 def _size_in_bytes(db: apsw.Connection, connections: Connections) -> int:
