@@ -428,7 +428,7 @@ def test_a_distributed_store_of_the_first_version_is_migrated(
     with psycopg.connect(url, cursor_factory=psycopg.ClientCursor) as owner:
         for number, name in spaces.items():
             for statement in _OLD_ROWS.split(";\n"):
-                owner.execute(statement, {"id": number, "name": name})  # type: ignore[arg-type]
+                owner.execute(statement.encode(), {"id": number, "name": name})
     monkeypatch.setattr(opening, "migrations", lambda: every)
 
     status = opening.migrate_store(url)
