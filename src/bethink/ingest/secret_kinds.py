@@ -58,13 +58,23 @@ class SecretKind(NamedTuple):
 
 
 _LOGIN_WORDS = (
-    r"(?:password|passwd|pass[ \-]?phrase|passcode|passwort|kennwort|pwd|mot de passe"
-    r"|\bpw\b|\bmdp\b|\bclave\b"
+    r"(?:password|passwd|pas+wo?r?d|pswd|pass[ \-]?phrase|passcode|passwort|kennwort|pwd"
+    r"|mot de passe|\bpw\b|\bmdp\b|\bclave\b"
     r"|contrase(?:ñ|n)a|senha|palavra-passe|parola(?: d'ordine)?|wachtwoord|lösenord(?:et)?|hasło"
     r"|şifre|heslo|adgangskoden?|passord(?:et)?|salasana|jelszó|lozinka|Пароль|пароль|密码|密碼|パスワード|비밀번호)"
 )
 _LOGIN_KEYWORDS = (
-    *("passw", "pass phrase", "pass-phrase", "passphrase", "passcode", "pwd", "kennwort"),
+    *(
+        "passw",
+        "pasw",
+        "pswd",
+        "pass phrase",
+        "pass-phrase",
+        "passphrase",
+        "passcode",
+        "pwd",
+        "kennwort",
+    ),
     *("pw", "mdp", "clave"),
     *("mot de passe", "contrase", "senha", "palavra-passe", "parola", "wachtwoord", "lösenord"),
     *("hasło", "şifre", "пароль", "heslo", "adgangskode", "passord"),
@@ -121,10 +131,6 @@ def _read_table(name: str) -> Iterator[list[str]]:
 
 
 _NEXT_WORD = r"[\"'\x60]?([^\s\"'\x60]{4,})"
-# Where no command is known, an option that many have, and what follows must look drawn.
-_ANY_OPTION = r"\s-(?:p|P|pw|w|a|N|k)\s{1,2}"
-_USER_OPTION = r"\s-(?:u|U|user\w{0,4})\s{1,2}\S{1,60}\s{1,2}-(?:p|P|w|pass\w{0,4})\s{1,2}"
-_LOGIN_OPTION = r"\s(?:-u|-U|-a|--user|--auth|--creds)[ =]{1,2}[\"']?[\w.@+\\\-]{1,40}[:,%]"
 # A password that a command reads from its standard input.
 _STDIN = r"(?:sudo -\w*S|--password-stdin|--passphrase-fd|chpasswd|passwd)"
 _ECHOED = (
@@ -244,6 +250,7 @@ _CARD_ISSUER = lazy_pattern(
     r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)\d{12,14}|3[47]\d{13}"
     r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
 )
+_UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
 _DATE = lazy_pattern(r"(?:19|20)\d\d-\d\d-\d\d")
 _FIELD_NAME = lazy_pattern(r"(?:[a-z]+[_\-.])*(?:pass|pwd|token|secret|key)[a-z]*(?:[_\-.]\w+)*")
@@ -252,7 +259,7 @@ _FORM_CHECKS = {
     for check in (
         *(is_number, is_code, is_spare_code, is_argument, has_few_vowels, is_option_value),
         *(is_given_password, is_stated_password, is_password, is_url_password, is_made_password),
-        *(is_clear_password, is_random, is_real_token),
+        *(is_clear_password, is_random, is_real_token, is_told_password),
     )
 }
 
@@ -260,7 +267,7 @@ _FORM_CHECKS = {
 _FRAGMENTS = {"<WORD>": _WORD, "<LOGIN>": _LOGIN_WORDS}
 _CODE_KEYWORDS = (
     *("code", "combin", "combo", "kombin", "código", "codigo", "codice", "puk", "geheimzahl"),
-    *("otp", "one-time", "tan "),
+    *("otp", "one-time", "tan ", "tan:"),
 )
 # The zip code of the office opens no door.
 _OTHER_CODES = lazy_pattern(
@@ -424,19 +431,6 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind("password", ("echo", "printf"), _ECHOED, is_option_value),
     SecretKind("password", ("<<<",), _HERE_STRING + _NEXT_WORD, is_option_value),
     SecretKind("password", ("<<<",), r"<<<\s{0,2}" + _NEXT_WORD, is_told_password),
-    SecretKind("password", (" -u",), _USER_OPTION + _NEXT_WORD, is_stated_password),
-    SecretKind(
-        "password",
-        (" -p", " -w", " -a", " -n", " -k"),
-        _ANY_OPTION + _NEXT_WORD,
-        is_told_password,
-    ),
-    SecretKind(
-        "password",
-        (" -u", " -a", "--user", "--auth", "--creds"),
-        _LOGIN_OPTION + _NEXT_WORD,
-        is_stated_password,
-    ),
     SecretKind(
         "cookie",
         ("cookie",),
@@ -576,7 +570,7 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         ("secret", "token", "key", "credential"),
         r"(?i)(?:\b|_)" + _KEY_WORDS + r"\b(?:[^\n.:=]{0,40}?\s(?:is|was|to))?[\s:=(,\"'\x60]{1,4}"
         r"([a-z0-9_\-+/=.~]{16,})",
-        is_random_or_hex,
+        lambda value: is_random_or_hex(value) or _UUID.fullmatch(value) is not None,
     ),
     SecretKind(  # any key that is not public, and names such as BEARER_TOKEN_BILLING
         "secret",
