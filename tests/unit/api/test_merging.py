@@ -206,3 +206,16 @@ def test_a_revision_that_names_a_merged_entity_is_the_last_time_of_the_kept_one(
     (kept,) = (one for one in memory.entities() if one.id == "person:ana torres")
     assert kept.last_seen_at == memory.now
     assert [found for found in memory.doctor() if not found.ok] == []
+
+
+def test_times_of_the_kept_entity_are_right_when_a_revision_names_it_itself(memory):
+    """The first revision said the merged name, the new one is read with the kept name."""
+    (called,) = (item for item in memory.browse() if "atorres" in item.text)
+    memory.session.clock.forward(days=1)
+    memory.remember("Cara Lind brews")
+    memory.merge_entities("Cara Lind", "person:atorres")
+    memory.session.clock.forward(days=1)
+    memory.update(called.id, text="Call @atorres today")
+
+    assert memory.get(called.id).entities == ("other:cara lind",)
+    assert [found for found in memory.doctor() if not found.ok] == []

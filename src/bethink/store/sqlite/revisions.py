@@ -309,8 +309,11 @@ class _PutPlan:
         now = from_ms(self._now)
         mentions = [mention for new in self._new for mention in _record(new).mentions]
         is_new = not all_exist(db, (mention.entity.id for mention in mentions))
+        merged: set[str] = set()  # what was said of them may have been by a merged name alone
         for item, named in self._dropped:
-            for entity in (named, *no_longer_through(db, item, named)):
+            through = no_longer_through(db, item, named)
+            merged.update(through)
+            for entity in (named, *through):
                 db.execute(_MARK_PAST_MENTION, (item, entity))
                 db.execute(_ADJUST_MENTION_COUNT, (-db.changes(), entity))
         writer, links = MentionWriter(db, now), list[Link]()
@@ -331,6 +334,7 @@ class _PutPlan:
         writer.finish()
         add_links(db, links, now)
         self._see_named_entities(db)
+        set_times(db, merged)
         if is_new or writer.has_renamed:
             bump_entities_version(db)
         self._embed_entities(db)
