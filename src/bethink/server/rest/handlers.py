@@ -278,7 +278,7 @@ def usage(call: Call) -> Reply:
 
 
 _DEFAULT_NODES, _DEFAULT_DEPTH = 100, 2
-_EACH = 20  # neighbours of one node; of the start as many as half of all nodes
+_EACH = 20  # neighbours of one node; of the start up to a quarter of all nodes
 _LABEL_CHARS = 160
 
 
@@ -319,7 +319,7 @@ class _Neighbourhood:
         last = [node for node in self.nodes.values() if node["hop"] == hop - 1]
         items = [node["id"] for node in last if node["what"] == "memory"]
         entities = [node["id"] for node in last if node["what"] == "entity"]
-        store, each = self._memory.store, _EACH if hop > 1 else max(_EACH, self._limit // 2)
+        store, each = self._memory.store, _EACH if hop > 1 else max(_EACH, self._limit // 4)
         if items:
             self._add_links(store.graph.links_of(items), hop)
             for item in store.items.get(items).values():
