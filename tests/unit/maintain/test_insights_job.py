@@ -123,6 +123,27 @@ def test_a_tree_grows_to_its_root_in_three_runs(memory: Memory) -> None:
     assert not top.stale
 
 
+def test_what_is_built_above_the_leaves_reads_no_memory_again(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After leaves, branches and a root were made, no run looks at the memories below them."""
+    told = {one for topic in ("lake", "mill") for one in tell(memory, topic, 8)}
+    look, seen = insights.visible_items, list[set[str]]()
+
+    def watch(ids: Any, *rest: Any) -> Any:
+        seen[-1].update(wanted := list(ids))
+        return look(wanted, *rest)
+
+    monkeypatch.setattr(insights, "visible_items", watch)
+    for _ in range(4):
+        seen.append(set())
+        memory.maintain(SMALL)
+
+    assert seen[0] == told
+    assert not any(ids & told for ids in seen[1:])
+    assert [kind for kind, _ in shapes(memory)].count("root") == 1
+
+
 def test_build_does_it_in_one_go(memory: Memory) -> None:
     """For whoever does not want to wait for three nights."""
     tell(memory, "lock", 35)
