@@ -217,6 +217,9 @@ def _word_at(words: Sequence[str], i: int) -> TextWord | None:
     if not 0 <= i < len(words):
         return None
     raw = words[i]
+    first = i == 0 or words[i - 1].endswith((".", "!", "?", ":")) or len(words[i - 1]) == 1
+    if raw.isalpha():
+        return TextWord(raw, first, False, False)
     bare = raw.lstrip(_OPENING_PUNCTUATION)
     text = bare.rstrip(_CLOSING_PUNCTUATION)
     if raw.startswith(("__", "/", "~/", "./", "../")) or bare.startswith("."):
@@ -225,7 +228,6 @@ def _word_at(words: Sequence[str], i: int) -> TextWord | None:
     ending = bare[len(text) :]
     if "(" in text and ")" in ending:
         text += ")"
-    first = i == 0 or words[i - 1].endswith((".", "!", "?", ":")) or len(words[i - 1]) == 1
     is_label = ending.startswith(":") and (first or text.lower() in NAME_LABELS)
     if not text or (is_label and not _TICKET.fullmatch(text)):
         return None
