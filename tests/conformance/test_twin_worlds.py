@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -302,7 +303,22 @@ def python_operations() -> dict[str, list[Ask]]:
                    lambda w: w.low.forget(first(w), erase=True)],
         "reindex": [lambda w: w.low.reindex()],
         "make_missing": [lambda w: w.low.make_missing()],
+        "import_": [lambda w: w.low.import_(_exported()), lambda w: w.low.threads(),
+                    lambda w: w.low.recall_file("src"), lambda w: w.low.stats(),
+                    lambda w: w.low.events(limit=500), lambda w: w.low.export()],
     }  # fmt: skip
+
+
+@cache
+def _exported() -> tuple[dict[str, Any], ...]:
+    """What another space holds, under the keys and names that secrets have here."""
+    clock = FixedClock(START - timedelta(days=1))
+    with Memory.open(":memory:", clock=clock, embedder="none") as other:
+        said = [other.remember(f"Alice Meyer, copy {n}", key=f"guess-{n}").id for n in range(6)]
+        other.put_thread("Copies", said[:2], id="secret-thread")
+        other.note_edits([_edit("src/zebracanary.py", "hide the nightjar route for good")])
+        other.forget(said[5], erase=True)
+        return tuple(other.export())
 
 
 def _report(report: Any) -> Any:
@@ -316,7 +332,7 @@ def _report(report: Any) -> Any:
 _OTHERS = frozenset({
     "open", "using", "below", "close", "store", "embedder", "reranker", "llm", "settings", "now",
     "profile", "profiles", "notes", "allowed_roots", "read_smart", "forget_file", "revoke",
-    "undo_run", "import_", "doctor", "carry_out", "session",
+    "undo_run", "doctor", "carry_out", "session",
 })  # fmt: skip
 
 

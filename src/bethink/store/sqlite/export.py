@@ -64,7 +64,7 @@ _TABLES_BEFORE_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
     ("alias", ALIAS, "alias ORDER BY alias, entity"),
 )
 _TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
-    ("link", LINK, "link ORDER BY src, type, dst, src_kind, dst_kind"),
+    ("link", LINK, "link ORDER BY src, type, dst, src_kind, dst_kind, stated_by"),
     ("status_change", STATUS_CHANGE, "status_change ORDER BY id, at"),
     ("thread", THREAD, "thread ORDER BY id, classification"),
     ("thread_member", THREAD_MEMBER, "thread_member ORDER BY thread, classification, item"),
@@ -73,8 +73,9 @@ _TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
     ("counter", COUNTER, "meta WHERE name = 'recalls'"),
     ("usage", USAGE, "usage ORDER BY id"),
     ("usage_day", USAGE_DAY, "usage_day ORDER BY id, day"),
-    ("file_edit", FILE_EDIT, "file_edit ORDER BY number"),
-    ("key", KEY, "idempotency ORDER BY key"),
+    # Not by number: one that was told of above the ceiling first has an earlier one.
+    ("file_edit", FILE_EDIT, "file_edit ORDER BY path, operation, at, intent, session, turn"),
+    ("key", KEY, "idempotency ORDER BY key, id"),
     ("tombstone", TOMBSTONE, "tombstone ORDER BY id"),
     ("erased_key", ERASED_KEY, "erased_key ORDER BY key_hash, id"),
 )
