@@ -55,7 +55,7 @@ def turn_order(ids: Iterable[str], ctx: Context) -> TurnOrder:
     if fresh:
         pairs = ctx.store.graph.follows(fresh, as_of=ctx.query.as_of)
         turns.before.update(pairs)
-        turns.after.update((before, turn) for turn, before in pairs)
+        turns.after.update([(before, turn) for turn, before in pairs])
         turns.known.update(fresh)
     return turns
 

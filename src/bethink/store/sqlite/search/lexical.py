@@ -125,7 +125,7 @@ def as_table(values: Any) -> Any:
     There must be at least one; one statement serves any number of them. A string with NUL
     cannot be bound and is no id or word of ours: it becomes one that matches nothing.
     """
-    if isinstance(values, tuple) and any("\0" in value for value in values):
+    if isinstance(values, tuple) and "\0" in "".join(values):
         values = tuple("" if "\0" in value else value for value in values)
     return bind_list(values)
 

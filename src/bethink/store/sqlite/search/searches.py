@@ -234,6 +234,7 @@ class SqliteSearch:
         self._hydrate = hydrate
         self._rows = ScopeRows()
         self._damaged: int | None = None
+        self._compiled: tuple[Scope | None, Predicate | None] = (None, None)
 
     @cached_property
     def _lists(self) -> PostingLists:
@@ -249,7 +250,11 @@ class SqliteSearch:
 
     def _predicate(self, db: apsw.Connection, scope: Scope) -> Predicate:
         """Compile a scope; below a ceiling it is no plain one, though its filters may be."""
-        predicate = self._rows.find(db, compile_scope(scope))
+        known, compiled = self._compiled
+        if compiled is None or known != scope:
+            compiled = compile_scope(scope)
+            self._compiled = (scope, compiled)  # a recall searches one scope several times
+        predicate = self._rows.find(db, compiled)
         is_below = isinstance(self._connections, CeilingConnections)
         return predicate._replace(plain=False) if is_below else predicate
 
