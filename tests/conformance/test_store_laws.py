@@ -765,6 +765,17 @@ def test_links_lead_both_ways(store: Store) -> None:
     assert store.graph.links_of(["a"], ["causes"]) == []
 
 
+def test_a_vector_is_never_given_to_another_text(store: Store) -> None:
+    """One that was made of a revision that is no longer the live one is dropped."""
+    put(store, record("a"))
+    (waiting,) = store.vectors.unembedded(MODEL, 9)
+    put(store, record("a", "said anew", rev=2, embedding=embedding(1), model=MODEL))
+    store.vectors.set_embeddings(MODEL, {"a": embedding(2)}, only={"a": waiting.rev})
+
+    kept = store.vectors.embeddings(["a"], MODEL)["a"]
+    assert kept.vector.tolist() == pytest.approx(embedding(1).vector.tolist(), abs=0.01)
+
+
 def test_vectors_of_a_new_model_replace_the_old_when_all_are_there(store: Store) -> None:
     """Until then the old ones stay, and what lacks a new one is told."""
     put(store, *(record(f"i{n}", embedding=embedding(n), model="old") for n in range(3)))
@@ -773,9 +784,10 @@ def test_vectors_of_a_new_model_replace_the_old_when_all_are_there(store: Store)
     assert ids(store.vectors.unembedded("old", 9)) == ["none"]
     waiting = store.vectors.unembedded("new", 9)
     assert ids(waiting) == ["i0", "i1", "i2", "none"]
-    store.vectors.set_embeddings("new", {"i0": embedding(10), "i1": embedding(11)})
+    first = {item.id: item.rev for item in waiting}
+    store.vectors.set_embeddings("new", {"i0": embedding(10), "i1": embedding(11)}, only=first)
     assert list(store.vectors.embeddings(["i2"], "old")) == ["i2"]
-    store.vectors.set_embeddings("new", {"i2": embedding(12), "none": embedding(13)})
+    store.vectors.set_embeddings("new", {"i2": embedding(12), "none": embedding(13)}, only=first)
     assert store.vectors.embeddings(["i2"], "old") == {}
     assert store.vectors.unembedded("new", 9) == []
     assert ids(store.search.vector(embedding(12).vector, "new", 1, scope())) == ["i2"]
@@ -859,7 +871,8 @@ def test_passages_belong_to_their_revision(store: Store) -> None:
     assert (passages(15), passages()) == ([b"p5"], [])
     store.items.restore(["a"], actor="tester", now=at(seconds=30))
     assert passages() == [b"p5"]
-    store.vectors.set_embeddings(MODEL, {"a": in_passages(6, 7, 8, 9)})
+    revisions = {"a": store.items.get(["a"])["a"].rev}
+    store.vectors.set_embeddings(MODEL, {"a": in_passages(6, 7, 8, 9)}, only=revisions)
     assert (passages(), passages(5)) == ([b"p7", b"p8", b"p9"], [b"p2", b"p3"])
     assert all(check.ok for check in store.admin.check())
     receipt = store.items.erase(["a"], actor="tester", now=at(seconds=40))

@@ -248,6 +248,7 @@ class Upkeep:
             self._session.store.vectors.set_embeddings(
                 self._session.embedder.model,
                 {item.id: vector for item, vector in zip(items, vectors, strict=True)},
+                only={item.id: item.rev for item in items},
             )
             done += len(items)
             if progress is not None:

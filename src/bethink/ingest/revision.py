@@ -87,7 +87,8 @@ def restore_memories(ids: Sequence[str], ctx: WriteContext, *, actor: str = "") 
         with suppress(ModelError):  # found by words only, until a reindex
             made = embed_memories(lacking, ctx.embedder)
             by_id = {item.id: one for item, one in zip(lacking, made, strict=True)}
-            ctx.store.vectors.set_embeddings(model, by_id)
+            revisions = {item.id: item.rev for item in lacking}
+            ctx.store.vectors.set_embeddings(model, by_id, only=revisions)
     return restored
 
 

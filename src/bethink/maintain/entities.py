@@ -26,7 +26,8 @@ class EmbedMemories:
         for batch in batches(waiting, _ENTITY_BATCH):
             made = embed_memories(batch, work.embedder)
             by_id = {item.id: vector for item, vector in zip(batch, made, strict=True)}
-            work.store.vectors.set_embeddings(work.embedder.model, by_id)
+            revisions = {item.id: item.rev for item in batch}
+            work.store.vectors.set_embeddings(work.embedder.model, by_id, only=revisions)
 
     def __str__(self) -> str:
         return "compute the missing vectors of memories"

@@ -369,7 +369,7 @@ class RemoteCalls:
 
         def score(query: str, texts: Sequence[str], /) -> Sequence[float]:
             asked = tuple(texts)
-            return self.answer((query, asked), lambda: reranker(query, asked))
+            return self.answer(("rerank", query, asked), lambda: reranker(query, asked))
 
         return score
 

@@ -404,8 +404,10 @@ class VectorStore(Protocol):
         """The vectors of this model that items have, or had at a moment, with their passages."""
         ...
 
-    def set_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
-        """Add or replace vectors.
+    def set_embeddings(
+        self, model: str, embeddings: Mapping[str, Embedding], *, only: Mapping[str, int]
+    ) -> None:
+        """Add or replace vectors of items that are still in the revision ``only`` names for them.
 
         The first call for a new model makes it the current one; vectors of other models are
         removed once none of them is needed.

@@ -43,7 +43,7 @@ _COUNT_HIDDEN = """
     FROM temp.hidden_row AS h CROSS JOIN main.vector AS v ON v.rid = h.rid GROUP BY v.mid
 """
 _SELECT_LIVE_ROWS = """
-    SELECT i.id, i.rid FROM carray(?) AS w
+    SELECT i.id, i.rid, i.rev FROM carray(?) AS w
     CROSS JOIN item AS i ON i.id = w.value AND i.live_to IS NULL
 """
 _COUNT_WITHOUT_VECTOR = """
@@ -361,11 +361,18 @@ def unembedded_items(
 
 
 def set_item_embeddings(
-    db: apsw.Connection, vectors: VectorIndex, model: str, embeddings: Mapping[str, Embedding]
+    db: apsw.Connection,
+    vectors: VectorIndex,
+    model: str,
+    embeddings: Mapping[str, Embedding],
+    only: Mapping[str, int],
 ) -> None:
-    """Store vectors of live items; drop other models once none is left unembedded."""
+    """Store vectors of live items; drop other models once none is left unembedded.
+
+    One that was revised since has another text: its vector is not of this one.
+    """
     live = select(db, _SELECT_LIVE_ROWS, (as_table(tuple(embeddings)),))
-    rows = [(rid, embeddings[item]) for item, rid in live]
+    rows = [(rid, embeddings[item]) for item, rid, rev in live if rev == only.get(item)]
     vectors.remove(db, [rid for rid, _ in rows])
     vectors.add(db, model, rows)
     if not vectors.unembedded_rows(db, model, 1):
@@ -389,9 +396,11 @@ class SqliteVectors:
             rows = NO_ROWS if as_of else self._hydrate.live_rows(db)
             return self._vectors.embeddings(db, ids, model, to_ms_or_none(as_of), rows)
 
-    def set_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
+    def set_embeddings(
+        self, model: str, embeddings: Mapping[str, Embedding], *, only: Mapping[str, int]
+    ) -> None:
         with self._connections.write_transaction() as db:
-            set_item_embeddings(db, self._vectors, model, embeddings)
+            set_item_embeddings(db, self._vectors, model, embeddings, only)
 
     def unembedded(self, model: str, limit: int) -> list[Item]:
         with self._connections.read_transaction() as db:
