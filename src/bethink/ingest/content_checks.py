@@ -389,7 +389,7 @@ def is_clear_password(value: str) -> bool:
 
 # Measures (16-character, 128bit), versions, dates, ports, and programs that keep passwords.
 _NO_PASSWORD = lazy_pattern(
-    r"\d+-[a-z]+(?:-[a-z]+)*|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|characters|digits|days|zeichen)"
+    r"\d+-(?:\d+)?[a-z]+(?:-[a-z]+)*|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|characters|digits|days|zeichen)"
     r"|v?\d+(?:\.\d+)+\S*|\d{4}-\d\d-\d\d\S*|[\w.\-]+:\d{2,5}|(?:1password|bitwarden|keepass|lastpass)\S*",
     re.IGNORECASE,
 )

@@ -131,15 +131,15 @@ class _KeywordIndex:
 
         longer = [word for word in self._kinds if word.startswith(begin)]
         words = [word for word in self._kinds if any(word in known for known in longer)]
-        joined = {
-            begin[:n] + word: word
+        joined = [
+            (begin[:n] + word, word)
             for n in range(1, len(begin))
             for word in self._kinds
             if word.startswith(begin[n:]) and word not in words
-        }
-        pattern = _any_of({text.decode("latin-1") for text in joined}).encode("latin-1")
+        ]
+        pattern = _any_of({text.decode("latin-1") for text, _ in joined}).encode("latin-1")
         overlap = re2.compile(pattern) if joined else None
-        self._near[begin] = _Near(words, overlap, list(joined.values()))
+        self._near[begin] = _Near(words, overlap, [word for _, word in joined])
         return self._near[begin]
 
 

@@ -89,12 +89,12 @@ _PURPOSE_PHRASE = (
 )
 # The verb between "the password" and the password, and what may stand before the latter.
 _SOON = (
-    r"[:\s]{1,3}(?:(?:now|still|again|jetzt|nun|noch|ab sofort|maintenant|désormais|ahora"
-    r"|ora|agora|nu)[:\s]{1,3})?"
+    r"[:\s]{1,3}(?:(?:now|still|again|currently|immer noch|toujours|todavía|ancora|ainda|nog|jetzt"
+    r"|nun|noch|ab sofort|maintenant|désormais|ahora|ora|agora|nu)[:\s]{1,3})?"
 )
 _IS = (
-    r"(?:['’]s|\s(?:is|was|ist|war|lautete?|heißt|heisst|est|était|c'est|es|era|è|é|är|er|este))"
-    + _SOON
+    r"(?:['’]s|\s(?:is|was|ist|war|lautete?|heißt|heisst|est|était|c'est|es|era|è|é|är|er|este"
+    r"|(?:should|will|must|would|has to) be|sera|será|sarà))" + _SOON
 )
 _TO = r"\s(?:to|auf|à|a|en)" + _SOON
 _VERB = rf"(?:{_IS}|{_TO})"
@@ -259,7 +259,7 @@ _FORM_CHECKS = {
     for check in (
         *(is_number, is_code, is_spare_code, is_argument, has_few_vowels, is_option_value),
         *(is_given_password, is_stated_password, is_password, is_url_password, is_made_password),
-        *(is_clear_password, is_random, is_real_token, is_told_password),
+        *(is_clear_password, is_random, is_random_or_hex, is_real_token, is_told_password),
     )
 }
 
