@@ -20,7 +20,7 @@ from bethink.store.postgres.db.schema import SCHEMA, tables
 from bethink.store.postgres.db.server import connect
 from bethink.store.postgres.db.session import Session
 from bethink.store.postgres.db.translate import NO_VIEW, Shape, View, translate
-from bethink.store.sqlite.search.scope import _NAMED_ENTITIES
+from bethink.store.sqlite.search.scope import _MENTIONS_BY_ROW, _NAMED_ENTITIES
 from bethink.store.sqlite.search.searches import _LONGEST_DURATION
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
@@ -29,6 +29,7 @@ from records import record
 from remembering import SHARED
 
 APPLICATION = "bethink_app"
+_CANDIDATES = f"SELECT i.rid FROM item AS i WHERE i.rid = 1 AND {_MENTIONS_BY_ROW}"
 
 
 @pytest.fixture(scope="module")
@@ -252,8 +253,9 @@ def nodes_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         (_NAMED_ENTITIES, NO_VIEW, {"entity_key", "entity_pkey", "alias_pkey"}),
         (_NAMED_ENTITIES, ceiling_view(1, trusted=True).view, {"entity_key", "entity_pkey"}),
         (_LONGEST_DURATION, NO_VIEW, {"item_lasting"}),
+        (_CANDIDATES, NO_VIEW, {"link_pkey"}),
     ],
-    ids=["named entities", "named entities below a ceiling", "longest duration"],
+    ids=["named entities", "named entities below a ceiling", "longest duration", "candidates"],
 )
 def test_lookups_use_their_index(sql: str, view: View, wanted: set[str], tmp_path: Path) -> None:
     """Also behind row-level security, which keeps functions of a row out of every index."""
@@ -278,6 +280,9 @@ def test_lookups_use_their_index(sql: str, view: View, wanted: set[str], tmp_pat
         scan["Index Name"]: scan.get("Index Cond") for scan in plans_of(plan[0]["Plan"], "Index")
     }
     assert wanted <= set(found)
+    if sql == _CANDIDATES:
+        assert "src = " in found["link_pkey"]
+        assert "SubPlan" in json.dumps(plan)
     if "entity_key" in found:
         assert "key =" in found["entity_key"]
 

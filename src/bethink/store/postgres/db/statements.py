@@ -67,6 +67,11 @@ PARTS: tuple[tuple[str, str], ...] = (
     ("GROUP BY i.rid ORDER BY count(*)", "GROUP BY i.rid, i.id ORDER BY count(*)"),
     ("GROUP BY m.mid ORDER BY", "GROUP BY m.mid, m.name ORDER BY"),
     ("AND instr(?1, ':')", "AND instr(?1, ':') > 0"),
+    # Of few rows each is looked up: a join would begin with all that mention the entity.
+    (
+        "EXISTS (SELECT 1 FROM link AS l WHERE l.src = i.id AND l.type = 'mentions'",
+        "(SELECT count(*) > 0 FROM link AS l WHERE l.src = i.id AND l.type = 'mentions'",
+    ),
     # A function of a column is looked up in no index behind row-level security.
     ("substr(e.id, instr(e.id, ':') + 1) = n.value", "e.key = n.value"),
     ("VIEW entity AS SELECT e.id,", "VIEW entity AS SELECT e.id, e.key,"),
