@@ -18,7 +18,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
 from bethink.store.postgres.db.connections import SERVING_ROLE
 from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.db.server import PROPAGATE, is_distributed
+from bethink.store.postgres.db.server import PROPAGATE, is_distributed, needs_right
 
 MIN_CITUS = 12
 _FIRST = "space"  # the table that all others are co-located with
@@ -217,14 +217,10 @@ def require_login(connection: Connection) -> None:
         "SELECT rolcanlogin FROM pg_roles WHERE rolname = %s", (SERVING_ROLE,)
     ).fetchone()
     if may is not None and not may[0]:
-        try:
-            with connection.transaction():
-                connection.execute(f"ALTER ROLE {SERVING_ROLE} LOGIN")
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise StoreError(
-                f"the role {SERVING_ROLE} may not log in, as the coordinator must on each server",
-                remedy=f"as a superuser: ALTER ROLE {SERVING_ROLE} LOGIN;",
-            ) from error
+        let = f"ALTER ROLE {SERVING_ROLE} LOGIN"
+        problem = f"the role {SERVING_ROLE} may not log in, as the coordinator must on each server"
+        with needs_right(connection, problem, f"{let};"):
+            connection.execute(let)
 
 
 def require_bypass(connection: Connection) -> None:

@@ -38,6 +38,7 @@ from bethink.store.postgres.db.server import (
     Server,
     connect,
     is_distributed,
+    needs_right,
     translate_errors,
 )
 
@@ -181,41 +182,28 @@ def _require_encoding(connection: Connection) -> None:
 
 
 def _create_schema(connection: Connection, url: str) -> None:
-    try:
+    user, database = connection.info.user, connection.info.dbname
+    problem = f"the role {user} may not create the schema {SCHEMA} in {shown_store(url)}"
+    with needs_right(connection, problem, f'GRANT CREATE ON DATABASE "{database}" TO "{user}";'):
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
         connection.execute(_VERSION_TABLE)
-    except psycopg.errors.InsufficientPrivilege as error:
-        user, database = connection.info.user, connection.info.dbname
-        raise StoreError(
-            f"the role {user} may not create the schema {SCHEMA} in {shown_store(url)}",
-            remedy=f'as a superuser: GRANT CREATE ON DATABASE "{database}" TO "{user}";',
-        ) from error
 
 
 def _create_role(connection: Connection, url: str) -> None:
     """Create the role that serves, where it is missing, and join it."""
     known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (SERVING_ROLE,))
     user = sql.Identifier(connection.info.user).as_string(None)
-    try:
-        with connection.transaction():
-            if known.fetchone() is None:
-                connection.execute(f"CREATE ROLE {SERVING_ROLE} NOLOGIN")
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise StoreError(
-            f"the role {user} may not create the role {SERVING_ROLE} in {shown_store(url)}",
-            remedy=f"as a superuser: CREATE ROLE {SERVING_ROLE} NOLOGIN;"
-            f" GRANT {SERVING_ROLE} TO {user};",
-        ) from error
+    if known.fetchone() is None:
+        create = f"CREATE ROLE {SERVING_ROLE} NOLOGIN"
+        problem = f"the role {user} may not create the role {SERVING_ROLE} in {shown_store(url)}"
+        with needs_right(connection, problem, f"{create}; GRANT {SERVING_ROLE} TO {user};"):
+            connection.execute(create)
     if not _may_serve(connection):
         options = " WITH INHERIT TRUE, SET TRUE" if _has_set_option(connection) else ""
-        try:
-            with connection.transaction():
-                connection.execute(f"GRANT {SERVING_ROLE} TO {user}{options}")
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise StoreError(
-                f"the role {user} is not a member of {SERVING_ROLE}",
-                remedy=f"as a superuser: GRANT {SERVING_ROLE} TO {user}{options};",
-            ) from error
+        grant = f"GRANT {SERVING_ROLE} TO {user}{options}"
+        problem = f"the role {user} is not a member of {SERVING_ROLE}"
+        with needs_right(connection, problem, f"{grant};"):
+            connection.execute(grant)
 
 
 def _has_set_option(connection: Connection) -> bool:

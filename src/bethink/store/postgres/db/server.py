@@ -42,6 +42,16 @@ class _NumericLoader(NumericBinaryLoader):
         return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
+@contextmanager
+def needs_right(connection: psycopg.Connection[Any], problem: str, remedy: str) -> Iterator[None]:
+    """Open a transaction that says what a superuser has to do where the role may not."""
+    try:
+        with connection.transaction():
+            yield
+    except errors.InsufficientPrivilege as error:
+        raise StoreError(problem, remedy=f"as a superuser: {remedy}") from error
+
+
 def configure(connection: psycopg.Connection[Any]) -> None:
     """Set up a new connection: whole numbers are eight bytes, sums are numbers of Python."""
     connection.adapters.register_dumper(int, Int8Dumper)
