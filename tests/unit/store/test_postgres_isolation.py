@@ -269,7 +269,17 @@ def test_lookups_use_their_index(sql: str, view: View, wanted: set[str], tmp_pat
             f"INSERT INTO {SCHEMA}.entity (space_id, id, kind, name, created_at)"
             " SELECT 7, 'person:' || n, 'person', n, 0 FROM generate_series(1, 2000) AS n"
         )
-        owner.execute(f"ANALYZE {SCHEMA}.entity")
+        owner.execute(
+            f"INSERT INTO {SCHEMA}.alias (space_id, alias, entity)"
+            " SELECT 7, 'name ' || n, 'person:' || n FROM generate_series(1, 2000) AS n"
+        )
+        owner.execute(
+            f"INSERT INTO {SCHEMA}.link"
+            " (space_id, src_kind, src, type, dst_kind, dst, source, created_at)"
+            " SELECT 7, 'item', n, 'mentions', 'entity', 'person:' || n % 9, 'rule', 0"
+            " FROM generate_series(1, 2000) AS n"
+        )
+        owner.execute(f"ANALYZE {SCHEMA}.entity, {SCHEMA}.alias, {SCHEMA}.link")
         owner.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
         owner.execute("SET LOCAL bethink.space = '7'")
         owner.execute("SET LOCAL enable_seqscan = off")  # other tables are as good as empty
