@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -210,6 +211,28 @@ def test_a_recall_reads_each_index_term_once(
             memory.recall(question)
             assert asked
             assert len(asked) == len(set(asked))
+
+
+def test_a_question_of_the_past_reads_the_newest_postings_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They are kept while the words are counted as of then, one after another."""
+    sent: list[str] = []
+    send = Session._send
+
+    def record(session: Session, statement: Any, values: Any, lists: Any = None) -> Any:
+        sent.append(statement.sql)
+        return send(session, statement, values, lists)
+
+    for day in (0, 2):
+        clock = FixedClock(NOW + timedelta(days=day))
+        with Memory(open_space(tmp_path), embedder=None, clock=clock) as memory:
+            memory.remember_many([f"{note} {day}" for note in NOTES])
+    with Memory(open_space(tmp_path), embedder=None, clock=clock) as memory:
+        monkeypatch.setattr(Session, "_send", record)
+        memory.recall("deploy key of the vault", as_of=NOW + timedelta(days=1))
+    assert len([sql for sql in sent if "bethink.posting_new" in sql and "data" in sql]) == 1
+    assert not [sql for sql in sent if "AS found (rowid)" in sql]
 
 
 def test_what_is_known_of_a_space_ends_with_the_next_write(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import apsw
 import psycopg
@@ -56,7 +57,11 @@ from bethink.store.postgres.db.translate import (
 from bethink.store.sqlite import activity
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.sql_functions import state_hash
+from bethink.store.sqlite.search import lexical
 from bethink.store.sqlite.search.lexical import SELECT_FREQUENCIES, SELECT_TERM_IDS, tokenizer
+
+if TYPE_CHECKING:
+    from bethink.store.sqlite.search.postings import PostingLists
 
 Row = tuple[Any, ...]
 _MAX_WAITING = 100  # statements that are sent together
@@ -78,6 +83,7 @@ _WRITE_SLOTS = f"""
     FROM unnest(?2::int[], ?3::bigint[], ?4::bytea[]) AS s (place, key, bits)
     ON CONFLICT (space_id, cid, place) DO UPDATE SET key = excluded.key, bits = excluded.bits
 """
+_COUNT_MATCHING = lexical._COUNT_MATCHING.format(rowid="")
 # What is asked of index terms, each from the same row: one of them is read once.
 _TERM_VALUES = {SELECT_FREQUENCIES: 1, SELECT_TERM_IDS: 2}
 _SELECT_TERMS = "SELECT t, df, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
@@ -187,6 +193,7 @@ class Session:
         self._known: dict[tuple[str, Row], list[Row]] = {}
         self._lasting: dict[Any, list[Row]] = {}
         self._terms: dict[str, Row | None] = {}
+        self._postings: PostingLists | None = None
         self._waiting: list[tuple[str, list[Any]]] = []
         self._answer: psycopg.RawCursor[Row] | None = None
         self._slots: dict[int, dict[str, list[tuple[int, bytes]]]] = {}
@@ -230,7 +237,7 @@ class Session:
         elif sql == history._WRONG_STATES:
             rows = self._run(sql.split("WHERE", maxsplit=1)[0], ())
             found = Rows([row for row in rows if state_hash(row[3], row[0], *row[4:7]) != row[7]])
-        elif "FROM posting" in sql and sql.lstrip().startswith("SELECT count(DISTINCT"):
+        elif sql == _COUNT_MATCHING or _counts_holding(sql):
             found = self._count_holding(sql, bindings)
         elif sql == activity.INSERT_EDIT:
             found = self._add_edit(bindings)
@@ -510,16 +517,19 @@ class Session:
         """Return the rows that hold any of the index terms, in order."""
         from bethink.store.sqlite.search.postings import PostingLists  # NumPy
 
-        sql = "SELECT tid FROM term WHERE t IN (SELECT value FROM json_each(?))"
-        tids = [tid for (tid,) in self._run(sql, (list(terms),))]
+        tids = [tid for _, tid in self._run(SELECT_TERM_IDS, (list(terms),))]
+        reading = self._postings = self._postings or PostingLists()
         found: set[int] = set()
-        for part, lists in PostingLists().read(cast("apsw.Connection", self), tids) if tids else ():
+        for part, lists in reading.read(cast("apsw.Connection", self), tids) if tids else ():
             for one in lists:
                 found.update(part.rows(one.positions).tolist())
         return sorted(found)
 
     def _count_holding(self, sql: str, bindings: Sequence[Any]) -> Rows:
         """Count the rows that hold a term: up to a row, or of a moment."""
+        if sql == _COUNT_MATCHING:
+            rids = self._matching_rows(as_query(bindings[0], "words")[0])
+            return Rows([(bisect_right(rids, bindings[1]),)])
         rids = self._holding([bindings[0]])
         column = "i.live_from" if "live_from" in sql else "i.rid"
         found = "SELECT count(*) FROM item AS i WHERE i.rid IN (SELECT value FROM json_each(?))"
@@ -554,6 +564,10 @@ class Session:
         new = [(gram, tid) for tid, term in rows for gram in words.vocabulary_trigrams([term])]
         if new:
             self._insert_many(Insert("term_gram", ("gram", "tid")), new)
+
+
+def _counts_holding(sql: str) -> bool:
+    return "FROM posting" in sql and sql.lstrip().startswith("SELECT count(DISTINCT")
 
 
 def _changes_twice(insert: Insert, rows: Sequence[Sequence[Any]]) -> bool:
