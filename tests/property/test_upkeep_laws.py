@@ -26,6 +26,7 @@ ENTITIES += ["ticket:FW-1", "ticket:FW-2"]
 TOPICS = (None, None, None, None, "weir", "lock")
 WORDS = ("gate", "crane", "bolt", "storm", "heron", "paint", "boat", "plank", "cellar", "rain")
 JOB = FindThreads()
+INSIGHTS = Insights(min_loose=3, min_leaf=2, most_leaf=4, branch_after=1, root_after=1)
 
 
 class History:
@@ -41,8 +42,8 @@ class History:
             self.remember()
             return
         kinds = (self.remember, self.update, self.forget, self.restore, self.erase, self.link,
-                 self.unlink, self.judge, self.wait, self.merge)  # fmt: skip
-        self.random.choices(kinds, (8, 4, 2, 2, 2, 2, 1, 2, 2, 0.3))[0]()
+                 self.unlink, self.judge, self.wait, self.merge, self.run_in_part)  # fmt: skip
+        self.random.choices(kinds, (8, 4, 2, 2, 2, 2, 1, 2, 2, 0.3, 0.5))[0]()
 
     def fields(self) -> dict[str, Any]:
         rng = self.random
@@ -75,9 +76,9 @@ class History:
             self.memory.restore(self.one())
 
     def erase(self) -> None:
-        gone = self.one()
-        self.memory.forget(gone, erase=True)
-        self.ids.remove(gone)
+        gone = self.random.sample(self.ids, self.random.choice((1, 1, 1, 3)))
+        self.memory.forget(*gone, erase=True)
+        self.ids = [one for one in self.ids if one not in gone]
 
     def link(self) -> None:
         one, other = self.random.sample(self.ids, 2)
@@ -100,6 +101,13 @@ class History:
     def merge(self) -> None:
         with suppress(Refused, NotFound):
             self.memory.merge_entities("project:alder", "project:birch")
+
+    def run_in_part(self) -> None:
+        """A run of each job that ends in the middle."""
+        for job in (JOB, INSIGHTS):
+            plan = self.memory.maintain(job, preview=True).plan
+            some = plan.steps[: self.random.randrange(len(plan.steps) + 1)]
+            self.memory.carry_out(plan._replace(steps=some, places=()))
 
     def one(self) -> str:
         return self.random.choice(self.ids)
@@ -139,9 +147,6 @@ def test_threads_of_what_changed_are_the_threads_of_everything(
             looked.append(check_threads(memory))
 
         assert looked.count(True) > len(looked) / 2
-
-
-INSIGHTS = Insights(min_loose=3, min_leaf=2, most_leaf=4, branch_after=1, root_after=1)
 
 
 def proposed(job: Insights, work: JobContext) -> list[tuple[object, ...]]:
