@@ -768,4 +768,13 @@ order code 4711-12 was shipped
 tracking code is 1Z999AA10123456784
 promo code SUMMER25 ends today
 discount code at the gym is FIT2024
+Order code for the office chairs is 448291
+The secret is Vault2 based
+The code for the door sensor is 1200 lines
+The code for the alarm service is 4000 lines long
+code to the office tool: 3000 lines
+The gate code path is 1200 ms slower
+the alarm is set to 0700 on weekdays
+docker run -p 5432:5432 -e POSTGRES_DB=app2 postgres:16
+GPIO pin 18 is the button
 """.strip().splitlines()
