@@ -62,6 +62,31 @@ def read_stamp(text: str) -> StampedNote | None:
     return StampedNote(text[: found.start()], found[1], found[2], frozenset(found[3].split()))
 
 
+_CITATION = lazy_pattern(r"\(([^\s()]+)\)$", re.MULTILINE)
+_PLACEHOLDER = "\ue000"  # for private use: no text of ours
+_CITATION_PLACE = lazy_pattern(rf"{_PLACEHOLDER}(\d+){_PLACEHOLDER}")
+
+
+def _redact_note(text: str) -> str:
+    """Redact secrets, but not the ids of the memories that a generated note names as its sources.
+
+    After "the deploy key" such an id looks like one.
+    """
+    stamp = read_stamp(text)
+    if stamp is None or _PLACEHOLDER in text:
+        return redact(text).text
+    cited: list[str] = []
+
+    def put_away(citation: re.Match[str]) -> str:
+        if citation[1] not in stamp.sources:
+            return citation[0]
+        cited.append(citation[0])
+        return f"{_PLACEHOLDER}{len(cited) - 1}{_PLACEHOLDER}"
+
+    redacted = redact(_CITATION.sub(put_away, text)).text
+    return _CITATION_PLACE.sub(lambda place: cited[int(place[1])], redacted)
+
+
 NOTE_ID_PREFIX = "note:"
 MAX_NOTE_BYTES = 256 * 1024
 MAX_NOTE_FILES = 20_000  # per folder
@@ -128,7 +153,7 @@ class NotesFolder:
             known = self._cache.get(file.name)
         if known is not None and known[0] == state:
             return known[1]
-        items = () if self._is_foreign(text) else tuple(self._make_items(file, redact(text).text))
+        items = () if self._is_foreign(text) else tuple(self._make_items(file, _redact_note(text)))
         with self._lock:
             self._cache[file.name] = (state, items)
         return items

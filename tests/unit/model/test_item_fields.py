@@ -153,10 +153,10 @@ fields.GIVEN_FIELDS = (*fields.GIVEN_FIELDS, weather)
 
 from bethink.store.sqlite.db import opening
 before = opening.migrations
-added = opening.Migration(3, "ALTER TABLE item ADD COLUMN weather TEXT;")
+opening.SCHEMA_VERSION += 1
+added = opening.Migration(opening.SCHEMA_VERSION, "ALTER TABLE item ADD COLUMN weather TEXT;")
 opening.migrations = lambda *_: (*before(), added)
-opening.SCHEMA_VERSION = 3
-opening.require_supported_schema.__defaults__ = (3,)
+opening.require_supported_schema.__defaults__ = (opening.SCHEMA_VERSION,)
 
 from bethink import Memory
 from bethink.errors import TooLarge
