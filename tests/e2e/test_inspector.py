@@ -738,6 +738,7 @@ def test_a_token_opens_what_its_scope_allows(browser: Browser, tmp_path: Path) -
         page.get_by_role("button", name="Sign in").click()
         expect(page.locator(".text").filter(has_text="The heron is grey")).to_be_visible()
         expect(page.get_by_role("button", name="Correct")).to_have_count(0)
+        faults.expected |= {401}  # of questions that were still under way
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
         assert faults.found == []

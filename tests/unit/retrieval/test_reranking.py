@@ -217,7 +217,7 @@ def test_a_server_reads_and_may_fail(plain: Memory, monkeypatch) -> None:
         read = plain.recall("rotate deploy key", reranker=f"{server.url}/rerank")
         server.fault = FAULTS["hang"]
         monkeypatch.setenv("BETHINK_RERANK_TIMEOUT_S", "0.5")
-        unread = plain.recall("rotate deploy key", reranker=f"{server.url}/rerank")
+        unread = plain.recall("rotate deploy key", reranker=f"{server.url}/v1/rerank")
 
     assert texts(read)[0] == ROTATE
     assert read.hits[0].score == pytest.approx(0.4 + 0.6 * 0.9)
