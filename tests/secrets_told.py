@@ -777,4 +777,42 @@ The gate code path is 1200 ms slower
 the alarm is set to 0700 on weekdays
 docker run -p 5432:5432 -e POSTGRES_DB=app2 postgres:16
 GPIO pin 18 is the button
+docker run -d --name mongo -p 27017:27017 mongo:7
+docker run --name mysql -p3306:3306 mysql:8
+docker run --name login-service -p 8080:8080 login:2
+podman run -u node -p 8080:80/tcp web:2
+docker run -u 1000 -p 53:53/udp dns
+mvn -U install -P java17
+rsync -a nas:photos2024 /mnt/backup
+The vault login documentation is in the wiki
+WPA2 PSK configuration is in the router's manual
+WPA-PSK (pre-shared key) is what the old printer needs
+IPsec key establishment takes two seconds
+The radius server needs a key configuration
+The .net user settings configuration lives in app.config
+Net user growth acceleration slowed in Q2
+The page /password documentation is outdated
+snmp community contributions are welcome
+Run it with --no-password authentication in CI
+Login latency: 1200ms on mobile
+Login timeout: 30000ms
+Login host: web01prod
+Wifi network: FritzBox7590
+WLAN name: FRITZBox7590AX
+creds: see kv/app2/prod
+The auth code is 4500 lines
+The login code is 1200 lines of PHP
+The sms code service is 4500 lines
+The 2FA code is 1200 lines of Go
+Security code: 1200 lines
+The project code for the garage is 4711
+nixpkgs pin: 2405 until the kernel bug is fixed
+The version pin: 20240501 is in flake.lock
+The chip pin: 1024 in the table means not connected
+La clave primaria es id_pedido_2026
+The deploy key fingerprint is SHA256:2cX0v5s1S1Zb8Q0n0o7q8q3Jw0yq5v2b9n4m6k8p0rE
+The private key file is /etc/ssl/private/web01-2026.pem
+secret: arn:aws:secretsmanager:eu-west-1:123456789012:secret:billing-AbCdEf
+service key: billing-worker-eu-west-1-prod
+secret: billing-db-prod-2
 """.strip().splitlines()

@@ -399,7 +399,7 @@ def run_year_scenes(memory: Memory, start: datetime) -> YearScenes:
         counts=_count_memories(memory),
         answers=tuple(memory.recall(shown.text, k=2, track=False) for shown in SHOWN_QUESTIONS),
         earlier=memory.recall(AS_OF_QUESTION.text, k=1, as_of=start + MONTH * 6, track=False),
-        unknown=memory.recall(UNANSWERABLE_QUESTIONS[0], track=False),
+        unknown=memory.recall(UNANSWERABLE_QUESTIONS[1], track=False),
         case=case,
         case_items={item.id: item for item in items},
         tree=tuple(memory.insights()),
@@ -455,7 +455,7 @@ def _print_scenes(app: App, scenes: YearScenes, start: datetime) -> None:
     )
     print_answer(app, scenes.earlier)
     _print_heading(
-        app, "Recall something that was never stored", f'recall "{UNANSWERABLE_QUESTIONS[0]}"'
+        app, "Recall something that was never stored", f'recall "{UNANSWERABLE_QUESTIONS[1]}"'
     )
     print_answer(app, scenes.unknown)
     _print_case(app, scenes)

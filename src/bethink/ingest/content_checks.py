@@ -28,24 +28,9 @@ from bethink.model import Draft
 # Without one of these none of the patterns can match.
 _INJECTION_HINTS = (
     *("ignor", "disregard", "forget", "overrid", "bypass", "prompt", "jailbr", "reveal", "leak"),
-    *(
-        "you are now",
-        "you are no longer",
-        "from now on",
-        "henceforth",
-        "unrestricted",
-        "unfiltered",
-    ),
-    *(
-        "developer mode",
-        "dan mode",
-        "god mode",
-        "do anything now",
-        "<|",
-        "inst]",
-        "sys>>",
-        "system",
-    ),
+    *("you are now", "you are no longer", "from now on", "henceforth", "unrestricted"),
+    *("unfiltered", "developer mode", "dan mode", "god mode", "do anything now", "<|"),
+    *("inst]", "sys>>", "system"),
     *("instruction", "exfiltrat", "secretly", "silently", "quietly", "the user", "the human"),
     *("assistant", "send", "forward", "upload", "this", "as if you"),
 )
@@ -352,14 +337,10 @@ def is_password(value: str) -> bool:
         return len(value) >= 8 and len(set(value)) > 2
     if " " in value:
         words = value.split()
-        return len(words) <= 4 and any(
-            len(word) > 4 and _count_character_kinds(word) > 2 for word in words
-        )
-    mixed = (
-        sum((_has_kind(value, str.isdigit), _has_kind(value, str.isalpha), not value.isalnum()))
-        >= 2
-    )
-    if mixed and "-" not in value and "_" not in value:
+        mixed = [len(word) > 4 and _count_character_kinds(word) > 2 for word in words]
+        return len(words) <= 4 and any(mixed)
+    kinds = (_has_kind(value, str.isdigit), _has_kind(value, str.isalpha), not value.isalnum())
+    if sum(kinds) >= 2 and "-" not in value and "_" not in value:
         return True
     return is_secret(value)
 
@@ -387,8 +368,10 @@ def is_clear_password(value: str) -> bool:
     return is_given_password(value) and _count_character_kinds(value) >= 3
 
 
-# Measures (16-character, 128bit), versions, dates, ports, and programs that keep passwords.
+# Measures (16-character, 128bit), versions, dates, ports, paths, programs that keep passwords.
 _NO_PASSWORD = lazy_pattern(
+    r"\d+(?:\.\d+)?(?:[num]s|sec|min|hrs?|[kmg]i?b(?:ps)?|px|[cmk]?m|k?g|[kmg]?hz|k?wh?|[qr]ps|rpm)"
+    r"|(?:[\d.]+:){1,2}\d+/[a-z]+|\w+(?:/\w+){2,}|"
     r"\d+-(?:\d+)?[a-z]+(?:-[a-z]+)*|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|characters|digits|days|zeichen)"
     r"|v?\d+(?:\.\d+)+\S*|\d{4}-\d\d-\d\d\S*|[\w.\-]+:\d{2,5}|(?:1password|bitwarden|keepass|lastpass)\S*",
     re.IGNORECASE,
@@ -470,6 +453,20 @@ def is_code_seed(value: str) -> bool:
     return entropy(value) >= 2.7 and (_has_kind(value, str.isdigit) or vowels < 0.35)
 
 
+def is_assigned_secret(value: str) -> bool:
+    """Check a value assigned to a key or token: no name in words, such as billing-db-prod-2."""
+    return is_secret(value) and _WORDY_NAME.fullmatch(value) is None
+
+
+def is_stated_secret(value: str) -> bool:
+    """Check a value stated to be a key or token: drawn by chance, or a UUID."""
+    drawn = is_random_or_hex(value) and is_assigned_secret(value)
+    return drawn or _UUID.fullmatch(value) is not None
+
+
+_WORDY_NAME = lazy_pattern(r"[a-z]{2,}(?:[-_.](?:[a-z]{2,}|\d{1,2}))+")
+
+
 def is_secret(value: str) -> bool:
     """Check a value assigned to a token, key or secret: machine-generated."""
     if len(value) < 8 or _is_not_secret(value):
@@ -502,20 +499,26 @@ def is_option_value(value: str) -> bool:
     """Check the word after a command's password option: no other option, name or placeholder."""
     if value[:1] in "-<[" or _PLACEHOLDER.search(value) or _PATH_PREFIX.match(value):
         return False
-    return len(value) >= 6 and (_count_character_kinds(value) >= 2 or len(value) >= 12)
+    mixed = _count_character_kinds(value) >= 2 or len(value) >= 12
+    return len(value) >= 6 and mixed and _PORTS.fullmatch(value) is None
 
 
-_STOP_LISTS = (
-    ("en", "stop_words", "search"),
-    ("en", "stop_words", "sketch"),
-    ("de", "stop_words", "search"),
-)
+_PORTS = lazy_pattern(r"(?:[\d.]+:){1,2}\d+(?:/[a-z]+)?")  # docker run -p 27017:27017
+_PLAIN_WORD = lazy_pattern(r"\(?[A-Za-z]?[a-z]+(?:[-'][a-z]+)*")
+
+
+def is_typed_password(value: str) -> bool:
+    """Check the word after words that sentences have, too: no plain word, as they go on with."""
+    return is_option_value(value) and _PLAIN_WORD.fullmatch(value) is None
+
+
+_STOP_LISTS = (("en", "search"), ("en", "sketch"), ("de", "search"))
 
 
 def is_pass_phrase(value: str) -> bool:
     """Check several plain words: hardly inflected, and no stop word, which every sentence has."""
     words = [word for word in re.split(r"[ \-.]", value.strip("\"'\x60").lower()) if word]
-    common = {word for name in _STOP_LISTS for word in word_set_of(*name)}
+    common = {word for code, use in _STOP_LISTS for word in word_set_of(code, "stop_words", use)}
     inflected = words[0].endswith("ing") and any(word.endswith("ed") for word in words)
     stated = len(words) >= 4 and not words[0].endswith("ed") and not inflected
     return stated and common.isdisjoint(words) and not any(map(_LOGIN_NOUN.match, words))
@@ -566,7 +569,7 @@ def _is_not_secret(value: str) -> bool:
 
 
 def _is_random_segment(part: str) -> bool:
-    return len(part) >= 10 and _kind_change_rate(part) >= 0.3
+    return len(part) >= 10 and _kind_change_rate(_SIGNS.sub("", part)) >= 0.3
 
 
 def _has_kind(value: str, is_kind: Callable[[str], bool]) -> bool:
@@ -579,10 +582,7 @@ def _count_character_kinds(value: str) -> int:
 
 
 def _kind_change_rate(value: str) -> float:
-    """Return the share of adjacent characters of different kinds.
-
-    Kinds are lower case, upper case, digit and other.
-    """
+    """Return the share of adjacent characters of different kinds (lower, upper, digit)."""
     kinds = [
         "a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else c for c in value
     ]

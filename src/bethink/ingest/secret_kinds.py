@@ -12,6 +12,7 @@ from pathlib import Path
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.content_checks import (
+    is_assigned_secret,
     is_basic_credentials,
     is_clear_password,
     is_code_seed,
@@ -32,7 +33,9 @@ from bethink.ingest.content_checks import (
     is_seed_phrase,
     is_signed_password,
     is_stated_password,
+    is_stated_secret,
     is_told_password,
+    is_typed_password,
     is_url_password,
     is_vendor_token,
 )
@@ -64,18 +67,8 @@ _LOGIN_WORDS = (
     r"|şifre|heslo|adgangskoden?|passord(?:et)?|salasana|jelszó|lozinka|Пароль|пароль|密码|密碼|パスワード|비밀번호)"
 )
 _LOGIN_KEYWORDS = (
-    *(
-        "passw",
-        "pasw",
-        "pswd",
-        "pass phrase",
-        "pass-phrase",
-        "passphrase",
-        "passcode",
-        "pwd",
-        "kennwort",
-    ),
-    *("pw", "mdp", "clave"),
+    *("passw", "pasw", "pswd", "pass phrase", "pass-phrase", "passphrase", "passcode", "pwd"),
+    *("kennwort", "pw", "mdp", "clave"),
     *("mot de passe", "contrase", "senha", "palavra-passe", "parola", "wachtwoord", "lösenord"),
     *("hasło", "şifre", "пароль", "heslo", "adgangskode", "passord"),
     *("salasana", "jelszó", "lozinka"),
@@ -162,7 +155,7 @@ _OTHER_NOUNS = lazy_pattern(
     r"|flow|grant|auth\w*|protect\w*|cracking|attacks?|leaks?|breach|change|ticket|link|param\w*"
     r"|arguments?|options?|flag|variable|settings?|service|server|app|tool|plugin|library|module|class"
     r"|function|method|endpoint|api|type|input|box|check\w*|must|should|needs?|ha[sd]|works?|lies"
-    r"|fail\w*|version|step|section|chapter|button|label|icon|tests?)"
+    r"|fail\w*|version|step|section|chapter|button|label|icon|tests?|primaria|foránea|pública)"
     r"\b|\s(?:and|or|but|if|und|oder|et|ou|y)\b",
     re.IGNORECASE,
 )
@@ -250,7 +243,7 @@ _CARD_ISSUER = lazy_pattern(
     r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)\d{12,14}|3[47]\d{13}"
     r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
 )
-_UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_FINGERPRINT = lazy_pattern(r"\bSHA256:$")  # of a key: public
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
 _DATE = lazy_pattern(r"(?:19|20)\d\d-\d\d-\d\d")
 _FIELD_NAME = lazy_pattern(r"(?:[a-z]+[_\-.])*(?:pass|pwd|token|secret|key)[a-z]*(?:[_\-.]\w+)*")
@@ -260,6 +253,7 @@ _FORM_CHECKS = {
         *(is_number, is_code, is_spare_code, is_argument, has_few_vowels, is_option_value),
         *(is_given_password, is_stated_password, is_password, is_url_password, is_made_password),
         *(is_clear_password, is_random, is_random_or_hex, is_real_token, is_told_password),
+        is_typed_password,
     )
 }
 
@@ -273,9 +267,19 @@ _CODE_KEYWORDS = (
 _OTHER_CODES = lazy_pattern(
     r"\b(?:zip|post(?:al)?|area|country|error|status|exit|return|source|dress|qr|bar|promo|discount"
     r"|voucher|product|item|airport|tax|currency|language|booking|order|tracking|colou?r|sort|swift"
-    r"|response|reason|dial(?:ling)?|cost|vendor|model|part|review|path)[ \-]code|\bcode postal"
-    r"|código postal|codice (?:postale|fiscale)|postleitzahl|\bcode (?:review|path|owner|base)"
+    r"|response|reason|dial(?:ling)?|project|site|station|course|customer|cost|vendor"
+    r"|model|part|review|path)[ \-]code|\bcode postal|código postal|codice (?:postale|fiscale)"
+    r"|postleitzahl|\bcode (?:review|path|owner|base)"
     r"|\b(?:otp|tan|codes?)\s(?:window|life|length|format|field|time|interval|digit|limit|expiry|page)",
+    re.IGNORECASE,
+)
+
+
+# The version that is pinned, the name of a network, the host of a login.
+_NAMES = lazy_pattern(
+    r"\b(?:version|nixpkgs|package|chip|board|header|gpio) pin\b|^\s--no-"
+    r"|\b(?:wi-?fi|wlan)\s(?:name|network|netz(?:werk)?|ssid|model|router)\s?[:=]"
+    r"|\blog-?in\s(?:host|server|node|page|url|version)\s?[:=]",
     re.IGNORECASE,
 )
 
@@ -291,7 +295,7 @@ def _read_forms() -> Iterator[SecretKind]:
         else:
             check, words, _ = columns
             keywords = _LOGIN_KEYWORDS if words == "<LOGIN>" else tuple(words.split(","))
-            yield SecretKind(name, keywords, pattern, _FORM_CHECKS[check])
+            yield SecretKind(name, keywords, pattern, _FORM_CHECKS[check], unless=_NAMES)
 
 
 _FORMS = tuple(_read_forms())
@@ -488,7 +492,7 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         "secret",
         ("secret", "token", "key", "credential", "connection"),
         r"(?i)" + _KEY_WORDS + _NAME_SUFFIX + _ASSIGNMENT + _VALUE,
-        is_secret,
+        is_assigned_secret,
     ),
     SecretKind(
         "password",
@@ -570,7 +574,8 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         ("secret", "token", "key", "credential"),
         r"(?i)(?:\b|_)" + _KEY_WORDS + r"\b(?:[^\n.:=]{0,40}?\s(?:is|was|to))?[\s:=(,\"'\x60]{1,4}"
         r"([a-z0-9_\-+/=.~]{16,})",
-        lambda value: is_random_or_hex(value) or _UUID.fullmatch(value) is not None,
+        is_stated_secret,
+        unless=_FINGERPRINT,
     ),
     SecretKind(  # any key that is not public, and names such as BEARER_TOKEN_BILLING
         "secret",
@@ -580,6 +585,7 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         r"(?:\s(?:is|was|ist|est|es|è|é)\s|\s?[:=]\s?|\s)|(?-i:(?:KEY|SECRET|TOKEN)(?:_[A-Z0-9]{2,20}){1,2})"
         r"\s?[:=]\s?)[\"'\x60]?([a-z0-9_\-+/=.~]{20,})",
         is_drawn_or_hex,
+        unless=_FINGERPRINT,
     ),
     SecretKind(  # "... is the access token"
         "secret",
