@@ -371,7 +371,7 @@ def is_clear_password(value: str) -> bool:
 # Measures (16-character, 128bit), versions, dates, ports, paths, programs that keep passwords.
 _NO_PASSWORD = lazy_pattern(
     r"\d+(?:\.\d+)?(?:[num]s|sec|min|hrs?|[kmg]i?b(?:ps)?|px|[cmk]?m|k?g|[kmg]?hz|k?wh?|[qr]ps|rpm)"
-    r"|(?:[\d.]+:){1,2}\d+/[a-z]+|\w+(?:/\w+){2,}|"
+    r"|(?:[\d.]+:){1,2}\d+/[a-z]+|(?-i:[a-z]\w*(?:/[a-z]\w*){2,})|"
     r"\d+-(?:\d+)?[a-z]+(?:-[a-z]+)*|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|characters|digits|days|zeichen)"
     r"|v?\d+(?:\.\d+)+\S*|\d{4}-\d\d-\d\d\S*|[\w.\-]+:\d{2,5}|(?:1password|bitwarden|keepass|lastpass)\S*",
     re.IGNORECASE,

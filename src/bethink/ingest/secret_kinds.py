@@ -277,7 +277,7 @@ _OTHER_CODES = lazy_pattern(
 
 # The version that is pinned, the name of a network, the host of a login.
 _NAMES = lazy_pattern(
-    r"\b(?:version|nixpkgs|package|chip|board|header|gpio) pin\b|^\s--no-"
+    r"\b(?:version|nixpkgs|chip|board|header|gpio) pin\b|^\s(?:--no-|-U (?:install|verify)\b)"
     r"|\b(?:wi-?fi|wlan)\s(?:name|network|netz(?:werk)?|ssid|model|router)\s?[:=]"
     r"|\blog-?in\s(?:host|server|node|page|url|version)\s?[:=]",
     re.IGNORECASE,
