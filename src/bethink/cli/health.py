@@ -322,6 +322,7 @@ def version(app: App) -> None:
     "store",
     cls=Group,
     invoke_without_command=False,
+    no_args_is_help=False,  # the whole help would be the error
     examples=[
         "bethink store init postgresql://owner@host/memories",
         "bethink store status postgresql://app@host/memories",

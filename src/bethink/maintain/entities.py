@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bethink.core import plural
 from bethink.ingest.links import entity_text
 from bethink.ingest.llm_extraction import EXTRACTED_EVENT, apply_extraction, extract_with_model
 from bethink.ingest.record_builder import embed_memories
@@ -62,7 +63,7 @@ class StoreMomenta:
         work.store.activity.set_momenta(dict(self.values), work.now)
 
     def __str__(self) -> str:
-        return f"update the momentum of {len(self.values):,} entities"
+        return f"update the momentum of {plural(len(self.values), 'entity')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +80,15 @@ class RefreshEntities:
         if work.embedder is not None:
             missing = len(work.store.vectors.unembedded(work.embedder.model, self.most))
             if missing:
-                reason = f"{missing:,} memories lack a vector of {work.embedder.model}"
+                reason = f"{plural(missing, 'memory')} without a vector of {work.embedder.model}"
                 yield Proposal(reason, "memories lack vectors", actions=(EmbedMemories(self.most),))
             lacking = len(work.store.vectors.unembedded_entities(work.embedder.model, self.most))
             if lacking:
-                reason = f"{lacking:,} entities lack a vector of {work.embedder.model}"
+                reason = f"{plural(lacking, 'entity')} without a vector of {work.embedder.model}"
                 yield Proposal(reason, "entities lack vectors", actions=(EmbedEntities(self.most),))
         stale = tuple(self._stale_momenta(work))
         if stale:
-            reason = f"the momentum of {len(stale):,} entities is out of date"
+            reason = f"the momentum of {plural(len(stale), 'entity')} is out of date"
             yield Proposal(reason, "momentum is out of date", actions=(StoreMomenta(stale),))
 
     def _stale_momenta(self, work: JobContext) -> Iterator[tuple[str, float]]:

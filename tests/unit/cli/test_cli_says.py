@@ -300,3 +300,20 @@ def test_the_file_of_a_profile_can_be_printed_and_used(call: Caller) -> None:
 
     assert mine.out == theirs.out.replace("siftcoder", "mine")
     assert "vault B" in mine.out
+
+
+def test_a_group_without_a_command_is_one_sentence(call: Caller) -> None:
+    """The error says what is missing and where to read on, not the whole help on one line."""
+    said = call("store")
+
+    assert said.code == 2
+    assert said.err.splitlines() == ["error: missing command", "try:   bethink store --help"]
+
+
+def test_one_entity_is_not_called_entities(call: Caller) -> None:
+    """What a job proposes counts in the singular, too."""
+    call("remember", "Ines plays the cello")
+
+    said = call("maintain", "--job", "entities", "--dry-run")
+
+    assert "the momentum of 1 entity is out of date" in said.out
