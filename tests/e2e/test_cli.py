@@ -808,6 +808,27 @@ def test_a_full_disk_is_told(project: tuple[Run, dict[str, str]]) -> None:
         assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    ("words", "code"), [(["--help"], 3), (["recall", "x", "--space", "none"], 2)]
+)
+def test_an_error_that_cannot_be_written_keeps_its_exit_code(
+    tmp_path: Path, words: list[str], code: int
+) -> None:
+    """Python's own exit code 1 would mean "nothing found"."""
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            [SCRIPT, *words],
+            stdout=full,
+            stderr=full,
+            env=room(tmp_path),
+            cwd=tmp_path,
+            check=False,
+        )
+
+    assert ran.returncode == code
+
+
 def test_closed_streams_do_no_harm(project: tuple[Run, dict[str, str]]) -> None:
     """The work is done, with nobody to tell."""
     call, _ = project

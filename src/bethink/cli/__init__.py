@@ -26,7 +26,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(100_000, 50, 50)
     code = _run(sys.argv[1:])
     # Everything is written and closed. Unloading the modules would cost another 10 %.
-    sys.stderr.flush()
+    try:  # noqa: SIM105 - contextlib takes longer to load than the help to print
+        sys.stderr.flush()
+    except OSError:
+        pass  # what could not be written changes no exit code
     os._exit(code)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 
 import click
 
@@ -69,7 +70,8 @@ def report_failure(failure: Failure, app: App) -> int:
         from bethink.render.wire import error_json  # most calls do not fail
 
         app.out.json(error_json(message, remedy, failure.kind))
-    else:
+        return failure.code
+    with suppress(OSError):  # nobody can be told, but the exit code still says it
         app.err.line(red("error:"), f" {message}")
         if remedy:
             app.err.line(dim("try:"), f"   {remedy}")
