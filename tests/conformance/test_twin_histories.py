@@ -44,7 +44,10 @@ BELOW = (
     *("remember", "remember", "update", "retag", "forget", "restore", "erase", "recall"),
     *("link", "unlink", "merge", "split", "thread", "undo", "maintain", "import"),
 )
-ABOVE = ("remember", "remember", "update", "retag", "forget", "restore", "erase", "thread", "edit")
+ABOVE = (
+    *("remember", "remember", "update", "retag", "forget", "restore", "erase", "thread", "edit"),
+    "tie",
+)
 EDIT = {"path": "src/roof.py", "operation": "edit", "intent": "mend the roof of the cinema"}
 KEY = "the roof"
 
@@ -105,6 +108,9 @@ class World:
             # Whoever may see more adds what is above to a thread that others have made.
             members = [known[step.first % len(known)], *self.known[False][-1:]]
             return memory.put_thread("Plans", tuple(dict.fromkeys(members)), id="plans").id
+        if step.what == "tie":
+            below = self.known[False]
+            return below and memory.link(below[-1], "contradicts", known[step.first % len(known)])
         if step.what == "edit":
             return memory.note_edits([{**EDIT, "item": known[-1], "at": START.isoformat()}])
         return _change(memory, step, known[step.first % len(known)])
@@ -216,6 +222,7 @@ IMPORTED = _steps("+remember 4", "+edit", "+thread", "import", "undo", "import")
 IMPORTED_AGED = _steps("+remember 4", "+edit", "+thread", "import 1", "thread", "remember 6")
 EDITED_AFTER_AN_ERASE = _steps("+remember 4", "+erase 0", "+edit")
 IMPORTED_ERASED = _steps("+remember 4 7", "+remember 7", "+erase 0", "import", "undo")
+TIED_AND_ERASED = _steps("remember 0", "+remember 3", "+tie", "+erase 0")
 UNLINKED = _steps("remember 0", "+remember 1", "unlink 0 1", "remember 1", "+forget 0")
 HISTORIES = {
     "repeated": REPEATED,
@@ -226,6 +233,7 @@ HISTORIES = {
     "merged": MERGED,
     "named": NAMED,
     "unlinked": UNLINKED,
+    "tied and erased": TIED_AND_ERASED,
     "threaded": THREADED,
     "threaded first": THREADED_FIRST,
     "imported": IMPORTED,

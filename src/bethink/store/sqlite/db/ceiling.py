@@ -104,7 +104,11 @@ CREATE TEMP VIEW event AS SELECT * FROM main.event AS e
         OR EXISTS (SELECT 1 FROM main.event AS x WHERE x.item = e.item AND x.kind = 'erased'
             AND {ceiling} >= iif(
                 x.detail GLOB 'classification *', CAST(substr(x.detail, 16) AS INTEGER), 1)))
-    AND NOT EXISTS (SELECT 1 FROM temp.hidden_item AS h WHERE instr(e.detail, h.id) > 0);
+    AND NOT EXISTS (SELECT 1 FROM temp.hidden_item AS h WHERE instr(e.detail, h.id) > 0)
+    AND NOT (e.kind IN ('linked', 'unlinked') AND EXISTS (SELECT 1 FROM main.event AS x
+        WHERE x.item = substr(e.detail, instr(e.detail, ' ') + 1) AND x.kind = 'erased'
+            AND x.detail GLOB 'classification *'
+            AND CAST(substr(x.detail, 16) AS INTEGER) > {ceiling}));
 CREATE TEMP VIEW tombstone AS SELECT * FROM main.tombstone WHERE 0;
 """
 _STATE_TABLES = ("hidden_row", "hidden_item", "hidden_term", "hidden_entity", "hidden_only")
