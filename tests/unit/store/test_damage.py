@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
@@ -158,6 +158,21 @@ def test_an_export_has_it_as_bytes_and_an_import_leaves_it_out(
         assert other.store.admin.load(records, actor="x", now=NOW) == 2
         assert {item.text for item in other.browse()} == {BILLING, INVOICE}
         assert all(one.ok for one in other.doctor())
+
+
+def test_a_rotten_line_of_the_journal_does_not_stop_an_import(path: Path) -> None:
+    """It is exported as damaged; the memories come through, and the lines before it."""
+    with closing(apsw.Connection(str(path))) as db:
+        db.execute("UPDATE event SET item = char(0) || substr(item, 2) WHERE seq = 3")
+    with open_memory(path) as memory:
+        records = list(memory.export())
+
+    assert [one["of"] for one in records if one["type"] == "damaged"] == ["event"]
+    with open_memory(path.with_name("other.db")) as other:
+        assert other.store.admin.load(records, actor="x", now=NOW) == 3
+        assert [one for one in other.doctor() if not one.ok] == []
+        kinds = [event.kind for event in other.events()]
+    assert kinds == ["stored", "stored", "journal", *["imported"] * 3]
 
 
 def test_it_can_be_erased_with_the_words_it_had(memory: Memory, rotten: Path) -> None:

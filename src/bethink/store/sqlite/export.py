@@ -201,7 +201,12 @@ def _table_records(
 def _event_records(db: apsw.Connection) -> Iterator[dict[str, Any]]:
     try:
         for line in history.exported_lines(db):
-            yield _to_record("event", EVENT, line)
+            try:
+                record = _to_record("event", EVENT, line)
+                _require_importable(EVENT, record)
+            except VALUE_ERRORS:
+                record = _damaged_record(db, "event", EVENT, f"event WHERE seq = {line.seq:d}")
+            yield record
     except (apsw.CorruptError, *VALUE_ERRORS) as error:
         yield {"type": DAMAGED, "of": "event", "columns": {}, "reason": str(error)}
 

@@ -244,6 +244,8 @@ class _Loader:
             _require_header(number, record)
             return
         if kind == DAMAGED:
+            # Of a journal only the lines before a damaged one are taken over.
+            self._is_broken |= record.get("of") == "event"
             return
         if not isinstance(kind, str) or kind not in _LAYOUTS:
             _refuse(number, f"type must be one of {', '.join(_LAYOUTS)}, not {kind!r}")
