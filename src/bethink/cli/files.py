@@ -110,7 +110,7 @@ def read_smart(app: App, path: Path, *, force: bool, roots: tuple[Path, ...]) ->
     The first time the whole file, later only the pieces (functions, classes, sections)
     that changed since it was last read this way.
     """
-    with app.open(create=True) as memory:
+    with app.open(create=path.exists()) as memory:
         answer = memory.read_smart(path, force=force, roots=roots)
     if app.json:
         from bethink.render.wire import smart_read_json  # only for --json

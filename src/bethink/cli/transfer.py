@@ -195,7 +195,8 @@ def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defau
     fields = {name: value for name, value in defaults.items() if value not in (None, ())}
     if "sort" in fields:
         fields["kind"] = fields.pop("sort")
-    with _open_target_memory(app, dry_run=dry_run) as memory:
+    absent = kind == "auto" and path != "-" and not Path(path).exists()
+    with _open_target_memory(app, stores=not (dry_run or absent)) as memory:
         running_import = Import(memory, path, kind, preview=dry_run, given=fields)
         try:
             with progress(app, "importing") as advance:
@@ -206,12 +207,12 @@ def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defau
     return _report_import(app, tally, announce_format=kind == "auto")
 
 
-def _open_target_memory(app: App, *, dry_run: bool) -> Memory:
-    """Open the memory to fill; a dry run for a new space uses an in-memory one."""
+def _open_target_memory(app: App, *, stores: bool) -> Memory:
+    """Open the memory to fill; what stores nothing in a new space uses an in-memory one."""
     from bethink.store import space_exists  # not needed for help
 
     where = app.where()
-    if not dry_run or space_exists(app.settings.store, where.name, where.path):
+    if stores or space_exists(app.settings.store, where.name, where.path):
         return app.open(create=True)
     from bethink.memory import Memory  # slow to import
 

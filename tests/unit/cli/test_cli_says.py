@@ -76,6 +76,17 @@ def test_reading_where_nothing_is_stored_creates_nothing(
     assert files_of(call) == []
 
 
+@pytest.mark.parametrize("words", [("import", "none.txt"), ("read-smart", "none.txt")])
+def test_a_file_that_is_not_there_creates_nothing(call: Caller, words: tuple[str, ...]) -> None:
+    """A space begins with what is stored in it, not with a misspelt file."""
+    said = call(*words)
+
+    assert said.code in (1, 2)
+    assert "no" in said.err
+    assert "none.txt" in said.err
+    assert files_of(call) == []
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [
