@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from contextlib import closing, suppress
 from pathlib import Path
@@ -120,6 +121,22 @@ def test_rot_anywhere_in_the_definitions(path: Path, seed: int) -> None:
 
     assert definitions(path) == before
     assert_all_is_there(path)
+
+
+@pytest.mark.parametrize(("offset", "rot"), [(5, b"\xff"), (0, b"\xff"), (-5, b"\xff" * 5)])
+def test_rows_of_the_schema_that_cannot_be_read_are_told(
+    path: Path, offset: int, rot: bytes
+) -> None:
+    """A name or a type that is no text, or no row at all: no bug, and opening tells it."""
+    content = bytearray(path.read_bytes())
+    for found in re.finditer(b"indexitem_sourceitem", bytes(content)):
+        at = found.start() + offset
+        content[at : at + len(rot)] = rot
+    path.write_bytes(content)
+
+    assert restore_definitions(path) == []
+    with pytest.raises(StoreDamaged):
+        use_every_index(path)
 
 
 def test_a_schema_that_cannot_be_restored_is_told_with_a_remedy(path: Path) -> None:

@@ -20,7 +20,7 @@ import apsw
 
 from bethink.core.atomic_write import fsync_folder
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import StoreError
+from bethink.errors import StoreDamaged, StoreError
 from bethink.store.sqlite import revisions
 from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.connection import Connections, select, translate_errors
@@ -121,6 +121,7 @@ def damaged_definitions(path: Path) -> dict[str, bytes]:
     with closing(apsw.Connection(uri, flags=flags)) as db:
         db.set_busy_timeout(int(TIMEOUT_S * 1000))
         version = schema_version(db)
+        db.cursor_factory = LenientCursor  # names may be rotten, too
         db.execute("PRAGMA writable_schema = ON")  # reads definitions that cannot be parsed
         found = {(kind, name): sql for kind, name, sql in db.execute(_SELECT_DEFINITIONS)}
     with closing(apsw.Connection(":memory:")) as new:
@@ -135,7 +136,13 @@ def damaged_definitions(path: Path) -> dict[str, bytes]:
 
 def restore_definitions(path: Path) -> list[str]:
     """Write the definitions that are rotten anew, after a copy; return the names of them."""
-    if not has_content(path) or not (damaged := damaged_definitions(path)):
+    if not has_content(path):
+        return []
+    damaged: dict[str, bytes] = {}
+    # Where the rows that list the tables are unreadable, opening the file tells it.
+    with suppress(StoreDamaged), translate_errors(str(path.absolute())):
+        damaged = damaged_definitions(path)
+    if not damaged:
         return []
     connections = Connections(path.absolute())
     try:
