@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bethink import Memory
-from bethink.retrieval.stages.adjust import SpeakerBoost
 from bethink.retrieval.query_analysis import coverage
+from bethink.retrieval.stages.adjust import SpeakerBoost
 from stage_parts import cand, ctx
 
 
