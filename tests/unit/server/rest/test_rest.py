@@ -412,10 +412,9 @@ def test_the_journal_says_who_it_was(memory: Memory, callers: Callers) -> None:
     assert actors[:2] == ["user:write", "user:admin"]
 
 
-def test_a_page_of_long_texts_ends_early(memory: Memory, callers: Callers) -> None:
+def test_a_page_of_long_texts_ends_early(callers: Callers) -> None:
     """No answer grows beyond bounds, and nothing is left out of the pages together."""
     texts = [(f"word{number} " * 10_000)[:60_000] for number in range(36)]
-    memory.remember_many([{"text": text, "force": True} for text in texts])
 
     async def conversation(client: httpx.AsyncClient) -> list[dict[str, Any]]:
         pages = [(await client.get("/v1/memories?limit=500")).json()]
@@ -424,7 +423,9 @@ def test_a_page_of_long_texts_ends_early(memory: Memory, callers: Callers) -> No
             pages.append(found.json())
         return pages
 
-    pages = talk(served(memory, make_door(callers)), conversation)
+    with Memory.open(":memory:", embedder="none") as memory:
+        memory.remember_many([{"text": text, "force": True} for text in texts])
+        pages = talk(served(memory, make_door(callers)), conversation)
 
     full = PROGRAM_BUDGET_BYTES // 60_000
     assert [len(page["memories"]) for page in pages] == [full, 36 - full]
