@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -33,6 +32,8 @@ NOTES_EACH = 3
 
 def plain_start() -> float:
     """The processor time that Python and click need to start on this machine."""
+    import resource  # not on Windows
+
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", "import click"], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
