@@ -311,6 +311,11 @@ The migration is almost done
 The migration is done in staging
 The flag was disabled
 The staging server runs well
+Marta left, Tomek took over the billing module
+Marta left so Tomek owns the billing module
+Marta quit so Tomek is the owner of billing
+Heads up: Ana owns billing
+Team retro: Ana took over the billing module
 """
 
 

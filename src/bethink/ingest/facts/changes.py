@@ -164,8 +164,8 @@ def _read_takeover(clause: VerbClause) -> Fact | None:
     if clause.after[0].low != "over":
         return None
     phrase = _ChangePhrase(clause.after[1:])
-    thing, holder = parse_subject(phrase.moved, clause.me), parse_value(clause.subject)
-    if thing is None or holder is None or holder.kind != "name":
+    thing, holder = parse_subject(phrase.moved, clause.me), clause.holder
+    if thing is None or holder is None:
         return None
     if not phrase.behind.keys() <= {"from"}:
         return None  # "for two weeks", "in the holidays"

@@ -14,7 +14,7 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.entity_extraction import SENTENCE_OPENERS
 from bethink.ingest.facts import vocabulary
-from bethink.ingest.facts.clause import ClauseWord, Value
+from bethink.ingest.facts.clause import ClauseWord, Value, parse_value
 from bethink.ingest.facts.vocabulary import (
     ADVERBS,
     CADENCES,
@@ -102,6 +102,12 @@ class VerbClause(NamedTuple):
     def fact_subject(self) -> FactSubject | None:
         """The parsed subject of the clause."""
         return parse_subject(self.subject, self.me)
+
+    @property
+    def holder(self) -> Value | None:
+        """The one name before the verb; None where more precedes it: "Ana left, Ben"."""
+        value = parse_value(self.subject)
+        return value if value and value.kind == "name" and not value.rest else None
 
 
 def parse_subject(words: Sequence[ClauseWord], first_person: str | None) -> FactSubject | None:

@@ -41,8 +41,8 @@ _DIGIT = lazy_pattern(r"\d")
 
 def read_role(clause: VerbClause) -> Fact | None:
     """Read "Alice is the on-call engineer": a fact about the role, held by one person."""
-    holder = parse_value(clause.subject)
-    if holder is None or holder.kind != "name" or len(holder.key.split()) > 2 or holder.more:
+    holder = clause.holder
+    if holder is None or len(holder.key.split()) > 2:
         return None
     words, now = strip_now(clause.after[1:])
     how: FactMode = "became" if now and clause.how == "is" else clause.how
@@ -355,8 +355,8 @@ def _read_role_of(clause: VerbClause) -> Fact | None:
     of = next((at for at, word in enumerate(low[:5]) if word in ("of", "for") and at > 1), None)
     if of is None or not vocabulary.UNIQUE_ROLES.intersection(low[1:of]):
         return None
-    thing, holder = parse_subject(after[of + 1 :], clause.me), parse_value(clause.subject)
-    if thing is None or holder is None or holder.kind != "name":
+    thing, holder = parse_subject(after[of + 1 :], clause.me), clause.holder
+    if thing is None or holder is None:
         return None
     holder = holder._replace(now=now)
     return make_fact(clause, (thing.slot("value")[0], low[of - 1]), holder)
@@ -470,8 +470,8 @@ def _read_role_holder(clause: VerbClause) -> Fact | None:
     if clause.subject[-1].low in vocabulary.POSSESSIVES | {"our"}:
         return None  # for my own use
     target_words, now = strip_now(words_until_pause(clause.after))
-    thing, holder = parse_subject(target_words, clause.me), parse_value(clause.subject)
-    if thing is None or holder is None or holder.kind != "name" or thing.is_name:
+    thing, holder = parse_subject(target_words, clause.me), clause.holder
+    if thing is None or holder is None or thing.is_name:
         return None
     if clause.verb in vocabulary.MANAGE_VERBS and thing.head not in vocabulary.TEAM_NOUNS:
         return None  # a tool may manage what a person does, too
