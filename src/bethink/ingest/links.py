@@ -85,6 +85,7 @@ def _attach_vectors(record: Record, fresh: dict[str, Embedding]) -> Record:
 MAX_CAUSES = 2
 _MIN_SHARED = 0.7  # share of the clause's words that the referenced memory must contain
 _MIN_WORDS = 3
+_MAX_HOLDERS = 2_000  # memories; a clause whose rarest word more than these hold tells none apart
 _CAUSAL_CUE = lazy_pattern(
     r"\b(?:because|caused|causes|cause|led to|leads to|due to|resulted in|triggered|therefore"
     r"|as a result|that is why|that's why|consequently|so that's)\b"
@@ -181,7 +182,7 @@ def _find_cause_memory(
     """Search for the earlier memory that contains nearly all words of a clause."""
     clause = re.split(r"[.;,!?\n]", clause, maxsplit=1)[0]
     clause_words = word_set(clause) - _CAUSAL_STOP_WORDS
-    if len(clause_words) < _MIN_WORDS:
+    if len(clause_words) < _MIN_WORDS or not _tells_apart(clause_words, ctx):
         return None
     scope = Scope(Filters(max_classification=item.classification), ctx.now)
     stored = (match.item for match in ctx.store.search.text(TextSearch(clause, 3), scope).matches)
@@ -191,6 +192,14 @@ def _find_cause_memory(
         if other.id != item.id and len(shared) >= _MIN_SHARED * len(clause_words):
             return other.id
     return None
+
+
+def _tells_apart(words: frozenset[str], ctx: WriteContext) -> bool:
+    """Whether one of the words is rare enough to point to a memory, however many there are."""
+    terms = ctx.store.search.terms(" ".join(sorted(words)))
+    known = ctx.store.search.statistics(terms)
+    held = [count for count in known.frequencies.values() if count]
+    return min(held, default=0) <= _MAX_HOLDERS
 
 
 MAX_RELATIONS = 4

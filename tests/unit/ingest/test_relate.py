@@ -10,6 +10,7 @@ import pytest
 
 from bethink import Memory
 from bethink.core.ids import IdGenerator
+from bethink.ingest import links
 from bethink.ingest.links import MAX_SIMILAR, MAY_CORRECT
 from bethink.ingest.pipeline import WriteContext, remember
 from bethink.model import Draft, Remembered
@@ -134,6 +135,19 @@ def test_a_clause_is_found_where_there_is_time_to_look(ctx):
 
     links = ctx.store.graph.links_of([effect], ["caused_by"], incoming=False)
     assert [link.dst.id for link in links] == [cause]
+
+
+def test_a_clause_of_words_that_many_hold_points_to_no_memory(ctx, monkeypatch):
+    """So that a stock phrase costs no search through all who use it, and links to none."""
+    monkeypatch.setattr(links, "_MAX_HOLDERS", 2)
+    for day in ("monday", "tuesday", "friday"):
+        one(ctx, f"The night build failed on {day}")
+    told = one(ctx, "We shipped late because the night build failed").id
+    assert causes_of(ctx, told) == []
+
+    rare = one(ctx, "The night build failed on thursday").id
+    told = one(ctx, "We shipped late because the night build failed on thursday").id
+    assert causes_of(ctx, told) == [rare]
 
 
 def test_what_means_nearly_the_same_is_linked_and_not_reported(ctx):
