@@ -1,6 +1,7 @@
 """The journal of maintenance runs, the lineage of memories, and what changed since a run.
 
-Journal lines are found by the id of the run. They hold ids, never a word of a memory. A job
+Journal lines are found by the id of the run. They hold ids, never a word of a memory, and
+the highest classification of what they name, so that readers below it never see them. A job
 that has seen all memories keeps its place: the number of the last line it knew, and what its
 result depended on besides the memories. Its next run reads the lines after that.
 """
@@ -21,7 +22,7 @@ from bethink.core.json_values import iso
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.maintain.job import ACTOR, JobContext, Proposal, iter_items
-from bethink.model import Item
+from bethink.model import Draft, Item
 from bethink.ports import Event, Scope, Store
 from bethink.retrieval.provenance import recorded_sources
 
@@ -38,6 +39,7 @@ _RUN_BEGAN, _STEP_DONE, _STORING_SUCCESSOR, _RUN_UNDONE = (
     "undone",
 )
 _MAX_LINES = 1_000_000
+_LEVEL = "class"  # the first name in a line of a run: the store's views look for it there
 
 
 class RunRecord(NamedTuple):
@@ -65,14 +67,14 @@ def begin_run(jobs: Mapping[str, int], work: JobContext) -> str:
     return run
 
 
-def record_successor(run: str, item: str, work: JobContext) -> None:
-    """Record the id of a successor before it is stored, so that it is never lost."""
-    _write_line(_STORING_SUCCESSOR, run, {"makes": item}, work)
-
-
-def record_successors(run: str, items: Sequence[str], work: JobContext) -> None:
-    """Record the ids of several successors before they are stored."""
-    _write_line(_STORING_SUCCESSOR, run, {"makes_all": list(items)}, work)
+def record_successors(run: str, drafts: Iterable[Draft], work: JobContext) -> None:
+    """Record the ids of successors before they are stored, so that they are never lost."""
+    by_level: defaultdict[int, list[str]] = defaultdict(list)
+    for draft in drafts:
+        assert draft.id is not None
+        by_level[draft.classification].append(draft.id)
+    for level, ids in by_level.items():
+        _write_line(_STORING_SUCCESSOR, run, {_LEVEL: level, "makes_all": ids}, work)
 
 
 class StepRecord(NamedTuple):
@@ -86,7 +88,10 @@ class StepRecord(NamedTuple):
 def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> None:
     """Record what is about to change, and the previous state."""
     proposal = step.proposal
-    items = work.store.items.get([item for item, _ in proposal.statuses])
+    named = [end.id for link in proposal.links for end in (link.src, link.dst)]
+    named += [*proposal.leaving, *(item for item, _ in proposal.statuses)]
+    items = work.store.items.get([*named, *([made.id] if made else ())])
+    level = max((item.classification for item in items.values()), default=_widest(work.store))
     known = {
         (link.src.id, link.type, link.dst.id)
         for link in work.store.graph.links_of([link.src.id for link in proposal.links])
@@ -101,19 +106,21 @@ def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> N
         "links": [list(link) for link in links if link not in known],
         "deeds": len(proposal.actions),
     }
-    _write_line(
-        _STEP_DONE, step.run, {name: value for name, value in detail.items() if value}, work
-    )
+    told = {name: value for name, value in detail.items() if value}
+    _write_line(_STEP_DONE, step.run, {_LEVEL: level, **told}, work)
 
 
 def record_additions(steps: Iterable[tuple[StepRecord, Successor]], work: JobContext) -> None:
-    """Record proposals that only added a memory, in one line for each job."""
-    by_job: defaultdict[tuple[str, str], list[tuple[Proposal, Successor]]] = defaultdict(list)
-    for step, made in steps:
-        by_job[step.run, step.job].append((step.proposal, made))
-    for (run, job), done in by_job.items():
-        whys = [proposal.rule for proposal, _ in done]
-        detail = {"job": job, "whys": whys, "makes_all": [made.id for _, made in done]}
+    """Record proposals that only added a memory: a line for each job and classification."""
+    done = list(steps)
+    items = work.store.items.get([made.id for _, made in done])
+    groups: defaultdict[tuple[str, str, int], list[tuple[str, str]]] = defaultdict(list)
+    for step, made in done:
+        level = _level(items.get(made.id))
+        groups[step.run, step.job, level].append((step.proposal.rule, made.id))
+    for (run, job, level), made_here in groups.items():
+        whys, ids = ([one[place] for one in made_here] for place in (0, 1))
+        detail = {_LEVEL: level, "job": job, "whys": whys, "makes_all": ids}
         _write_line(_STEP_DONE, run, detail, work)
 
 
@@ -121,12 +128,29 @@ def record_status_changes(
     run: str, changes: Sequence[tuple[str, str, str]], work: JobContext
 ) -> None:
     """Record which statuses are about to change: the old and the new one."""
-    _write_line(_STEP_DONE, run, {"judges": [list(change) for change in changes]}, work)
+    items = work.store.items.get([item for item, _, _ in changes])
+    by_level: defaultdict[int, list[list[str]]] = defaultdict(list)
+    for change in changes:
+        by_level[_level(items.get(change[0]))].append(list(change))
+    for level, judged in by_level.items():
+        _write_line(_STEP_DONE, run, {_LEVEL: level, "judges": judged}, work)
 
 
 def record_undo(run: str, work: JobContext) -> None:
-    """Record that a run was undone."""
-    _write_line(_RUN_UNDONE, run, {}, work)
+    """Record that a run was undone, for all who see any of it."""
+    lines = work.store.admin.changes(item=run, actor=None, limit=_MAX_LINES)
+    levels = [int(_parse_detail(line.detail).get(_LEVEL, 0)) for line in lines]
+    _write_line(_RUN_UNDONE, run, {_LEVEL: min(levels, default=_widest(work.store))}, work)
+
+
+def _level(item: Item | None) -> int:
+    return HIGHEST_CLASSIFICATION if item is None else item.classification
+
+
+def _widest(store: Store) -> int:
+    """Return the highest classification that a reader of this store sees."""
+    levels = range(HIGHEST_CLASSIFICATION)
+    return next((level for level in levels if store.below(level) is store), HIGHEST_CLASSIFICATION)
 
 
 def run_trail(run: str, store: Store) -> RunTrail | None:

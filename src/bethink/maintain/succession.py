@@ -26,7 +26,6 @@ from bethink.maintain.journal import (
     orphans_of,
     record_neighbours,
     record_status_changes,
-    record_successor,
     record_successors,
 )
 from bethink.maintain.notes import rewrite_notes_without
@@ -230,7 +229,7 @@ def add_successors(
             derived = [items[parent] for parent in proposal.lineage]
             drafts[at] = with_inherited_fields(job, proposal, derived, run, work)
     if drafts:
-        record_successors(run, [str(draft.id) for draft in drafts.values()], work)
+        record_successors(run, drafts.values(), work)
     outcomes = remember_each(list(drafts.values()), work.write_context())
     for (at, draft), outcome in zip(drafts.items(), outcomes, strict=True):
         known[at] = _as_successor(draft, outcome)
@@ -254,8 +253,7 @@ def _store_successor(
 ) -> Successor | Blocked:
     parents = list(work.store.items.get(list(proposal.lineage)).values())
     draft = with_inherited_fields(job, proposal, parents, run, work)
-    assert draft.id is not None
-    record_successor(run, draft.id, work)
+    record_successors(run, [draft], work)
     try:
         return _as_successor(draft, remember([draft], work.write_context())[0])
     except Refused as error:

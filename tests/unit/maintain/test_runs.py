@@ -294,3 +294,70 @@ def test_a_model_that_fails_stops_nothing_else(clock: FixedClock, tmp_path: Path
     assert "a model failed: it cannot be reached" in {one.hindrance for one in report.left}
     assert {"threads", "notes"} <= {one.job for one in report.done}
     assert again.steps
+
+
+def journal_below(memory: Memory) -> str:
+    """All that the journal tells one who may see up to 1."""
+    return repr(memory.below(1).store.admin.changes(item=None, actor=None, limit=1_000))
+
+
+def test_a_run_never_names_a_secret_that_was_erased(memory: Memory, clock: FixedClock) -> None:
+    """Lines of a run carry the classification of what they name, which outlives the memory."""
+    secret = add_cold(memory, clock, classification=3)
+    add_others(memory)
+    made = memory.maintain("consolidate", share=0.5).done[0].successor
+    assert made is not None
+
+    memory.forget(made, erase=True)
+
+    told = journal_below(memory)
+    assert memory.get(secret[0]) is not None
+    assert not [item for item in (*secret, made) if item in told]
+    for item in secret:
+        memory.forget(item, erase=True)
+    assert not [item for item in (*secret, made) if item in journal_below(memory)]
+
+
+def test_a_run_never_counts_secrets_below_a_ceiling(memory: Memory) -> None:
+    """A line that names no memory is for those who see all that the run saw."""
+    for number in range(4):
+        level = 3 if number > 1 else 1
+        fields = {"topic": "harbour", "classification": level}
+        memory.remember(f"Step {number} of the harbour crane repair on dock {number}", **fields)
+    assert memory.maintain("threads").done
+    lines = repr(memory.events(limit=1_000))
+
+    assert "4 memories of one thread" in lines
+    assert "of one thread" not in journal_below(memory)
+    low = memory.below(1)
+    memory.remember("Step 5 of the harbour crane repair on dock 5", topic="harbour")
+    assert low.maintain("threads").done
+    assert "3 memories of one thread" in journal_below(memory)
+
+
+def test_lines_of_earlier_versions_never_name_an_erased_secret(memory: Memory) -> None:
+    """Where a line does not say its classification, what it names decides."""
+    ids = [memory.remember(f"Old plan {n}", classification=n).id for n in (1, 3)]
+    log = memory.store.admin.log
+    for number, item in enumerate(ids):
+        detail = f'{{"job":"consolidate","ends":["{item}"]}}'
+        log("maintained", item=f"run-{number}", actor="maintain", detail=detail, now=NOW)
+    log("maintained", item="run-3", actor="maintain", detail='{"deeds":7}', now=NOW)
+
+    for item in ids:
+        memory.forget(item, erase=True)
+
+    told = journal_below(memory)
+    assert ids[0] in told
+    assert ids[1] not in told
+    assert "deeds" not in told
+
+
+def test_the_share_below_a_ceiling_is_of_what_is_visible(memory: Memory) -> None:
+    """How many secrets there are does not show in how much a run may do."""
+    add_others(memory)
+    before = memory.below(1).maintain(preview=True, share=0.5).plan
+    for number in range(60):
+        memory.remember(f"Vault {number} holds the plan {number * 7}", classification=3)
+
+    assert memory.below(1).maintain(preview=True, share=0.5).plan[:2] == before[:2] == (20, 10)

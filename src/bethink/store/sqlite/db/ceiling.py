@@ -30,6 +30,19 @@ SPEAKS_OF_ENTITY = """
     AND (instr(i.entities, json_quote(l.dst)) > 0 OR substr(l.source, 1, 8) = 'same_as:'
         AND instr(i.entities, json_quote(substr(l.source, 9))) > 0)
 """
+# Whether a line of a maintenance run, `event AS e`, tells of nothing above the ceiling. Such a
+# line begins with the highest classification of what it names. Those of earlier versions do
+# not: one that only counts may count anything, and what one names may be a secret erased since.
+_RUN_LINE = """
+    CASE WHEN substr(e.detail, 1, 9) = '{{"class":'
+        THEN CAST(substr(e.detail, 10, 1) AS INTEGER) <= {ceiling}
+    WHEN e.kind = 'maintained' AND instr(e.detail, '"makes') + instr(e.detail, '"ends"')
+        + instr(e.detail, '"judges"') + instr(e.detail, '"links"') = 0 THEN 0 = 1
+    ELSE NOT EXISTS (SELECT 1 FROM main.tombstone AS g CROSS JOIN main.event AS x ON x.item = g.id
+        AND x.kind = 'erased' AND x.detail GLOB 'classification *'
+        AND CAST(substr(x.detail, 16) AS INTEGER) > {ceiling}
+        WHERE instr(e.detail, g.id) > 0) END
+"""
 _STATE = """
 CREATE TEMP TABLE hidden_row (rid INTEGER PRIMARY KEY);
 CREATE TEMP TABLE hidden_item (id TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -100,7 +113,8 @@ CREATE TEMP VIEW thread AS SELECT * FROM main.thread AS t WHERE t.classification
         AND m.item NOT IN (SELECT id FROM temp.hidden_item));
 CREATE TEMP VIEW event AS SELECT * FROM main.event AS e
     WHERE item NOT IN (SELECT id FROM temp.hidden_item)
-    AND (item GLOB 'run*' OR EXISTS (SELECT 1 FROM main.item AS i WHERE i.id = e.item)
+    AND (item GLOB 'run*' AND {run_line}
+        OR EXISTS (SELECT 1 FROM main.item AS i WHERE i.id = e.item)
         OR EXISTS (SELECT 1 FROM main.event AS x WHERE x.item = e.item AND x.kind = 'erased'
             AND {ceiling} >= iif(
                 x.detail GLOB 'classification *', CAST(substr(x.detail, 16) AS INTEGER), 1)))
@@ -173,7 +187,8 @@ _FIND_HIDDEN_ONLY = """
 
 def views(ceiling: int, trust: int) -> str:
     """Return the SQL of the views below a classification, and from a trust on."""
-    return _VIEWS.format(ceiling=ceiling, trust=trust, speaks=SPEAKS_OF_ENTITY)
+    run_line = _RUN_LINE.format(ceiling=ceiling)
+    return _VIEWS.format(ceiling=ceiling, trust=trust, speaks=SPEAKS_OF_ENTITY, run_line=run_line)
 
 
 class CeilingConnections(Connections):
