@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -106,6 +107,20 @@ def test_a_text_gets_the_same_bits_in_any_company(encoder):
             assert alone.vector.tobytes() == other.vector.tobytes()
             assert alone.tokens == other.tokens
         assert alone.vector.tobytes() == encoder.embed_query(text).vector.tobytes()
+
+
+def test_a_text_gets_the_same_bits_on_older_processors():
+    """With kernels of OpenBLAS whose sums depend on the place of a row, too."""
+    code = (
+        "from bethink.models.embed.encoder import EncoderEmbedder as E; e = E();"
+        "t = ['a key', 'the key of the lab is old', 'no', 'in the lab of Ann there is a key'];"
+        "many = e.embed([*t, *t[:2], *t] * 3);"
+        "assert all((e.embed([x])[0].vector == many[i].vector).all() for i, x in enumerate(t));"
+        "assert all((many[i].vector == many[i + 10].vector).all() for i in range(20))"
+    )
+    environment = {**os.environ, "OPENBLAS_CORETYPE": "Haswell"}
+
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
 def test_an_empty_text_has_no_direction(encoder):

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
@@ -298,9 +300,7 @@ class _EncoderLayer(NamedTuple):
 class EncoderNetwork:
     """A small BERT in NumPy: an int8 table times a mixing matrix, and pruned layers.
 
-    A batch has rows of one length, and a product with the weights is one for all of them:
-    BLAS adds up each value in the same order whatever other rows there are, so a row gets the same
-    bits alone and in any batch.
+    A batch has rows of one length; a row gets the same bits alone and in any batch.
     """
 
     def __init__(self, weights: Mapping[str, NDArray[Any]], path: Path) -> None:
@@ -349,11 +349,41 @@ class EncoderNetwork:
         return states
 
 
+def _has_steady_products() -> bool:
+    """Whether BLAS adds up each value in the same order, wherever its row is in a product.
+
+    OpenBLAS does with AVX-512. On other processors the order depends on the place of a row,
+    and of other libraries nothing is known.
+    """
+    core = import_module("numpy._core._multiarray_umath")
+    processor: Mapping[str, bool] = getattr(core, "__cpu_features__", {})
+    built: Any = getattr(np.__config__, "CONFIG", {})
+    library = built.get("Build Dependencies", {}).get("blas", {}).get("name", "")
+    chosen = os.environ.get("OPENBLAS_CORETYPE", "SkylakeX")
+    return processor.get("AVX512_SKX", False) and "openblas" in library and chosen == "SkylakeX"
+
+
+_STEADY_PRODUCTS = _has_steady_products()
+# With so many multiplications OpenBLAS does without a copy of the weights. Below so many
+# columns at a time the copy costs less.
+_SMALL_PRODUCT, _MIN_COLUMNS = 1_000_000, 64
+
+
 def _product(states: NDArray[np.float32], weights: Matrix) -> NDArray[np.float32]:
-    """Return every token's values times the weights, in one product."""
+    """Return every token's values times the weights."""
+    if not _STEADY_PRODUCTS:
+        return states @ weights  # one product a row: the same call gives the same bits
     rows, length, width = states.shape
-    made: NDArray[np.float32] = states.reshape(rows * length, width) @ weights
-    return made.reshape(rows, length, -1)
+    tokens, columns = states.reshape(rows * length, width), weights.shape[1]
+    step = _SMALL_PRODUCT // tokens.size // 16 * 16
+    if not _MIN_COLUMNS <= step < columns:
+        return (tokens @ weights).reshape(rows, length, columns)
+    made = np.empty((len(tokens), columns), np.float32)
+    step = -(-columns // -(-columns // step) // 16) * 16  # parts of about one size
+    for start in range(0, columns, step):
+        some = slice(start, start + step)
+        np.matmul(tokens, weights[:, some], out=made[:, some])
+    return made.reshape(rows, length, columns)
 
 
 def _attend(states: NDArray[np.float32], layer: _EncoderLayer) -> NDArray[np.float32]:
