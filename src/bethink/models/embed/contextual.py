@@ -44,6 +44,7 @@ _SENTENCE_LEVELS = 127
 # addition does not matter.
 _QUERY_LEVELS = 16_383
 _TOKENS_PER_STEP = 128  # as floats they stay in a core's cache
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype(np.float32)
 
 
 def pack_contextual(tokens: Matrix, sentences: Matrix) -> bytes:
@@ -104,11 +105,15 @@ def _project_on_signs(query: Matrix, signs: NDArray[np.uint8]) -> Matrix:
     width = query.shape[1]
     scale = _QUERY_LEVELS / max(float(np.abs(query).max()), 1e-30)
     whole = np.rint(query * np.float32(scale))
+    # With zeros for the bits that fill up a row's last byte.
+    columns = np.zeros((8 * signs.shape[1], len(query)), dtype=np.float32)
+    columns[:width] = whole.T
     along = np.empty((len(signs), len(query)), dtype=np.float32)
+    positive = np.empty((min(len(signs), _TOKENS_PER_STEP), *signs.shape[1:], 8), np.float32)
     for start in range(0, len(signs), _TOKENS_PER_STEP):
-        some = slice(start, start + _TOKENS_PER_STEP)
-        positive = np.unpackbits(signs[some], axis=1, count=width).astype(np.float32)
-        np.matmul(positive, whole.T, out=along[some])
+        some = signs[start : start + _TOKENS_PER_STEP]
+        bits = np.take(_BITS, some, axis=0, out=positive[: len(some)], mode="clip")
+        np.matmul(bits.reshape(len(some), -1), columns, out=along[start : start + len(some)])
     # The sum where the sign is + minus the sum where it is -.
     along *= 2
     along -= whole.sum(axis=1)
