@@ -260,3 +260,37 @@ def test_the_bytes_of_forgotten_files_are_gone(tmp_path: Path) -> None:
         held = [file.read_bytes() for file in tmp_path.iterdir() if file.is_file()]
 
     assert all(SECRET.encode() not in one for one in held)
+
+
+def names_below(memory: Memory) -> dict[str, tuple[str, ...]]:
+    """The entities that one who may see up to 1 is told of, and their other names."""
+    found = memory.below(1).store.graph.entities(limit=50)
+    return {entity.name: entity.aliases for entity in found}
+
+
+def test_a_merged_name_goes_with_its_last_visible_memory(memory: Memory) -> None:
+    """Where only a secret still tells it, it is as secret; a split leaves it so."""
+    memory.remember("Ylva owns the plan")
+    told = memory.remember("Pip Bergqvist rests")
+    memory.remember("Pip Bergqvist hid the gold", classification=3)
+    memory.merge_entities("Ylva", "Pip Bergqvist")
+    assert names_below(memory)["Ylva"] == ("pip bergqvist",)
+
+    memory.forget(told.id, erase=True)
+
+    assert names_below(memory) == {"Ylva": ()}
+    assert "pip bergqvist" in memory.store.graph.entities(prefix="Ylva")[0].aliases
+    memory.split_entities("Ylva", "pip bergqvist")
+    assert names_below(memory) == {"Ylva": ()}
+
+
+def test_a_merge_never_tells_the_name_of_a_secret(memory: Memory) -> None:
+    """A name is as classified under the entity it goes to as under its own."""
+    memory.remember("Ylva owns the plan")
+    memory.remember("Pip Bergqvist hid the gold", classification=3)
+
+    above(memory).merge_entities("Ylva", "Pip Bergqvist")
+
+    assert names_below(memory) == {"Ylva": ()}
+    memory.remember("Pip Bergqvist rests")
+    assert names_below(memory) == {"Ylva": (), "Pip Bergqvist": ()}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.text import fold
 from bethink.errors import NotFound, Refused
 from bethink.model import Entity, Item
 from bethink.ports import Embedding, Mention, Scope, ScoredEntity
@@ -31,7 +32,7 @@ from bethink.store.sqlite.db.history import (
     entities_created_after,
 )
 from bethink.store.sqlite.db.sql_functions import to_json_ids
-from bethink.store.sqlite.links import ENTITY_COLUMNS, to_entity
+from bethink.store.sqlite.links import ADD_ALIAS, ENTITY_COLUMNS, to_entity
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table
 from bethink.store.sqlite.search.scope import compile_scope
 
@@ -318,8 +319,8 @@ def _is_writing(db: apsw.Connection) -> bool:
 
 
 _EXISTING_PAIR = "SELECT id FROM entity WHERE id IN (?, ?)"
-_ALIASES_OF = "SELECT alias FROM alias WHERE entity = ? ORDER BY alias"
-_ADD_ALIAS = """
+_ALIASES_OF = "SELECT alias, classification FROM alias WHERE entity = ? ORDER BY alias"
+_RESTORE_ALIAS = """
     INSERT OR IGNORE INTO alias (alias, entity, classification)
     VALUES (?1, ?2, (SELECT coalesce(min(i.classification), 0) FROM link AS l
         JOIN item AS i ON i.id = l.src
@@ -455,9 +456,10 @@ def merge_entities(db: apsw.Connection, kept: str, gone: str, now: int) -> None:
             raise Refused(f"{entity} is already merged into another entity")
     if kept == gone:
         raise Refused(f"{kept} cannot be merged with itself")
-    names = [row[0] for row in select(db, _ALIASES_OF, (gone,))]
+    moved = select(db, _ALIASES_OF, (gone,))
+    names = [name for name, _ in moved]
     taken = {row[0] for row in select(db, _ALIASES_OF, (kept,))}
-    db.executemany(_ADD_ALIAS, [(name, kept) for name in names])
+    db.executemany(ADD_ALIAS, [(name, kept, level) for name, level in moved])
     merge_record = json.dumps(
         {"names": names, "shared": sorted(taken & set(names))}, ensure_ascii=False
     )
@@ -493,6 +495,35 @@ def remove_merged_names(db: apsw.Connection, gone: str) -> None:
         db.executemany(_DROP_ALIAS, own)
 
 
+# A revision is as classified as it says, and as the last one of its memory.
+_LEVEL = """max(i.classification, (
+        SELECT r.classification FROM item AS r WHERE r.id = i.id ORDER BY r.rev DESC LIMIT 1))
+"""
+_MENTIONING = """
+    FROM link AS l JOIN item AS i ON i.id = l.src
+    WHERE l.dst = ? AND l.dst_kind = 'entity' AND l.src_kind = 'item'
+"""
+_SELECT_MENTIONING = f"SELECT i.text, {_LEVEL} {_MENTIONING}"
+IS_TOLD_BELOW = f"SELECT EXISTS (SELECT 1 {_MENTIONING} AND {_LEVEL} <= ?)"
+LEAST_LEVEL = f"SELECT min({_LEVEL}) {_MENTIONING}"
+CLASSIFY_ALIAS = "UPDATE alias SET classification = ? WHERE alias = ? AND entity = ?"
+
+
+def raise_levels(db: apsw.Connection, entity: str, names: set[str]) -> set[str]:
+    """Make names at least as classified as the least classified memory that tells them.
+
+    Returns the names that no memory tells.
+    """
+    known = {alias: level for alias, level in select(db, _ALIASES_OF, (entity,)) if alias in names}
+    told: dict[str, int] = {}
+    for text, level in select(db, _SELECT_MENTIONING, (entity,)) if known else ():
+        folded = fold(text)
+        told |= {name: min(level, told.get(name, level)) for name in known if name in folded}
+    raised = [(level, name, entity) for name, level in told.items() if level > known[name]]
+    db.executemany(CLASSIFY_ALIAS, raised)
+    return known.keys() - told.keys()
+
+
 def split_entities(db: apsw.Connection, kept: str, gone: str) -> None:
     """Undo a merge of two entities."""
     rows = select(db, _SELECT_SAME_AS, (gone, kept))
@@ -501,12 +532,14 @@ def split_entities(db: apsw.Connection, kept: str, gone: str) -> None:
     if select(db, _IS_MERGED, (kept,)):
         raise Refused(f"{kept} is itself merged into another entity", remedy="split that first")
     merge_record = json.loads(rows[0][0])
-    db.executemany(_ADD_ALIAS, [(name, gone) for name in merge_record["names"]])
+    db.executemany(_RESTORE_ALIAS, [(name, gone) for name in merge_record["names"]])
     own = [(name, kept) for name in merge_record["names"] if name not in merge_record["shared"]]
     db.executemany(_DROP_ALIAS, own)
     db.execute(_DROP_COPIES, (gone, kept))
     db.execute(_UNMARK_MENTIONS, (gone,))
     db.execute(_DROP_SAME_AS, (gone, kept))
+    for entity, shared in ((kept, merge_record["shared"]), (gone, merge_record["names"])):
+        raise_levels(db, entity, set(shared))
     db.execute(_RECOUNT_PAIR, (kept, gone))
     set_times(db, (kept, gone))
     bump_entities_version(db)

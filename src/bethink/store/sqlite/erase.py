@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import fold, word_set
+from bethink.core.text import word_set
 from bethink.errors import StoreError
 from bethink.ports import EraseReceipt
 from bethink.store.sqlite.db import history
@@ -20,8 +20,12 @@ from bethink.store.sqlite.db.opening import backups
 from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
 from bethink.store.sqlite.db.sql_functions import new_state_hash, to_json_ids
 from bethink.store.sqlite.entities import (
+    CLASSIFY_ALIAS,
+    IS_TOLD_BELOW,
+    LEAST_LEVEL,
     bump_entities_version,
     forget_times,
+    raise_levels,
     remove_merged_names,
 )
 from bethink.store.sqlite.links import normalise_alias
@@ -93,19 +97,9 @@ _SELECT_ALIASES = """
     SELECT a.alias, e.name, a.classification FROM alias AS a JOIN entity AS e ON e.id = a.entity
     WHERE e.id = ?
 """
-_SELECT_MERGED = "SELECT context FROM link WHERE dst = ? AND type = 'same_as' AND context <> ''"
-# A revision is as classified as it says, and as the last one of its memory.
-_LEVEL = """max(i.classification, (
-        SELECT r.classification FROM item AS r WHERE r.id = i.id ORDER BY r.rev DESC LIMIT 1))
+_SELECT_MERGED = """
+    SELECT src, context FROM link WHERE dst = ? AND type = 'same_as' AND context <> ''
 """
-_MENTIONING = """
-    FROM link AS l JOIN item AS i ON i.id = l.src
-    WHERE l.dst = ? AND l.dst_kind = 'entity' AND l.src_kind = 'item'
-"""
-_SELECT_MENTIONING = f"SELECT i.text, {_LEVEL} {_MENTIONING}"
-_IS_TOLD_BELOW = f"SELECT EXISTS (SELECT 1 {_MENTIONING} AND {_LEVEL} <= ?)"
-_LEAST_LEVEL = f"SELECT min({_LEVEL}) {_MENTIONING}"
-_CLASSIFY_ALIAS = "UPDATE alias SET classification = ? WHERE alias = ? AND entity = ?"
 _DROP_ALIAS = "DELETE FROM alias WHERE alias = ? AND entity = ?"
 _DROP_ENTITY_LINKS = """
     DELETE FROM link
@@ -233,26 +227,27 @@ def _drop_unstated_aliases(db: apsw.Connection, entity: str) -> int:
     """Remove names and keys of an entity that no remaining memory tells.
 
     Its own name and those of entities merged into it stay. A name that is still told is as
-    classified as the least classified memory that tells it.
+    classified as the least classified memory that tells it, or that speaks of the merged one.
     """
-    merged = [json.loads(row[0])["names"] for row in select(db, _SELECT_MERGED, (entity,))]
-    kept = {name for names in merged for name in names}
+    merged = [
+        (source, json.loads(record)["names"])
+        for source, record in select(db, _SELECT_MERGED, (entity,))
+    ]
     rows = select(db, _SELECT_ALIASES, (entity,))
     own = {entity.partition(":")[2], *(normalise_alias(name) for _, name, _ in rows)}
-    known = {alias: level for alias, _, level in rows if alias not in kept | own}
     for alias, _, level in rows:
         # All that mention it tell its own name; seldom is what told it first gone.
-        if alias in own and not db.execute(_IS_TOLD_BELOW, (entity, level)).get:
-            least = db.execute(_LEAST_LEVEL, (entity,)).get
-            db.execute(_CLASSIFY_ALIAS, (least, alias, entity))
-    told: dict[str, int] = {}
-    for text, level in select(db, _SELECT_MENTIONING, (entity,)) if known else ():
-        folded = fold(text)
-        told |= {name: min(level, told.get(name, level)) for name in known if name in folded}
-    raised = [(level, name, entity) for name, level in told.items() if level > known[name]]
-    db.executemany(_CLASSIFY_ALIAS, raised)
-    unstated = sorted(known.keys() - told.keys())
-    db.executemany(_DROP_ALIAS, [(alias, entity) for alias in unstated])
+        if alias in own and not db.execute(IS_TOLD_BELOW, (entity, level)).get:
+            least = db.execute(LEAST_LEVEL, (entity,)).get
+            db.execute(CLASSIFY_ALIAS, (least, alias, entity))
+    levels = {alias: level for alias, _, level in rows if alias not in own}
+    unstated = raise_levels(db, entity, set(levels))
+    for source, names in merged:
+        least = db.execute(LEAST_LEVEL, (source,)).get
+        raised = [name for name in names if name in unstated and (least or 0) > levels[name]]
+        db.executemany(CLASSIFY_ALIAS, [(least, name, entity) for name in raised])
+        unstated = unstated.difference(names)
+    db.executemany(_DROP_ALIAS, [(alias, entity) for alias in sorted(unstated)])
     return len(unstated)
 
 
