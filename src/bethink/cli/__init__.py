@@ -17,9 +17,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Without ``argv`` it takes the process's own arguments and ends the process. Exit
     codes: 0 success, 1 nothing found, 2 usage error, 3 store error, 130 interrupted.
     """
-    # The arithmetic of one command ends before a thread pool would have started.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # The arithmetic of one command ends before a thread pool would have started. In a
+    # program that has loaded NumPy its pool runs already, whatever is set here.
+    if "numpy" not in sys.modules:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
     if argv is not None:
         return _run(argv)
     # Loading modules creates no garbage, but collecting costs 5 % of a recall.

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bethink.cli import main
 from bethink.core.lazy import ONE_BLAS_THREAD, openblas_functions
 from bethink.errors import ModelError
 from bethink.models import open_embedder
@@ -276,6 +277,16 @@ def test_numpy_gets_its_threads_back(encoder):
     finally:
         write(before)
     assert read() == before
+
+
+def test_a_command_within_a_program_claims_nothing_about_numpys_threads(monkeypatch):
+    """They run already; an embedding that believed them gone would have all of them wait for it."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+
+    assert main(["--version"]) == 0
+
+    assert not {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} & {*os.environ}
 
 
 def test_it_is_opened_by_name():
