@@ -18,9 +18,11 @@ from bethink.ports.values import (
     Activity,
     Calendar,
     CheckResult,
+    Choose,
     EntityListing,
     EraseReceipt,
     Event,
+    ForgottenFiles,
     Momentum,
     PutResult,
     Record,
@@ -39,19 +41,6 @@ from bethink.ports.values import (
 if TYPE_CHECKING:
     from bethink.ports import Progress
     from bethink.ports.models import Vector
-
-
-class ForgottenFiles(NamedTuple):
-    """The file records that were removed, or would be.
-
-    ``paths`` are those that may be named; ``out_of_reach`` lists where bytes remain.
-    """
-
-    edits: int = 0
-    snapshots: int = 0
-    paths: tuple[str, ...] = ()
-    preview: bool = False
-    out_of_reach: tuple[str, ...] = ()
 
 
 class NoteFile(NamedTuple):
@@ -99,11 +88,14 @@ class ItemSearch(Protocol):
         """
         ...
 
-    def vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> SearchResult:
+    def vector(
+        self, vector: Vector, model: str, depth: int, scope: Scope, choose: Choose | None = None
+    ) -> SearchResult:
         """Nearest items by cosine among the vectors of ``model``; others are never compared.
 
         An item with passages is as near as the nearest of its vectors, and found once.
-        Raises ModelError when there are vectors, but none of this model.
+        With ``choose`` only those of the ``depth`` nearest are read and returned that it
+        names. Raises ModelError when there are vectors, but none of this model.
         """
         ...
 

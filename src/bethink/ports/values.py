@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import date, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bethink.core.lazy import dataclass
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, Filters, Item, Link
 from bethink.ports.models import Embedding
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Scope(NamedTuple):
@@ -56,6 +60,21 @@ class SearchResult(NamedTuple):
     ceiling: float = 0.0
     background: Background | None = None
     damage: str = ""
+
+
+class Nearest(NamedTuple):
+    """The nearest items of a search by meaning as columns, best first.
+
+    ``begins`` and ``ends`` are the milliseconds at which they happened, NaN where unknown.
+    """
+
+    cosines: NDArray[np.float64]
+    begins: NDArray[np.float64]
+    ends: NDArray[np.float64]
+
+
+# Which of the nearest to read, by their places.
+Choose = Callable[[Nearest], Sequence[int]]
 
 
 class TextSearch(NamedTuple):
@@ -300,3 +319,16 @@ class Activity(NamedTuple):
     in_all: int = 0
     first_at: datetime | None = None
     mean_importance: float = 0.5
+
+
+class ForgottenFiles(NamedTuple):
+    """The file records that were removed, or would be.
+
+    ``paths`` are those that may be named; ``out_of_reach`` lists where bytes remain.
+    """
+
+    edits: int = 0
+    snapshots: int = 0
+    paths: tuple[str, ...] = ()
+    preview: bool = False
+    out_of_reach: tuple[str, ...] = ()

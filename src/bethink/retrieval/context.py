@@ -48,6 +48,7 @@ class _Cache:
         self.words: tuple[Word, ...] | None = None
         self.statistics: WordStatistics | None = None
         self.shared: dict[PerRecall[Any], Any] = {}
+        self.pools: dict[Retriever, tuple[Pool, tuple[str, ...]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,24 @@ class Context:
         notes = "; ".join(self._cache.notes)
         self._cache.notes.clear()
         return notes
+
+    def keep_pools(self) -> None:
+        """Keep what retrievers find, for another pass over the same snapshot."""
+        self._cache.pools = {}
+
+    def pool_of(self, retriever: Retriever) -> Pool:
+        """What a retriever finds, with its notes; kept where `keep_pools` was called."""
+        pools, notes = self._cache.pools, self._cache.notes
+        if pools is None:
+            return retriever(self)
+        if retriever in pools:
+            pool, told = pools[retriever]
+            notes.extend(told)
+            return pool
+        before = len(notes)
+        pool = retriever(self)
+        pools[retriever] = (pool, tuple(notes[before:]))
+        return pool
 
     def embedding(self) -> Embedding:
         """The query's embedding. Raises ModelError where there is no embedder."""

@@ -203,7 +203,7 @@ def _rank(profile: Profile, ctx: Context, trace: Trace) -> Pool:
         if reason := _skip_reason(retriever, found, ctx):
             trace.record_skip(name, reason)
         else:
-            found[retriever] = trace.attempt(name, partial(retriever, ctx))
+            found[retriever] = trace.attempt(name, partial(ctx.pool_of, retriever))
 
     # 3. Fuse the rankings into one pool.
     pool = trace.run("fuse", partial(profile.fuse, found, ctx))

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from bethink.errors import ModelError
 from bethink.model import Assessment, Candidate, Degraded, Pool, Recall, Step, sort_by_score
-from bethink.ports import Budget, LanguageModel, Prompt
+from bethink.ports import Budget, LanguageModel, Prompt, is_remote
 from bethink.retrieval import engine
 from bethink.retrieval.context import Context, Stage
 from bethink.retrieval.deep import DeepSettings
@@ -76,6 +76,19 @@ def recall(
         return engine.recall(wider, ctx)
     ctx, model = _judge_trusted(first, wider, ctx, model)
     run = _DeepRecall(ctx, wider.name, wider.deep or DeepSettings(), model)
+    if model or is_remote(ctx.embedder) or is_remote(ctx.reranker):
+        profile, answer = _run_passes(first, wider, run)
+    else:
+        # Nobody else is asked: both passes read one snapshot, and none searches the same twice.
+        ctx.keep_pools()
+        with ctx.store.snapshot():
+            profile, answer = _run_passes(first, wider, run)
+    return engine.mark_used(profile, answer, ctx)
+
+
+def _run_passes(first: Profile, wider: Profile, run: _DeepRecall) -> tuple[Profile, Recall]:
+    """The answer, and the profile of the pass that gave it."""
+    ctx = run.ctx
 
     # 1. First pass: an ordinary recall.
     answer = engine.run_in_snapshot(first, ctx)
@@ -83,7 +96,7 @@ def recall(
     # 2. Return it if it is sufficient, or if it has no hits to expand from.
     verdict = run.judge(answer)
     if verdict.enough or not _gated_pool(answer):
-        return engine.mark_used(first, run.finish_with_first(answer, verdict), ctx)
+        return first, run.finish_with_first(answer, verdict)
 
     # 3. Expand the question; each expansion runs on the retrievers that support it.
     run.record_first_pass(answer)
@@ -96,7 +109,7 @@ def recall(
     # 5. Return the answer with its evidence; it is no less sure than the first.
     surer = max(wide, answer, key=lambda one: one.confidence)
     wide = replace(wide, status=surer.status, confidence=surer.confidence, assessed=surer.assessed)
-    return engine.mark_used(wider, run.finish_with_wider(wide), ctx)
+    return wider, run.finish_with_wider(wide)
 
 
 def _judge_trusted(

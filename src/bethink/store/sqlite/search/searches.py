@@ -13,6 +13,7 @@ import apsw
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Item
 from bethink.ports import (
+    Choose,
     Match,
     Scope,
     SearchResult,
@@ -294,7 +295,9 @@ class SqliteSearch:
             )
             return self._tell_damage(db, found)
 
-    def vector(self, vector: Vector, model: str, depth: int, scope: Scope) -> SearchResult:
+    def vector(
+        self, vector: Vector, model: str, depth: int, scope: Scope, choose: Choose | None = None
+    ) -> SearchResult:
         with self._connections.read_transaction() as db:
             found = self._vectors.search(
                 db,
@@ -303,6 +306,7 @@ class SqliteSearch:
                 depth,
                 self._predicate(db, scope),
                 self._hydrate.reader_as_of(scope.as_of),
+                choose,
             )
             return self._tell_damage(db, found)
 

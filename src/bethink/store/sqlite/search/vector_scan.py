@@ -15,11 +15,11 @@ import apsw
 import numpy as np
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.ports import Background, Match, SearchResult
+from bethink.ports import Background
 from bethink.store.sqlite.db.connection import generation, select
 from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.search import vector_index
-from bethink.store.sqlite.search.lexical import ItemLoader, as_table, rows_in_scope
+from bethink.store.sqlite.search.lexical import as_table, rows_in_scope
 from bethink.store.sqlite.search.scope import Condition, Predicate
 from bethink.store.sqlite.search.vector_index import Chunk, StoredModel, read_chunk, read_vectors
 
@@ -307,7 +307,7 @@ class Ranking(NamedTuple):
 
 
 # The rows found with their cosines, best first, and a note on how.
-_Found = tuple[list[tuple[int, float]], str]
+Found = tuple[list[tuple[int, float]], str]
 
 
 class DistanceEstimates(NamedTuple):
@@ -424,18 +424,6 @@ def initial_rescore_count(vectors: float, depth: float) -> int:
     return max(MIN_RESCORED, int(4 * depth), int(FIRST_RESCORED_FACTOR * vectors**0.5))
 
 
-def search_vectors(
-    db: apsw.Connection, scan: VectorScan, depth: int, predicate: Predicate, hydrate: ItemLoader
-) -> SearchResult:
-    """Return the ``depth`` nearest in scope by cosine, ties by id."""
-    rows, note = _find_nearest(db, scan, max(depth, 0), predicate)
-    items = hydrate(db, [rid for rid, _ in rows])
-    matches = (
-        Match(items[rid], cosine, f"cosine {cosine:.2f}") for rid, cosine in rows if rid in items
-    )
-    return SearchResult(tuple(matches), note, 1.0)
-
-
 _WITH_VALIDITY = """
     SELECT i.rid FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value
     WHERE i.valid_from IS NOT NULL OR i.valid_to IS NOT NULL
@@ -493,15 +481,16 @@ class VectorSample:
         return np.fromiter(places, bool, len(self._rids)), len(visible)
 
 
-def _find_nearest(
-    db: apsw.Connection, scan: VectorScan, depth: int, predicate: Predicate
-) -> _Found:
-    """Take the head of the overall ranking; rank inside the scope if few of it match."""
+def find_nearest(db: apsw.Connection, scan: VectorScan, depth: int, predicate: Predicate) -> Found:
+    """Return the ``depth`` nearest in scope by cosine, ties by id.
+
+    Take the head of the overall ranking; rank inside the scope if few of it match.
+    """
     if predicate.rows is not None and _are_rare(scan, len(predicate.rows), depth):
         return _find_among(db, scan, depth, predicate, predicate.rows)
     ranking, scope_note = scan.nearest(db, depth), ""
     head = ranking.first((OVERFETCH_DEFAULT_SCOPE if predicate.plain else OVERFETCH) * depth)
-    in_scope = _filter_in_scope(db, head, predicate)
+    in_scope = _filter_in_scope(db, head, predicate, depth)
     if len(in_scope) < depth and ranking.rescored < len(scan):
         if predicate.rows is not None:
             return _find_among(db, scan, depth, predicate, predicate.rows)
@@ -521,7 +510,7 @@ def _are_rare(scan: VectorScan, rows: int, depth: int) -> bool:
 
 def _find_among(
     db: apsw.Connection, scan: VectorScan, depth: int, predicate: Predicate, rows: IntArray
-) -> _Found:
+) -> Found:
     """Rank rows that hold all of the scope; of these only, if many others are among them."""
     positions = scan.positions_of(rows)
     ranking = _rank_positions(db, scan, positions, depth)
@@ -542,7 +531,7 @@ def _to_result(
     ranking: Ranking,
     in_scope: Sequence[tuple[float, str, int]],
     scope_note: str,
-) -> _Found:
+) -> Found:
     note = f"bits scan, {ranking.rescored:,} {scope_note}of {len(scan):,} rescored"
     return [(rid, cosine) for cosine, _, rid in in_scope], note
 
@@ -557,15 +546,24 @@ def _is_settled(
 
 
 def _filter_in_scope(
-    db: apsw.Connection, ranking: Ranking, predicate: Predicate
+    db: apsw.Connection, ranking: Ranking, predicate: Predicate, depth: int = 0
 ) -> list[tuple[float, str, int]]:
-    """Return cosine, id and row of those in scope, best first, ties by id."""
-    visible = rows_in_scope(db, ranking.rids, predicate)
-    in_scope = [
-        (cosine, visible[rid], rid)
-        for rid, cosine in zip(ranking.rids.tolist(), ranking.cosines.tolist(), strict=True)
-        if rid in visible
-    ]
+    """Return cosine, id and row of those in scope, best first, ties by id.
+
+    With a ``depth`` only the first rows are looked at, where no others can be among the best.
+    """
+    head = ranking.first(depth + depth // 8 + 8) if depth else ranking
+    visible = rows_in_scope(db, head.rids, predicate)
+    in_scope = _in_scope(head, visible)
+    if _is_settled(in_scope, head, ranking, depth):
+        return in_scope
+    visible |= rows_in_scope(db, ranking.rids[len(head.rids) :], predicate)
+    return _in_scope(ranking, visible)
+
+
+def _in_scope(ranking: Ranking, visible: dict[int, str]) -> list[tuple[float, str, int]]:
+    ranked = zip(ranking.rids.tolist(), ranking.cosines.tolist(), strict=True)
+    in_scope = [(cosine, visible[rid], rid) for rid, cosine in ranked if rid in visible]
     return sorted(in_scope, key=lambda entry: (-entry[0], entry[1]))
 
 

@@ -19,7 +19,7 @@ import apsw
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.model import Entity, Item
-from bethink.ports import Embedding, SearchResult
+from bethink.ports import Choose, Embedding, Match, Nearest, SearchResult
 from bethink.store.sqlite.db.ceiling import hides_rows
 from bethink.store.sqlite.db.connection import Connections, Row, generation, select
 from bethink.store.sqlite.db.damage import as_bytes, select_readable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bethink.ports import Vector
     from bethink.store.sqlite.search.searches import HydrateRows
     from bethink.store.sqlite.search.vector_index import StoredModel
-    from bethink.store.sqlite.search.vector_scan import ChunkCache, StoredVectors
+    from bethink.store.sqlite.search.vector_scan import ChunkCache, Found, StoredVectors
 
 # Of each model: how many vectors a ceiling hides, and how many of these are of passages.
 HiddenCounts = Mapping[int, tuple[int, int]]
@@ -41,6 +41,10 @@ MAX_CACHED_EMBEDDINGS = 4096  # embeddings, some 6 MB
 _COUNT_HIDDEN = """
     SELECT v.mid, count(*), count(CASE WHEN v.key <> v.rid THEN 1 END)
     FROM temp.hidden_row AS h CROSS JOIN main.vector AS v ON v.rid = h.rid GROUP BY v.mid
+"""
+_SELECT_TIMES = """
+    SELECT i.rid, i.occurred_at, i.occurred_end
+    FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value
 """
 _SELECT_LIVE_ROWS = """
     SELECT i.id, i.rid, i.rev FROM carray(?) AS w
@@ -132,6 +136,7 @@ class VectorIndex:
         depth: int,
         predicate: Predicate,
         hydrate: ItemLoader,
+        choose: Choose | None = None,
     ) -> SearchResult:
         """Return the nearest memories in scope by cosine, among the vectors of this model."""
         from bethink.store.sqlite.search import vector_scan  # NumPy
@@ -142,7 +147,9 @@ class VectorIndex:
         if not vector.any():
             return SearchResult((), "the question has no vector")
         scan = self._cache.scan(searched.stored, vector)
-        found = vector_scan.search_vectors(db, scan, depth, predicate, hydrate)
+        found = _read_nearest(
+            db, vector_scan.find_nearest(db, scan, max(depth, 0), predicate), hydrate, choose
+        )
         usual = self._cache.sample(db, scan).background(db, scan, predicate)
         found = found._replace(background=usual)
         if missing := searched.missing:
@@ -279,6 +286,35 @@ class VectorIndex:
             count = db.execute(_COUNT_WITHOUT_VECTOR, (model.mid,)).get
             self._missing = (state, count)
         return self._missing[1]
+
+
+def _read_nearest(
+    db: apsw.Connection, found: Found, hydrate: ItemLoader, choose: Choose | None
+) -> SearchResult:
+    """Read the rows that were found, or those of them to choose."""
+    rows, note = found
+    if choose is not None:
+        rows = [rows[place] for place in choose(_with_times(db, rows))]
+    items = hydrate(db, [rid for rid, _ in rows])
+    matches = (
+        Match(items[rid], cosine, f"cosine {cosine:.2f}") for rid, cosine in rows if rid in items
+    )
+    return SearchResult(tuple(matches), note, 1.0)
+
+
+def _with_times(db: apsw.Connection, rows: Sequence[tuple[int, float]]) -> Nearest:
+    import numpy as np  # start-up time: see above
+
+    rids = [rid for rid, _ in rows]
+    read = select_readable(db, _SELECT_TIMES, array("q", rids), bind=as_table)
+    # Rot makes anything of a number.
+    begins = {rid: begin for rid, begin, _ in read if isinstance(begin, int)}
+    ends = {rid: end for rid, _, end in read if isinstance(end, int)}
+    return Nearest(
+        np.array([cosine for _, cosine in rows], np.float64),
+        np.array([*map(begins.get, rids)], np.float64),
+        np.array([*map(ends.get, rids)], np.float64),
+    )
 
 
 def _read_whole(
