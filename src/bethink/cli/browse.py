@@ -221,7 +221,7 @@ def _print_provenance(app: App, found: Provenance) -> None:
         below.setdefault(edge.link.src.id, []).append(edge)
     _print_branches(app, found.item.id, below, "")
     if not found.edges:
-        app.note("no sources: nothing is linked to this memory")
+        app.note("no sources are recorded for this memory; bethink links shows its links")
     if found.cut:
         app.note(dim("cut off; use a smaller --depth or --type to see less at once"))
 
@@ -236,7 +236,7 @@ def _print_branches(
         if edge.item is not None:
             when = format_date(edge.item.when)
             text = f"{edge.item.id}  {when}  {one_line(edge.item.text, 200)}"
-        retired = edge.item is not None and edge.item.live_to is not None
+        retired = edge.item is not None and edge.item.status == "superseded"
         again = dim("  (see above)") if edge.again else dim("  (superseded)") if retired else ""
         room = max(20, app.out.width - len(indent) - 4 - len(edge.link.type) - 2)
         line = one_line(text, room if app.out.terminal else 0)

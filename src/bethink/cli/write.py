@@ -17,6 +17,7 @@ from bethink.cli.options import (
 )
 from bethink.cli.output import bold, dim, green, one_line, yellow
 from bethink.errors import Refused, SomeRefused
+from bethink.model import superseding_ids
 from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
 
 if TYPE_CHECKING:
@@ -225,6 +226,7 @@ def update(
         )
     with app.open() as memory:
         item = memory.update(item_id, **changes)
+        newer = superseding_ids(item, memory.links(item.id))
     if app.json:
         from bethink.render.wire import item_json  # only for --json
 
@@ -233,3 +235,6 @@ def update(
         app.out.line(item.id)
     else:
         app.out.line(green("updated"), " ", bold(item.id), dim(f" revision {item.rev}"))
+        for other in newer:
+            app.out.line("  superseded by ", bold(other), ", so recall does not return it")
+            app.out.line(dim(f'    correct that one: bethink update {other} "..."'))

@@ -66,6 +66,7 @@ from bethink.model.item import (
     describe_layers,
     find_layer,
     may_replace,
+    superseding_ids,
     written_order,
 )
 
@@ -127,6 +128,7 @@ __all__ = [
     "may_replace",
     "replay",
     "sort_by_score",
+    "superseding_ids",
     "values_by",
     "with_column",
     "written_order",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -193,6 +193,13 @@ class Link:
     context: str | None = None
     source: str = "rule"
     created_at: datetime | None = None
+
+
+def superseding_ids(item: Item, links: Iterable[Link]) -> list[str]:
+    """The memories that replaced a superseded one, from its links; none for one in force."""
+    if item.status != "superseded":
+        return []
+    return [link.src.id for link in links if link.type == "supersedes" and link.dst.id == item.id]
 
 
 Operation = Literal["read", "edit", "write", "bash", "other"]

@@ -81,6 +81,19 @@ def test_update_says_the_revision(call: Caller) -> None:
     assert "given twice" in call("update", item_id, "a", "--text", "b").err
 
 
+def test_an_update_of_a_replaced_memory_names_what_replaced_it(call: Caller) -> None:
+    """A correction that recall will not return must not look like one that it will."""
+    older = call.remember("The API timeout is 30 s")
+    newer = call.remember("The API timeout is 60 s")
+
+    told = call("update", older, "The API timeout is 90 s")
+
+    assert told.code == 0
+    assert f"superseded by {newer}" in told.out
+    assert f"bethink update {newer}" in told.out
+    assert "superseded" not in call("update", newer, "The API timeout is 45 s").out
+
+
 def test_forget_in_all_its_forms(call: Caller) -> None:
     """Shown first, done with --yes, undone by restore, final with --erase."""
     item_id, pinned = call.remember("Here today"), call.remember("Here to stay", "--pin")

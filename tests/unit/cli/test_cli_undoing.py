@@ -55,4 +55,14 @@ def test_why_draws_where_a_memory_comes_from(call: Caller) -> None:
     ]
     alone = call("why", source)
     assert alone.code == 1
-    assert "nothing is linked to this memory" in alone.err
+    assert "no sources are recorded for this memory" in alone.err
+
+
+def test_why_says_which_sources_left_recall(call: Caller) -> None:
+    """A memory that a newer one replaced is marked in the tree."""
+    older, newer = call.remember("The limit is 5"), call.remember("The limit is 7")
+
+    drawn = call("why", newer).out
+
+    assert f"supersedes  {older}" in drawn
+    assert "The limit is 5  (superseded)" in drawn

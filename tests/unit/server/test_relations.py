@@ -34,6 +34,17 @@ def edges(memory: Memory, item: str) -> list[tuple[str, str, str]]:
     return sorted((link.src.id, link.type, link.dst.id) for link in memory.links(item))
 
 
+def test_a_correction_of_a_replaced_memory_names_what_replaced_it(memory: Memory) -> None:
+    """So that an agent corrects the memory that recall returns."""
+    older = memory.remember("The API timeout is 30 s", occurred_at="2026-01-05").id
+    newer = memory.remember("The API timeout is 60 s", occurred_at="2026-01-06").id
+
+    told = ask(memory, "update_memory", id=older, text="The API timeout is 90 s")
+
+    assert f"superseded by {newer}, so recall does not return it" in told.text
+    assert "superseded" not in ask(memory, "update_memory", id=newer, topic="api").text
+
+
 @pytest.fixture
 def ids(memory: Memory) -> list[str]:
     return [memory.remember(text).id for text in TEXTS]

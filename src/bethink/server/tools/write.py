@@ -14,7 +14,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.ingest.admission import TRUST_CEILING
 from bethink.memory import Memory
-from bethink.model import Item, Remembered
+from bethink.model import Item, Remembered, superseding_ids
 from bethink.render.wire import remembered_json
 from bethink.server.tools.answers import (
     NOTICE,
@@ -179,6 +179,10 @@ def update_memory(call: Call) -> Reply:
         after = call.memory.update(item.id, **changes, **less, **call.given("force"))
         names = ", ".join(changes)
         text = f"corrected {after.id}, now revision {after.rev}: {one_line(names)}"
+    if newer := superseding_ids(after, call.memory.links(after.id)):
+        text += (
+            f"\nsuperseded by {', '.join(newer)}, so recall does not return it; correct that one"
+        )
     content = {
         "id": after.id,
         "rev": after.rev,
