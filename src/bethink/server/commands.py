@@ -155,7 +155,7 @@ def _run_server(
 
     manifest = ServerManifest(select_tools(tools))
     try:
-        from bethink.server.listener import bind_socket, serve_until_signal
+        from bethink.server.listener import bind_socket, ended_by_signal, serve_until_signal
         from bethink.server.rest.app import make_app
         from bethink.server.rest.browser import BrowserSessions, open_browser
         from bethink.server.tools.calls import ReadPool
@@ -165,26 +165,35 @@ def _run_server(
         raise MissingExtra("the HTTP server", extra="serve") from error
     limit_s = read_limit_s()
     listener = bind_socket(address)
-    start_tracing(app.note)
-    url = f"http://{address._replace(port=listener.getsockname()[1]).netloc}"
-    loader.start()
-    sessions = BrowserSessions(config.tokens, config.space)
-    link = url if reader is None else f"{url}/login#{sessions.issue_ticket(reader)}"
+    with ended_by_signal(), closing(loader), listener:
+        start_tracing(app.note)
+        url = f"http://{address._replace(port=listener.getsockname()[1]).netloc}"
+        loader.start()
+        sessions = BrowserSessions(config.tokens, config.space)
+        link = url if reader is None else f"{url}/login#{sessions.issue_ticket(reader)}"
+        _print_link(app, link, config.space, is_once=reader is not None)
+        pool = None
+        if workers > 1:
+            pool = ReadPool(workers, app.space, app.store, timeout_s=limit_s)
+        with (
+            open_browser(link) if opens else nullcontext(),
+            closing(pool) if pool else nullcontext(),
+        ):
+            made = make_app(
+                manifest, loader, config, sessions=sessions, pool=pool, timeout_s=limit_s
+            )
+            serve_until_signal(made, listener)
+
+
+def _print_link(app: App, link: str, space: str, *, is_once: bool) -> None:
     if app.json:
-        app.out.json({"url": link, "space": config.space, "pid": os.getpid()})
+        app.out.json({"url": link, "space": space, "pid": os.getpid()})
         app.out.stream.flush()
-    if reader is None:
-        app.note(f"serving the space {config.space} at {url}, the inspector at {url}/ui")
-    else:
-        app.note(f"the inspector of the space {config.space}: {link}")
+    if is_once:
+        app.note(f"the inspector of the space {space}: {link}")
         app.note(dim("the link works once, within ten minutes; Ctrl-C stops"))
-    pool = None
-    if workers > 1:
-        pool = ReadPool(workers, app.space, app.store, timeout_s=limit_s)
-    with open_browser(link) if opens else nullcontext(), closing(pool) if pool else nullcontext():
-        made = make_app(manifest, loader, config, sessions=sessions, pool=pool, timeout_s=limit_s)
-        serve_until_signal(made, listener)
-    loader.close()
+    else:
+        app.note(f"serving the space {space} at {link}, the inspector at {link}/ui")
 
 
 _READ_LIMIT_VARIABLE = "BETHINK_READ_TIMEOUT_S"
@@ -274,15 +283,15 @@ def serve_http(
     space = resolve_space(None, loader.settings).name
     config = make_guard_config(address, space, TokenStore(config_folder(os.environ)))
     server = _load_server(manifest, loader, ToolExecutor(loader, default_principal=ANONYMOUS))
-    from bethink.server.listener import bind_socket, serve_until_signal
+    from bethink.server.listener import bind_socket, ended_by_signal, serve_until_signal
     from bethink.server.mcp.http import make_guarded_app
 
     at = bind_socket(address)
-    start_tracing(_print_notice)
-    loader.start()
-    note(f"serving http://{address._replace(port=at.getsockname()[1]).netloc}/mcp")
-    serve_until_signal(make_guarded_app(server, config), at)
-    loader.close()
+    with ended_by_signal(), closing(loader), at:
+        start_tracing(_print_notice)
+        loader.start()
+        note(f"serving http://{address._replace(port=at.getsockname()[1]).netloc}/mcp")
+        serve_until_signal(make_guarded_app(server, config), at)
 
 
 def _print_notice(line: str) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import h11
@@ -94,18 +95,44 @@ class TimeoutProtocol(H11Protocol):
             self.transport.close()
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
+    before = {signum: signal.signal(signum, handler) for signum in _SIGNALS}
+    try:
+        yield
+    finally:
+        for signum, old in before.items():
+            signal.signal(signum, old)
+
+
+class _Stopped(BaseException):
+    """A signal came while the server was starting or closing."""
+
+
+def _stop(_signum: int, _frame: FrameType | None) -> None:
+    raise _Stopped
+
+
+@contextmanager
+def ended_by_signal() -> Iterator[None]:
+    """Let SIGINT and SIGTERM end a block as cleanly as a server that runs."""
+    try:
+        with _handled_by(_stop):
+            yield
+    except _Stopped:
+        return
+
+
 class _Server(uvicorn.Server):
     """A uvicorn server for which SIGINT and SIGTERM are a normal shutdown."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        signals = (signal.SIGINT, signal.SIGTERM)
-        before = {signum: signal.signal(signum, self.handle_exit) for signum in signals}
-        try:
+        with _handled_by(self.handle_exit):
             yield
-        finally:
-            for signum, old in before.items():
-                signal.signal(signum, old)
 
 
 def bind_socket(address: Address) -> socket.socket:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -138,3 +140,21 @@ def test_a_server_that_must_not_start_does_not(
 
     assert said.code != 0
     assert told in said.err
+
+
+def test_a_signal_before_the_server_runs_ends_it_as_cleanly(
+    call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the line with its URL on, SIGTERM and SIGINT are a normal shutdown."""
+    app, ignored = import_module("bethink.server.rest.app"), []
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        monkeypatch.setattr(app, "make_app", lambda *_, end=signum, **__: signal.raise_signal(end))
+        before = signal.signal(signum, lambda *_: ignored.append(1))
+        try:
+            said = call("serve", "--port", "0", "--space", "work")
+        finally:
+            signal.signal(signum, before)
+
+        assert said.code == 0
+        assert "serving the space work" in said.err
+        assert not ignored
