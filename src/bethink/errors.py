@@ -36,6 +36,8 @@ class BethinkError(Exception):
         super().__init__(message)
         self.message = message
         self.remedy = remedy
+        if remedy:
+            self.add_note(f"try: {remedy}")  # a traceback ends with it
 
     def __reduce__(self) -> tuple[object, ...]:
         # Without the constructor, whose parameters differ: process pools pickle errors.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import traceback
 from collections.abc import Iterator
 
 import pytest
@@ -45,3 +46,14 @@ def test_every_error_survives_pickling_and_copying(kind: type[BethinkError]) -> 
         assert type(again) is kind
         assert (str(again), again.args) == (str(error), error.args)
         assert repr(vars(again)) == repr(vars(error))
+
+
+def test_an_error_that_nobody_catches_shows_its_remedy() -> None:
+    """A program's traceback ends with what to do; the message itself stays one sentence."""
+    error = MissingExtra("LangGraph", extra="langgraph")
+
+    shown = traceback.format_exception(error)
+
+    assert str(error) == error.message
+    assert shown[-1] == f"try: {error.remedy}\n"
+    assert traceback.format_exception(BethinkError("it failed"))[-1].endswith("it failed\n")
