@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Boost = Callable[[Item], float | tuple[float, str]]
 DEEP_PAGING_FROM = 50
+_SET_EMBEDDER = "bethink config set embedder encoder && bethink reindex"
+
+
+def no_embedder() -> ModelError:
+    """Return the error of a part that needs an embedder, and how to have one."""
+    return ModelError("no embedder is configured", remedy=_SET_EMBEDDER)
 
 
 class _Cache:
@@ -156,7 +162,7 @@ class Context:
         """The query's embedding. Raises ModelError where there is no embedder."""
         embedder = self.embedder
         if embedder is None:
-            raise ModelError("no embedder is configured")
+            raise no_embedder()
         cache = self._cache
         if cache.embedding is None:
             prefetched = cache.prefetched

@@ -82,3 +82,19 @@ def test_a_project_cannot_send_memories_away(call: Caller) -> None:
 
     assert said.code == 2
     assert "a project cannot set reranker" in said.err
+
+
+def test_the_remedy_for_no_embedder_changes_it(
+    call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an answer without vectors says to do gives the next one vectors."""
+    monkeypatch.delenv("BETHINK_EMBEDDER", raising=False)
+    assert call("config", "set", "embedder", "none").code == 0
+    (degraded,) = call("recall", ASKED, "--json").told["degraded"]
+    _, _, remedy = degraded["reason"].partition("(bethink ")
+
+    for step in remedy.removesuffix(")").split(" && bethink "):
+        assert call(*step.split()).code == 0
+
+    assert "config set embedder" in remedy
+    assert call("recall", ASKED, "--json").told["degraded"] == []

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bethink.core.lazy import dataclass
-from bethink.errors import ModelError
 from bethink.model import Pool
 from bethink.ports import Scope, late_interaction
-from bethink.retrieval.context import Context, Retriever
+from bethink.retrieval.context import Context, Retriever, no_embedder
 from bethink.retrieval.query_analysis import time_only_filters
 from bethink.retrieval.retrievers.ranking import ranked_pool, skip_if_filled
 
@@ -64,7 +63,7 @@ class Dense:
 
     def __call__(self, ctx: Context) -> Pool:
         if ctx.embedder is None:
-            raise ModelError("no embedder is configured", remedy="bethink config embedder")
+            raise no_embedder()
         vector = ctx.weighted_vector() if self.weighted else ctx.embedding().vector
         if not vector.any():
             ctx.add_step_note("the question has no words the embedder knows")

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from bethink.core.lazy import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import ModelError
 from bethink.lang.dates import DAY_S
 from bethink.model import Item, Pool
 from bethink.ports import Match, Nearest, SearchResult, TextSearch
-from bethink.retrieval.context import Context, Retriever
+from bethink.retrieval.context import Context, Retriever, no_embedder
 from bethink.retrieval.query_analysis import Period, periods
 from bethink.retrieval.retrievers.ranking import note_damage, ranked_pool
 
@@ -116,7 +115,7 @@ class Timed:
 
     def __call__(self, ctx: Context) -> Pool:
         if ctx.embedder is None:
-            raise ModelError("no embedder is configured", remedy="bethink config embedder")
+            raise no_embedder()
         vector = ctx.weighted_vector() if self.weighted else ctx.embedding().vector
         if not vector.any():
             ctx.add_step_note("the question has no words the embedder knows")

@@ -9,10 +9,9 @@ from dataclasses import replace
 
 from bethink.core.lazy import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import ModelError
 from bethink.model import Candidate, Evidence, Item, Link, Pool, replay, sort_by_score
 from bethink.ports import Scope, ScoredEntity
-from bethink.retrieval.context import Context, Retriever
+from bethink.retrieval.context import Context, Retriever, no_embedder
 from bethink.retrieval.scope import rejection_reason
 
 _NON_WORD = re.compile(r"\W+")
@@ -242,7 +241,7 @@ class EntityMeaning:
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         if ctx.embedder is None:
-            raise ModelError("no embedder is configured", remedy="bethink config embedder")
+            raise no_embedder()
         vector = ctx.embedding().vector
         known = ctx.store.graph.near_entities(
             vector, ctx.embedder.model, self.limit, as_of=ctx.query.as_of

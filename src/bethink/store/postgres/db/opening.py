@@ -90,11 +90,17 @@ def init_store(url: str) -> StoreStatus:
     return store_status(url)
 
 
+def _require_tables(connection: Connection, shown: str) -> int:
+    """Return the version of the tables of a database; say how to create them if it has none."""
+    if (found := schema_version(connection)) == 0:
+        raise StoreError(f"{shown} has no tables of Bethink", remedy=INIT_REMEDY)
+    return found
+
+
 def migrate_store(url: str) -> StoreStatus:
     """Run the missing migrations, under a lock, in one transaction."""
     with translate_errors(shown_store(url)), connect(url) as connection:
-        if schema_version(connection) == 0:
-            raise StoreError(f"{shown_store(url)} has no tables of Bethink", remedy=INIT_REMEDY)
+        _require_tables(connection, shown_store(url))
         with connection.transaction():
             connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
             _migrate(connection, url)
@@ -108,10 +114,7 @@ def distribute_store(url: str, shards: int | None = None) -> StoreStatus:
     """
     with translate_errors(shown_store(url)), connect(url) as connection:
         require_citus(connection, shown_store(url))
-        found = schema_version(connection)
-        if found == 0:
-            raise StoreError(f"{shown_store(url)} has no tables of Bethink", remedy=INIT_REMEDY)
-        require_supported(found, shown_store(url))
+        require_supported(_require_tables(connection, shown_store(url)), shown_store(url))
         require_bypass(connection)
         require_login(connection)
         require_nodes(connection)
@@ -286,8 +289,7 @@ def _secure(connection: Connection) -> None:
 def list_spaces(url: str) -> list[str]:
     """Return the names of all spaces of a database."""
     with translate_errors(shown_store(url)), connect(url) as connection:
-        if schema_version(connection) == 0:
-            return []
+        _require_tables(connection, shown_store(url))
         return _list_spaces(connection)
 
 
@@ -308,8 +310,7 @@ def has_space(url: str, space: str) -> bool:
 def known_name(url: str, space: str) -> str | None:
     """Return the name in the row of a space, which also tells whether it is being moved."""
     with translate_errors(shown_store(url)), connect(url) as connection:
-        if schema_version(connection) == 0:
-            return None
+        _require_tables(connection, shown_store(url))
         with _serving(connection, space_id_of(space)):
             return _name_of(connection, space_id_of(space))
 
@@ -361,9 +362,7 @@ def open_space(url: str, space: str, *, create: bool, state: str = "") -> PgConn
 def _require_space(connections: PgConnections, *, create: bool) -> None:
     server, space_id = connections.server, connections.space_id
     with server.connection() as connection:
-        found = schema_version(connection)
-        if found == 0:
-            raise StoreError(f"{server.name} has no tables of Bethink", remedy=INIT_REMEDY)
+        found = _require_tables(connection, server.name)
         require_supported(found, server.name)
         if found < migrations()[-1].version:
             raise StoreError(
