@@ -13,7 +13,7 @@ from bethink.core.text import has_substance, shorten
 from bethink.model import Candidate, Caption, Pool, Step
 from bethink.ports import Budget, LanguageModel, Unusable, Word
 from bethink.prompts import Passage, cited_ids, fill_prompt, load_passages
-from bethink.retrieval.context import Context
+from bethink.retrieval.context import Context, PerRecall
 from bethink.retrieval.deep import DeepSettings
 from bethink.retrieval.deep.expansion import Expansion
 from bethink.retrieval.query_analysis import (
@@ -112,13 +112,20 @@ def quote_hits(hits: Pool, ids: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
+_terms_of: PerRecall[dict[str, frozenset[str]]] = PerRecall(lambda _: {})
+"""The index terms of the texts that were judged: most are judged twice."""
+
+
 def _held_words(hits: Pool, ctx: Context) -> dict[str, set[Word]]:
     """Which of the question's content terms each hit holds; its speaker counts as held."""
     words = [content_term.word for content_term in content_terms(ctx)]
-    names = speakers_of(hits)
+    names, known = speakers_of(hits), _terms_of(ctx)
     held: dict[str, set[Word]] = {}
     for cand in hits:
-        terms = set(ctx.store.search.terms(cand.item.text))
+        text = cand.item.text
+        if text not in known:
+            known[text] = frozenset(ctx.store.search.terms(text))
+        terms = known[text]
         own = {
             word
             for word in words

@@ -19,7 +19,7 @@ from bethink.model import (
     sort_by_score,
 )
 from bethink.ports import Scope, late_interaction
-from bethink.retrieval.context import AnswerExtras, Context, Retriever
+from bethink.retrieval.context import AnswerExtras, Context, PerRecall, Retriever
 from bethink.retrieval.scope import rejection_reason
 from bethink.retrieval.stages.late_interaction import similarity_features
 from bethink.systems.memind.retrievers import TimeDecay, time_factor
@@ -241,7 +241,7 @@ class Captions:
         ranked = sorted(groups.items(), key=lambda group: (-group[1][0].score, group[0]))
         captions: dict[str, Caption] = {}
         for source, group in ranked:
-            text = _caption_text(episodes.get(source, group[0].item))
+            text = _caption_text(episodes.get(source, group[0].item), ctx)
             ids = tuple(cand.item.id for cand in group)
             # A conversation and an episode of it may have the same caption: one source.
             known = captions.get(text, Caption(source, text, group[0].score, ()))
@@ -257,8 +257,17 @@ def _source_id(item: Item, episodes: dict[str, Item]) -> str | None:
     return item.session or (item.id if item.level == "raw" else None)
 
 
-def _caption_text(item: Item) -> str:
-    return item.caption or caption(item.text, item.speaker)
+_known_captions: PerRecall[dict[tuple[str, str | None], str]] = PerRecall(lambda _: {})
+"""The captions made: each pass of a deep recall has much the same candidates."""
+
+
+def _caption_text(item: Item, ctx: Context) -> str:
+    if item.caption:
+        return item.caption
+    known, key = _known_captions(ctx), (item.text, item.speaker)
+    if key not in known:
+        known[key] = caption(*key)
+    return known[key]
 
 
 def _episodes(ids: set[str], ctx: Context) -> dict[str, Item]:
