@@ -229,6 +229,7 @@ class Question(NamedTuple):
     text: str
     kind: str
     session: int
+    now: datetime | None = None
 
 
 class Zipf:

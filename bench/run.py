@@ -3,7 +3,8 @@
 Machines are noisy, so times are CPU milliseconds, and each is taken beside a reference in
 the same process, question by question. `--keep` writes the tables into RESULTS.md and the
 numbers into results.json, from which `python bench/curves.py` draws. A million memories:
-bench/million.py. Other systems: bench/peers/speed.py.
+bench/million.py. Other systems: bench/peers/speed.py. With `--corpus FOLDER` the walk is
+measured on public conversations instead of our own: LoCoMo, LongMemEval.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import Any
 import measure
 from measure import cpu_ms, head, keep, middle, p95, row, say
 
+import natural
 import processes
 import serving
 from corpus import BEGIN, OWNER, Corpus
@@ -31,6 +33,7 @@ from reference import Reference
 from stores import CACHE, Prepared, embedded_texts, read_shard, read_vectors, store_of
 
 from bethink import Memory
+from bethink.errors import Refused
 from bethink.models.embed.encoder import EncoderEmbedder
 from bethink.retrieval.profile import profile_names
 
@@ -66,30 +69,43 @@ class TimedEncoder(EncoderEmbedder):
 
 @contextmanager
 def opened(size: int, embedder: Any = None) -> Iterator[Memory]:
+    """A copy of a store of our own corpus."""
+    with copied(store_of(size), embedder) as memory:
+        yield memory
+
+
+@contextmanager
+def copied(store: Path, embedder: Any = None) -> Iterator[Memory]:
     """A copy of a store, so that nothing measured changes the kept one."""
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         path = Path(folder) / "space.db"
-        shutil.copyfile(store_of(size), path)
+        shutil.copyfile(store, path)
         with Memory.open(path=path, embedder=embedder or EncoderEmbedder()) as memory:
             yield memory
 
 
 def walk_of(
-    memory: Memory, reference: Reference, corpus: Corpus, encoder: TimedEncoder, count: int
+    memory: Memory,
+    reference: Reference,
+    corpus: Corpus | natural.Conversations,
+    encoder: TimedEncoder,
+    count: int,
 ) -> dict[str, Any]:
     """Questions in turn to the reference and to us, with and without the encoder."""
-    asked = corpus.questions(WARM_UP + count)
-    for question in asked[:WARM_UP]:
+    asked: Sequence[Any] = corpus.questions(WARM_UP + count)
+    first = min(WARM_UP, len(asked) // 3)  # a public set may have few
+    count = len(asked) - first
+    for question in asked[:first]:
         reference.recall(question.text)
-        memory.recall(question.text)
+        memory.recall(question.text, now=question.now)
     gc.collect()
     gc.freeze()  # what the set-up left behind is no business of the collector
     theirs, ours, bare, encoding = [], [], [], []
     hits = {"default": 0, "reference": 0}
-    for question in asked[WARM_UP:]:
+    for question in asked[first:]:
         encoder.spent = 0.0
         begun = time.process_time()
-        answer = memory.recall(question.text)
+        answer = memory.recall(question.text, now=question.now)
         total = (time.process_time() - begun) * 1000
         ours.append(total)
         bare.append(total - encoder.spent)
@@ -110,7 +126,7 @@ def walk_of(
         "ratio": middle(ours) / middle(with_encoder),
         "reference_bare": middle(theirs), "walk": middle(bare), "walk_p95": p95(bare),
         "ratio_bare": middle(bare) / middle(theirs),
-        "encoder": middle(encoding),
+        "encoder": middle(encoding), "questions": count,
         "hit10": hits["default"] / count, "reference_hit10": hits["reference"] / count,
     }  # fmt: skip
 
@@ -133,6 +149,25 @@ def walk(sizes: list[int]) -> None:
         row(size, one["reference"], one["default"], one["default_p95"], one["ratio"],
             WANTED.get(size, ""), one["reference_bare"], one["walk"], one["walk_p95"],
             one["ratio_bare"], one["hit10"], one["reference_hit10"])  # fmt: skip
+
+
+def walk_natural(folder: Path) -> None:
+    """The same on conversations of people, as published; each set in one store."""
+    sets = natural.read(folder)
+    head("A question on public conversations, warm", "set", "memories", "words each",
+         "questions", "reference", "default p50", "p95", "times reference",
+         "reference without encoder", "default without p50", "p95", "times reference",
+         "found", "reference found")  # fmt: skip
+    for corpus in sets:
+        store, vectors = natural.store_of(corpus, CACHE)
+        encoder = TimedEncoder()
+        reference = Reference(corpus.texts(), vectors, encoder)
+        with copied(store, encoder) as memory:
+            one = walk_of(memory, reference, corpus, encoder, QUESTIONS)
+        keep("natural", {corpus.name: {"memories": len(corpus), **one}})
+        row(corpus.name, len(corpus), corpus.words(), one["questions"], one["reference"],
+            one["default"], one["default_p95"], one["ratio"], one["reference_bare"], one["walk"],
+            one["walk_p95"], one["ratio_bare"], one["hit10"], one["reference_hit10"])  # fmt: skip
 
 
 def filter_cases(corpus: Corpus) -> dict[str, dict[str, Any]]:
@@ -391,18 +426,31 @@ PARTS: dict[str, Callable[[list[int]], None]] = {
 APART = ("install",)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"{', '.join(PARTS)}; by default all but install")
     parser.add_argument("--sizes", default="10000,100000", help="how many memories")
     parser.add_argument("--keep", action="store_true", help="write RESULTS.md and results.json")
-    options = parser.parse_args()
+    parser.add_argument(
+        "--corpus", type=Path, metavar="FOLDER", help="public conversations; for the part walk"
+    )
+    options = parser.parse_args(arguments)
     sizes = [int(size) for size in options.sizes.split(",")]
     chosen = options.parts or [part for part in PARTS if part not in APART]
     for part in chosen:
         if part not in PARTS:
             parser.error(f"there is no part {part!r}")
     measure.KEEPING = options.keep
+    if options.corpus is not None:
+        if options.parts not in ([], ["walk"]):
+            parser.error("--corpus is for the part walk")
+        try:
+            walk_natural(options.corpus)
+        except Refused as error:
+            parser.error(f"--corpus: {error}")
+        if options.keep:
+            measure.keep_page("natural", "python bench/run.py walk --corpus FOLDER")
+        return
     for part in chosen:
         measure.PRINTED.clear()
         print(f"\n{part}: {measure.machine()}")
