@@ -229,6 +229,7 @@ def _plain_sql(sql: str) -> str:
     return _AROUND_MARKS.sub(r"\1", " ".join(sql.replace('"', "").split()))
 
 
+_ACTOR = "doctor"
 _ADD_COUNTER = "INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)"
 _LAST_LINE = "SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1"
 
@@ -242,14 +243,45 @@ def restore_counters(db: apsw.Connection) -> None:
     """Add the rows of ``meta`` without which nothing can be written.
 
     Versions go on with a number that no program has seen; posting lists are made anew after
-    it. Only the lost row could tell whether the journal's last line is the last there was, so
-    that its seal is not made anew.
+    it. Only the lost row could tell whether the journal's last line is the last there was: a
+    line says that from now on.
     """
     now = to_ms(datetime.now(UTC))
-    seq, code = next(iter(select(db, _LAST_LINE)), (0, ""))
     versions = {"generation": f"{now}", "entities": f"{now}", "packed": f"0:{now}"}
-    for name, value in {**versions, "journal": f"{seq}:{code}"}.items():
+    for name, value in versions.items():
         db.execute(_ADD_COUNTER, (name, value))
+    head = history.JournalHead(*next(iter(select(db, _LAST_LINE)), (0, "")))
+    seal = history.JournalChain(db).seal(head)
+    db.execute(_ADD_COUNTER, ("journal", ":".join(map(str, head._replace(seal=seal)))))
+    if db.changes():
+        line = history.JournalLine(history.END_RESTORED, None, "its end was lost")
+        history.write_journal(db, [line], actor=_ACTOR, at=now)
+
+
+# What statistics tell apart.
+SORTS = "level, kind, layer, tier, status, source_class"
+KEPT_TALLY = f"SELECT {SORTS}, count FROM tally"
+TALLY = f"SELECT {SORTS}, count(*) FROM item WHERE live_to IS NULL GROUP BY {SORTS}"
+_KEPT_LINKS = "SELECT one, count FROM link_tally"
+_LINKS = "SELECT 1, count(*) FROM (SELECT DISTINCT src, type, dst, src_kind, dst_kind FROM link)"
+
+
+def verify_counts(db: apsw.Connection) -> str:
+    """Name the counts for statistics that are not those of the rows; "" when all are."""
+    wrong = []
+    if sorted(select(db, KEPT_TALLY), key=repr) != sorted(select(db, TALLY), key=repr):
+        wrong.append("the memories of each sort")
+    if select(db, _KEPT_LINKS) != select(db, _LINKS):
+        wrong.append("the links")
+    return f"miscounted: {', '.join(wrong)}" if wrong else ""
+
+
+def recount(db: apsw.Connection) -> None:
+    """Count the memories and links for statistics anew."""
+    db.execute("DELETE FROM tally")
+    db.execute(f"INSERT INTO tally ({SORTS}, count) {TALLY}")
+    db.execute("DELETE FROM link_tally")
+    db.execute(f"INSERT INTO link_tally (one, count) {_LINKS}")
 
 
 class DamagedRow(NamedTuple):

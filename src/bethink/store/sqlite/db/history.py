@@ -471,17 +471,28 @@ def find_chain_break(db: apsw.Connection) -> str:
     return "" if cut is None else f"lines were cut off after line {cut}"
 
 
+END_RESTORED = "journal restored"  # a line of a repair: which was the last before is not known
+_LAST_RESTORED = "SELECT max(seq) FROM event WHERE kind = ?"
+
+
 def unchecked_lines(db: apsw.Connection) -> str:
-    """Say which lines cannot be checked, because their secret is not here; "" if all can."""
+    """Say which lines cannot be checked, or may be missing; "" if there are none.
+
+    Either their secret is not here, or the counter that told the last one was lost.
+    """
     chain = JournalChain(db)
     last = journal_head(db).seq
     unknown = [seq for seq in _ends_of_keys(chain.used, last) if not chain.can_check(seq)]
-    if not unknown:
-        return ""
-    return (
-        f"lines up to {max(unknown)} cannot be checked: they were chained with a secret that"
-        " is not next to the space"
-    )
+    told = []
+    if unknown:
+        told.append(
+            f"lines up to {max(unknown)} cannot be checked: they were chained with a secret that"
+            " is not next to the space"
+        )
+    restored = db.execute(_LAST_RESTORED, (END_RESTORED,)).get
+    if restored is not None:
+        told.append(f"lines may be missing before line {restored}, where a repair restored its end")
+    return "; ".join(told)
 
 
 def _ends_of_keys(used: Sequence[tuple[str, int]], last: int) -> list[int]:
