@@ -7,7 +7,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,7 +45,7 @@ def session_settings(env: Mapping[str, str], cwd: str, *, host: str) -> Settings
     if not named or "\0" in named or not Path(named).is_dir():
         return None
     settings = load_settings(Path(named), env)
-    return settings if settings.explicit("actor") else replace(settings, actor=host)
+    return settings if settings.explicit("actor") else settings.changed(actor=host)
 
 
 def resolve_in_project(path: str, cwd: str, root: Path | None) -> Path | None:

@@ -143,10 +143,10 @@ def config_files_of(profile: str) -> tuple[tuple[Source, str], ...]:
 def _read_table(profile: str) -> dict[str, Any]:
     if profile not in _VARIABLES:
         return {}
-    import tomllib  # start-up time: most recalls use the default profile
+    from bethink.core.text import parse_toml  # start-up time: most recalls use the default profile
 
     path = Path(__file__).parent.parent / "systems" / profile / "aliases.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return parse_toml(path.read_text(encoding="utf-8"))
 
 
 def _build_alias(profile: str, row: Mapping[str, Any]) -> Alias:

@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +26,7 @@ from bethink.config.paths import (
     working_folder,
 )
 from bethink.core.atomic_write import atomic_replace
-from bethink.core.lazy import dataclass, lazy_pattern
+from bethink.core.lazy import dataclass, field, lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import plugins
 from bethink.errors import BadSetting
@@ -96,6 +95,10 @@ class Settings:
     config: Path | None = None
     theirs: ForeignConfig = field(default_factory=lambda: ForeignConfig({}))
     origins: Mapping[str, Origin] = field(default_factory=dict)
+
+    def changed(self, **values: Any) -> Settings:
+        """The same settings with other values for some."""
+        return Settings(**(vars(self) | values))
 
     def origin(self, name: str) -> Origin:
         """The source of the setting's value."""
@@ -550,11 +553,11 @@ def _read_file(path: Path) -> str:
 
 
 def _parse_toml(text: str, path: Path) -> dict[str, Any]:
-    import tomllib  # start-up time: most have no file
+    from bethink.core.text import parse_toml  # start-up time: most have no file
 
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return parse_toml(text)
+    except ValueError as error:
         raise BadSetting(f"{path}: not valid TOML: {error}") from error
 
 

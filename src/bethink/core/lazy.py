@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, FrozenInstanceError, field
 from importlib import import_module
 from operator import attrgetter
 from threading import Lock, Thread
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar, cast
 from bethink.core.named_tuple import COMPILED_FROM, bind
 
 __all__ = [
-    "ONE_BLAS_THREAD", "BackgroundCall", "Lazy", "OneBlasThread", "dataclass", "lazy_pattern",
-    "load_numpy", "openblas_functions",
+    "ONE_BLAS_THREAD", "BackgroundCall", "Lazy", "OneBlasThread", "dataclass", "field",
+    "field_types", "lazy_pattern", "load_numpy", "openblas_functions",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -76,7 +76,11 @@ class _LazyPattern:
     """Looks like a compiled regular expression, and becomes one when it is first used."""
 
     def __init__(self, pattern: str, flags: int) -> None:
+        self._source = (pattern, flags)
         self._compiled = Lazy(lambda: re.compile(pattern, flags))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _LazyPattern, self._source  # a copy that is half made has nothing to compile
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._compiled(), name)
@@ -89,19 +93,58 @@ def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return cast("re.Pattern[str]", _LazyPattern(pattern, flags))
 
 
-if TYPE_CHECKING:
-    from dataclasses import dataclass
+_UNSET: Any = object()
 
-    _FIELD: Any
+
+class _Field:
+    """A field of a data class: what `dataclasses.Field` knows of it, in little."""
+
+    __slots__ = ("compare", "default", "default_factory", "init", "kind", "repr")
+
+    def __init__(self, default: Any, factory: Any, flags: tuple[bool, bool, bool]) -> None:
+        self.default, self.default_factory = default, factory
+        self.init, self.repr, self.compare = flags
+        self.kind: Any = None
+
+    @property
+    def is_optional(self) -> bool:
+        return self.default is not _UNSET or self.default_factory is not _UNSET
+
+    def standard(self, name: str) -> Any:
+        """Return it as `dataclasses` has it."""
+        import dataclasses  # start-up time: few programs ask
+
+        made: Any = dataclasses.field(init=self.init, repr=self.repr, compare=self.compare)
+        if self.default is not _UNSET:
+            made.default = self.default
+        if self.default_factory is not _UNSET:
+            made.default_factory = self.default_factory
+        made.name, made.type, made.kw_only = name, self.kind, False
+        made._field_type = dataclasses._FIELD  # type: ignore[attr-defined] # noqa: SLF001
+        return made
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass, field
 else:
-    from dataclasses import _FIELD
+
+    def field(
+        *,
+        default: Any = _UNSET,
+        default_factory: Any = _UNSET,
+        init: bool = True,
+        repr: bool = True,  # noqa: A002 - as there
+        compare: bool = True,
+    ) -> _Field:
+        """Say what `dataclasses.field` says."""
+        return _Field(default, default_factory, (init, repr, compare))
 
     def dataclass(*, frozen: Literal[True], slots: bool = False) -> Callable[[type], type]:
         """Do what `dataclasses.dataclass` does, for ``frozen=True``, at little cost.
 
         That compiles six functions for every class, which is a tenth of the time that a
-        command takes to start. Here the constructor is compiled once there are some objects,
-        and nothing else is.
+        command takes to start, and loads `inspect`. Here the constructor is compiled once
+        there are some objects, and nothing else is.
         """
         assert frozen
         return _make_slotted if slots else _make_plain
@@ -110,6 +153,19 @@ else:
 _PARAMETERS = SimpleNamespace(
     init=True, repr=True, eq=True, order=False, unsafe_hash=False, frozen=True
 )
+
+
+class _StandardFields:
+    """The fields of a data class for the functions of `dataclasses`, made when one asks."""
+
+    def __init__(self, fields: Mapping[str, _Field]) -> None:
+        self.fields = fields
+        self._made: dict[str, Any] = {}
+
+    def __get__(self, _: object, __: object) -> dict[str, Any]:
+        if len(self._made) < len(self.fields):
+            self._made = {name: one.standard(name) for name, one in self.fields.items()}
+        return self._made
 
 
 def _make_slotted(plain: type) -> type:
@@ -133,40 +189,83 @@ def _make_plain(plain: type) -> type:
         if name not in ("__getstate__", "__setstate__"):  # only objects without a dictionary
             setattr(plain, name, value)
     for name, one in own.items():
-        if one.default is not MISSING:
+        if one.default is not _UNSET:
             setattr(plain, name, one.default)
         elif name in vars(plain):
             delattr(plain, name)
     return plain
 
 
-def _data_content(plain: type, own: Mapping[str, Field[Any]], owner: list[type]) -> dict[str, Any]:
+def _data_content(plain: type, own: Mapping[str, _Field], owner: list[type]) -> dict[str, Any]:
     """Return what a data class has besides what the class defines itself."""
-    fields: dict[str, Field[Any]] = {}
+    fields: dict[str, _Field] = {}
     for base in plain.__mro__[-1:0:-1]:
-        fields |= getattr(base, "__dataclass_fields__", {})
+        fields |= _fields_of(base)
     fields |= own
+    _check_defaults(plain, fields)
     methods = _data_methods(fields, owner)
     content = {name: made for name, made in methods.items() if name not in vars(plain)}
     return content | {
         "__match_args__": tuple(fields),
-        "__dataclass_fields__": fields,
+        "__dataclass_fields__": _StandardFields(fields),
         "__dataclass_params__": _PARAMETERS,
     }
 
 
-def _own_fields(plain: type) -> dict[str, Field[Any]]:
-    found: dict[str, Any] = {}
-    for name, kind in plain.__annotations__.items():
-        default = vars(plain).get(name, MISSING)
-        one: Any = default if isinstance(default, Field) else field(default=default)
-        one.name, one.type, one._field_type = name, kind, _FIELD  # noqa: SLF001
-        one.kw_only = False
-        found[name] = one
-    return found
+def _fields_of(base: type) -> Mapping[str, _Field]:
+    """Return the fields of a class above, which may be a data class of the standard library."""
+    known = vars(base).get("__dataclass_fields__", {})
+    if isinstance(known, _StandardFields):
+        return known.fields
+    return {name: _to_field(one, one.type) for name, one in known.items()}
 
 
-def _data_methods(fields: Mapping[str, Field[Any]], owner: list[type]) -> dict[str, Any]:
+def field_types(kind: Any) -> dict[str, Any]:
+    """Return the names of a data class's fields, with their types as they are written."""
+    for base in kind.__mro__:
+        if "__dataclass_fields__" in vars(base):
+            return {name: one.kind for name, one in _fields_of(base).items()}
+    raise TypeError(f"{kind!r} is no data class")
+
+
+def _own_fields(plain: type) -> dict[str, _Field]:
+    given = vars(plain)
+    return {
+        name: _to_field(given.get(name, _UNSET), kind)
+        for name, kind in plain.__annotations__.items()
+        if "ClassVar" not in str(kind)
+    }
+
+
+def _check_defaults(plain: type, fields: Mapping[str, _Field]) -> None:
+    """Refuse what `dataclasses` refuses, when the class is made and not with a later object."""
+    optional = ""
+    for name, one in fields.items():
+        if one.init and optional and not one.is_optional:
+            raise TypeError(
+                f"field {name!r} of {plain.__name__} without a default follows {optional!r}"
+            )
+        if type(one.default).__hash__ is None:
+            raise ValueError(f"the default of field {name!r} of {plain.__name__} can change")
+        optional = name if one.init and one.is_optional else optional
+
+
+def _to_field(value: Any, kind: Any) -> _Field:
+    """Return a field with a default, or as one of the two functions `field` describes it."""
+    standard: Any = sys.modules.get("dataclasses")  # a Field needs the module that has it
+    if standard is not None and isinstance(value, standard.Field):
+        default, factory = (
+            _UNSET if one is standard.MISSING else one
+            for one in (value.default, value.default_factory)
+        )
+        made = _Field(default, factory, (value.init, value.repr, bool(value.compare)))
+    else:
+        made = value if isinstance(value, _Field) else _Field(value, _UNSET, (True, True, True))
+    made.kind = kind
+    return made
+
+
+def _data_methods(fields: Mapping[str, _Field], owner: list[type]) -> dict[str, Any]:
     """Return what constructs, compares, shows, protects and copies objects of the owner."""
     compared = _getter([name for name, one in fields.items() if one.compare])
     everything = _getter(list(fields))
@@ -196,10 +295,10 @@ def _data_methods(fields: Mapping[str, Field[Any]], owner: list[type]) -> dict[s
     }
 
 
-def _first_constructor(fields: Mapping[str, Field[Any]], owner: list[type]) -> Callable[..., None]:
+def _first_constructor(fields: Mapping[str, _Field], owner: list[type]) -> Callable[..., None]:
     """Return a constructor that is replaced by a compiled one once there are some objects."""
     given = [name for name, one in fields.items() if one.init]
-    defaults = {name: one.default for name, one in fields.items() if _is_optional(one)}
+    defaults = {name: one.default for name, one in fields.items() if one.is_optional}
     count = 0
 
     def construct(self: Any, /, *args: Any, **kwargs: Any) -> None:
@@ -214,18 +313,14 @@ def _first_constructor(fields: Mapping[str, Field[Any]], owner: list[type]) -> C
             return
         known = dict(zip(given, values, strict=True))
         for name, one in fields.items():
-            value = known.get(name, MISSING) if one.init else one.default
-            if value is MISSING and one.default_factory is not MISSING:
+            value = known.get(name, _UNSET) if one.init else one.default
+            if value is _UNSET and one.default_factory is not _UNSET:
                 value = one.default_factory()
             object.__setattr__(self, name, value)
         if has_post_init:
             self.__post_init__()
 
     return construct
-
-
-def _is_optional(one: Field[Any]) -> bool:
-    return one.default is not MISSING or one.default_factory is not MISSING
 
 
 def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -236,26 +331,26 @@ def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def _refuse_change(_self: object, name: str, *_: object) -> NoReturn:
+    from dataclasses import FrozenInstanceError  # start-up time: only for mistakes
+
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def _compile_constructor(
-    fields: Mapping[str, Field[Any]], has_post_init: bool
-) -> Callable[..., None]:
+def _compile_constructor(fields: Mapping[str, _Field], has_post_init: bool) -> Callable[..., None]:
     parameters, lines = ["self"], []
-    known: dict[str, Any] = {"_set": object.__setattr__, "_unset": MISSING}
+    known: dict[str, Any] = {"_set": object.__setattr__, "_unset": _UNSET}
     for name, one in fields.items():
         value = name
-        if one.default_factory is not MISSING:
+        if one.default_factory is not _UNSET:
             known[f"_make_{name}"] = one.default_factory
             made = f"_make_{name}()"
             value = f"{made} if {name} is _unset else {name}" if one.init else made
-        elif one.default is not MISSING:
+        elif one.default is not _UNSET:
             known[f"_default_{name}"] = one.default
             value = name if one.init else f"_default_{name}"
         if one.init:
-            default = "=_unset" if one.default is MISSING else f"=_default_{name}"
-            parameters.append(name + default * _is_optional(one))
+            default = "=_unset" if one.default is _UNSET else f"=_default_{name}"
+            parameters.append(name + default * one.is_optional)
         lines.append(f" _set(self, {name!r}, {value})")
     if has_post_init:
         lines.append(" self.__post_init__()")

@@ -48,7 +48,11 @@ def strip_fences(text: str) -> str:
     A fence without an end reaches to the end of the text, one without a beginning to its
     start: a partial quotation is not the speaker's text either.
     """
-    if not (_FENCE_MARK.search(text) or _ENTRY_HEAD.search(text) or _FENCE_NOTICE.search(text)):
+    if not (
+        ("<<" in text and _FENCE_MARK.search(text))
+        or ("[" in text and _ENTRY_HEAD.search(text))
+        or ("Text between " in text and _FENCE_NOTICE.search(text))
+    ):
         return text
     kept, place = [], 0
     for fence in _find_fences(text):
@@ -105,6 +109,9 @@ _HOST_NOTES = lazy_pattern(
     r" a previous conversation|Stop hook feedback:\n|(?:UserPromptSubmit|SessionStart|PostToolUse)"
     r"(?::\w+)? hook (?:additional context|success|blocking error): )[\s\S]*"
 )
+_HOST_NOTE_STARTS = (
+    "Caveat: ", "This session ", "Stop hook ", "UserPromptSubmit", "SessionStart", "PostToolUse",
+)  # fmt: skip
 _BLANK_LINES = lazy_pattern(r"\n[ \t]*\n(?:[ \t]*\n)+")
 _SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
@@ -121,8 +128,12 @@ def strip_host_text(text: str) -> str:
     said = storable_text(text)
     if "<" in said:
         said = strip_fences(_strip_host_tags(said))
-    said = _HOST_NOTES.sub("", strip_fences(said))
-    return _BLANK_LINES.sub("\n\n", said).strip()
+    said = strip_fences(said)
+    if "[" in said or said.lstrip().startswith(_HOST_NOTE_STARTS):
+        said = _HOST_NOTES.sub("", said)
+    if said.count("\n") > 2:
+        said = _BLANK_LINES.sub("\n\n", said)
+    return said.strip()
 
 
 def _strip_host_tags(text: str) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
-from bethink.core.lazy import dataclass
+from bethink.core.lazy import dataclass, field
 from bethink.core.named_tuple import NamedTuple
 from bethink.model.evidence import Candidate, Pool
 from bethink.model.item import NO_METADATA, Level

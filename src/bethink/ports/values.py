@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
-from bethink.core.lazy import dataclass
+from bethink.core.lazy import dataclass, field
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, Filters, Item, Link
 from bethink.ports.models import Embedding

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import tomllib
+import os
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -18,9 +18,10 @@ from typing import Any
 
 from bethink.config.aliases import Change, apply_change
 from bethink.config.paths import is_file
-from bethink.core.lazy import dataclass
+from bethink.core.lazy import dataclass, field, field_types
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import Registry, import_object
+from bethink.core.text import parse_toml
 from bethink.errors import BadProfile, BadSetting, NotFound
 from bethink.model import LEVELS, Pool
 from bethink.retrieval.answer_text import Section
@@ -98,9 +99,9 @@ class Profile:
     rerank: tuple[Stage, ...] = ()
     diversify: tuple[Stage, ...] = ()
     gate: tuple[Stage, ...] = ()
-    budget: Budget = dataclasses.field(default_factory=Budget)
+    budget: Budget = field(default_factory=Budget)
     assemble: tuple[Assembler, ...] = ()
-    track: Track = dataclasses.field(default_factory=Track)
+    track: Track = field(default_factory=Track)
     text: tuple[Section, ...] = ()
     untopiced: bool = False
     shared: bool = False
@@ -146,14 +147,19 @@ def profile_names(folders: Iterable[Path] = ()) -> dict[str, Path | None]:
 
 
 @cache
+def _own_names() -> tuple[str, ...]:
+    files = os.listdir(_PACKAGE_FOLDER / "profiles")  # noqa: PTH208 - pathlib takes longer
+    return tuple(file.removesuffix(".toml") for file in files if file.endswith(".toml"))
+
+
+@cache
 def _shipped_names() -> tuple[str, ...]:
-    own = [path.stem for path in (_PACKAGE_FOLDER / "profiles").glob("*.toml")]
     systems = _PACKAGE_FOLDER / "systems"
     emulated = [
         path.parent.name + path.stem.removeprefix("profile")
         for path in systems.glob("*/profile*.toml")
     ]
-    return tuple(sorted([*own, *emulated]))
+    return tuple(sorted([*_own_names(), *emulated]))
 
 
 def _shipped_file(name: str) -> str:
@@ -185,7 +191,8 @@ def load_profile(
     """
     folders = tuple(folders)
     # Every recall calls this: checking one file costs a tenth of listing all.
-    if name in _shipped_names() and not any(is_file(folder / f"{name}.toml") for folder in folders):
+    is_shipped = name in _own_names() or name in _shipped_names()
+    if is_shipped and not any(is_file(folder / f"{name}.toml") for folder in folders):
         return _load_shipped(name, tuple(changes))
     known = profile_names(folders)
     if name not in known:
@@ -239,8 +246,8 @@ def parse_profile(
     ``may_import`` allows parts that are named by "package.module:Class".
     """
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        table = parse_toml(text)
+    except ValueError as error:
         raise BadProfile(f"{where}: not valid TOML: {error}") from error
     profile = _build_profile(table, name, where, may_import=may_import)
     _check_after_names(table, profile.channels, where)
@@ -316,8 +323,8 @@ def _check_after_names(
 
 
 def _field_default(part: Any, name: str) -> Any:
-    fields = (field for field in dataclasses.fields(part) if field.name == name)
-    return next((field.default for field in fields), None)
+    fields = (one for one in dataclasses.fields(part) if one.name == name)
+    return next((one.default for one in fields), None)
 
 
 def _build_parts(
@@ -414,7 +421,7 @@ def _misfit(part: Any, kind: _PartKind) -> str:
 def _build_dataclass(part: Any, settings: Any, key: str, where: str) -> Any:
     if not isinstance(settings, dict):
         raise BadProfile(f"{where}: {key} must be a table")
-    fields = {field.name: field.type for field in dataclasses.fields(part)}
+    fields = field_types(part)
     _refuse_unknown_keys(settings, fields, f"{where}: {key}")
     hints = _types_of(part, {name: fields[name] for name in settings})
     values = {

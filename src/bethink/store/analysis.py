@@ -184,7 +184,9 @@ def _is_plain_word(word: str) -> bool:
 
 def _strip_accents(text: str) -> str:
     """Resolve compatibility forms and strip accents; keep case."""
-    text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text.translate(_SPACED_NUMERALS)))
+    text = unicodedata.normalize("NFKC", text.translate(_SPACED_NUMERALS))
+    if not text.isprintable():  # as no invisible character is
+        text = _INVISIBLE.sub("", text)
     decomposed = unicodedata.normalize("NFD", text.translate(_PLAIN_LETTERS))
     return unicodedata.normalize("NFC", _COMBINING_MARKS.sub("", decomposed))
 

@@ -11,12 +11,10 @@ and the project are the caller's, and a worker knows none of them.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -120,6 +118,8 @@ def _elements(value: Any) -> Iterable[Any]:
         return sorted(value)
     if isinstance(value, tuple | list):
         return value
+    import dataclasses  # start-up time: hooks carry texts only
+
     if dataclasses.is_dataclass(value):
         return [getattr(value, field.name) for field in dataclasses.fields(value)]
     raise DecodeError(f"cannot encode a {type(value).__name__}")
@@ -180,6 +180,8 @@ def _decode_object(kind: Any, value: Any, decoder: _Decoder) -> Any:
 @cache
 def _field_types(kind: Any) -> tuple[Any, ...]:
     """The types of a class's fields, in order."""
+    import dataclasses  # start-up time: hooks carry texts only
+
     if not (dataclasses.is_dataclass(kind) or hasattr(kind, "_fields")):
         raise DecodeError(f"{kind!r:.40} cannot be decoded")
     hints = typing.get_type_hints(kind)
@@ -247,8 +249,7 @@ _FOREIGN_PATH_KEYS = ("home", "project")
 def settings_to_json(settings: Settings) -> Json:
     """Encode the caller's effective settings, fully resolved."""
     ref = resolve_space(None, settings)
-    resolved = replace(
-        settings,
+    resolved = settings.changed(
         space=ref.name,
         data_dir=_absolute(data_dir(settings)),
         notes_dir=_absolute(settings.notes_dir),

@@ -514,12 +514,13 @@ def test_without_arguments_the_process_is_asked(desk, tmp_path):
 
 
 def test_loading_is_cheap(desk):
-    """Without a file neither TOML nor guesses nor platform folders are imported."""
+    """Without a file neither TOML, guesses, platform folders nor inspection are imported."""
     code = (
         "import sys\n"
         "from bethink.config.settings import load_settings\n"
         "load_settings()\n"
-        "print(sorted({'tomllib', 'difflib', 'platformdirs', 'numpy', 'tempfile'} & set(sys.modules)))"
+        "heavy = {'tomllib', 'difflib', 'inspect', 'numpy', 'platformdirs', 'tempfile'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
     )
 
     done = subprocess.run(

@@ -5,10 +5,12 @@ import dataclasses
 import pickle
 import re
 from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replace
+from typing import ClassVar
 
 import pytest
 
-from bethink.core.lazy import dataclass, lazy_pattern
+from bethink.core.lazy import dataclass, field_types, lazy_pattern
+from bethink.core.lazy import field as our_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,66 @@ def test_a_class_below_that_is_no_data_class_has_the_constructor() -> None:
         """A subclass that adds no field."""
 
     assert Plain((4,)).only == (4,)
+
+
+def test_both_functions_for_fields_say_the_same() -> None:
+    """A class made with our `field` is for `dataclasses` what one made with its own is."""
+
+    @dataclass(frozen=True, slots=True)
+    class Same:
+        a: int
+        b: str = "x"
+        c: list[int] = our_field(default_factory=list)
+        hidden: int = our_field(default=3, repr=False, compare=False)
+        made: int = our_field(default=4, init=False)
+
+    def told(kind: type) -> list[tuple[object, ...]]:
+        return [
+            (one.name, one.type, one.default, one.default_factory, one.init, one.repr, one.compare)
+            for one in fields(kind)
+        ]
+
+    assert told(Same) == told(Ours)
+    assert [one[0] for one in told(Ours)] == [one.name for one in fields(Theirs)]
+    assert repr(Same(1)).endswith(".Same(a=1, b='x', c=[], made=4)")
+    assert replace(Same(1), c=[2]) == Same(1, c=[2])
+    assert field_types(Same) == field_types(Ours) == field_types(Theirs)
+
+
+def test_what_dataclasses_refuses_is_refused_when_the_class_is_made() -> None:
+    """Not with an object later on: a required field after an optional one, a list as default."""
+    with pytest.raises(TypeError, match="field 'b' of Late without a default follows 'a'"):
+
+        @dataclass(frozen=True)
+        class Late:
+            a: int = 1
+            b: int  # type: ignore[misc]
+
+    with pytest.raises(ValueError, match="the default of field 'a' of Shared can change"):
+
+        @dataclass(frozen=True)
+        class Shared:
+            a: list[int] = []  # noqa: RUF012 - what is refused
+
+
+def test_a_variable_of_the_class_is_no_field() -> None:
+    """As `dataclasses` has it."""
+
+    @dataclass(frozen=True)
+    class Counted:
+        a: int
+        limit: ClassVar[int] = 5
+
+    assert [one.name for one in fields(Counted)] == ["a"]
+    assert (Counted(1).limit, repr(Counted(1)).endswith("Counted(a=1)")) == (5, True)
+
+
+def test_a_pattern_can_be_copied_before_and_after_its_first_use() -> None:
+    """A copy does what the pattern does, and compiles nothing before it is used."""
+    words = lazy_pattern("[a-z]+", re.IGNORECASE)
+    for one in (copy.copy(words), copy.deepcopy(words), pickle.loads(pickle.dumps(words))):
+        assert one.findall("One two") == words.findall("One two")
+    assert pickle.loads(pickle.dumps(words)).findall("One") == ["One"]
 
 
 def test_a_pattern_is_compiled_when_it_is_used() -> None:
