@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from bethink.cli.output import (
     yellow,
 )
 from bethink.core import plural
+from bethink.errors import StoreDamaged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,12 +54,13 @@ def doctor(app: App, *, repair: bool) -> int:
     """
     restored = _restore_definitions(app) if repair else []
     with app.open() as memory:
-        statistics = memory.stats()
+        statistics = _readable_stats(memory)
         with progress(app, "checking", unit="checks") as advance:
             findings = restored + memory.doctor(repair=repair, progress=advance)
         findings += _check_models(memory)
         if not any(finding.name == "embedder" and finding.warning for finding in findings):
-            findings += _check_embeddings(memory, repair=repair)
+            with suppress(StoreDamaged):  # the findings say what cannot be read
+                findings += _check_embeddings(memory, repair=repair)
     findings += _check_hooks_log()
     findings += _check_plugins()
     in_use = {name: statistics[name] for name in _STATS_SHOWN if name in statistics}
@@ -74,6 +77,14 @@ def doctor(app: App, *, repair: bool) -> int:
         _print_findings(app, findings)
         _print_summary(app, findings, len(wrong))
     return _EXIT_UNHEALTHY if wrong else 0
+
+
+def _readable_stats(memory: Memory) -> Mapping[str, Any]:
+    """Return the statistics; none of a store too damaged to count, which the checks will name."""
+    try:
+        return memory.stats()
+    except StoreDamaged:
+        return {}
 
 
 def _restore_definitions(app: App) -> list[CheckResult]:

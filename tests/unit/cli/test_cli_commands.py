@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 from caller import Caller
 
@@ -327,6 +329,29 @@ def test_an_export_that_cannot_be_written_names_the_given_file(call: Caller) -> 
 
 
 # --- Looking after it ---------------------------------------------------------------------------
+
+
+def test_doctor_and_export_work_without_the_page_of_counters(call: Caller) -> None:
+    """What the error of any other command names says what to do, and that works."""
+    call.remember("The harbour crane is red")
+    (path,) = (call.folder / "data").rglob("*.db")
+    with closing(apsw.Connection(str(path))) as db:
+        page, size = db.execute(
+            "SELECT pageno, pgsize FROM dbstat WHERE name = 'meta' AND pagetype = 'leaf'"
+        ).get
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(size))
+    refused = call("recall", "harbour crane")
+    checked = call("doctor", "--repair")
+    saved = call("export")
+
+    assert refused.code == checked.code == 3
+    assert "bethink doctor" in refused.err
+    assert "bethink export" in checked.out
+    assert "The harbour crane is red" in saved.out
+    assert "2 records of damaged data" in saved.err
+    assert "internal" not in checked.out + checked.err
 
 
 def test_doctor_stats_and_reindex(call: Caller) -> None:

@@ -306,6 +306,24 @@ def test_a_file_that_is_cut_off_is_told_and_what_is_there_can_be_saved(tmp_path:
     assert kept <= set(texts)
 
 
+def test_without_any_counter_all_memories_can_be_saved(path: Path) -> None:
+    """Where the page of all counters is gone, memories are listed and exported."""
+    zero_page(path, "meta")
+    with open_memory(path) as memory:
+        assert {item.text for item in memory.browse(limit=9)} == {HARBOUR, INVOICE, BILLING}
+        lines = list(memory.export())
+        told = [one.detail for one in memory.doctor() if not one.ok]
+        with pytest.raises(StoreDamaged):
+            memory.remember("one more")
+
+    assert {one["text"] for one in lines if one["type"] == "item"} == {HARBOUR, INVOICE, BILLING}
+    assert any(one["type"] == "damaged" for one in lines)
+    assert any("bethink export" in one for one in told)
+    with open_memory(path.with_name("new.db")) as other:
+        assert other.store.admin.load(lines, actor="x", now=NOW) == 3
+        assert all(one.ok for one in other.doctor())
+
+
 @pytest.mark.parametrize("name", ["journal", "generation", "entities"])
 def test_a_counter_that_is_missing_is_damage(path: Path, name: str) -> None:
     """No call ends in an error of ours; the memories can be read and exported."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink.errors import StoreError
+from bethink.errors import StoreDamaged, StoreError
 from bethink.store.sqlite.db.ceiling import (
     CeilingConnections,
     ceiling_of,
@@ -116,8 +116,11 @@ class SqliteStore:
 
     def _finish_erasing(self) -> None:
         """Complete an erase that was interrupted, if that is possible now."""
-        with self._connections.read_transaction() as db:
-            pending = select(db, SELECT_PENDING)  # after a crash, or because of a reader
+        try:
+            with self._connections.read_transaction() as db:
+                pending = select(db, SELECT_PENDING)  # after a crash, or because of a reader
+        except StoreDamaged:
+            return  # what else is in the file may be readable
         if pending:
             from bethink.store.sqlite import erase  # start-up time: seldom needed
 

@@ -13,7 +13,6 @@ from bethink.store.sqlite.db import history
 from bethink.store.sqlite.db.ceiling import CeilingConnections, ceiling_of
 from bethink.store.sqlite.db.connection import (
     Connections,
-    generation,
     journal_keys,
     translate_errors,
 )
@@ -169,7 +168,7 @@ def _open_snapshot(connections: Connections) -> Iterator[apsw.Connection]:
         db.execute("BEGIN")
         # The snapshot begins with the first read, which is this one.
         with connections.detect_concurrent_write(db):
-            generation(db)
+            db.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
             if isinstance(connections, CeilingConnections):
                 connections.refresh(db)
             yield db
