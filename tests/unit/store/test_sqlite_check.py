@@ -237,11 +237,16 @@ def _keep_journal(path: Path) -> None:
 
 
 def test_a_damaged_file_is_reported_not_thrown(path: Path) -> None:
-    """Pages full of noise, behind those of the schema: findings, no error."""
-    size = path.stat().st_size
+    """Pages full of noise that are not those of the schema: findings, no error."""
+    with closing(apsw.Connection(str(path))) as db:
+        names = ("item_source", "link_dst", "sketch", "usage")
+        sql = f"SELECT rootpage FROM sqlite_schema WHERE name IN {names}"
+        pages = [page for (page,) in db.execute(sql)]
+    noise = random.Random(5)
     with path.open("r+b") as file:
-        file.seek(size * 3 // 4 // 4096 * 4096)
-        file.write(random.Random(5).randbytes(4096 * 4))
+        for page in pages:
+            file.seek((page - 1) * 4096)
+            file.write(noise.randbytes(4096))
 
     assert bad(check(path))
 

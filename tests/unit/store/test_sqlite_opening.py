@@ -257,6 +257,17 @@ def test_a_folder_in_the_place_of_the_file_is_an_error_of_ours(tmp_path: Path) -
         open_store(tmp_path / "space.db")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a pipe with a name")
+def test_what_is_no_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+    """A pipe or a device such as /dev/null looks empty; a new space would take its place."""
+    pipe = tmp_path / "space.db"
+    os.mkfifo(pipe)
+    with pytest.raises(StoreError, match="is no file"):
+        open_store(pipe)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert [one.name for one in tmp_path.iterdir()] == ["space.db"]
+
+
 def test_a_file_in_the_place_of_the_folder_is_an_error_of_ours(tmp_path: Path) -> None:
     """Likewise."""
     (tmp_path / "folder").write_text("a file")

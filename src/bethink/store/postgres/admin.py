@@ -28,7 +28,7 @@ from bethink.store.sqlite.search.vectors import VectorIndex
 __all__ = ["PgAdmin", "PgItems"]
 
 # What the file of SQLite has and a server takes care of itself.
-_NOT_HERE = frozenset({"counters", "file", "schema", "values"})
+_NOT_HERE = frozenset({"counters", "counts", "file", "schema", "values"})
 _BACKUPS = (
     "the server's freed pages, write-ahead log and backups keep bytes of what was erased until"
     " they are written over or expire"

@@ -24,12 +24,7 @@ from bethink.store.sqlite.db.connection import Connections, add_functions, gener
 from bethink.store.sqlite.db.damage import LenientCursor, name_damage, unsound_values
 from bethink.store.sqlite.db.lock import FILE_MODE, is_private
 from bethink.store.sqlite.db.opening import schema_version
-from bethink.store.sqlite.db.sql_functions import (
-    FIRST_MS,
-    LAST_MS,
-    from_ms_or_none,
-    to_ms,
-)
+from bethink.store.sqlite.db.sql_functions import FIRST_MS, LAST_MS, from_ms_or_none, to_ms
 from bethink.store.sqlite.entities import (
     drop_invalid_vectors,
     recount_mentions,
@@ -38,14 +33,19 @@ from bethink.store.sqlite.entities import (
 )
 from bethink.store.sqlite.repair import (
     DOCTOR_ACTOR,
+    KEPT_TALLY,
+    SORTS,
+    TALLY,
     copy_before_repair,
     damaged_rows,
     file_state,
     quarantine_damaged,
     rebuild_definitions,
+    recount,
     repair_states,
     restore_counters,
     verify_counters,
+    verify_counts,
     verify_definitions,
 )
 from bethink.store.sqlite.search import abmind_queries, word_index
@@ -209,8 +209,8 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     # What others are made from first.
     good = "tables and indexes are those of this version"
     yield _Check("schema", good, verify_definitions, rebuild_definitions)
-    good, done = "every counter is there", "restored"
-    yield _Check("counters", good, verify_counters, restore_counters, done=done)
+    good = "every counter is there"
+    yield _Check("counters", good, verify_counters, restore_counters, done="restored")
     good, done = "every revision matches its hash", "restored, as the hash confirms"
     repair = quarantine_damaged
     yield _Check("content", good, _check_contents, repair, remains=_QUARANTINED, done=done)
@@ -237,6 +237,7 @@ def _checks(vectors: VectorIndex) -> Iterator[_Check]:
     yield _Check("status", good, history.verify_status_history, history.repair_status_history)
     good = "every superseded memory has a successor"
     yield _Check("superseded", good, _check_superseded, _reactivate_unsuperseded)
+    yield _Check("counts", "statistics count what there is", verify_counts, recount)
     good = "the chain is unbroken"
     yield _Check("journal", good, _check_journal, warn=history.unchecked_lines)
 
@@ -429,7 +430,7 @@ _MOST_CLASSIFIED = """
     SELECT coalesce((SELECT max(classification) FROM item WHERE classification > 1),
         (SELECT classification FROM item WHERE classification = 1 LIMIT 1), 0)
 """
-_GROUPED_COLUMNS = ("level", "kind", "layer", "tier", "status", "source_class")
+_GROUPED_COLUMNS = tuple(SORTS.split(", "))
 _MODELS = """
     SELECT m.name, count(v.key) FROM model AS m
     LEFT JOIN vector AS v ON v.mid = m.mid AND v.key = v.rid
@@ -444,14 +445,15 @@ _OLDEST = f"""
 _TIME_SPAN = f"SELECT ({_OLDEST}), ({_OLDEST.replace(' LIMIT', ' DESC LIMIT')})"
 # What the models themselves count, for a connection that sees everything.
 _VECTORS = "SELECT name, slots - passages, passages FROM model ORDER BY name"
-_OF_VECTORS = ("vectors", "passages", "unembedded")
-# No line is ever removed.
-_LINES = "SELECT coalesce((SELECT max(seq) FROM event) - (SELECT min(seq) FROM event) + 1, 0)"
-# In the order of its index.
-_TALLY = f"""
-    SELECT {", ".join(_GROUPED_COLUMNS)}, count(*) FROM item WHERE live_to IS NULL
-    GROUP BY {", ".join(_GROUPED_COLUMNS)}
-"""
+# What is kept, for the same.
+_KEPT = {
+    "memories": "SELECT coalesce(sum(count), 0) FROM tally",
+    "links": "SELECT coalesce((SELECT count FROM link_tally), 0)",
+    # No line is ever removed.
+    "events": "SELECT coalesce((SELECT max(seq) FROM event) - (SELECT min(seq) FROM event) + 1, 0)",
+    "revisions": "SELECT (SELECT coalesce(sum(count), 0) FROM tally)"
+    " + (SELECT count(*) FROM item WHERE live_to IS NOT NULL)",
+}
 
 
 def count_live(db: apsw.Connection) -> int:
@@ -490,25 +492,24 @@ def space_stats(db: apsw.Connection, connections: Connections, space: str) -> di
 
 def _count_all(db: apsw.Connection) -> dict[str, int]:
     """Return how many there are of each kind of thing; vectors as their models count them."""
-    counts = dict.fromkeys(_COUNTS, 0)
-    is_whole = not is_below_ceiling(db)
-    for name, sql in _COUNTS.items():
-        if not (is_whole and name in {*_OF_VECTORS, "events", "memories"}):
-            counts[name] = db.execute(sql).get
-    if is_whole:
-        counts["memories"] = db.execute(_COUNT_LIVE).get
-        counts["events"] = db.execute(_LINES).get
-        models = select(db, _VECTORS)
-        counts["vectors"] = sum(own for _, own, _ in models)
-        counts["passages"] = sum(passages for _, _, passages in models)
-        if counts["vectors"] < counts["revisions"]:
-            counts["unembedded"] = db.execute(_COUNTS["unembedded"]).get
-    return counts
+    if is_below_ceiling(db):
+        return {name: db.execute(sql).get for name, sql in _COUNTS.items()}
+    models = select(db, _VECTORS)
+    known = {
+        "vectors": sum(own for _, own, _ in models),
+        "passages": sum(passages for _, _, passages in models),
+        "unembedded": 0,
+    }
+    queries = {name: sql for name, sql in {**_COUNTS, **_KEPT}.items() if name not in known}
+    counts = {name: db.execute(sql).get for name, sql in queries.items()} | known
+    if counts["vectors"] < counts["revisions"]:
+        counts["unembedded"] = db.execute(_COUNTS["unembedded"]).get
+    return {name: counts[name] for name in _COUNTS}
 
 
 def _count_groups(db: apsw.Connection) -> dict[str, dict[str, int]]:
     """Count live items by each of some columns, most first."""
-    rows = select(db, _TALLY)
+    rows = select(db, TALLY if is_below_ceiling(db) else KEPT_TALLY)
     found = {}
     for place, column in enumerate(_GROUPED_COLUMNS):
         counts: Counter[str] = Counter()

@@ -37,7 +37,7 @@ from bethink.store.sqlite.db.lock import (
     wal_path,
 )
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 _VERSION_WITH_POSTINGS = 6
 UNFINISHED_COPY = "damaged.part"  # the end of its name; a kill may leave it
 _MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"
@@ -171,6 +171,7 @@ def open_space(path: Path | None, *, create: bool) -> Connections:
     if path is not None:
         path = path.absolute()
         with _translate_os_errors(path):
+            _require_no_device(path)
             exists = has_content(path)
             if not create and not exists:
                 raise NotFound(f"there is no space at {path}", remedy="bethink spaces lists them")
@@ -183,6 +184,14 @@ def open_space(path: Path | None, *, create: bool) -> Connections:
         connections.close()
         raise
     return connections
+
+
+def _require_no_device(path: Path) -> None:
+    """Raise StoreError for a device, pipe or socket: a new space would replace it."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise StoreError(
+            f"{path} is no file; it was not changed", remedy="choose the path of a file"
+        )
 
 
 @contextmanager

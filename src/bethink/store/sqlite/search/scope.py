@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import apsw
@@ -63,6 +63,8 @@ _HAS_ALL_TAGS = (
     "NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted"
     " WHERE wanted.value NOT IN (SELECT value FROM json_each(i.tags)))"
 )
+# One that does not hold the first as it is written needs no reading; few hold any.
+_MAY_HAVE_TAGS = "i.tags <> '[]' AND instr(i.tags, ?) > 0"
 # By id, by key and by alias: each look-up has an index.
 _NAMED_ENTITIES = (
     "SELECT e.id FROM json_each(?) AS n CROSS JOIN entity AS e ON e.id = n.value"
@@ -125,7 +127,7 @@ class Predicate(NamedTuple):
     def sql_row_by_row(self) -> str:
         """The same condition so that no index can answer a part of it."""
         sql = self.sql_of_known_rows.replace("i.level ", "coalesce(i.level, '') ")
-        for column in ("source", "session"):
+        for column in ("source", "session", "tags"):
             sql = sql.replace(f"i.{column} ", f"i.{column} || '' ")
         return sql.replace(f"{_EVENT_TIME} ", f"{_EVENT_TIME} + 0 ")
 
@@ -169,7 +171,7 @@ def compile_scope(scope: Scope) -> Predicate:
         condition = _OF_USER_OR_SHARED if filters.include_shared else _OF_USER
         where.add(condition, _json(filters.users))
     if filters.tags:
-        where.add(_HAS_ALL_TAGS, _json(filters.tags))
+        where.add(*_has_tags(filters.tags))
     if filters.entities:
         mentions = _MENTIONS_NOW if scope.as_of is None else _MENTIONS_AS_OF
         where.add(mentions, *_entity_names(filters))
@@ -190,6 +192,12 @@ def compile_scope(scope: Scope) -> Predicate:
     )
 
 
+def _has_tags(tags: Sequence[str]) -> tuple[str, *tuple[SqlValue, ...]]:
+    """Return the condition that a memory has all of these tags, and its values."""
+    first = json.dumps(min(tags), ensure_ascii=False)
+    return f"({_MAY_HAVE_TAGS} AND {_HAS_ALL_TAGS})", first, _json(tags)
+
+
 def _allow(column: str, allowed: tuple[str, ...]) -> Condition:
     """Return the condition that a column has one of these values."""
     if len(allowed) == 1 and "\0" not in allowed[0]:
@@ -206,6 +214,9 @@ def _indexed(filters: Filters) -> tuple[Condition, ...]:
         allowed: tuple[str, ...] = getattr(filters, name)
         if allowed and not (name == "topics" and filters.include_untopiced):
             found.append(_allow(column, allowed))
+    if filters.tags:
+        condition, *values = _has_tags(filters.tags)
+        found.append(Condition(condition, tuple(values)))
     times = _Conditions()
     _add_times(times, filters)
     if filters.since is not None or filters.until is not None:
