@@ -15,6 +15,7 @@ import pytest
 
 import bethink
 from bethink import errors, memory
+from bethink.cli.commands import COMMANDS
 from bethink.config.settings import SETTINGS
 from bethink.maintain import JOBS
 from bethink.retrieval.profile import profile_names
@@ -165,6 +166,24 @@ def test_generated_pages_are_up_to_date() -> None:
     )
 
     assert ran.returncode == 0, ran.stderr
+
+
+_COMMANDS_OF_THE_PAGE = sorted(
+    {
+        command
+        for page in (ROOT / "ui" / "src").rglob("*.tsx")
+        for command in re.findall(r"<code>bethink ([^<]*)</code>", page.read_text(encoding="utf-8"))
+    }
+)
+
+
+@pytest.mark.parametrize("command", _COMMANDS_OF_THE_PAGE)
+def test_the_inspector_names_commands_that_can_be_called(command: str) -> None:
+    """The page says what to do in a terminal; the terminal must accept it."""
+    name, *words = shlex.split(command)
+
+    with COMMANDS[name].make_context(name, words) as context:
+        assert context.info_name == name
 
 
 def test_the_changelog_knows_this_version() -> None:

@@ -857,6 +857,7 @@ def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> Non
         about = dict.fromkeys(("topic", "source", "session", "speaker"), f"heron {MARKUP[7]}")
         memory.remember_each([Draft("heron at sea", force=True, **about, occurred_at=LONG_AGO)])
         ids = [item.id for item in memory.browse(limit=100)]
+        windows = memory.remember("one heron\r\ntwo herons").id
     with (
         running_inspector(tmp_path, "hostile", BETHINK_EMBEDDER="none") as found,
         new_context(browser, viewport={"width": 375, "height": 812}) as context,
@@ -879,6 +880,8 @@ def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> Non
             page.goto(f"{found.url}/ui/memories/{item}")
             expect(page.locator(".card .text").first).to_contain_text("heron")
             assert not HIDDEN.search(page.locator("main").inner_text())
+        page.goto(f"{found.url}/ui/memories/{windows}")
+        expect(page.locator(".card .text").first).to_have_text("one heron two herons")
         assert page.locator("main iframe, main script, main base").count() == 0
         assert faults.found == []
 

@@ -282,11 +282,11 @@ def read_text_argument(text: str) -> str:
 
 
 def decode_utf8(content: bytes, source_name: str) -> str:
-    """Decode UTF-8, without a byte order mark; raise BadText for other encodings."""
+    """Decode UTF-8 without a byte order mark, lines ended by ``\\n``; else raise BadText."""
     from bethink.errors import BadText  # most commands read nothing
 
     try:
-        return content.decode("utf-8-sig").removesuffix("\n")
+        return content.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n")
     except UnicodeDecodeError as error:
         raise BadText(
             f"{source_name} is not UTF-8: "

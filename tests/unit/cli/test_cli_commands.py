@@ -49,6 +49,13 @@ def test_remember_reads_standard_input(call: Caller) -> None:
     assert "not UTF-8: byte 0xff at position 2" in call("remember", "-", stdin=b"ab\xff").err
 
 
+def test_standard_input_may_have_line_ends_of_windows(call: Caller) -> None:
+    """They are read as line ends, so that the same text is the same memory everywhere."""
+    item_id = call("remember", "-", "-q", stdin=b"Ports: 80\r\nHost: db-1\r\n").out.strip()
+
+    assert call("show", item_id, "--json").told["text"] == "Ports: 80\nHost: db-1"
+
+
 def test_refused_texts_stop_no_other(call: Caller) -> None:
     """What is stored is listed, the rest is named, and the exit code says so."""
     done = call("remember", "Maria likes green tea", "\u200b \u200b", "We chose PostgreSQL")

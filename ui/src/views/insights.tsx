@@ -43,7 +43,7 @@ export function Insights() {
       <ErrorNote error={found.error} />
       {found.data && !tree.length && (
         <Empty>
-          There are no insights yet. <code>bethink maintain insights</code> derives them from twenty memories on.
+          There are no insights yet. <code>bethink maintain --job insights</code> derives them from twenty memories on.
         </Empty>
       )}
       {tree.length > 0 && (
@@ -130,7 +130,7 @@ export function Threads() {
       <ErrorNote error={found.error} />
       {found.data && !threads.length && (
         <Empty>
-          There are no threads yet. <code>bethink maintain threads</code> finds them.
+          There are no threads yet. <code>bethink maintain --job threads</code> finds them.
         </Empty>
       )}
       {threads.length > 0 && <Lanes threads={threads} chosen={chosen} />}
