@@ -282,7 +282,7 @@ def read_text_argument(text: str) -> str:
 
 
 def decode_utf8(content: bytes, source_name: str) -> str:
-    """Decode UTF-8 without a byte order mark, lines ended by ``\\n``; else raise BadText."""
+    """Decode UTF-8 of any system, with plain line ends and no mark; else raise BadText."""
     from bethink.errors import BadText  # most commands read nothing
 
     try:
