@@ -201,8 +201,19 @@ def markers(code: str) -> list[str]:
 
 def regenerated() -> str:
     """What the file should be, for whoever changes a language."""
-    parts = [(code, textwrap.wrap(" ".join(markers(code)), 98)) for code in FURTHER]
+    return word_lists({code: markers(code) for code in FURTHER})
+
+
+def word_lists(lists: dict[str, list[str]]) -> str:
+    parts = [(code, textwrap.wrap(" ".join(words), 98)) for code, words in lists.items()]
     return "\n".join(f"{code} = '''\n" + "\n".join(lines) + "\n'''" for code, lines in parts)
+
+
+def test_near_words_are_all_that_a_language_is_known_by() -> None:
+    """Made from the languages' own files: without one of them a text is not in that language."""
+    lists = {one.code: sorted(one.vocabulary | one.telltales) for one in LANGUAGES}
+    found = {code: words.split() for code, words in load_words("near").items()}
+    assert found == lists, word_lists(lists)
 
 
 # Ordinary sentences without a time, with words that look like some in another language.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 
 from bethink.core.lazy import lazy_pattern
@@ -121,10 +121,13 @@ class _Lexicon:
         self.ends = self._words("ends")
         self.future = self._words("future")
         self.verb_last = self._words("verb_last")  # "seit dem Umzug entschieden"
-        # Words that count time, and what they mean in English.
-        self.amounts = {
+
+    @cached_property
+    def amounts(self) -> dict[str, str]:
+        """Words that count time, and what they mean in English."""
+        return {
             word: english
-            for code in codes[1:]
+            for code in self._codes[1:]
             for word, english in language_of(code).words.items()
             if english in _COUNTED
         }

@@ -268,7 +268,9 @@ def _readers(text: str, options: ReadOptions) -> Iterator[TokenReader]:
     has_english_time = english or just_now or bool(figures)
     languages = possible_languages(words)
     foreign_languages = [
-        language for language in languages if not words.isdisjoint(language.telltales)
+        language
+        for language in languages
+        if language.may_be_of(words) and not words.isdisjoint(language.telltales)
     ]
     main_language = (
         detect_language(words, english=english, among=languages)

@@ -7,7 +7,6 @@ files of ``FURTHER`` languages are read when a text has words of theirs (``marke
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, cached_property, partial
@@ -95,23 +94,38 @@ def _has_anchor(english: Sequence[str]) -> bool:
 class Language:
     """Word lists that translate a language's words for times to English.
 
-    ``common`` words are stop words; ``speaking`` words also identify the language.
-    ``unsure`` words mean something else in other languages, unless a phrase makes them sure.
+    Each list is made when it is first needed: most texts use one language.
     """
 
     def __init__(self, code: str) -> None:
-        """Read the word lists; nothing is compiled yet, since most texts use one language."""
         self.code = code
-        self.words = _time_words(code)
-        self.common = frozenset(map(fold, word_set_of(code, "stop_words", "search")))
-        self.speaking = frozenset(map(fold, word_set_of(code, "dates", "speaking")))
-        self.unsure = frozenset(map(fold, word_set_of(code, "dates", "unsure")))
+
+    def may_be_of(self, words: AbstractSet[str]) -> bool:
+        """Whether one of the words is in the vocabulary or the telltales, at less cost."""
+        known = _near_words().get(self.code)
+        return known is None or not known.isdisjoint(words)
+
+    @cached_property
+    def words(self) -> dict[str, str]:
+        """The words for times, and what they mean in English."""
+        return _time_words(self.code)
+
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """The stop words."""
+        return frozenset(map(fold, word_set_of(self.code, "stop_words", "search")))
+
+    @cached_property
+    def unsure(self) -> frozenset[str]:
+        """Words that mean something else in other languages, unless a phrase makes them sure."""
+        return frozenset(map(fold, word_set_of(self.code, "dates", "unsure")))
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
         """The words that identify this language."""
+        speaking = frozenset(map(fold, word_set_of(self.code, "dates", "speaking")))
         # A single letter is an ending or a name in any language.
-        words = self.speaking | {word for word in self.common if len(word) > 1}
+        words = speaking | {word for word in self.common if len(word) > 1}
         words |= {key for key in self.words if key.isalpha() and len(key) > 1}
         return words - ENGLISH
 
@@ -240,13 +254,16 @@ FURTHER = ("it", "pt", "nl", "sv", "da", "nb", "pl", "cs", "ru", "uk")
 
 
 @cache
-def _markers() -> dict[str, tuple[str, ...]]:
-    """Words that only the further languages use, and which of them do."""
-    found: dict[str, tuple[str, ...]] = {}
-    for code, words in load_words("markers").items():
-        for word in words.split():
-            found[word] = (*found.get(word, ()), code)
-    return found
+def _near_words() -> dict[str, frozenset[str]]:
+    """The vocabulary and the telltales of each of `LANGUAGES`, together."""
+    return {code: frozenset(words.split()) for code, words in load_words("near").items()}
+
+
+@cache
+def _markers() -> dict[str, frozenset[str]]:
+    """The words that only the further languages use; of all of them together as ``""``."""
+    found = {code: frozenset(words.split()) for code, words in load_words("markers").items()}
+    return found | {"": frozenset().union(*found.values())}
 
 
 def possible_languages(words: AbstractSet[str]) -> tuple[Language, ...]:
@@ -255,11 +272,11 @@ def possible_languages(words: AbstractSet[str]) -> tuple[Language, ...]:
     A further language is among them if it has a word for every two English ones.
     """
     markers = _markers()
-    if markers.keys().isdisjoint(words):
+    if markers[""].isdisjoint(words):
         return LANGUAGES
-    hits = Counter(code for word in words if word in markers for code in markers[word])
     enough = max(1, len(words & ENGLISH) / 2)
-    return (*LANGUAGES, *(language_of(code) for code in FURTHER if hits[code] >= enough))
+    further = (code for code in FURTHER if len(words & markers[code]) >= enough)
+    return (*LANGUAGES, *map(language_of, further))
 
 
 def detect_language(
@@ -272,8 +289,13 @@ def detect_language(
     words of its own and more than English has: "we met" is not Dutch.
     """
     languages = among or possible_languages(words)
-    votes = [len(words & language.vocabulary) for language in languages]
+    votes = [
+        len(words & language.vocabulary) if language.may_be_of(words) else 0
+        for language in languages
+    ]
     max_votes = max(votes)
+    if not max_votes:
+        return None
     best = languages[votes.index(max_votes)]
     english_votes = len((words & ENGLISH) - best.shared)
     if best.code in FURTHER:
