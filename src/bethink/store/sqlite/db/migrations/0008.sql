@@ -99,3 +99,9 @@ END;
 
 -- A list of a tag's memories looks only at those that have tags.
 CREATE INDEX item_tagged ON item (tags) WHERE tags <> '[]';
+
+-- Eight segments of a word index are merged at a time, not four: every write rewrites fewer of
+-- those before it, and a search meets as many.
+INSERT INTO words (words, rank) VALUES ('automerge', 8);
+INSERT INTO grams (grams, rank) VALUES ('automerge', 8);
+INSERT INTO vocabulary (vocabulary, rank) VALUES ('automerge', 8);
