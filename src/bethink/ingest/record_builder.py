@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from datetime import datetime
 from itertools import islice
@@ -11,7 +11,14 @@ from math import ceil
 from typing import Any
 
 from bethink.core.lazy import dataclass
-from bethink.core.text import Captioned, caption, own_caption, searched_text, split_passages
+from bethink.core.text import (
+    Captioned,
+    caption,
+    fold,
+    own_caption,
+    searched_text,
+    split_passages,
+)
 from bethink.ingest.admission import (
     DERIVED_SOURCE,
     TRUSTED_SOURCES,
@@ -128,6 +135,8 @@ _COPIED_FIELDS = tuple(
 PIN_IMPORTANCE = 0.9
 CORE_EMOTION = 4.0  # an emotion this strong, either way, makes a core memory
 _MAX_DATES = 4
+_MAX_NAME_WORDS = 4
+_NOT_YET = (4, None)  # above any classification
 _EXACT_GRANULARITIES = ("minute", "hour", "part", "day")
 
 
@@ -136,13 +145,47 @@ class BatchContext:
     """Context shared by a batch: parents' trust, entities by key, facts by item id.
 
     Entities are those of memories of the same classification; those of ``stored`` the store
-    has, by the id of the memory that may mention them.
+    has, by the id of the memory that may mention them. ``named`` are the entities of the
+    memories of the batch so far, by their names, each with its lowest classification.
     """
 
     parent_trust: dict[str, int] = field(default_factory=dict)
     entities: dict[int, dict[str, Entity]] = field(default_factory=lambda: defaultdict(dict))
     facts: dict[str, Fact] = field(default_factory=dict)
     stored: dict[str, list[Entity]] = field(default_factory=dict)
+    named: dict[str, dict[str, tuple[int, Entity]]] = field(default_factory=dict)
+
+    def known_to(self, prepared: PreparedDraft) -> list[Entity]:
+        """Return the entities that a memory may mention, as if it were remembered alone."""
+        draft, found = prepared.draft, self.stored.get(prepared.id, [])
+        if not self.named:
+            return found
+        longest: dict[str, tuple[int, Entity]] = {}
+        for name in self.named.keys() & _runs_of_words(_possible_names(draft)):
+            for key, (level, entity) in self.named[name].items():
+                if level <= draft.classification and len(name) > longest.get(key, (0,))[0]:
+                    longest[key] = len(name), entity
+        known = {entity.id for entity in found}
+        new = sorted((-n, key) for key, (n, _) in longest.items() if key not in known)
+        return [*found, *(longest[key][1] for _, key in new)]
+
+    def add_named(self, mentions: Iterable[Mention], level: int) -> None:
+        """Make the entities of a memory known to the next ones of the batch."""
+        for entity, _, _ in mentions:
+            for name in (entity.id.partition(":")[2], *entity.aliases):
+                known = self.named.setdefault(name, {})
+                if level < known.get(entity.id, _NOT_YET)[0]:
+                    known[entity.id] = level, entity
+
+
+def _runs_of_words(names: Iterable[str]) -> Iterator[str]:
+    """Yield every run of up to four words as a key of an entity may be."""
+    words = fold(" ".join(names)).split()
+    for at, run in enumerate(words):
+        yield run
+        for word in words[at + 1 : at + _MAX_NAME_WORDS]:
+            run = f"{run} {word}"  # noqa: PLW2901 - it grows
+            yield run
 
 
 def build_record(
@@ -156,7 +199,8 @@ def build_record(
     prepared = compared.prepared
     draft = prepared.draft
     earlier = batch.entities[draft.classification]
-    mentions = extract_mentions(draft, earlier, batch.stored.get(prepared.id, ()))
+    mentions = extract_mentions(draft, earlier, batch.known_to(prepared))
+    batch.add_named(mentions, draft.classification)
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(prepared, mentions, times, batch, ctx)
     fact = extract_draft_fact(draft, item.kind)

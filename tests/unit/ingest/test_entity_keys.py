@@ -75,3 +75,26 @@ def test_an_erased_key_is_gone(memory: Memory) -> None:
     (entity,) = [one for one in memory.entities() if one.id == "company:acme"]
     assert set(entity.aliases) == {"orion works", "zenith"}
     assert memory.get(first.id)
+
+
+def test_a_batch_mentions_what_its_memories_would_one_by_one(memory: Memory) -> None:
+    """A later memory knows the entities of the earlier ones, up to its own classification."""
+    told = (
+        ("Ylva Berg owns the Kestrel plan", 1),
+        ("In June it rained. Kestrel flew", 1),
+        ("We asked Kestrel about parse_tree()", 0),
+        ("parseTree is slow; Kestrel broke it", 1),
+        ("We hid the Osprey in Molde", 3),
+        ("In May it snowed. Osprey and Kestrel flew", 2),
+        ("In May it snowed. Osprey flew on", 3),
+    )
+    drafts = [{"text": text, "classification": level} for text, level in told]
+    with Memory.open(":memory:", embedder="none", clock=memory.session.clock) as other:
+        single = [other.get(other.remember(**draft).id).entities for draft in drafts]
+
+    batch = [memory.get(one.id).entities for one in memory.remember_many(drafts)]
+
+    assert batch == single
+    assert "other:kestrel" in batch[1]
+    assert "other:osprey" not in batch[5]
+    assert "other:osprey" in batch[6]
