@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -66,6 +66,13 @@ def heard_of(one: socket.socket) -> bytes:
         return b""
 
 
+def tried(attempt: Callable[[], bool]) -> None:
+    """Until an attempt is one: on a busy machine it is we who are too slow for what is asked."""
+    give_up = time.monotonic() + 120
+    while not attempt():
+        assert time.monotonic() < give_up, "we were never fast enough"
+
+
 @pytest.mark.parametrize("beginning", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\n"])
 def test_who_does_not_finish_is_let_go(port: int, beginning: bytes) -> None:
     """Even where a byte comes now and then."""
@@ -90,23 +97,32 @@ def test_a_trickle_is_not_enough(port: int) -> None:
                 pytest.fail("it was listened to for ever")
 
 
-@pytest.mark.parametrize("port", [TimeoutProtocol], indirect=True)
 def test_who_asks_properly_may_ask_again(port: int) -> None:
     """A connection that is kept open has its patience anew with each request."""
+    tried(lambda: _asked_often(port))
+
+
+def _asked_often(port: int) -> bool:
+    """Whether every request was answered; False where we were late with one ourselves."""
     with opened(port) as one, one.makefile("rb") as heard:
-        for _ in range(3):
-            one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            head = b""
-            while not head.endswith(b"\r\n\r\n"):
-                byte = heard.read(1)
-                assert byte, "it hung up"
-                head += byte
+        last = time.monotonic()
+        for _ in range(8):  # together far more than the patience for one request
+            try:
+                one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                head = b""
+                while not head.endswith(b"\r\n\r\n"):
+                    byte = heard.read(1)
+                    if not byte:
+                        raise ConnectionResetError  # noqa: TRY301 - as if it had come here
+                    head += byte
+            except (BrokenPipeError, ConnectionResetError):
+                assert time.monotonic() - last >= Quick.head_timeout_s, "it hung up"
+                return False
             assert head.startswith(b"HTTP/1.1 200")
             assert heard.read(2) == b"hi"
-            # Thrice that is more than the patience for one request, and once far less.
-            time.sleep(1.1)
-        one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        assert heard.read().startswith(b"HTTP/1.1 200")
+            last = time.monotonic()
+            time.sleep(Quick.head_timeout_s / 4)
+    return True
 
 
 def test_who_does_not_take_the_answer_is_let_go(port: int) -> None:
@@ -124,16 +140,27 @@ def test_who_does_not_take_the_answer_is_let_go(port: int) -> None:
 
 def test_who_takes_the_answer_slowly_gets_it(port: int) -> None:
     """As long as there is some way made."""
+    tried(lambda: _taken_slowly(port))
+
+
+def _taken_slowly(port: int) -> bool:
+    """Whether all of it came; False where we stopped taking it for too long ourselves."""
     with opened(port) as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         one.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        heard, start = 0, time.monotonic()
-        while part := one.recv(1 << 20):
-            heard += len(part)
-            time.sleep(0.05)
-
+        heard, longest, start = 0, 0.0, time.monotonic()
+        last = start
+        with suppress(ConnectionResetError):
+            while part := one.recv(1 << 20):
+                heard += len(part)
+                time.sleep(0.05)
+                longest, last = max(longest, time.monotonic() - last), time.monotonic()
+    longest = max(longest, time.monotonic() - last)
+    if heard <= LARGE and longest >= Quick.send_timeout_s / 2:
+        return False
     assert heard > LARGE
     assert time.monotonic() - start > 2 * Quick.send_timeout_s
+    return True
 
 
 def test_an_address_of_somebody_else_is_told() -> None:
