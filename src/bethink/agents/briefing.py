@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from bethink.api.browse import redact_thread
 from bethink.core import plural
 from bethink.core.json_values import format_moment
 from bethink.core.lazy import lazy_pattern
@@ -224,6 +223,8 @@ def _key_text(item: Item) -> str:
 
 def _thread_entries(memory: Memory) -> Iterator[_Entry]:
     """Ongoing threads, the most recent first, quoting only injectable memories."""
+    from bethink.api.browse import redact_thread  # start-up time: a prompt needs no threads
+
     threads = memory.threads(limit=5 * _MAX_PER_SECTION)
     open_threads = [thread for thread in threads if _is_open(thread)]
     members = {member.item for thread in open_threads for member in thread.members}

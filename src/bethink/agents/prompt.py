@@ -12,10 +12,10 @@ from bethink.agents.briefing import (
     quote_cost,
     sanitize_quote,
 )
-from bethink.agents.session import needs_no_memory, session_state
+from bethink.agents.session import session_state
 from bethink.core.text import sentences, word_set
 from bethink.errors import Refused
-from bethink.importers.turn_text import is_assent, strip_host_text
+from bethink.importers.turn_text import is_assent, needs_no_memory, strip_host_text
 from bethink.model import Candidate, Item
 from bethink.render.quoting import Quote, quote_hit
 from bethink.retrieval.answer_text import UNSURE_NOTICE

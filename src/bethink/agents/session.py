@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -15,20 +14,9 @@ from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.importers.turn_text import is_assent
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
-
-
-# Commands and shell lines of the host.
-_COMMAND = lazy_pattern(r"/[\w:-]+(?:\s|$)|!")
-
-
-def needs_no_memory(prompt: str) -> bool:
-    """Whether no memory could help with the prompt: a command, an assent, nothing."""
-    text = prompt.strip()
-    return not text or _COMMAND.match(text) is not None or is_assent(text)
 
 
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
@@ -81,6 +69,8 @@ class SessionState:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
+        import hashlib  # start-up time: most prompts end before
+
         self._key = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:32]
         self._has_name = bool(name)
 

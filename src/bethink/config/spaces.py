@@ -8,7 +8,6 @@ once the user has allowed it: the project may be a stranger's.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -144,6 +143,8 @@ def project_space(root: Path) -> str:
 
     All working trees of one git repository share the space of the main one.
     """
+    import hashlib  # start-up time: a space that is named needs none
+
     home = _main_worktree(Path(os.path.realpath(root)))
     # The bytes of the path do not depend on the encoding of the locale.
     path = os.fsencode(os.path.normcase(home))

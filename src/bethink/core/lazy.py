@@ -367,7 +367,26 @@ def load_numpy() -> None:
     for every call that crosses the end of one. The import is many calls deep; begun inside a
     search it crosses that end a thousand times, which takes a tenth of a recall.
     """
+    _keep_freed_memory()
     import_module("numpy")
+
+
+_MEMORY_OPTIONS = {-3: 2**26, -1: 2**28}  # bytes: M_MMAP_THRESHOLD, M_TRIM_THRESHOLD of glibc
+
+
+def _keep_freed_memory() -> None:
+    """Have glibc use freed memory again instead of giving it back: for a short process.
+
+    Arrays of more than 128 KB would each be given by the system anew, page by page.
+    """
+    import ctypes  # which NumPy needs as well
+
+    try:
+        set_option = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return  # another C library
+    for option, value in _MEMORY_OPTIONS.items():
+        set_option(option, value)
 
 
 class OneBlasThread:

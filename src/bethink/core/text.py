@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 import unicodedata
@@ -80,8 +79,9 @@ def _add_table(whole: dict[str, Any], line: str) -> dict[str, Any]:
         within = within.setdefault(_bare_key(part), {})
         if not isinstance(within, dict):
             raise _NotPlainError
-    known: Any = within.setdefault(_bare_key(name), [] if is_listed else made)
-    if line[-1] != "]" or not (known is made or (is_listed and isinstance(known, list))):
+    first: Any = [] if is_listed else made
+    known = within.setdefault(_bare_key(name), first)
+    if line[-1] != "]" or not (known is first or (is_listed and isinstance(known, list))):
         raise _NotPlainError
     if is_listed:
         known.append(made)
@@ -523,6 +523,8 @@ def _is_character_border(text: str, at: int) -> bool:
 
 def fingerprint(folded: str, *qualifiers: str) -> str:
     """A hash that is equal for equal folded texts with equal qualifiers."""
+    import hashlib  # start-up time: OpenSSL takes long to load, and a hook may end before
+
     return hashlib.sha256("\x1f".join((folded, *qualifiers)).encode()).hexdigest()
 
 

@@ -32,7 +32,7 @@ def _always(_: dict[str, Any]) -> bool:
 
 def _is_question(payload: dict[str, Any]) -> bool:
     """Whether a prompt could be answered from memory."""
-    from bethink.agents.session import needs_no_memory  # start-up time: only for this event
+    from bethink.importers.turn_text import needs_no_memory  # start-up time: only for this event
 
     prompt = payload.get("prompt")
     return isinstance(prompt, str) and not needs_no_memory(prompt)

@@ -220,6 +220,16 @@ def is_assent(text: str) -> bool:
     return not re.search(r"[?？\d]", text) and all(word in _ASSENT_WORDS for word in words)
 
 
+# Commands and shell lines of a host.
+_COMMAND = lazy_pattern(r"/[\w:-]+(?:\s|$)|!")
+
+
+def needs_no_memory(prompt: str) -> bool:
+    """Whether no memory could help with the prompt: a command, an assent, nothing."""
+    text = prompt.strip()
+    return not text or _COMMAND.match(text) is not None or is_assent(text)
+
+
 _TRAILING_MARKS = " *_`)\"'”»"
 _PLAIN_REST = r"\b[^\d;:]{0,90}"  # a number or a second clause carries information
 # Each a whole sentence.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
-from bethink.agents.session import needs_no_memory
+from bethink.importers.turn_text import needs_no_memory
 
 
 @pytest.mark.parametrize(
@@ -26,3 +29,22 @@ def test_asides_are_not_asked(prompt: str) -> None:
 def test_everything_else_is(prompt: str) -> None:
     """A prompt that could mean something is asked."""
     assert not needs_no_memory(prompt)
+
+
+def test_an_aside_ends_its_hook_before_anything_is_loaded() -> None:
+    """The host waits for the hook of every prompt: no settings, no paths, no store."""
+    code = (
+        "import sys\n"
+        "before = set(sys.modules)\n"
+        "from bethink.cli import main\n"
+        "code = main(['hook', 'user-prompt-submit'])\n"
+        "heavy = {'bethink.config.settings', 'bethink.memory', 'hashlib', 'inspect', 'pathlib'}\n"
+        "sys.exit(f'{code} {sorted(heavy & set(sys.modules) - before)}')"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", code], input='{"prompt": "yes, thanks"}', capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+
+    assert (ran.stdout, ran.stderr.strip()) == ("", "0 []")

@@ -517,10 +517,11 @@ def test_loading_is_cheap(desk):
     """Without a file neither TOML, guesses, platform folders nor inspection are imported."""
     code = (
         "import sys\n"
+        "before = set(sys.modules)\n"
         "from bethink.config.settings import load_settings\n"
         "load_settings()\n"
         "heavy = {'tomllib', 'difflib', 'inspect', 'numpy', 'platformdirs', 'tempfile'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
+        "print(sorted(heavy & set(sys.modules) - before))"
     )
 
     done = subprocess.run(
