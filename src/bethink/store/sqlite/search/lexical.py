@@ -32,7 +32,7 @@ from bethink.store.ranking import (
     weight_query,
 )
 from bethink.store.sqlite.db.ceiling import is_below_ceiling
-from bethink.store.sqlite.db.connection import bind_list, select
+from bethink.store.sqlite.db.connection import bind_list, generation, select
 from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.search.scope import Predicate
 
@@ -478,6 +478,62 @@ def rows_in_scope(
         bind=as_table,
     )
     return dict(rows)
+
+
+_MAX_KNOWN_SCOPES, _MAX_KNOWN_ROWS = 4, 32_768
+
+
+class RowsInScope(NamedTuple):
+    """Rows that were looked at: of those in scope the ids, and when they happened, in ms."""
+
+    looked_at: set[int]
+    ids: dict[int, str]
+    begins: dict[int, int]
+    ends: dict[int, int]
+
+
+class KnownRows:
+    """The rows in some scopes, in one state of the store; the searches of a recall share them."""
+
+    def __init__(self) -> None:
+        self._known: tuple[int, dict[object, RowsInScope]] = (-1, {})
+
+    def find(self, db: apsw.Connection, rids: Sequence[int], predicate: Predicate) -> RowsInScope:
+        """Return the rows in scope, all of these that the predicate allows among them."""
+        known = self._entry_for(db, predicate)
+        new = array("q", [rid for rid in rids if rid not in known.looked_at])
+        if new:
+            sql = (
+                "SELECT i.rid, i.id, i.occurred_at, i.occurred_end FROM carray(?) AS w"
+                f" CROSS JOIN item AS i ON i.rid = w.value WHERE {predicate.sql_of_known_rows}"
+            )
+            for rid, key, begin, end in select_readable(
+                db, sql, new, predicate.values, bind=as_table
+            ):
+                known.ids[rid] = key
+                # Rot makes anything of a number.
+                if isinstance(begin, int):
+                    known.begins[rid] = begin
+                if isinstance(end, int):
+                    known.ends[rid] = end
+            # Last: another thread takes what was looked at for complete.
+            known.looked_at.update(new)
+        return known
+
+    def _entry_for(self, db: apsw.Connection, predicate: Predicate) -> RowsInScope:
+        # What is not committed may be rolled back.
+        if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            return RowsInScope(set(), {}, {}, {})
+        state, (known_state, scopes) = generation(db), self._known
+        scope = (predicate.sql, predicate.values)
+        if known_state != state or (scope not in scopes and len(scopes) >= _MAX_KNOWN_SCOPES):
+            # A new one, not a cleared one: a thread may still read an older state.
+            scopes = {}
+            self._known = (state, scopes)
+        known = scopes.get(scope)
+        if known is None or len(known.looked_at) > _MAX_KNOWN_ROWS:
+            known = scopes[scope] = RowsInScope(set(), {}, {}, {})
+        return known
 
 
 def _read_texts(db: apsw.Connection, rids: Sequence[int]) -> list[CandidateRow]:

@@ -19,7 +19,7 @@ from bethink.ports import Background
 from bethink.store.sqlite.db.connection import generation, select
 from bethink.store.sqlite.db.damage import select_readable
 from bethink.store.sqlite.search import vector_index
-from bethink.store.sqlite.search.lexical import as_table, rows_in_scope
+from bethink.store.sqlite.search.lexical import KnownRows, as_table, rows_in_scope
 from bethink.store.sqlite.search.scope import Condition, Predicate
 from bethink.store.sqlite.search.vector_index import Chunk, StoredModel, read_chunk, read_vectors
 
@@ -233,6 +233,7 @@ class ChunkCache:
         self._scan: VectorScan | None = None
         self._sample: VectorSample | None = None
         self._halves = Float16Cache()
+        self._rows = KnownRows()
 
     def read(self, db: apsw.Connection, model: StoredModel) -> StoredVectors:
         """Return all vectors of a model as this transaction sees them."""
@@ -254,7 +255,7 @@ class ChunkCache:
         """Return the scan for a query; the last one is cached for other retrievers."""
         scan = self._scan
         if scan is None or scan.stored is not stored or not np.array_equal(scan.query, query):
-            scan = self._scan = VectorScan(stored, self._halves, query)
+            scan = self._scan = VectorScan(stored, self._halves, query, self._rows)
         return scan
 
     def sample(self, db: apsw.Connection, scan: VectorScan) -> VectorSample:
@@ -307,7 +308,7 @@ class Ranking(NamedTuple):
 
 
 # The rows found with their cosines, best first, and a note on how.
-Found = tuple[list[tuple[int, float]], str]
+Found = tuple[Ranking, str]
 
 
 class DistanceEstimates(NamedTuple):
@@ -325,8 +326,11 @@ class DistanceEstimates(NamedTuple):
 class VectorScan:
     """One query over one state of the stored vectors: estimates by bits, exact cosines."""
 
-    def __init__(self, stored: StoredVectors, halves: Float16Cache, query: Vector) -> None:
+    def __init__(
+        self, stored: StoredVectors, halves: Float16Cache, query: Vector, known: KnownRows
+    ) -> None:
         self.stored = stored
+        self.known = known
         self.query = query
         self.rids = stored.rids
         self.has_passages = stored.rids is not stored.keys
@@ -482,24 +486,22 @@ class VectorSample:
 
 
 def find_nearest(db: apsw.Connection, scan: VectorScan, depth: int, predicate: Predicate) -> Found:
-    """Return the ``depth`` nearest in scope by cosine, ties by id.
-
-    Take the head of the overall ranking; rank inside the scope if few of it match.
-    """
+    """Return the ``depth`` nearest in scope by cosine, ties by id."""
+    # The head of the overall ranking; if few of it are in scope, the scope's own ranking.
     if predicate.rows is not None and _are_rare(scan, len(predicate.rows), depth):
         return _find_among(db, scan, depth, predicate, predicate.rows)
     ranking, scope_note = scan.nearest(db, depth), ""
     head = ranking.first((OVERFETCH_DEFAULT_SCOPE if predicate.plain else OVERFETCH) * depth)
-    in_scope = _filter_in_scope(db, head, predicate, depth)
-    if len(in_scope) < depth and ranking.rescored < len(scan):
+    in_scope = _filter_in_scope(db, scan, head, predicate, depth)
+    if len(in_scope.rids) < depth and ranking.rescored < len(scan):
         if predicate.rows is not None:
             return _find_among(db, scan, depth, predicate, predicate.rows)
         ranking, scope_note = _rank_in_scope(db, scan, ranking, depth, predicate), "in scope "
         head = ranking.first(OVERFETCH * depth)
-        in_scope = _filter_in_scope(db, head, predicate)
+        in_scope = _filter_in_scope(db, scan, head, predicate)
     if not _is_settled(in_scope, head, ranking, depth):
-        in_scope = _filter_in_scope(db, ranking, predicate)
-    return _to_result(scan, ranking, in_scope[:depth], scope_note)
+        in_scope = _filter_in_scope(db, scan, ranking, predicate)
+    return _to_result(scan, ranking, in_scope.first(depth), scope_note)
 
 
 def _are_rare(scan: VectorScan, rows: int, depth: int) -> bool:
@@ -515,56 +517,48 @@ def _find_among(
     positions = scan.positions_of(rows)
     ranking = _rank_positions(db, scan, positions, depth)
     head = ranking.first(OVERFETCH * depth)
-    in_scope = _filter_in_scope(db, head, predicate)
-    if len(in_scope) < MIN_IN_SCOPE * len(head.rids) and ranking.rescored < len(positions):
+    in_scope = _filter_in_scope(db, scan, head, predicate)
+    if len(in_scope.rids) < MIN_IN_SCOPE * len(head.rids) and ranking.rescored < len(positions):
         visible = np.fromiter(rows_in_scope(db, rows, predicate), np.int64)
         ranking = _rank_positions(db, scan, scan.positions_of(visible), depth)
         head = ranking.first(OVERFETCH * depth)
-        in_scope = _filter_in_scope(db, head, predicate)
+        in_scope = _filter_in_scope(db, scan, head, predicate)
     if not _is_settled(in_scope, head, ranking, depth):
-        in_scope = _filter_in_scope(db, ranking, predicate)
-    return _to_result(scan, ranking, in_scope[:depth], "in scope ")
+        in_scope = _filter_in_scope(db, scan, ranking, predicate)
+    return _to_result(scan, ranking, in_scope.first(depth), "in scope ")
 
 
-def _to_result(
-    scan: VectorScan,
-    ranking: Ranking,
-    in_scope: Sequence[tuple[float, str, int]],
-    scope_note: str,
-) -> Found:
-    note = f"bits scan, {ranking.rescored:,} {scope_note}of {len(scan):,} rescored"
-    return [(rid, cosine) for cosine, _, rid in in_scope], note
+def _to_result(scan: VectorScan, ranking: Ranking, found: Ranking, scope_note: str) -> Found:
+    return found, f"bits scan, {ranking.rescored:,} {scope_note}of {len(scan):,} rescored"
 
 
-def _is_settled(
-    in_scope: Sequence[tuple[float, str, int]], head: Ranking, ranking: Ranking, depth: int
-) -> bool:
+def _is_settled(in_scope: Ranking, head: Ranking, ranking: Ranking, depth: int) -> bool:
     """Whether rows after the head of a ranking cannot be among the ``depth`` best."""
     if not depth or len(head.rids) == len(ranking.rids):
         return True
-    return len(in_scope) >= depth and in_scope[depth - 1][0] > head.cosines[-1]
+    best = in_scope.cosines
+    return len(best) >= depth and bool(best[depth - 1] > head.cosines[-1])
 
 
 def _filter_in_scope(
-    db: apsw.Connection, ranking: Ranking, predicate: Predicate, depth: int = 0
-) -> list[tuple[float, str, int]]:
-    """Return cosine, id and row of those in scope, best first, ties by id.
+    db: apsw.Connection, scan: VectorScan, ranking: Ranking, predicate: Predicate, depth: int = 0
+) -> Ranking:
+    """Return those in scope, best first, ties by id.
 
     With a ``depth`` only the first rows are looked at, where no others can be among the best.
     """
-    head = ranking.first(depth + depth // 8 + 8) if depth else ranking
-    visible = rows_in_scope(db, head.rids, predicate)
-    in_scope = _in_scope(head, visible)
-    if _is_settled(in_scope, head, ranking, depth):
-        return in_scope
-    visible |= rows_in_scope(db, ranking.rids[len(head.rids) :], predicate)
-    return _in_scope(ranking, visible)
-
-
-def _in_scope(ranking: Ranking, visible: dict[int, str]) -> list[tuple[float, str, int]]:
-    ranked = zip(ranking.rids.tolist(), ranking.cosines.tolist(), strict=True)
-    in_scope = [(cosine, visible[rid], rid) for rid, cosine in ranked if rid in visible]
-    return sorted(in_scope, key=lambda entry: (-entry[0], entry[1]))
+    if depth:
+        head = ranking.first(depth + depth // 8 + 8)
+        in_scope = _filter_in_scope(db, scan, head, predicate)
+        if _is_settled(in_scope, head, ranking, depth):
+            return in_scope
+    rids = ranking.rids.tolist()
+    ids = scan.known.find(db, rids, predicate).ids
+    places = np.flatnonzero(np.fromiter(map(ids.__contains__, rids), bool, len(rids)))
+    cosines = ranking.cosines[places]
+    if (cosines[1:] == cosines[:-1]).any():
+        places = np.array(sorted(places, key=lambda one: (-ranking.cosines[one], ids[rids[one]])))
+    return Ranking(ranking.rids[places], ranking.cosines[places], ranking.rescored)
 
 
 def _rank_in_scope(

@@ -25,14 +25,19 @@ from bethink.store.sqlite.db.connection import Connections, Row, generation, sel
 from bethink.store.sqlite.db.damage import as_bytes, select_readable
 from bethink.store.sqlite.db.rows import read_items
 from bethink.store.sqlite.db.sql_functions import to_ms_or_none
-from bethink.store.sqlite.search.lexical import ItemLoader, as_table, word_statistics
+from bethink.store.sqlite.search.lexical import (
+    ItemLoader,
+    RowsInScope,
+    as_table,
+    word_statistics,
+)
 from bethink.store.sqlite.search.scope import Predicate
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
     from bethink.store.sqlite.search.searches import HydrateRows
     from bethink.store.sqlite.search.vector_index import StoredModel
-    from bethink.store.sqlite.search.vector_scan import ChunkCache, Found, StoredVectors
+    from bethink.store.sqlite.search.vector_scan import ChunkCache, Ranking, StoredVectors
 
 # Of each model: how many vectors a ceiling hides, and how many of these are of passages.
 HiddenCounts = Mapping[int, tuple[int, int]]
@@ -41,10 +46,6 @@ MAX_CACHED_EMBEDDINGS = 4096  # embeddings, some 6 MB
 _COUNT_HIDDEN = """
     SELECT v.mid, count(*), count(CASE WHEN v.key <> v.rid THEN 1 END)
     FROM temp.hidden_row AS h CROSS JOIN main.vector AS v ON v.rid = h.rid GROUP BY v.mid
-"""
-_SELECT_TIMES = """
-    SELECT i.rid, i.occurred_at, i.occurred_end
-    FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value
 """
 _SELECT_LIVE_ROWS = """
     SELECT i.id, i.rid, i.rev FROM carray(?) AS w
@@ -147,9 +148,13 @@ class VectorIndex:
         if not vector.any():
             return SearchResult((), "the question has no vector")
         scan = self._cache.scan(searched.stored, vector)
-        found = _read_nearest(
-            db, vector_scan.find_nearest(db, scan, max(depth, 0), predicate), hydrate, choose
-        )
+        near, note = vector_scan.find_nearest(db, scan, max(depth, 0), predicate)
+        rids, cosines = near.rids.tolist(), near.cosines.tolist()
+        if choose is not None:
+            known = scan.known.find(db, rids, predicate)
+            chosen = choose(_to_columns(near, rids, known))
+            rids, cosines = ([one[place] for place in chosen] for one in (rids, cosines))
+        found = _read_rows(db, rids, cosines, note, hydrate)
         usual = self._cache.sample(db, scan).background(db, scan, predicate)
         found = found._replace(background=usual)
         if missing := searched.missing:
@@ -288,33 +293,27 @@ class VectorIndex:
         return self._missing[1]
 
 
-def _read_nearest(
-    db: apsw.Connection, found: Found, hydrate: ItemLoader, choose: Choose | None
+def _read_rows(
+    db: apsw.Connection,
+    rids: Sequence[int],
+    cosines: Sequence[float],
+    note: str,
+    hydrate: ItemLoader,
 ) -> SearchResult:
-    """Read the rows that were found, or those of them to choose."""
-    rows, note = found
-    if choose is not None:
-        rows = [rows[place] for place in choose(_with_times(db, rows))]
-    items = hydrate(db, [rid for rid, _ in rows])
+    items = hydrate(db, rids)
     matches = (
-        Match(items[rid], cosine, f"cosine {cosine:.2f}") for rid, cosine in rows if rid in items
+        Match(items[rid], cosine, f"cosine {cosine:.2f}")
+        for rid, cosine in zip(rids, cosines, strict=True)
+        if rid in items
     )
     return SearchResult(tuple(matches), note, 1.0)
 
 
-def _with_times(db: apsw.Connection, rows: Sequence[tuple[int, float]]) -> Nearest:
+def _to_columns(near: Ranking, rids: Sequence[int], known: RowsInScope) -> Nearest:
     import numpy as np  # start-up time: see above
 
-    rids = [rid for rid, _ in rows]
-    read = select_readable(db, _SELECT_TIMES, array("q", rids), bind=as_table)
-    # Rot makes anything of a number.
-    begins = {rid: begin for rid, begin, _ in read if isinstance(begin, int)}
-    ends = {rid: end for rid, _, end in read if isinstance(end, int)}
-    return Nearest(
-        np.array([cosine for _, cosine in rows], np.float64),
-        np.array([*map(begins.get, rids)], np.float64),
-        np.array([*map(ends.get, rids)], np.float64),
-    )
+    begins, ends = ([*map(one.get, rids)] for one in (known.begins, known.ends))
+    return Nearest(near.cosines, np.array(begins, np.float64), np.array(ends, np.float64))
 
 
 def _read_whole(
