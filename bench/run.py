@@ -451,12 +451,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.keep:
             measure.keep_page("natural", "python bench/run.py walk --corpus FOLDER")
         return
+    spent = 0.0
     for part in chosen:
         measure.PRINTED.clear()
         print(f"\n{part}: {measure.machine()}")
-        begun = time.perf_counter()
+        begun, cpu = time.perf_counter(), measure.cpu_of_all()
         PARTS[part](sizes)
-        print(f"\n{part} took {time.perf_counter() - begun:.0f} s")
+        spent += measure.cpu_of_all() - cpu
+        took = time.perf_counter() - begun
+        print(f"\n{part} took {took:.0f} s; {spent:.0f} s of CPU so far, of all processes")
         if options.keep:
             more = "" if options.sizes == "10000,100000" else f" --sizes {options.sizes}"
             measure.keep_page(part, f"python bench/run.py {part}{more}")
