@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from bethink.api.session import Session, cache_key, resolve_reranker
+from bethink.core.lazy import replace
 from bethink.errors import Refused
 from bethink.model import Filters, Item, Recall
 from bethink.ports import Reranker

@@ -10,7 +10,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir, resolve_space
 from bethink.core.ids import make_id
+from bethink.core.lazy import replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, NotFound, Refused, StoreDamaged
 from bethink.model import Item, Link, Recall

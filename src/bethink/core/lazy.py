@@ -16,7 +16,7 @@ from bethink.core.named_tuple import COMPILED_FROM, bind
 
 __all__ = [
     "ONE_BLAS_THREAD", "BackgroundCall", "Lazy", "OneBlasThread", "dataclass", "field",
-    "field_types", "lazy_pattern", "load_numpy", "openblas_functions",
+    "field_types", "lazy_pattern", "load_numpy", "openblas_functions", "replace",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ class _Field:
 
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass, field
+    from dataclasses import dataclass, field, replace
 else:
 
     def field(
@@ -148,6 +148,16 @@ else:
         """
         assert frozen
         return _make_slotted if slots else _make_plain
+
+    def replace(value: T, /, **changes: Any) -> T:
+        """Do what `dataclasses.replace` does."""
+        for name, one in _all_fields(type(value)).items():
+            if not one.init:
+                if name in changes:
+                    raise ValueError(f"field {name} is declared with init=False")
+            elif name not in changes:
+                changes[name] = getattr(value, name)
+        return type(value)(**changes)
 
 
 _PARAMETERS = SimpleNamespace(
@@ -220,12 +230,16 @@ def _fields_of(base: type) -> Mapping[str, _Field]:
     return {name: _to_field(one, one.type) for name, one in known.items()}
 
 
-def field_types(kind: Any) -> dict[str, Any]:
-    """Return the names of a data class's fields, with their types as they are written."""
+def _all_fields(kind: type) -> Mapping[str, _Field]:
     for base in kind.__mro__:
         if "__dataclass_fields__" in vars(base):
-            return {name: one.kind for name, one in _fields_of(base).items()}
+            return _fields_of(base)
     raise TypeError(f"{kind!r} is no data class")
+
+
+def field_types(kind: type) -> dict[str, Any]:
+    """Return the names of a data class's fields, with their types as they are written."""
+    return {name: one.kind for name, one in _all_fields(kind).items()}
 
 
 def _own_fields(plain: type) -> dict[str, _Field]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from bethink.core.lazy import BackgroundCall, dataclass
+from bethink.core.lazy import BackgroundCall, dataclass, field, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import bm25_idf
 from bethink.errors import ModelError

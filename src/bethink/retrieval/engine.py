@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from bethink.core.lazy import ONE_BLAS_THREAD
+from bethink.core.lazy import ONE_BLAS_THREAD, replace
 from bethink.core.registry import implements
 from bethink.core.text import has_substance
 from bethink.errors import ModelError, StoreDamaged, StoreError

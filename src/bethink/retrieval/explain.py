@@ -7,11 +7,10 @@ the evidence and the item, whichever profile answered.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from bethink.core.lazy import dataclass
+from bethink.core.lazy import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import fold, strip_hidden
 from bethink.model import Candidate, Evidence, Filters, Item, Query, Recall, Step, replay

@@ -6,7 +6,6 @@ reported on loading with file, key and allowed values.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 import types
@@ -18,7 +17,7 @@ from typing import Any
 
 from bethink.config.aliases import Change, apply_change
 from bethink.config.paths import is_file
-from bethink.core.lazy import dataclass, field, field_types
+from bethink.core.lazy import dataclass, field, field_types, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import Registry, import_object
 from bethink.core.text import parse_toml
@@ -118,23 +117,21 @@ class Profile:
         empty: dict[str, Any] = dict.fromkeys(SLOTS, ())
         from bethink.retrieval.retrievers.temporal import Newest  # start-up time: rarely needed
 
-        return dataclasses.replace(
-            self, channels=(Newest(),), fuse=WeightedSum(scale="own"), **empty
-        )
+        return replace(self, channels=(Newest(),), fuse=WeightedSum(scale="own"), **empty)
 
     def without(self, part: str) -> Profile:
         """The same profile with one slot emptied, or one retriever or stage removed by name."""
         if part in SLOTS:
             emptied: dict[str, Any] = {part: (), "name": f"{self.name} without {part}"}
-            return dataclasses.replace(self, **emptied)
+            return replace(self, **emptied)
         changes: dict[str, Any] = {
             slot: tuple(stage for stage in self.slot(slot) if stage.name != part) for slot in SLOTS
         }
         changes["channels"] = tuple(channel for channel in self.channels if channel.name != part)
-        changed = dataclasses.replace(self, **changes)
+        changed = replace(self, **changes)
         if changed == self:
             raise NotFound(f"profile {self.name} has no slot, channel or stage {part!r}")
-        return dataclasses.replace(changed, name=f"{self.name} without {part}")
+        return replace(changed, name=f"{self.name} without {part}")
 
 
 def profile_names(folders: Iterable[Path] = ()) -> dict[str, Path | None]:
@@ -323,6 +320,8 @@ def _check_after_names(
 
 
 def _field_default(part: Any, name: str) -> Any:
+    import dataclasses  # start-up time: the default profile has no such field
+
     fields = (one for one in dataclasses.fields(part) if one.name == name)
     return next((one.default for one in fields), None)
 
@@ -396,6 +395,8 @@ def _import_part(use: str, key: str, kind: _PartKind, where: str) -> Any:
 
 def _misfit(part: Any, kind: _PartKind) -> str:
     """Why a class does not fit its slot; empty where it does."""
+    import dataclasses  # start-up time: shipped profiles have no foreign parts
+
     if not isinstance(part, type) or not dataclasses.is_dataclass(part):
         return "it must be a dataclass, whose fields are the settings"
     if getattr(part, "__hash__", None) is None:

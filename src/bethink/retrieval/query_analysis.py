@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import MAXYEAR, datetime, timedelta
 from functools import cache
 from typing import Literal
 
-from bethink.core.lazy import lazy_pattern
+from bethink.core.lazy import lazy_pattern, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import bm25_idf, own_caption, shorten
 from bethink.lang.dates import DAY_S, EventPhrase, apply_bound, find_events, find_times

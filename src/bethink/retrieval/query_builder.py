@@ -6,12 +6,11 @@ import base64
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bethink.core.json_values import format_moment
-from bethink.core.lazy import dataclass
+from bethink.core.lazy import dataclass, field_types, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
@@ -81,7 +80,7 @@ class RecallDefaults(NamedTuple):
 
 def make_filters(where: Mapping[str, Any], now: datetime) -> Filters:
     """Build filters from keywords; a single value may replace a list (``kind="decision"``)."""
-    known = {field.name for field in fields(Filters)}
+    known = field_types(Filters).keys()
     values: dict[str, Any] = {}
     for name, value in where.items():
         key = _SINGULAR_TO_PLURAL.get(name, name)
@@ -110,9 +109,7 @@ def validate_filters(filters: Filters, now: datetime) -> Filters:
     """Validate filters that a caller built by the same rules as keywords."""
     if not isinstance(filters, Filters):
         raise Refused(f"filters must be Filters, not {type(filters).__name__}")
-    return make_filters(
-        {field.name: getattr(filters, field.name) for field in fields(filters)}, now
-    )
+    return make_filters({name: getattr(filters, name) for name in field_types(Filters)}, now)
 
 
 def resolve_entity_filters(filters: Filters, store: Store) -> Filters:

@@ -32,6 +32,7 @@ from bethink.config.settings import (
 )
 from bethink.config.spaces import data_dir, resolve_space
 from bethink.core.json_values import Json
+from bethink.core.lazy import field_types
 from bethink.errors import BadSetting
 from bethink.models import embedder_provider
 from bethink.models.rerank import reranker_provider
@@ -118,11 +119,10 @@ def _elements(value: Any) -> Iterable[Any]:
         return sorted(value)
     if isinstance(value, tuple | list):
         return value
-    import dataclasses  # start-up time: hooks carry texts only
-
-    if dataclasses.is_dataclass(value):
-        return [getattr(value, field.name) for field in dataclasses.fields(value)]
-    raise DecodeError(f"cannot encode a {type(value).__name__}")
+    try:
+        return [getattr(value, name) for name in field_types(type(value))]
+    except TypeError as error:
+        raise DecodeError(f"cannot encode a {type(value).__name__}") from error
 
 
 class _Decoder:
@@ -180,12 +180,11 @@ def _decode_object(kind: Any, value: Any, decoder: _Decoder) -> Any:
 @cache
 def _field_types(kind: Any) -> tuple[Any, ...]:
     """The types of a class's fields, in order."""
-    import dataclasses  # start-up time: hooks carry texts only
-
-    if not (dataclasses.is_dataclass(kind) or hasattr(kind, "_fields")):
-        raise DecodeError(f"{kind!r:.40} cannot be decoded")
+    try:
+        names = kind._fields if hasattr(kind, "_fields") else field_types(kind)
+    except (AttributeError, TypeError) as error:
+        raise DecodeError(f"{kind!r:.40} cannot be decoded") from error
     hints = typing.get_type_hints(kind)
-    names = kind._fields if hasattr(kind, "_fields") else [f.name for f in dataclasses.fields(kind)]
     return tuple(hints[name] for name in names)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.core.json_values import Json
+from bethink.core.lazy import replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import MissingExtra, ModelError, Refused
 from bethink.model import NO_METADATA, Recall

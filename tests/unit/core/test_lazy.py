@@ -11,6 +11,7 @@ import pytest
 
 from bethink.core.lazy import dataclass, field_types, lazy_pattern
 from bethink.core.lazy import field as our_field
+from bethink.core.lazy import replace as our_replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,19 @@ def test_both_functions_for_fields_say_the_same() -> None:
     assert repr(Same(1)).endswith(".Same(a=1, b='x', c=[], made=4)")
     assert replace(Same(1), c=[2]) == Same(1, c=[2])
     assert field_types(Same) == field_types(Ours) == field_types(Theirs)
+
+
+def test_both_functions_that_replace_do_the_same() -> None:
+    """Fields that are not given stay; one that no argument sets, or an unknown one, is refused."""
+    for one in (Below(1, "y", [3], d=2.5), Loose(1, "y"), Theirs(1, "y")):
+        assert our_replace(one, b="z") == replace(one, b="z") != one
+        assert our_replace(one) == one
+    with pytest.raises(ValueError, match="made"):
+        our_replace(Ours(1), made=5)
+    with pytest.raises(TypeError, match="other"):
+        our_replace(Ours(1), other=5)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="is no data class"):
+        our_replace(5, real=1)  # type: ignore[type-var]
 
 
 def test_what_dataclasses_refuses_is_refused_when_the_class_is_made() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from bethink.core.lazy import dataclass
+from bethink.core.lazy import dataclass, replace
 from bethink.model import Pool
 from bethink.ports import Scope, late_interaction
 from bethink.retrieval.context import Context, Retriever, no_embedder

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from bethink.core.lazy import dataclass
+from bethink.core.lazy import dataclass, replace
 from bethink.errors import ModelError
 from bethink.model import Filters, Item, Pool
 from bethink.ports import Match, Scope, SearchResult

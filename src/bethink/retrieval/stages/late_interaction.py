@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
-from bethink.core.lazy import dataclass, lazy_pattern
+from bethink.core.lazy import dataclass, field, lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import split_passages
 from bethink.errors import ModelError
