@@ -125,6 +125,23 @@ def test_one_memory_that_says_it_all_is_enough(talked):
     assert verdict.evidences
 
 
+def test_both_passes_search_a_channel_once(talked, monkeypatch):
+    """What the first pass found the wider one takes over, with its notes and its scores."""
+    asked = []
+    search = type(talked.store.search).vector
+
+    def counted(self, vector, model, depth, scope, choose=None):
+        asked.append((vector.tobytes(), depth, scope))
+        return search(self, vector, model, depth, scope, choose)
+
+    monkeypatch.setattr(type(talked.store.search), "vector", counted)
+    answer = talked.recall(LIST, profile="memind-deep", track=False)
+    first = step(answer, "deep.first")
+    assert "vector" in first.note
+    assert len(asked) == len(set(asked))
+    assert step(answer, "channel.vector").note.startswith("bits scan")
+
+
 def test_what_no_hit_holds_is_a_gap(talked):
     """It is named, the rarest first, and then it is not enough."""
     verdict = judge_by_rules(

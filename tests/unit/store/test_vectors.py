@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bethink import Memory
 from bethink.errors import ModelError
 from bethink.model import Filters
-from bethink.ports import Embedder, Embedding, Scope, SearchResult
+from bethink.ports import Embedder, Embedding, Nearest, Scope, SearchResult
 from bethink.store.sqlite.search import vector_index as bits
 from bethink.store.sqlite.search import vector_index as chunks
 from bethink.store.sqlite.search import vector_scan
@@ -353,6 +353,31 @@ def test_what_is_usual_follows_the_moment_and_every_write(
     assert [usual(0), usual(9)] == [3, 3]
     memory.remember("The pump 5 is lent", valid_to=NOW + timedelta(days=5))
     assert [usual(0), usual(9), usual(0)] == [4, 3, 4]
+
+
+def test_of_the_nearest_only_the_chosen_are_read(memory: Memory, embedder: Embedder) -> None:
+    """A caller that weighs by time is shown all times, and is given only what it asks for."""
+    day = NOW - timedelta(days=40)
+    memory.remember("The pump is sound")
+    lent = memory.remember("The pump is lent", occurred_at=day, occurred_end=NOW).id
+    scope, vector = Scope(Filters(), NOW), embedder.embed_query("pump").vector
+    shown: list[Nearest] = []
+
+    def choose(near: Nearest) -> list[int]:
+        shown.append(near)
+        return np.flatnonzero(~np.isnan(near.begins)).tolist()
+
+    plain = memory.store.search.vector(vector, embedder.model, 9, scope)
+    found = memory.store.search.vector(vector, embedder.model, 9, scope, choose)
+    (near,), (one,) = shown, found.matches
+    place = near.begins.tolist().index(day.timestamp() * 1000)
+    assert near.cosines.tolist() == [match.score for match in plain.matches]
+    assert near.ends[place] == NOW.timestamp() * 1000
+    assert np.isnan([near.begins[1 - place], near.ends[1 - place]]).all()
+    assert (one.item.id, one.score) == (lent, near.cosines[place])
+    assert (found.note, found.background) == (plain.note, plain.background)
+    memory.forget(lent)
+    assert memory.store.search.vector(vector, embedder.model, 9, scope, choose).matches == ()
 
 
 def test_who_sees_less_searches_what_is_there_after_every_write(
