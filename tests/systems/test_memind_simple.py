@@ -6,17 +6,18 @@ import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from bethink import Memory
 from bethink.model import Candidate, Evidence, Item, Link, Node, Pool, Query, replay, sort_by_score
-from bethink.ports import Embedder
+from bethink.ports import Embedder, Nearest
 from bethink.retrieval.answer_text import render_text
 from bethink.retrieval.context import Context
 from bethink.retrieval.profile import load_profile
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import FUSIONS, STAGES
-from bethink.systems.memind.retrievers import TimeDecay, time_factor
+from bethink.systems.memind.retrievers import TimeDecay, _time_factors, time_factor
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW, days_ago
 
@@ -140,6 +141,23 @@ def test_the_bonus_ends_after_the_third(bare: Memory) -> None:
 
 
 # --- Time factor --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("asked", ["anything", "what was in May 2025?", "since 3 March 2026?"])
+def test_the_time_factors_of_many_are_those_of_each(bare: Memory, asked: str) -> None:
+    """Weighed in columns, a memory gets the same factor as alone, whatever it knows of its time."""
+    ctx, decay = ask(bare, asked), TimeDecay()
+    times = [(None, None), (None, days_ago(3))]
+    times += [(days_ago(day), None) for day in (-5, 0, 0.5, 30, 200, 400, 4000)]
+    times += [(days_ago(day), days_ago(day - 60)) for day in (30, 250, 400)]
+
+    def column(place: int) -> np.ndarray:
+        return np.array([t[place].timestamp() * 1000 if t[place] else np.nan for t in times])
+
+    items = (item("x", occurred_at=begin, occurred_end=end) for begin, end in times)
+    alone = [time_factor(one, ctx, decay)[0] for one in items]
+    near = Nearest(np.zeros(len(times)), column(0), column(1))
+    assert _time_factors(near, ctx, decay).tolist() == pytest.approx(alone, abs=1e-12)
 
 
 @pytest.mark.parametrize(
