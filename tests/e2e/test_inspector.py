@@ -898,6 +898,8 @@ def test_pictures_are_taken(page: Page, demo: Inspector) -> None:
     """The pictures of the documentation, from the demo's memories."""
     folder = Path(os.environ["PICTURES_FOLDER"])
     page.set_viewport_size({"width": 1440, "height": 900})
+    open_view(page, demo, "/ask?q=alarm", "Ask")  # loads the model, which takes its time
+    settle(page)
     for name, path, heading in (
         ("ask", f"/ask?q={quote(QUESTION)}", "Ask"),
         ("trace", f"/trace?q={quote(QUESTION)}", "Trace"),
