@@ -10,6 +10,7 @@ import pytest
 from old_schema import bring_back
 
 from bethink import Memory
+from bethink.models.embed.words import WordsEmbedder
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.db.opening import (
     SCHEMA_VERSION,
@@ -37,6 +38,34 @@ def path(tmp_path: Path) -> Path:
 def test_the_numbered_files_lead_to_the_version_we_know() -> None:
     """One after the other, without a gap."""
     assert [step.version for step in migrations()] == list(range(1, SCHEMA_VERSION + 1))
+
+
+def content(db: apsw.Connection) -> list[object]:
+    """Every table of a space with its rows, and the settings in its head."""
+    tables = db.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").fetchall()
+    rows = {
+        name: db.execute(f'SELECT * FROM "{name}"').fetchall()
+        for kind, name, sql in tables
+        if kind == "table" and not str(sql).startswith("CREATE VIRTUAL")
+    }
+    heads = ("user_version", "page_size", "auto_vacuum", "encoding")
+    return [tables, rows, *(db.execute(f"PRAGMA {name}").get for name in heads)]
+
+
+def test_every_space_in_memory_is_what_the_migrations_make() -> None:
+    """The first is migrated, the others are copied before anything is stored; none is shared."""
+    migrated = apsw.Connection(":memory:")
+    migrate(migrated, None, migrations())
+    stores = [SqliteStore.open(None, space="test") for _ in range(3)]
+    for store in stores:
+        assert content(store._connections.for_thread()) == content(migrated)
+        store.items.put([record("a")], actor="x", now=NOW)
+        assert store.admin.count() == 1
+        assert all(finding.ok for finding in store.admin.check())
+
+    for store in stores:
+        store.close()
+    migrated.close()
 
 
 def test_an_old_file_is_copied_before_it_is_changed(path: Path) -> None:
@@ -244,4 +273,34 @@ def test_a_thread_is_classified_by_its_memories(tmp_path: Path) -> None:
     with Memory(SqliteStore.open(path, space="test"), embedder=None) as memory:
         assert memory.store.activity.threads() == threads
         assert [thread.id for thread in memory.below(2).threads()] == ["open"]
+        assert [found for found in memory.doctor() if not found.ok] == []
+
+
+@pytest.mark.parametrize("version", [5, 6, 7])
+def test_answers_stay_the_same_through_an_upgrade(tmp_path: Path, version: int) -> None:
+    """Of a space with revisions, forgotten and secret memories, entities, links, tags, threads."""
+    path = tmp_path / "space.db"
+    questions = ("who owns Kestrel?", "boats in the harbour", "what does Ylva like?", "lunch")
+
+    def answers(memory: Memory) -> list[object]:
+        return [
+            [(hit.item.id, hit.score) for hit in memory.recall(question, track=False, **how).hits]
+            for question in questions
+            for how in ({}, {"tag": "boat"}, {"entity": "Ylva"}, {"profile": "remind"})
+        ]
+
+    with Memory(SqliteStore.open(path, space="test"), embedder=WordsEmbedder()) as memory:
+        first = memory.remember("Ylva owns Kestrel, a boat in the harbour", tags=["boat"]).id
+        memory.remember("It is certain that Ylva owns Kestrel", classification=3)
+        memory.remember("Ylva likes tea and old boats", topic="likes", occurred_at=NOW)
+        memory.forget(memory.remember("Lunch is at noon").id)
+        memory.update(first, text="Ylva owns Kestrel, a blue boat in the harbour")
+        memory.remember_many(f"Lamp {number} of the harbour is lit" for number in range(30))
+        memory.put_thread("Open", [first], id="open")
+        before, stats = answers(memory), memory.stats()
+    bring_back(path, version)
+    with Memory(SqliteStore.open(path, space="test"), embedder=WordsEmbedder()) as memory:
+        after = memory.stats()
+        assert {name for name in stats if stats[name] != after[name]} <= {"bytes"}
+        assert answers(memory) == before
         assert [found for found in memory.doctor() if not found.ok] == []

