@@ -93,7 +93,14 @@ def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return cast("re.Pattern[str]", _LazyPattern(pattern, flags))
 
 
-_UNSET: Any = object()
+class _Unset:
+    """Where there is no default; `help` shows it where a function makes one."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_UNSET: Any = _Unset()
 
 
 class _Field:
@@ -178,6 +185,25 @@ class _StandardFields:
         return self._made
 
 
+class _Signature:
+    """The parameters of the constructor, which may not have been compiled yet."""
+
+    def __init__(self, fields: Mapping[str, _Field], owner: list[type]) -> None:
+        self._fields, self._owner = fields, owner
+
+    def __get__(self, value: object, kind: Any) -> Any:
+        # An object is called, not constructed; a class below may have its own constructor.
+        if value is not None or kind.__init__ is not vars(self._owner[0]).get("__init__"):
+            raise AttributeError("__signature__")
+        from inspect import signature  # start-up time: only documentation asks
+
+        constructor: Any = _compile_constructor(self._fields, has_post_init=False)
+        kinds = {name: one.kind for name, one in self._fields.items() if one.init}
+        constructor.__annotations__ = {**kinds, "return": None}
+        made = signature(constructor)
+        return made.replace(parameters=list(made.parameters.values())[1:])
+
+
 def _make_slotted(plain: type) -> type:
     """Return the class anew, with a slot for each field and the methods of a data class."""
     own, owner = _own_fields(plain), list[type]()
@@ -214,8 +240,12 @@ def _data_content(plain: type, own: Mapping[str, _Field], owner: list[type]) -> 
     fields |= own
     _check_defaults(plain, fields)
     methods = _data_methods(fields, owner)
-    content = {name: made for name, made in methods.items() if name not in vars(plain)}
+    given: Mapping[str, Any] = vars(plain)
+    if given.get("__hash__", 0) is None and "__eq__" in given:  # which is why it is None
+        given = {name: value for name, value in given.items() if name != "__hash__"}
+    content = {name: made for name, made in methods.items() if name not in given}
     return content | {
+        "__signature__": _Signature(fields, owner),
         "__match_args__": tuple(fields),
         "__dataclass_fields__": _StandardFields(fields),
         "__dataclass_params__": _PARAMETERS,

@@ -1,7 +1,10 @@
 """What is made late behaves like what would have been made at once."""
 
+from __future__ import annotations
+
 import copy
 import dataclasses
+import inspect
 import pickle
 import re
 from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replace
@@ -180,6 +183,47 @@ def test_both_functions_that_replace_do_the_same() -> None:
         our_replace(Ours(1), other=5)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="is no data class"):
         our_replace(5, real=1)  # type: ignore[type-var]
+
+
+def test_help_shows_the_parameters_of_the_constructor() -> None:
+    """Before the first object as after a hundred, and of an object that is called its call."""
+
+    @dataclass(frozen=True, slots=True)
+    class Called(Ours):
+        """A class whose objects are called."""
+
+        def __call__(self, text: str) -> str:
+            return text
+
+    shown = str(inspect.signature(Theirs))
+    assert (
+        shown == "(a: 'int', b: 'str' = 'x', c: 'list[int]' = <factory>, hidden: 'int' = 3) -> None"
+    )
+    for _ in range(100):
+        assert str(inspect.signature(Ours)) == str(inspect.signature(Called)) == shown
+        assert str(inspect.signature(Called(1))) == "(text: 'str') -> 'str'"
+
+    class Below(Ours):
+        """A class with a constructor of its own."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__(number)
+
+    assert str(inspect.signature(Below)) == "(number: 'int') -> 'None'"
+
+
+def test_a_class_that_compares_its_own_way_can_be_hashed() -> None:
+    """As `dataclasses` has it for classes whose objects cannot change."""
+
+    @dataclass(frozen=True)
+    class Odd:  # noqa: PLW1641 - what is tested
+        a: int
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Odd) and (self.a - other.a) % 2 == 0
+
+    assert Odd(1) == Odd(3)
+    assert hash(Odd(1)) == hash(Odd(1))
 
 
 def test_what_dataclasses_refuses_is_refused_when_the_class_is_made() -> None:
