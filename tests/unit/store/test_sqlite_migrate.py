@@ -20,6 +20,7 @@ from bethink.store.sqlite.db.opening import (
     migrations,
     schema_version,
 )
+from bethink.testing import FixedClock
 from records import NOW, record
 
 NEXT = Migration(SCHEMA_VERSION + 1, "CREATE TABLE extra (x); INSERT INTO extra VALUES (1)")
@@ -280,7 +281,12 @@ def test_a_thread_is_classified_by_its_memories(tmp_path: Path) -> None:
 def test_answers_stay_the_same_through_an_upgrade(tmp_path: Path, version: int) -> None:
     """Of a space with revisions, forgotten and secret memories, entities, links, tags, threads."""
     path = tmp_path / "space.db"
+    clock = FixedClock(NOW)
     questions = ("who owns Kestrel?", "boats in the harbour", "what does Ylva like?", "lunch")
+
+    def open_memory() -> Memory:
+        store = SqliteStore.open(path, space="test")
+        return Memory(store, embedder=WordsEmbedder(), clock=clock)
 
     def answers(memory: Memory) -> list[object]:
         return [
@@ -289,7 +295,7 @@ def test_answers_stay_the_same_through_an_upgrade(tmp_path: Path, version: int) 
             for how in ({}, {"tag": "boat"}, {"entity": "Ylva"}, {"profile": "remind"})
         ]
 
-    with Memory(SqliteStore.open(path, space="test"), embedder=WordsEmbedder()) as memory:
+    with open_memory() as memory:
         first = memory.remember("Ylva owns Kestrel, a boat in the harbour", tags=["boat"]).id
         memory.remember("It is certain that Ylva owns Kestrel", classification=3)
         memory.remember("Ylva likes tea and old boats", topic="likes", occurred_at=NOW)
@@ -299,7 +305,7 @@ def test_answers_stay_the_same_through_an_upgrade(tmp_path: Path, version: int) 
         memory.put_thread("Open", [first], id="open")
         before, stats = answers(memory), memory.stats()
     bring_back(path, version)
-    with Memory(SqliteStore.open(path, space="test"), embedder=WordsEmbedder()) as memory:
+    with open_memory() as memory:
         after = memory.stats()
         assert {name for name in stats if stats[name] != after[name]} <= {"bytes"}
         assert answers(memory) == before
