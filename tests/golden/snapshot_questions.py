@@ -12,7 +12,7 @@ Asked = tuple[str, dict[str, Any]]
 
 TALK: tuple[Asked, ...] = (
     # Direct.
-    ("What is the name of Nora's cat?", {}),
+    ("What is Nora's cat called?", {}),
     ("Who is allergic to cats?", {}),
     ("Which evening is the pottery class?", {}),
     ("How much is the rent of the bakery?", {}),

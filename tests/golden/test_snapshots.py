@@ -79,8 +79,11 @@ def test_a_difference_is_told_by_its_path() -> None:
     kept = {"hits": [{"id": "a", "score": 1.0}, {"id": "b", "score": 0.5}], "status": "found"}
 
     assert difference(kept, kept) is None
-    assert difference({"score": 1.0}, {"score": 1.0 + 5e-7}) is None
-    assert difference({"score": 1.0}, {"score": 1.00001}) == ".score: kept 1.0, now 1.00001"
+    assert difference({"score": 1.0}, {"score": 1.0 + 5e-5}) is None
+    assert difference({"score": 1.0}, {"score": 1.001}) == ".score: kept 1.0, now 1.001"
+    assert difference({"why": "cosine 0.35"}, {"why": "cosine 0.36"}) is None
+    assert difference({"why": "cosine 0.35"}, {"why": "cosine 0.37"}) is not None
+    assert difference({"why": "cosine 0.35"}, {"why": "a cosine 0.35"}) is not None
     assert difference({"returned": True}, {"returned": 1}) == ".returned: kept true, now 1"
     assert difference({"a": 1}, {}) == ".a: kept 1, now not there"
     assert difference({}, {"a": 1}) == ".a: not kept, now 1"
