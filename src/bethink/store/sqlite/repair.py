@@ -181,7 +181,8 @@ def verify_definitions(db: apsw.Connection) -> str:
     wrong = [
         f"{kind} {name} is {'missing' if (kind, name) not in found else 'defined otherwise'}"
         for (kind, name), sql in expected.items()
-        if _plain_sql(found.get((kind, name), "")) != _plain_sql(sql)
+        if (present := found.get((kind, name), "")) != sql
+        and _plain_sql(present) != _plain_sql(sql)
     ]
     wrong += [
         f"{kind} {name} is not one of ours"
