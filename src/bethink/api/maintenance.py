@@ -239,17 +239,12 @@ class Upkeep:
             signed += count
         if self._session.embedder is None:
             return ReindexCounts(signatures=signed)
-        from bethink.ingest.record_builder import embed_memories  # start-up time
+        from bethink.maintain.entities import embed_stored  # start-up time
 
         self._session.store.vectors.remove_damaged()
         done, total = 0, self._count_missing(progress)
         while items := self._session.store.vectors.unembedded(self._session.embedder.model, BATCH):
-            vectors = embed_memories(items, self._session.embedder)
-            self._session.store.vectors.set_embeddings(
-                self._session.embedder.model,
-                {item.id: vector for item, vector in zip(items, vectors, strict=True)},
-                only={item.id: item.rev for item in items},
-            )
+            embed_stored(items, self._session.store, self._session.embedder)
             done += len(items)
             if progress is not None:
                 progress(done, max(done, total))

@@ -26,6 +26,7 @@ from bethink.model import (
     THREAD_KINDS,
     THREAD_STATES,
     Draft,
+    Item,
     Member,
     Thread,
     ThreadEvent,
@@ -34,7 +35,7 @@ from bethink.model import (
 )
 from bethink.model.fields import GIVEN_FIELDS, field_names
 from bethink.model.item import user_of
-from bethink.ports import Embedder, Store
+from bethink.ports import Embedder, Embedding, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,9 @@ class WriteContext:
     """Dependencies of a write: store, embedder, current time and acting user.
 
     ``deriving`` allows drafts of the class "derived" (maintenance jobs). ``relating`` also
-    searches for memories of nearly the same meaning, which takes longer.
+    searches for memories of nearly the same meaning, which takes longer. ``vectors`` are
+    those of drafts that need no model, by the draft's id. ``read`` are memories as they were
+    read just now, so that what a draft derives from is not read again.
     """
 
     store: Store
@@ -52,6 +55,8 @@ class WriteContext:
     make_id: Callable[[datetime], str]
     deriving: bool = False
     relating: bool = False
+    vectors: Mapping[str, Embedding] | None = None
+    read: Mapping[str, Item] | None = None
 
 
 @dataclass(frozen=True, slots=True)

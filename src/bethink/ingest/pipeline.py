@@ -25,7 +25,6 @@ from bethink.ingest.record_builder import (
     BatchContext,
     build_record,
     embed_memories,
-    find_known_entities,
     parent_ids,
     trust_by_id,
 )
@@ -84,15 +83,14 @@ def _store_batch(
     fresh: Sequence[ComparedDraft], batch: BatchContext, ctx: WriteContext
 ) -> dict[str, Remembered]:
     """Store new memories in one transaction; return the outcomes by id."""
-    embeddings, pending = _embed_or_defer([compared.prepared.draft for compared in fresh], ctx)
+    embeddings, pending = _embed_or_defer([compared.prepared for compared in fresh], ctx)
     with ctx.store.snapshot():
         near = [
             find_near_duplicates(compared, embedding, ctx)
             for compared, embedding in zip(fresh, embeddings, strict=True)
         ]
         new = [compared.prepared for compared in fresh]
-        known = find_known_entities([one.draft for one in new], ctx)
-        batch.stored.update(zip((one.id for one in new), known, strict=True))
+        batch.find_known(new, ctx)
         records = [
             build_record(compared, embedding, collisions, batch, ctx)
             for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)
@@ -118,25 +116,30 @@ def _store_batch(
 
 
 def _embed_or_defer(
-    drafts: Sequence[Draft], ctx: WriteContext
+    new: Sequence[PreparedDraft], ctx: WriteContext
 ) -> tuple[Sequence[Embedding | None], tuple[str, ...]]:
     """Embed drafts; if the model is down, return no vectors and "embedding" as pending."""
-    if ctx.embedder is None:
-        return [None] * len(drafts), ()
+    # A vector given for a text is not that of the text with something redacted.
+    ready = ctx.vectors or {}
+    given = [None if one.redacted else ready.get(one.id) for one in new]
+    drafts = [one.draft for one, known in zip(new, given, strict=True) if known is None]
+    if ctx.embedder is None or not drafts:
+        return given, ()
     try:
-        made = embed_memories(drafts, ctx.embedder)
+        made = iter(embed_memories(drafts, ctx.embedder))
     except ModelError:
-        return [None] * len(drafts), ("embedding",)
+        return given, ("embedding",)
     if is_remote(ctx.embedder) and (ctx.relating or len(drafts) == 1):
         unrelated_similarity(ctx.embedder)  # asked once, before a transaction needs it
-    return made, ()
+    return [known or next(made) for known in given], ()
 
 
 def _resolve_parent_trust(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> dict[str, int]:
     """Look up the trust of the drafts' parents; raise NotFound for an unknown parent."""
-    trust = trust_by_id(
-        (parent_id for draft in prepared for parent_id in parent_ids(draft.draft)), ctx
-    )
+    parents = {parent_id for draft in prepared for parent_id in parent_ids(draft.draft)}
+    read = ctx.read or {}
+    trust = {parent_id: read[parent_id].trust for parent_id in parents & read.keys()}
+    trust |= trust_by_id(parents - read.keys(), ctx)
     earlier: set[str] = set()
     for draft in prepared:
         for parent in draft.draft.derives_from:

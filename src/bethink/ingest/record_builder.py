@@ -147,6 +147,7 @@ class BatchContext:
     Entities are those of memories of the same classification; those of ``stored`` the store
     has, by the id of the memory that may mention them. ``named`` are the entities of the
     memories of the batch so far, by their names, each with its lowest classification.
+    ``candidates`` are the words of each memory that can be names.
     """
 
     parent_trust: dict[str, int] = field(default_factory=dict)
@@ -154,6 +155,7 @@ class BatchContext:
     facts: dict[str, Fact] = field(default_factory=dict)
     stored: dict[str, list[Entity]] = field(default_factory=dict)
     named: dict[str, dict[str, tuple[int, Entity]]] = field(default_factory=dict)
+    candidates: dict[str, list[str]] = field(default_factory=dict)
 
     def known_to(self, prepared: PreparedDraft) -> list[Entity]:
         """Return the entities that a memory may mention, as if it were remembered alone."""
@@ -161,13 +163,21 @@ class BatchContext:
         if not self.named:
             return found
         longest: dict[str, tuple[int, Entity]] = {}
-        for name in self.named.keys() & _runs_of_words(_possible_names(draft)):
+        for name in self.named.keys() & _runs_of_words(self.candidates.get(prepared.id, ())):
             for key, (level, entity) in self.named[name].items():
                 if level <= draft.classification and len(name) > longest.get(key, (0,))[0]:
                     longest[key] = len(name), entity
         known = {entity.id for entity in found}
         new = sorted((-n, key) for key, (n, _) in longest.items() if key not in known)
         return [*found, *(longest[key][1] for _, key in new)]
+
+    def find_known(self, new: Sequence[PreparedDraft], ctx: WriteContext) -> None:
+        """Find the stored entities that memories may mention, all at once."""
+        names = [_possible_names(one.draft) for one in new]
+        known = find_known_entities([one.draft for one in new], ctx, names)
+        ids = [one.id for one in new]
+        self.candidates.update(zip(ids, names, strict=True))
+        self.stored.update(zip(ids, known, strict=True))
 
     def add_named(self, mentions: Iterable[Mention], level: int) -> None:
         """Make the entities of a memory known to the next ones of the batch."""
@@ -225,9 +235,11 @@ def build_record(
     )
 
 
-def find_known_entities(drafts: Sequence[Draft], ctx: WriteContext) -> list[list[Entity]]:
-    """Find for each draft the stored entities that its text may mention, all at once."""
-    candidates = [_possible_names(draft) for draft in drafts]
+def find_known_entities(
+    drafts: Sequence[Draft], ctx: WriteContext, names: Sequence[Sequence[str]] | None = None
+) -> list[list[Entity]]:
+    """Find for each draft the stored entities that its text, or these words of it, may mention."""
+    candidates = [_possible_names(draft) for draft in drafts] if names is None else names
     known: list[list[Entity]] = [[] for _ in drafts]
     # Names of secret memories must not show in what a public one is said to mention.
     for level in sorted({draft.classification for draft in drafts}):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 
@@ -293,12 +293,24 @@ def _redact_json(value: Any, clean: Callable[[str], str], kinds: dict[str, None]
         return clean(value)
     if isinstance(value, Mapping):
         return {
-            clean(name): _redact_field(name, entry, kinds) or _redact_json(entry, clean, kinds)
+            (name if _is_plain_name(name) else clean(name)): (
+                _redact_field(name, entry, kinds) or _redact_json(entry, clean, kinds)
+            )
             for name, entry in value.items()
         }
     if isinstance(value, list | tuple):
+        # One search for all strings of a list: what is a sign in one is one in the lines of all.
+        only_text = len(value) > 1 and all(isinstance(entry, str) for entry in value)
+        if only_text and not _candidate_kinds("\n".join(value)):
+            return list(value)
         return [_redact_json(entry, clean, kinds) for entry in value]
     return value
+
+
+@lru_cache(maxsize=256)
+def _is_plain_name(name: str) -> bool:
+    """Whether the name of a field has no sign of a secret: the same names come again and again."""
+    return not _candidate_kinds(name)
 
 
 def _redact_field(name: str, value: object, kinds: dict[str, None]) -> str | None:

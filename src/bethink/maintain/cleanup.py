@@ -8,12 +8,12 @@ number of possible pairs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bethink.core.json_values import iso
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import caption, fold
+from bethink.core.text import caption, fold, word_set
 from bethink.ingest.admission import occurred_at_different_times
 from bethink.ingest.deduplication import minhash_sketch
 from bethink.ingest.facts.supersession import SUPERSEDED_SINCE
@@ -166,6 +166,18 @@ def telling_words(text: str) -> frozenset[str]:
     return frozenset(
         fold(word) for word in (*names, *figures, *(one for one in words if fold(one) in denials))
     )
+
+
+def repeating(text: str, others: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield the ids of texts with all words of this one, and its numbers, names and denials."""
+    words = word_set(text)
+    longest = max(words, key=len, default="")
+    for other_id, other in others:
+        # A word of ASCII stands in the other text as it is, but for the case: most are told so.
+        if text.isascii() and other.isascii() and longest not in other.lower():
+            continue
+        if words <= word_set(other) and telling_words(text) == telling_words(other):
+            yield other_id
 
 
 def _can_replace(newer: Item, older: Item) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bethink.core import plural
 from bethink.core.json_values import iso
-from bethink.core.lazy import lazy_pattern
+from bethink.core.lazy import ONE_BLAS_THREAD, lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import caption, fold, sentences, shorten, strip_hidden, word_set
 from bethink.errors import ModelError
@@ -32,6 +32,9 @@ from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from bethink.ports import Matrix
 
 RULES = "rules"
@@ -444,15 +447,21 @@ def split_by_meaning(items: Sequence[Item], vectors: Matrix | None, most: int) -
         return [list(range(len(items)))]
     if vectors is None:
         return _split_by_time(items, most)
+    import numpy as np  # start-up time: only maintenance needs it here
+
     parts: list[list[int]] = []
-    waiting = [list(range(len(items)))]
+    waiting = [(np.arange(len(items)), vectors)]
     while waiting:
-        part = waiting.pop()
-        halves = _bisect(part, vectors) if len(part) > most else [part]
-        if len(halves) == 1 and len(part) > most:
-            halves = [part[:most], part[most:]]  # all equal: any cut will do
-        parts += [half for half in halves if len(half) <= most]
-        waiting += [half for half in halves if len(half) > most]
+        part, rows = waiting.pop()
+        with ONE_BLAS_THREAD:
+            sides = _bisect(rows)
+        if sides.all() or not sides.any():
+            sides = np.arange(len(part)) >= most  # all equal: any cut will do
+        for side in (~sides, sides):
+            if np.count_nonzero(side) <= most:
+                parts.append(part[side].tolist())
+            else:
+                waiting.append((part[side], rows[side]))
     return sorted(parts)
 
 
@@ -463,16 +472,15 @@ def _split_by_time(items: Sequence[Item], most: int) -> list[list[int]]:
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
-def _bisect(part: Sequence[int], vectors: Matrix) -> list[list[int]]:
-    """Split into two parts around two centres that start as far apart as possible."""
+def _bisect(rows: Matrix) -> NDArray[np.bool_]:
+    """Return which are on the second side of two centres that start as far apart as possible."""
     import numpy as np  # start-up time: only maintenance needs it here
 
-    rows = vectors[list(part)]
     middle = rows.mean(axis=0)
     first = int((rows @ middle).argmin())
     second = int((rows @ rows[first]).argmin())
     centres = np.stack([rows[first], rows[second]])
-    sides = np.zeros(len(part), dtype=bool)
+    sides = np.zeros(len(rows), dtype=bool)
     for _ in range(_MAX_ITERATIONS):
         likeness = rows @ centres.T
         now = likeness[:, 1] > likeness[:, 0]
@@ -484,8 +492,7 @@ def _bisect(part: Sequence[int], vectors: Matrix) -> list[list[int]]:
         for side, rows_of in ((0, rows[~sides]), (1, rows[sides])):
             total = rows_of.sum(axis=0)
             centres[side] = total / (float(np.linalg.norm(total)) or 1.0)
-    halves = [[at for at, on in zip(part, sides, strict=True) if on == side] for side in (0, 1)]
-    return [half for half in halves if half]
+    return sides
 
 
 def _existing_concepts(

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import fmean
 from sys import intern
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bethink.core.json_values import iso
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import caption, strip_hidden, word_set
+from bethink.core.text import caption, strip_hidden
 from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE
-from bethink.maintain.cleanup import telling_words
+from bethink.maintain.cleanup import repeating
 from bethink.maintain.consolidate import (
     RULES,
     SECRET_CLASSIFICATION,
@@ -58,6 +58,9 @@ from bethink.maintain.journal import (
 from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
 from bethink.retrieval.provenance import content_digest, recorded_sources, source_record
+
+if TYPE_CHECKING:
+    from bethink.ports import Matrix
 
 _HUB_SHARE = 0.6  # an entity mentioned by more than this share of all memories is not distinctive
 
@@ -141,41 +144,30 @@ class Point(NamedTuple):
 
 def points_of(items: Sequence[Item], likeness: Sequence[Sequence[float]]) -> list[Point]:
     """Choose the most central memories as points, each with the memories that say it too."""
-    chosen: list[int] = []
     centrality = [sum(row) / len(row) for row in likeness]
-    while len(chosen) < min(MAX_POINTS, len(items)):
-        left = [at for at in range(len(items)) if at not in chosen]
-        chosen.append(
-            max(
-                left,
-                key=lambda at: (
-                    centrality[at]
-                    - _REDUNDANCY_PENALTY
-                    * max((likeness[at][other] for other in chosen), default=0),
-                    items[at].importance,
-                    items[at].text,
-                ),
-            )
-        )
+    left = dict.fromkeys(range(len(items)))
+    nearest = dict.fromkeys(left, float("-inf"))  # likeness to the nearest of those chosen
+    chosen: list[int] = []
+    while left and len(chosen) < MAX_POINTS:
+        repeated = nearest if chosen else dict.fromkeys(left, 0.0)
+        worth = {at: centrality[at] - _REDUNDANCY_PENALTY * repeated[at] for at in left}
+        most = max(worth.values())
+        best = [at for at, value in worth.items() if value == most]
+        last = max(best, key=lambda at: (items[at].importance, items[at].text))
+        chosen.append(last)
+        del left[last]
+        nearest = {at: max(nearest[at], likeness[at][last]) for at in left}
     in_time = sorted(chosen, key=lambda at: (items[at].when, items[at].text))
     texts = [_main_text(item) for item in items]
-    words = [word_set(text) for text in texts]
-    rest = [at for at in range(len(items)) if at not in chosen]
-    points = []
-    for at in in_time:
-        # All words of the point, and the same numbers, names and denials.
-        same = (
-            items[other].id
-            for other in rest
-            if words[at] <= words[other] and telling_words(texts[at]) == telling_words(texts[other])
-        )
-        points.append(Point(point_text(items[at]), (items[at].id, *same)))
-    return points
+    rest = [(items[at].id, texts[at]) for at in left]
+    return [
+        Point(point_text(items[at]), (items[at].id, *repeating(texts[at], rest))) for at in in_time
+    ]
 
 
 def point_text(item: Item) -> str:
     """Format a memory as one line with its day."""
-    return f"{item.when:%Y-%m-%d}: {caption(_main_text(item), limit=POINT_CHARACTERS)}"
+    return f"{item.when.date().isoformat()}: {caption(_main_text(item), limit=POINT_CHARACTERS)}"
 
 
 def _main_text(item: Item) -> str:
@@ -281,8 +273,11 @@ class Insights:
     def _plan_new_leaves(
         self, group: SubjectGroup, waiting: Sequence[Item], work: JobContext
     ) -> Iterator[Proposal]:
-        for part in split_by_meaning(waiting, vectors_of(waiting, work), self.most_leaf):
-            yield _leaf_proposal(group, [waiting[at] for at in part], (), work)
+        vectors = vectors_of(waiting, work)
+        for part in split_by_meaning(waiting, vectors, self.most_leaf):
+            items = [waiting[at] for at in part]
+            of_part = vectors_of(items, work) if vectors is None else vectors[part]
+            yield _leaf_proposal(group, items, (), of_part, work)
 
     def _renew_leaf(
         self, group: SubjectGroup, leaf: Item, there: Sequence[Item], work: JobContext
@@ -290,7 +285,7 @@ class Insights:
         if len(there) < 2:
             rule = "its sources are gone"
             return Proposal(f"{leaf.caption}: {rule}", rule, ends=(leaf.id,), renews=True)
-        return _leaf_proposal(group, there, (leaf.id,), work)
+        return _leaf_proposal(group, there, (leaf.id,), vectors_of(there, work), work)
 
     def _plan_level_above(
         self, below: Sequence[Item], there: Sequence[Item], kind: str, work: JobContext
@@ -458,9 +453,13 @@ def _root_group(insight: Item) -> SubjectGroup:
 
 
 def _leaf_proposal(
-    group: SubjectGroup, items: Sequence[Item], before: tuple[str, ...], work: JobContext
+    group: SubjectGroup,
+    items: Sequence[Item],
+    before: tuple[str, ...],
+    vectors: Matrix | None,
+    work: JobContext,
 ) -> Proposal:
-    likeness = similarity_matrix(items, vectors_of(items, work))
+    likeness = similarity_matrix(items, vectors)
     title, points = leading_sentence(items, likeness), points_of(items, likeness)
     return _insight_proposal(LEAF, group.key, title, items, points, before, work)
 
@@ -510,6 +509,7 @@ def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
         written = _points_by_model(kind, title, sources, points, work)
     title, points, made_by, remark = written
     first, last = min(item.when for item in sources), max(item.when for item in sources)
+    digests = {item.id: content_digest(item) for item in sources}
     # By rules it consists of its members' sentences alone; a model writes a title of its own.
     heading = () if made_by == RULES else (f"{title}:",)
     text = "\n".join([*heading, *(f"- {point.text}" for point in points)])[:_MAX_TEXT]
@@ -524,8 +524,8 @@ def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
         classification=max(item.classification for item in sources),
         confidence=fmean(item.confidence for item in sources),
         importance=max(item.importance for item in sources) * 0.9,
-        metadata=_insight_metadata(group, sources, points, made_by),
-        key=_insight_key(kind, group, sources, before),
+        metadata=_insight_metadata(group, digests, points, made_by),
+        key=_insight_key(kind, group, digests, before),
     )
     rule = f"{len(sources)} {'memories' if kind == LEAF else 'insights'} become one {kind}"
     return Proposal(
@@ -541,25 +541,25 @@ def _insight_proposal(  # noqa: PLR0917 - everything an insight is made of
     )
 
 
-def _insight_key(kind: str, group: str, sources: Sequence[Item], before: tuple[str, ...]) -> str:
+def _insight_key(kind: str, group: str, digests: Mapping[str, str], before: tuple[str, ...]) -> str:
     """Build the idempotency key: the same sources replacing the same insight give the same key.
 
     Memories that return to an earlier text make a new insight, and what was undone is not
     made again.
     """
-    said = [kind, group, sorted((item.id, content_digest(item)) for item in sources), before]
+    said = [kind, group, sorted(digests.items()), before]
     digest = hashlib.sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()
     return f"insights:{digest}"
 
 
 def _insight_metadata(
-    group: str, sources: Sequence[Item], points: Sequence[Point], made_by: str
+    group: str, digests: Mapping[str, str], points: Sequence[Point], made_by: str
 ) -> dict[str, Any]:
     return {
         "made_by": made_by,
         "group": group,
         # Pairs, not keys: an id ending in "pwd" would make its hash look like a password.
-        "seen": [source_record(item) for item in sources],
+        "seen": [source_record(key, digest) for key, digest in digests.items()],
         "points": [{"text": point.text, "sources": list(point.sources)} for point in points],
     }
 

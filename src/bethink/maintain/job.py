@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bethink.core import plural
 from bethink.core.ids import make_id
+from bethink.core.lazy import ONE_BLAS_THREAD
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import word_set
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
@@ -236,17 +237,20 @@ def vectors_of(items: Sequence[Item], work: JobContext) -> Matrix | None:
         return None
     import numpy as np  # start-up time: only maintenance needs it here
 
-    ids = [item.id for item in items]
-    found = work.store.vectors.embeddings(ids, work.embedder.model)
-    if len(found) < len(ids):
-        return None
-    return np.stack([found[item_id].vector for item_id in ids]).astype(np.float32)
+    rows: list[Matrix] = []
+    for page in batches((item.id for item in items), PAGE_SIZE):
+        found = work.store.vectors.embeddings(page, work.embedder.model)
+        if len(found) < len(page):
+            return None
+        rows.append(np.stack([found[key].vector for key in page]).astype(np.float32))
+    return np.concatenate(rows) if rows else None
 
 
 def similarity_matrix(items: Sequence[Item], vectors: Matrix | None) -> list[list[float]]:
     """Return pairwise similarity: by vectors, or by the Jaccard similarity of words."""
     if vectors is not None:
-        table: list[list[float]] = (vectors @ vectors.T).tolist()
+        with ONE_BLAS_THREAD:
+            table: list[list[float]] = (vectors @ vectors.T).tolist()
         return table
     words = [word_set(item.text) for item in items]
     return [[len(own & other) / (len(own | other) or 1) for other in words] for own in words]

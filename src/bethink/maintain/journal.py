@@ -327,8 +327,8 @@ PLACE_PREFIX = "place:"
 HIGHEST_CLASSIFICATION = 3
 REACH = timedelta(days=45)  # a thread that was quiet for so long is closed
 CAUSAL = ("causes", "caused_by")
-_KEPT, _NEIGHBOURS = "place", "neighbours"
-_LINES_AT_ONCE = 2_000
+_KEPT, _NEIGHBOURS, ERASED = "place", "neighbours", "erased"
+LINES_AT_ONCE = 2_000
 _MAX_NEIGHBOURS = 1_000
 _ENTITY_CHANGES = frozenset({"merged", "split"})
 _THREAD_LINES = frozenset({"thread", "thread dropped"})
@@ -452,7 +452,7 @@ def changes_since(place: Place, work: JobContext) -> Changes | None:
     covered: set[str] = set()
     disturbed = threads = False
     through = place.through
-    while lines := work.store.admin.events(after=through, limit=_LINES_AT_ONCE):
+    while lines := work.store.admin.events(after=through, limit=LINES_AT_ONCE):
         through = lines[-1].seq
         for line in lines:
             if line.kind in _ENTITY_CHANGES:
@@ -461,7 +461,7 @@ def changes_since(place: Place, work: JobContext) -> Changes | None:
                 detail = json.loads(line.detail)
                 covered.update(detail["gone"])
                 found.update(detail["near"])
-            elif line.kind == "erased":
+            elif line.kind == ERASED:
                 erased.add(str(line.item))
             else:
                 found.update(_changed_by(line))

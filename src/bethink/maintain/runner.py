@@ -43,6 +43,7 @@ from bethink.maintain.succession import (
     add_successors,
     ensure_successor,
     find_successor,
+    read_parents,
 )
 from bethink.model import Item, Link, Node
 from bethink.ports import Progress
@@ -203,7 +204,7 @@ def _keep_places(
             keep_place(job, place, run, work)
 
 
-_MAX_STEPS_AT_ONCE = 100
+_MAX_STEPS_AT_ONCE = 250
 
 
 def _batches_of_steps(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
@@ -227,10 +228,10 @@ def _apply_steps(
     """Apply one step, or several that only add memories."""
     if len(steps) == 1:
         return [_apply_step(steps[0], run, work)]
-    items = work.store.items.get([parent for step in steps for parent in step.proposal.lineage])
-    changed = [_change_since_plan(step, items) for step in steps]
+    read = read_parents([step.proposal for step in steps], work)
+    changed = [_change_since_plan(step, read.items) for step in steps]
     ready = [step for step, why in zip(steps, changed, strict=True) if why is None]
-    made = iter(add_successors([(step.job, step.proposal) for step in ready], items, run, work))
+    made = iter(add_successors([(step.job, step.proposal) for step in ready], read, run, work))
     outcomes: list[AppliedProposal | Blocked] = []
     records: list[tuple[StepRecord, Successor]] = []
     for step, why in zip(steps, changed, strict=True):
@@ -262,8 +263,9 @@ def _hide_secret_text(proposal: Proposal, found: Mapping[str, Item], work: JobCo
     """Hide the words of memories that the plan's reader may not see."""
     if work.shown >= _HIGHEST_CLASSIFICATION:
         return proposal
-    others = work.store.items.get([item for item in proposal.about if item not in found])
-    marks = [item.classification for item in (*found.values(), *others.values())]
+    others = [item for item in proposal.about if item not in found]
+    known = [*found.values(), *(work.store.items.get(others).values() if others else ())]
+    marks = [item.classification for item in known]
     if proposal.successor is not None:
         marks.append(proposal.successor.classification)
     if max(marks, default=0) <= work.shown:

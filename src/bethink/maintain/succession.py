@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, Refused
-from bethink.ingest.admission import DERIVED_SOURCE
+from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
 from bethink.ingest.pipeline import remember, remember_each
 from bethink.ingest.revision import (
     bridge_supersession,
@@ -17,12 +18,16 @@ from bethink.ingest.revision import (
     reactivate_superseded,
     restore_memories,
 )
+from bethink.maintain.entities import ReadItems, join_insights
 from bethink.maintain.job import Job, JobContext, Proposal, is_made_by
 from bethink.maintain.journal import (
+    ERASED,
+    LINES_AT_ONCE,
     RUN_PREFIX,
     RemovalImpact,
     begin_run,
     descendants_of,
+    last_line,
     orphans_of,
     record_neighbours,
     record_status_changes,
@@ -211,41 +216,78 @@ def _lineage_links(made: Successor, proposal: Proposal) -> list[Link]:
     return [Link(me, Node("item", parent), "derives_from") for parent in proposal.lineage]
 
 
-def add_successors(
-    proposals: Sequence[tuple[Job, Proposal]],
-    items: Mapping[str, Item],
-    run: str,
-    work: JobContext,
-) -> list[Successor | Blocked]:
-    """Store successors that replace no memory in recall, in one transaction.
+class Parents(NamedTuple):
+    """Memories that successors derive from, and the last line of the journal before."""
 
-    ``items`` are the memories that they derive from.
-    """
-    known = [find_successor(job, proposal, work) for job, proposal in proposals]
-    drafts = {}
-    for at, found in enumerate(known):
-        if found is None:
-            job, proposal = proposals[at]
-            derived = [items[parent] for parent in proposal.lineage]
-            drafts[at] = with_inherited_fields(job, proposal, derived, run, work)
+    read: ReadItems
+    line: int
+
+    @property
+    def items(self) -> Mapping[str, Item]:
+        return self.read.items
+
+
+def read_parents(proposals: Sequence[Proposal], work: JobContext) -> Parents:
+    """Read what the proposals derive from."""
+    ids = [parent for proposal in proposals for parent in proposal.lineage]
+    line, generation = last_line(work), work.store.admin.generation()
+    return Parents(ReadItems(work.store.items.get(ids), generation), line.seq if line else 0)
+
+
+def add_successors(
+    proposals: Sequence[tuple[Job, Proposal]], read: Parents, run: str, work: JobContext
+) -> list[Successor | Blocked]:
+    """Store successors that replace no memory in recall, in one transaction."""
+    known, drafts = _draft_new(proposals, read, run, work)
+    context = replace(_write_context(drafts.values(), work, read.read), read=read.items)
     if drafts:
         record_successors(run, drafts.values(), work)
-    outcomes = remember_each(list(drafts.values()), work.write_context())
+    outcomes = remember_each(list(drafts.values()), context)
     for (at, draft), outcome in zip(drafts.items(), outcomes, strict=True):
         known[at] = _as_successor(draft, outcome)
-    parents = work.store.items.get([parent for _, one in proposals for parent in one.lineage])
+    parents = read.items
+    if _may_have_erased(read.line, work):
+        parents = read_parents([proposal for _, proposal in proposals], work).items
     links: list[Link] = []
     made: list[Successor | Blocked] = []
-    for found, (_, proposal) in zip(known, proposals, strict=True):
+    for at, (found, (_, proposal)) in enumerate(zip(known, proposals, strict=True)):
         assert found is not None
         if isinstance(found, Successor) and not parents.keys() >= set(proposal.lineage):
             work.store.items.erase([found.id], actor=work.write_context().actor, now=work.now)
             found = Blocked(_ERASED_MEANWHILE)  # noqa: PLW2901 - its text may repeat erased text
-        if isinstance(found, Successor):
+        if isinstance(found, Successor) and at not in drafts:  # a new one is stored with its links
             links += _lineage_links(found, proposal)
         made.append(found)
-    work.store.graph.add_links(links, now=work.now)
+    if links:
+        work.store.graph.add_links(links, now=work.now)
     return made
+
+
+def _draft_new(
+    proposals: Sequence[tuple[Job, Proposal]], read: Parents, run: str, work: JobContext
+) -> tuple[list[Successor | Blocked | None], dict[int, Draft]]:
+    """Return the successors that are known, and drafts of the others by their places."""
+    keys = [_key_of_texts(job, proposal, work) for job, proposal in proposals]
+    used = work.store.items.find_keys(tuple(keys))
+    known: list[Successor | Blocked | None] = []
+    drafts: dict[int, Draft] = {}
+    for at, ((job, proposal), key) in enumerate(zip(proposals, keys, strict=True)):
+        known.append(find_successor(job, proposal, work) if key in used else None)
+        if known[at] is None:
+            free = successor_key(job, proposal, work) if key in used else key
+            parents = [read.items[parent] for parent in proposal.lineage]
+            drafts[at] = with_inherited_fields(job, proposal, parents, run, work)._replace(key=free)
+    return known, drafts
+
+
+def _may_have_erased(after: int, work: JobContext) -> bool:
+    """Whether a memory may have been erased since a line: one was, or a line is not shown."""
+    while lines := work.store.admin.events(after=after, limit=LINES_AT_ONCE):
+        hidden = lines[-1].seq - after != len(lines)
+        if hidden or any(line.kind == ERASED for line in lines):
+            return True
+        after = lines[-1].seq
+    return False
 
 
 def _store_successor(
@@ -253,11 +295,20 @@ def _store_successor(
 ) -> Successor | Blocked:
     parents = list(work.store.items.get(list(proposal.lineage)).values())
     draft = with_inherited_fields(job, proposal, parents, run, work)
+    draft = draft._replace(key=successor_key(job, proposal, work))
     record_successors(run, [draft], work)
     try:
-        return _as_successor(draft, remember([draft], work.write_context())[0])
+        return _as_successor(draft, remember([draft], _write_context([draft], work))[0])
     except Refused as error:
         return _as_successor(draft, error)
+
+
+def _write_context(
+    drafts: Iterable[Draft], work: JobContext, read: ReadItems | None = None
+) -> WriteContext:
+    """Return the context to store drafts in, with the vectors that need no model."""
+    vectors = join_insights({str(one.id): one for one in drafts}, work.store, work.embedder, read)
+    return replace(work.write_context(), vectors=vectors)
 
 
 def _as_successor(draft: Draft, outcome: Remembered | Refused) -> Successor | Blocked:
@@ -285,7 +336,6 @@ def with_inherited_fields(
         metadata["user_id"] = users.pop()
     return draft._replace(
         id=work.make_id(work.now),
-        key=successor_key(job, proposal, work),
         source=f"maintain:{job.name}",
         source_class=DERIVED_SOURCE,
         derives_from=proposal.lineage,

@@ -16,6 +16,7 @@ from bethink.ports.models import (
     CalibratedEmbedder,
     Embedder,
     Embedding,
+    JoiningEmbedder,
     LanguageModel,
     LateInteraction,
     Prompt,
@@ -24,6 +25,7 @@ from bethink.ports.models import (
     UsualSimilarity,
     is_remote,
     is_slow,
+    joining,
     late_interaction,
     unrelated_similarity,
 )
@@ -89,6 +91,7 @@ __all__ = [
     "GraphStore",
     "ItemSearch",
     "ItemStore",
+    "JoiningEmbedder",
     "LanguageModel",
     "LateInteraction",
     "Match",
@@ -120,6 +123,7 @@ __all__ = [
     "WordStatistics",
     "is_remote",
     "is_slow",
+    "joining",
     "late_interaction",
     "unrelated_similarity",
 ]

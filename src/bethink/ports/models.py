@@ -96,6 +96,15 @@ class LateInteraction(Protocol):
 
 
 @runtime_checkable
+class JoiningEmbedder(Protocol):
+    """An embedder that needs no model for a list of texts that it has embedded."""
+
+    def join(self, parts: Sequence[Embedding]) -> Embedding:
+        """The embedding of a list of short texts, made of theirs."""
+        ...
+
+
+@runtime_checkable
 class CalibratedEmbedder(Protocol):
     """An embedder that knows the baseline of its cosines.
 
@@ -158,6 +167,11 @@ def is_slow(embedder: object) -> bool:
 def late_interaction(embedder: object) -> LateInteraction | None:
     """The embedder as a LateInteraction, where it implements that."""
     return embedder if implements(embedder, LateInteraction) else None
+
+
+def joining(embedder: object) -> JoiningEmbedder | None:
+    """The embedder as a JoiningEmbedder, where it implements that."""
+    return embedder if implements(embedder, JoiningEmbedder) else None
 
 
 def is_remote(model: object) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.model import Filters, Item, Link, Node
+from bethink.model import Draft, Filters, Item, Link, Node
 from bethink.ports import Scope, Store
 from bethink.retrieval.scope import rejection_reason
 
@@ -216,15 +216,15 @@ _TO_LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")
 _FROM_LETTERS = str.maketrans("ghijklmnopqrstuv", "0123456789abcdef")
 
 
-def source_record(item: Item) -> list[str]:
+def source_record(item_id: str, digest: str) -> list[str]:
     """Return how an insight records a source: its id, and the digest in letters.
 
     Sixteen digits would be taken for the number of a card, and redacted.
     """
-    return [item.id, content_digest(item).translate(_TO_LETTERS)]
+    return [item_id, digest.translate(_TO_LETTERS)]
 
 
-def recorded_sources(insight: Item) -> dict[str, str]:
+def recorded_sources(insight: Item | Draft) -> dict[str, str]:
     """The recorded sources of an insight by id, each with the digest of the text read.
 
     The metadata may come from anyone: malformed entries are ignored.
@@ -245,9 +245,8 @@ def content_digest(item: Item) -> str:
 
     An insight over it stays valid while the digest stays equal, whatever else changes.
     """
-    content = (
-        f"{item.classification}|{item.trust}|{item.topic or ''}|{item.when:%Y-%m-%d}|{item.text}"
-    )
+    day = item.when.date().isoformat()
+    content = f"{item.classification}|{item.trust}|{item.topic or ''}|{day}|{item.text}"
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

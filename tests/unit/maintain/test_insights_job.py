@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bethink import Memory
+from bethink.core.text import searched_text
 from bethink.errors import Refused
 from bethink.ingest.admission import WriteContext
 from bethink.maintain import insights, succession
+from bethink.maintain.entities import join_insights
 from bethink.maintain.insights import (
     MAX_POINTS,
     Insights,
@@ -26,7 +29,10 @@ from bethink.maintain.insights import (
 from bethink.maintain.insights import point_text as told_of
 from bethink.maintain.runner import Report
 from bethink.model import Candidate, Draft, Evidence, Item, Query, Remembered
-from bethink.ports import Prompt
+from bethink.models import open_embedder
+from bethink.models.embed.contextual import join_contextual
+from bethink.models.embed.encoder import EncoderEmbedder
+from bethink.ports import Embedding, Prompt
 from bethink.retrieval import provenance
 from bethink.retrieval.context import Context
 from bethink.retrieval.provenance import InsightNode, recorded_sources
@@ -36,6 +42,7 @@ from corpus import NOW
 from maintained import open_memory
 
 SMALL = Insights(min_loose=4, min_leaf=3, most_leaf=4, branch_after=2, root_after=2)
+SMALL_LEAVES = Insights(min_loose=3, min_leaf=3, most_leaf=4)
 
 
 @pytest.fixture
@@ -730,3 +737,99 @@ def test_a_leaf_of_a_run_that_overlapped_another_is_looked_at(memory: Memory) ->
     assert len(earlier.steps) == 1
     assert later.steps == ()
     assert memory.browse(levels=["insight"], kind="leaf") == []
+
+
+@pytest.fixture
+def joining(clock: FixedClock) -> Iterator[Memory]:
+    """A memory whose embedder joins the vectors of texts."""
+    with Memory.open(":memory:", embedder="encoder", clock=clock) as opened:
+        yield opened
+
+
+def vector_of(memory: Memory, item_id: str) -> Embedding:
+    embedder = open_embedder("encoder")
+    return memory.store.vectors.embeddings([item_id], embedder.model)[item_id]
+
+
+def test_the_vector_of_a_leaf_is_made_of_those_of_its_memories(
+    joining: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mean of the memories that its lines come from: no model is asked for a new leaf."""
+    tell(joining, "lock", 4)
+    monkeypatch.setattr(EncoderEmbedder, "embed", lambda *_: pytest.fail("the model was asked"))
+    joining.maintain(SMALL)
+    leaf = leaf_of(joining)
+    made, parts = (
+        vector_of(joining, leaf.id),
+        [vector_of(joining, point["sources"][0]) for point in leaf.metadata["points"]],
+    )
+
+    mean = np.mean([part.vector for part in parts], axis=0, dtype=np.float32)
+    assert made.vector == pytest.approx(mean / np.linalg.norm(mean), abs=1e-3)
+    assert made.tokens == join_contextual([part.tokens for part in parts], len(mean))
+    assert leaf.tokens == open_embedder("encoder").count_tokens(leaf.text)
+
+
+def test_a_leaf_has_the_same_vector_after_an_import(joining: Memory, clock: FixedClock) -> None:
+    """It is made of its memories' vectors again, though all of them are embedded at once."""
+    tell(joining, "lock", 4)
+    joining.maintain(SMALL)
+    leaf = leaf_of(joining)
+    with Memory.open(":memory:", embedder="encoder", clock=clock) as other:
+        other.import_(list(joining.export()))
+
+        found = vector_of(other, leaf.id)
+    assert found.tokens == vector_of(joining, leaf.id).tokens
+    assert found.vector.tolist() == vector_of(joining, leaf.id).vector.tolist()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"text": "lock number 1 leaks"}, {"classification": 3}],
+    ids=["other words", "secret now"],
+)
+def test_no_vector_is_made_of_a_memory_that_was_changed(
+    joining: Memory, change: dict[str, Any]
+) -> None:
+    """The leaf still says what it read: its vector is that of its text, until it is renewed."""
+    ids = tell(joining, "lock", 3)
+    joining.maintain(SMALL_LEAVES)
+    leaf = leaf_of(joining)
+    embedder = open_embedder("encoder")
+    assert join_insights({"leaf": leaf}, joining.store, embedder).keys() == {"leaf"}
+
+    joining.update(ids[1], **change)
+
+    assert join_insights({"leaf": leaf}, joining.store, embedder) == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text": "- another text"},
+        {"source_class": "user"},
+        {"metadata": {"points": [{"text": 1, "sources": [2]}]}},
+    ],
+    ids=["edited", "not made by maintenance", "strange"],
+)
+def test_no_vector_is_made_of_memories_for_another_text(
+    joining: Memory, change: dict[str, Any]
+) -> None:
+    """Only lines that maintenance took from memories have their vectors."""
+    tell(joining, "lock", 3)
+    joining.maintain(SMALL_LEAVES)
+    leaf = leaf_of(joining)._replace(**change)
+
+    assert join_insights({"leaf": leaf}, joining.store, open_embedder("encoder")) == {}
+
+
+def test_a_branch_is_embedded_by_its_text(joining: Memory) -> None:
+    """Its lines are headings of leaves, not sentences of memories."""
+    tell(joining, "lock", 8)
+    joining.maintain(SMALL)
+    joining.maintain(SMALL)
+    (branch,) = joining.browse(levels=["insight"], kind="branch")
+    embedder = open_embedder("encoder")
+
+    assert join_insights({"branch": branch}, joining.store, embedder) == {}
+    assert vector_of(joining, branch.id).tokens == embedder.embed([searched_text(branch)])[0].tokens

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from bethink.errors import ModelError
 from bethink.models.embed.contextual import (
+    MAX_STORED_TOKENS,
     best_contextual_matches,
     best_contextual_sentences,
+    join_contextual,
     pack_contextual,
 )
 from bethink.models.embed.token_table import normalise
@@ -119,3 +121,30 @@ def test_rows_of_another_width_are_refused():
     """Two models are never compared."""
     with pytest.raises(ModelError, match="damaged"):
         best_contextual_matches(vectors(2, 64), [pack_contextual(vectors(5), vectors(1))])
+
+
+def test_a_joined_row_finds_what_its_parts_find():
+    """Of a text that consists of others each token and sentence is compared as before."""
+    parts = [
+        pack_contextual(vectors(tokens), vectors(sentences))
+        for tokens, sentences in ((5, 1), (9, 3))
+    ]
+    joined = join_contextual([*parts, b""], 384)
+    query = vectors(4)
+
+    apart = best_contextual_matches(query, parts).max(axis=0)
+    assert best_contextual_matches(query, [joined])[0].tolist() == apart.tolist()
+    sentence = best_contextual_sentences(query[0], parts).max()
+    assert best_contextual_sentences(query[0], [joined])[0] == sentence
+    assert join_contextual([b"", b""], 384) == b""
+
+
+def test_of_too_much_each_part_keeps_an_equal_share():
+    """No row is longer than that of a long text, and no part is left out of it."""
+    parts = [vectors(200) for _ in range(3)]
+    joined = join_contextual([pack_contextual(part, vectors(30)) for part in parts], 384)
+    first = np.concatenate([part[:1] for part in parts])
+    found = best_contextual_matches(first, [joined])[0]
+
+    assert len(joined) <= len(pack_contextual(vectors(MAX_STORED_TOKENS), vectors(63)))
+    assert found == pytest.approx(np.ones(3), abs=1e-3)

@@ -214,6 +214,33 @@ class ContextualTokens(NamedTuple):
         )
 
 
+def join_contextual(rows: Sequence[bytes], width: int) -> bytes:
+    """Return the row of a text that consists of these texts: their sentences and tokens.
+
+    Where that is too much for a row, each text has an equal share of it, for its beginning.
+    """
+    parts = _find_parts(rows, width)[:MAX_STORED_SENTENCES]
+    if not parts:
+        return b""
+    sentence_share = _equal_share([part[2] for part in parts], MAX_STORED_SENTENCES)
+    token_share = _equal_share([part[3] for part in parts], MAX_STORED_TOKENS)
+    vectors, reaches, signs = [], [], []
+    for _, row, sentences, tokens, first, last in parts:
+        begin = _HEADER.size
+        vectors.append(row[begin : begin + width * min(sentences, sentence_share)])
+        reaches.append(row[first : first + 4 * min(tokens, token_share)])
+        signs.append(row[last : last + -(-width // 8) * min(tokens, token_share)])
+    joined, projections = b"".join(vectors), b"".join(reaches)
+    counts = len(joined) // width, len(projections) // 4
+    header = _HEADER.pack(_FORMAT_VERSION, *counts, width)
+    return b"".join((header, joined, projections, *signs))
+
+
+def _equal_share(counts: Sequence[int], most: int) -> int:
+    """Return how many of each may stay so that all of them are at most so many."""
+    return most if sum(counts) <= most else most // len(counts)
+
+
 # What a batch of this many tokens computes stays in a core's cache.
 _MAX_BATCH_TOKENS = 640
 _HEAD_WIDTH = 32

@@ -131,6 +131,17 @@ class ContextualEmbedder:
 
         return best_contextual_matches(query, memories)
 
+    def join(self, parts: Sequence[Embedding]) -> Embedding:
+        """Return the embedding of a list of texts: the mean vector, and the tokens of all."""
+        import numpy as np  # start-up time
+
+        from bethink.models.embed.contextual import join_contextual
+        from bethink.models.embed.token_table import normalise
+
+        total: Vector = np.stack([part.vector for part in parts]).sum(axis=0, dtype=np.float32)
+        tokens = join_contextual([part.tokens for part in parts], self.dim)
+        return Embedding(normalise(total), tokens)
+
     def _token_count(self, pieces: TextPieces) -> int:
         """Return the length of a text in tokens; 0: counted apart, where it is needed."""
         return 0
