@@ -435,3 +435,219 @@ def beside(rng: Random) -> list[str]:
     """Lines that hold no secret, each twice with other digits."""
     lines = [line.replace("\\n", "\n") for line in _BESIDE.strip().splitlines() for _ in range(2)]
     return [DIGIT.sub(lambda _: str(rng.randrange(1, 10)), line) for line in lines]
+
+
+# A sixth set: sentences as people write them in twenty languages; what is in ⟦⟧ is the secret.
+SPOKEN = r"""
+fyi the new staging db creds are app_rw / ⟦Tr0ub4dor!x9⟧, don't share
+I changed my laptop passphrase to ⟦marble otter lantern quilt⟧ yesterday
+Use ⟦Zx81-Qwop-77⟧ as the password for the NAS
+you can log into the router with admin and ⟦hunter2⟧
+the guest network password: ⟦BlueFinch#2025⟧ (changes every month)
+Wi-Fi at the cabin: network "Elchhaus", pw ⟦moosebrot9⟧
+Das Passwort für den Drucker lautet ⟦Kaffee!Tasse7⟧
+Mein neues Kennwort ist ⟦Sommerregen2024!⟧
+Der Türcode im Büro ist ⟦48#15⟧
+Die PIN meiner EC-Karte ist ⟦7391⟧
+El código de la alarma es ⟦5582⟧
+la contraseña del wifi de casa es ⟦gatoNegro_88⟧
+Mi clave de acceso al portal: ⟦Lun4Llena!⟧
+Le mot de passe du serveur est ⟦Fr0mage-Bleu⟧
+le code de la porte d'entrée est ⟦A4417B⟧
+La password del database è ⟦Vesuvio_1944⟧
+o código do portão é ⟦2290⟧
+A senha do banco é ⟦Mar&Sol2031⟧
+Het wachtwoord van de server is ⟦fiets!Kelder3⟧
+Lösenordet till kontot är ⟦älg+Skog42⟧
+Adgangskoden er ⟦rødgrød77x⟧
+Salasana on ⟦Mustikka_55⟧
+Hasło do bazy to ⟦Zubr!Las19⟧
+Heslo k serveru je ⟦Vltava#2077⟧
+пароль от почты: ⟦Берёза_91z⟧
+Пароль администратора — ⟦qW7!snegir⟧
+数据库密码是 ⟦Xk9_panda77⟧
+パスワードは⟦Sakura-7731⟧です
+비밀번호는 ⟦hangang!88⟧ 입니다
+veritabanı şifresi ⟦Kebap_1453!⟧
+كلمة المرور هي ⟦Nakhla_2210⟧
+הסיסמה היא ⟦Zayit!4471⟧
+sshpass -p '⟦Gr33n.Tea⟧' ssh root@10.2.0.9
+mysql -h db1 -u root -p⟦Qx7pLm22⟧ shop
+the hotel safe combination is ⟦19-44-07⟧
+my debit card is 4539 1488 0343 6467, cvv ⟦518⟧
+recovery codes for github: ⟦8f2ka-91kdl⟧, ⟦p0sk1-77dhq⟧
+Ben said the root password of the old box was still ⟦changeme!1⟧
+seed phrase: ⟦wagon stumble fiscal ribbon oyster caution velvet jungle pepper window arctic lemon⟧
+two-factor secret for the vpn: ⟦JBSWY3DPEHPK3PXP⟧
+remember that the Netflix login is ana@example.com with password ⟦popcorn4all⟧
+the code to Grandma's garden gate: ⟦3719⟧
+unlock the tablet with ⟦906142⟧
+The zip file is encrypted, password = ⟦nightowl_3⟧
+Anna's phone PIN: ⟦2580⟧, she always forgets it
+Hey, for the demo tomorrow sign in as demo@acme.io, the password we agreed on is ⟦Wombat-Parade-12⟧
+my mum's ipad code is ⟦4862⟧ in case it locks again
+Grafana admin pw was reset, it's now ⟦gr4f!ana_ops⟧
+note to self: luggage lock = ⟦7-3-9⟧
+The key safe next to the back door opens on ⟦C1958⟧
+psql password for reporting is in here: ⟦rep0rt1ng_Ro⟧
+prod root pw → ⟦Xylophon#44⟧
+TOTP seed of the AWS root account is ⟦KZXW6YTBOI2GC3LQ⟧
+Le code wifi de l'appart: ⟦chatNoir1998⟧
+j'ai mis ⟦Bonjour!75⟧ comme mot de passe sur le NAS
+le digicode de l'immeuble c'est ⟦27B49⟧
+Zugang Router: Benutzer admin, Kennwort ⟦Igel-Kaktus-5⟧
+WLAN-Schlüssel von Oma: ⟦3948 2217 5561 0093⟧
+Meine Online-Banking-PIN lautet ⟦58213⟧
+Das Admin-Passwort hat sich geändert: ⟦Neu!stadt_09⟧
+La clave del portátil es ⟦Tortuga.2020⟧ y el usuario es marta
+el pin de la tarjeta de Luis: ⟦4410⟧
+la combinazione della cassaforte è ⟦31-07-62⟧
+password wifi ufficio: ⟦Girasole_2022⟧
+senha do roteador ⟦jacare#51⟧
+de pincode van mijn bankpas is ⟦8826⟧
+wachtwoord NAS = ⟦Stroopwafel8!⟧
+koden til døren er ⟦4923⟧
+wifi-lösenordet hemma är ⟦Kanelbulle_7⟧
+PIN do karty to ⟦6028⟧
+hasło wifi: ⟦Pierogi!2023⟧
+heslo na wifi je ⟦knedlik55x⟧
+код от домофона ⟦38К1290⟧
+wifi密码：⟦happy8899⟧
+银行卡密码是⟦660218⟧
+玄関の暗証番号は⟦5083⟧です
+현관 비밀번호 ⟦7391*⟧
+wifi şifresi: ⟦lokum1923⟧
+mật khẩu wifi là ⟦phobo2024⟧
+ssh-keygen passphrase is ⟦gull-harbor-93⟧
+smb mount options: username=scan,password=⟦Druck3r!⟧
+the voicemail pin's ⟦2907⟧
+Spotify family plan login is ben@mail.com ⟦Vinyl4Ever⟧
+alarm: arm with ⟦5541⟧ then #
+door code changed today, old 1123 new ⟦8817⟧
+backup encryption passphrase: ⟦"cobalt meadow trumpet seven"⟧
+the pw to the zip I sent is ⟦tulip_9931⟧
+for the printer admin page use admin/⟦Epson-5500x⟧
+new one-time code: ⟦449 201⟧
+""".strip().splitlines()
+SPOKEN_OF = r"""
+The password must have at least 12 characters and a symbol
+We moved the password reset form to React 18
+Use bcrypt with cost 12 as the password hash
+The building code is 2021
+We are on OTP 2600 nodes of Erlang
+The alarm panel shows code 4004
+login: kim2024, role: editor
+boarding pass is B737MAX8
+The key takeaway is Q3-2025 growth of 14 %
+My locker is next to number 4412
+Der Code im Modul parser2 ist 1200 Zeilen lang
+Das Passwort wird alle 90 Tage geändert
+La clave del éxito es paciencia
+El código postal de la oficina es 28013
+Le code source est dans src/main2.rs
+Le mot de passe oublié renvoie vers /reset2
+A senha expira em 30 dias
+Het wachtwoordbeleid is v3
+Hasło reklamowe to Jakość2024
+密码长度至少为12位
+パスワードの長さは12文字です
+Пароль должен быть не короче 12 символов
+The token bucket holds 5000 requests
+Tokens per second: 4200 on an H100
+The primary key is order_id2
+SSH keys are rotated every 90d
+The API key column is varchar(64)
+The secret manager is Vault 1.15
+My username is jdoe42
+the admin page is at /admin2
+HTTP code 404 on /login
+Postal code 10115 Berlin
+The dress code is black-tie2
+The QR code links to bethink.dev/q7
+The zip code for the warehouse is 60614
+PIN 7 of the ESP32 is dead
+Pinned numpy==1.26.4 and torch==2.3.0
+The pass rate rose to 97.3
+She passed the exam with 1430 points
+commit 9f3c2a1b7e fixed the login bug
+sha256 of the release: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+Order number 5582-1199-X ships Monday
+Invoice 2024-00871 was paid
+Flight LH4711 leaves at 0745 from gate B22
+Room 4417B is on the fourth floor
+Meeting id 812 3345 9921 on Zoom
+Tracking number 1Z999AA10123456784
+ISBN 978-3-16-148410-0
+Call me on +49 170 5551234
+The uuid of the run is 7d9f8c1e-2b1a-4c6d-9e0f-3a5b7c9d1e2f
+The access level is 3 for editors
+Access to the lab is Mon-Fri 0800-1800
+The secret ingredient is cardamom
+The secret of the recipe: 250 g butter
+Combination therapy: 20-40-20 mg
+The safe word count is 4500
+unlock the achievement with 5000 points
+the recovery time is 4500 ms
+The vault door weighs 2200 kg
+Ana's phone number ends with 4471
+The password field accepts 8 to 64 characters
+Passwords are hashed with argon2id, m=65536, t=3
+We log in with Google and GitHub via oauth2
+log into the cluster with kubectl and helm3
+Sign in with Apple is due in Q32025
+The team pass costs 2400 a year
+The hall pass is for room 204B
+Her ski pass is valid until 2027
+Code coverage is 8412 lines of 9000
+The code freeze starts 2026-03-01
+The error panel shows code E1042
+Door sensor 4 reports code 2210
+The lift shows code 5031 on floor 3
+Fire code 2018 requires two exits
+The building code section 1004 covers occupancy
+unlock the bootloader with fastboot2
+open the file with encoding 1252
+Open the vault with 1password
+open the ticket with priority 1000
+OTP 26 and Elixir 1.16 are required
+The two-factor rollout reached 12000 users
+two-factor auth uses TOTPGENERATORLIB in Java
+The passphrase must be changed to something longer
+We changed the passphrase policy to require longer sentences
+Der Code im Keller-Projekt ist von 2019
+Das Passwort ist mindestens 12-stellig
+Die Kombination aus 3-4-5 Reifen ist gut
+Le code APE de l'immeuble est 6820A
+La clave primaria es id_cliente2
+El código de error es 5021
+Il codice prodotto è 8812B
+O código do produto é 4471
+Het wachtwoord verloopt na 90 dagen
+Lösenordet måste ha 12 tecken
+Heslo je povinné od verze 2.3.1
+Salasana on pakollinen versiosta 3.1 alkaen
+şifre politikası v2 yayında
+密码策略是v2版本
+비밀번호는 8자 이상이어야 합니다
+パスワードは8文字以上にする
+Mật khẩu phải có 8 ký tự
+login: alice, last seen 2024-05-01
+login: node18, region eu1
+Login count: 20394 this month
+user: svc_build7 (readonly)
+pw-reset mails are delayed by 300s
+Token count is 81920 for this prompt
+The secret word in the game was Zebra7
+My key finding: p95 fell to 120ms
+Key: B-flat, tempo 128bpm
+API key rotation happens every 30d
+The bike lock weighs 1450 g
+Locker 2210 is free
+Room code names: A12 is Oslo
+Suitcase model S4400 is in stock
+Access code review notes to PR 5521
+PIN diode BAP50 is out of stock
+The pin count is 1024 on this socket
+Seed 123456 gives the same dataset
+Recovery point objective is 3600 s
+""".strip().splitlines()

@@ -265,9 +265,9 @@ def _is_column_table(lines: list[str]) -> bool:
 
 # Whether a value that stands where a secret would is one.
 _PLACEHOLDER = lazy_pattern(
-    r"your|example|change[_-]?me|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
+    r"your|example|change[_-]?me(?!\W*\d)|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
     r"|\$\{|\{\{|\$\(|%\(|process\.env|environ|getenv|env\[|secrets?\.|vault[:/]|\*\*\*|\.\.\.|…"
-    r"|^\{[A-Za-z_][\w.]*\}|^<.*>$|^![a-z]+$|(?-i:^\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*)$)|^%\w+%$"
+    r"|^\d{1,2}(?:文字|桁|位|个|個|자|字)|^\{[A-Za-z_][\w.]*\}|^<.*>$|^![a-z]+$|(?-i:^\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*)$)|^%\w+%$"
     r"|^(?:none|null|true|false|undefined|1?passw(?:or)?d|pass|pw|secret|token|api_?key|string|str"
     r"|test(?:ing)?|admin|root|guest|user(?:name)?|foo|bar|required|optional|secretstr|hidden)$",
     re.IGNORECASE,

@@ -64,15 +64,15 @@ _LOGIN_WORDS = (
     r"(?:password|passwd|pas+wo?r?d|pswd|pass[ \-]?phrase|passcode|passwort|kennwort|pwd"
     r"|mot de passe|\bpw\b|\bmdp\b|\bclave\b"
     r"|contrase(?:ñ|n)a|senha|palavra-passe|parola(?: d'ordine)?|wachtwoord|lösenord(?:et)?|hasło"
-    r"|şifre|heslo|adgangskoden?|passord(?:et)?|salasana|jelszó|lozinka|Пароль|пароль|密码|密碼|パスワード|비밀번호)"
+    r"|(?:ş|Ş)ifre(?:si|m|miz)?|parolası|heslo|adgangskoden?|passord(?:et)?|salasana|jelszó|lozinka|Пароль|пароль"
+    r"|mật\skhẩu|kata\ssandi|(?:κ|Κ)ωδικός|पासवर्ड|كلمة\s(?:المرور|السر)|סיסמ(?:ה|א)|รหัสผ่าน|密码|密碼|パスワード|비밀번호)"
 )
 _LOGIN_KEYWORDS = (
     *("passw", "pasw", "pswd", "pass phrase", "pass-phrase", "passphrase", "passcode", "pwd"),
-    *("kennwort", "pw", "mdp", "clave"),
     *("mot de passe", "contrase", "senha", "palavra-passe", "parola", "wachtwoord", "lösenord"),
-    *("hasło", "şifre", "пароль", "heslo", "adgangskode", "passord"),
-    *("salasana", "jelszó", "lozinka"),
-    *("密码", "密碼", "パスワード", "비밀번호"),
+    *("hasło", "şifre", "пароль", "heslo", "adgangskode", "passord", "salasana", "jelszó", "pw"),
+    *("密码", "密碼", "パスワード", "비밀번호", "mật khẩu", "kata sandi", "κωδικός", "पासवर्ड"),
+    *("كلمة المرور", "كلمة السر", "סיסמ", "รหัสผ่าน", "lozinka", "kennwort", "mdp", "clave"),
 )
 # "The password manager is ..." states no password.
 _PURPOSE_PHRASE = (
@@ -86,7 +86,7 @@ _SOON = (
     r"|nun|noch|ab sofort|maintenant|désormais|ahora|ora|agora|nu)[:\s]{1,3})?"
 )
 _IS = (
-    r"(?:['’]s|\s(?:is|was|ist|war|lautete?|heißt|heisst|est|était|c'est|es|era|è|é|är|er|este"
+    r"(?:['’]s|\s(?:is|was|ist|war|lautete?|heißt|heisst|est|était|c'est|es|era|è|é|är|er|este|je|jest|brzmi|là|adalah|هي|היא|είναι|คือ"
     r"|(?:should|will|must|would|has to) be|sera|será|sarà))" + _SOON
 )
 _TO = r"\s(?:to|auf|à|a|en)" + _SOON
@@ -109,7 +109,7 @@ _NAME_SUFFIX = (
     r"|main|default|[0-9]{1,3})){0,2}"
 )
 _ASSIGNMENT = (
-    r"\\?[\"'\x60*]{0,2}\]?[ \t]{0,4}(?::=|=>|->|={1,2}|:|：|是|は)\*{0,2}[ \t]{0,4}(?:![a-z]+ )?"
+    r"\\?[\"'\x60*]{0,2}\]?[ \t]{0,4}(?::=|[=\-]>|→|={1,2}|:|：|是|は)\**[ \t]{0,4}(?:![a-z]+ )?"
 )
 _VALUE = (
     r"(?:[brfuN]?(?:\\?\"([^\"\n\\]{6,})|'([^'\n]{6,}))|\x60([^\x60\n]{6,})"
@@ -142,7 +142,7 @@ _BEFORE_LOGIN_WORD = (  # "... is the wifi password", "... comme mot de passe"
 )
 # "The password manager" is none: what follows the word is no noun.
 _AFTER_LOGIN_WORD = (
-    r"(?:\s(?:for|of|to|on|at|in|from|and|now|there|here|für|von|vom|zum|zur|ein|und|pour|de|du|et|para|del|y"
+    r"(?:\s(?:for|of|to|on|at|in|from|and|now|there|here|für|von|vom|zum|zur|ein|und|auf|bei|pour|de|du|et|sur|para|del|y|en|em|su|på"
     r"|per|van|voor|lol|pls|please|ok|btw|haha|thx)\b|\s?[.,;:!?()\n]|\s?\z)"
 )
 _CHANGED_FROM, _CHANGED_TO = r"[^\n.:=]{0,40}?\s(?:from|von|de|da|van)\s", r"(?:to|auf|zu|à|a|naar)"
@@ -159,11 +159,11 @@ _OTHER_NOUNS = lazy_pattern(
     r"\b|\s(?:and|or|but|if|und|oder|et|ou|y)\b",
     re.IGNORECASE,
 )
+_IT_IS = r"[\s,](?:it['’]s|it is|c'est|es ist)(?:\s(?:now|jetzt))?"
 # Sentences that state a password, and how much its looks must show then.
 _PHRASES = (
     (_LOGIN_WORDS + _PURPOSE_PHRASE + _CHANGE_WORDS + _TO, is_stated_password),
-    (_LOGIN_WORDS + r"[^\n.:=]{0,40}?(?:" + _ASKING + r"|[\s,](?:it['’]s|it is|c'est|es ist))\s",
-     is_made_password),
+    (rf"{_LOGIN_WORDS}[^\n.:=]{{0,40}}?(?:{_ASKING}|{_IT_IS})\s", is_made_password),
     (r"\b(?:with|and|mit|und|avec|et|con|y|com|e|user(?:name)?\s\S{1,40})\s(?:the\s|le\s|la\s)?"
      + _LOGIN_WORDS + r"\s", is_stated_password),
     (_LOGIN_WORDS + _PURPOSE_PHRASE + r"\s", is_told_password),
@@ -173,15 +173,16 @@ _PHRASES = (
      r"(?:\sone)?" + _VERB, is_stated_password),
 )  # fmt: skip
 # Several plain words that are stated to be the password.
-_STATED_WORDS = (
-    r"[^\n.:=]{0,40}?(?:\s(?:is|was|ist|war|lautet|est|es|era|è|é)|\s?[:=])[:\s]{0,3}"
-    r"([\"'\x60]?(?:[a-z]{3,12}[ \-.]){3,8}[a-z]{3,12}[\"'\x60]?)"
+_STATED = r"[^\n.:=]{0,40}?(?:\s(?:is|was|ist|war|lautet|est|es|era|è|é)|\s?[:=])"
+_PLAIN_WORDS = (
+    r"[:\s]{0,3}([\"'\x60]?(?:[a-z]{3,12}[ \-.]){3,8}[a-z]{3,12}[\"'\x60]?)"
     r"(?:[.,;!?)\n]|\s(?:and|und)\s|\s?\z)"
 )
 _NAMED_PHRASES = (
-    (("pass phrase", "pass-phrase", "passphrase"), r"pass[ \-]?phrase", is_pass_phrase),
-    (("password", "passwort"), r"(?:password|passwort)", is_password_phrase),
-)
+    (("pass phrase", "pass-phrase", "passphrase"),
+     rf"pass[ \-]?phrase\b(?:{_STATED}|[^\n.:=]{{0,40}}?\s(?:to|auf))", is_pass_phrase),
+    (("password", "passwort"), rf"(?:password|passwort)\b{_STATED}", is_password_phrase),
+)  # fmt: skip
 # Where a word that only chance draws is a password: near one of these.
 _NEAR_LOGIN = (
     r"(?i)" + _LOGIN_WORDS + r"|[a-z0-9][_\-.]pass\b|(?:require|user|root|auth)pass\b|\w+pw\b"
@@ -267,17 +268,16 @@ _CODE_KEYWORDS = (
 _OTHER_CODES = lazy_pattern(
     r"\b(?:zip|post(?:al)?|area|country|error|status|exit|return|source|dress|qr|bar|promo|discount"
     r"|voucher|product|item|airport|tax|currency|language|booking|order|tracking|colou?r|sort|swift"
-    r"|response|reason|dial(?:ling)?|project|site|station|course|customer|cost|vendor"
-    r"|model|part|review|path)[ \-]code|\bcode postal|código postal|codice (?:postale|fiscale)"
-    r"|postleitzahl|\bcode (?:review|path|owner|base)"
-    r"|\b(?:otp|tan|codes?)\s(?:window|life|length|format|field|time|interval|digit|limit|expiry|page)",
+    r"|response|reason|dial(?:ling)?|project|site|station|course|customer|cost|vendor|model|part|review|path)[\s\-]code|\bcode\spostal|código\spostal|codice\s(?:postale|fiscale)"
+    r"|postleitzahl|\bcode\s(?:review|path|owner|base)|\b(?:shows?|showed|displays?|reports?|returns?|throws?|zeigte?|meldete?|affiche|muestra|mostra)\s(?:\S+\s){0,2}?(?:code|código|codice)"
+    r"|\b(?:version|nixpkgs|chip|board|header|gpio)\spin\b|\bpin\s(?:count|layout|pitch|spacing|map\w*|mode|diode)|\b(?:otp|tan|codes?)\s(?:window|life|length|format|field|time|interval|digit|limit|expiry|page)",
     re.IGNORECASE,
 )
 
 
-# The version that is pinned, the name of a network, the host of a login.
+# The name of a network, the host of a login.
 _NAMES = lazy_pattern(
-    r"\b(?:version|nixpkgs|chip|board|header|gpio) pin\b|^\s(?:--no-|-U (?:install|verify)\b)"
+    r"^\s(?:--no-|-U (?:install|verify)\b)"
     r"|\b(?:wi-?fi|wlan)\s(?:name|network|netz(?:werk)?|ssid|model|router)\s?[:=]"
     r"|\blog-?in\s(?:host|server|node|page|url|version)\s?[:=]",
     re.IGNORECASE,
@@ -295,7 +295,8 @@ def _read_forms() -> Iterator[SecretKind]:
         else:
             check, words, _ = columns
             keywords = _LOGIN_KEYWORDS if words == "<LOGIN>" else tuple(words.split(","))
-            yield SecretKind(name, keywords, pattern, _FORM_CHECKS[check], unless=_NAMES)
+            unless = _OTHER_CODES if name == "pin" else _NAMES
+            yield SecretKind(name, keywords, pattern, _FORM_CHECKS[check], unless=unless)
 
 
 _FORMS = tuple(_read_forms())
@@ -370,8 +371,8 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     *(kind for kind in _FORMS if kind.name != "password"),
     SecretKind(
         "one-time-code-seed",
-        ("totp", "otp", "2fa", "mfa", "authenticator"),
-        r"(?:(?i:\b(?:totp|2fa|mfa|otp|authenticator|otpauth)\b))[^\n]{0,60}?[\s=:\"'\x60]"
+        ("totp", "otp", "2fa", "mfa", "authenticator", "two-fac", "two fac", "2-fac", "second fac"),
+        r"(?:(?i:\b(?:totp|2fa|mfa|otp|authenticator|otpauth|(?:two|2|second)[\s\-]factor)\b))[^\n]{0,60}?[\s=:\"'\x60]"
         r"([A-Z2-7]{16,64})\b",
         is_code_seed,
     ),
@@ -473,7 +474,7 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
         is_made_password,
     ),
     *(
-        SecretKind("password", words, rf"(?i)\b{named}\b{_STATED_WORDS}", check)
+        SecretKind("password", words, rf"(?i)\b{named}{_PLAIN_WORDS}", check)
         for words, named, check in _NAMED_PHRASES
     ),
     SecretKind(
@@ -520,10 +521,9 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(
         "password",
         ("pass", "pw"),
-        r"(?i)(?:\b|_|(?-i:[a-z]P)|db|smtp|ftp|mail|admin|root|user|sql|my)(?:p?ass|pw)(?:\sis\s|"
-        + _ASSIGNMENT
-        + r")\s{0,2}"
-        + _WORD,
+        r"(?i)(?:(?:(?:^|[,;:.(!?\n]\s?|\b(?:the|my|your|ur|his|her|our|their|its|and|with|new|old|this)\s)p?ass|\bpw)\sis\s"
+        r"|(?:\b|_|(?-i:[a-z]P)|db|smtp|ftp|mail|admin|root|user|sql|my)(?:p?ass|pw)"
+        rf"{_ASSIGNMENT})\s{{0,2}}{_WORD}",
         is_stated_password,
     ),
     SecretKind("password", ("pass", "pw"), r"(?i)\b(?:pass|pw)\s" + _WORD, is_told_password),
@@ -572,8 +572,8 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     SecretKind(
         "secret",
         ("secret", "token", "key", "credential"),
-        r"(?i)(?:\b|_)" + _KEY_WORDS + r"\b(?:[^\n.:=]{0,40}?\s(?:is|was|to))?[\s:=(,\"'\x60]{1,4}"
-        r"([a-z0-9_\-+/=.~]{16,})",
+        rf"(?i)(?:\b|_){_KEY_WORDS}\b(?:[^\n.:=]{{0,40}}?(?:\s(?:is|was|to)|\s?[:=]))?"
+        r"[\s:=(,\"'\x60]{1,4}([a-z0-9_\-+/=.~]{16,})",
         is_stated_secret,
         unless=_FINGERPRINT,
     ),

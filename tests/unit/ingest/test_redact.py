@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from functools import cache
 from random import Random
@@ -16,7 +17,7 @@ from bethink.ingest.redaction import redact, redact_draft
 from bethink.ingest.secret_kinds import SECRET_KINDS, SecretKind
 from bethink.model import Draft
 from bethink.render.wire import dumps
-from secrets_kept import KEPT, beside, kept
+from secrets_kept import KEPT, SPOKEN, SPOKEN_OF, beside, kept
 from secrets_made import FORMS, NAMED, TOKENS, WRAPPED, benign_line, draw, in_json, named_forms
 from secrets_more import RECIPES, innocent
 from secrets_told import GIVEN, OPENS_NOTHING, TOLD, given, near, told
@@ -370,6 +371,24 @@ def test_goal_s8_every_recipe_of_the_fifth_set() -> None:
 def test_goal_s8_no_false_alarm_in_the_fifth_set() -> None:
     """The same words and numbers stay where they open nothing."""
     assert {line: redact(line).text for line in OPENS_NOTHING if redact(line).kinds} == {}
+
+
+def test_goal_s8_every_sentence_of_the_sixth_set() -> None:
+    """Passwords, codes and keys in chats and notes of twenty languages."""
+    marked = re.compile("⟦(.*?)⟧")
+    plain = {line: re.sub("[⟦⟧]", "", line).replace(r"\n", "\n") for line in SPOKEN}
+    after = {line: redact(text).text for line, text in plain.items()}
+
+    assert len(SPOKEN) >= 80
+    assert [
+        line for line in SPOKEN if any(one in after[line] for one in marked.findall(line))
+    ] == []
+
+
+def test_goal_s8_no_false_alarm_in_the_sixth_set() -> None:
+    """What only sounds so stays: policies, numbers of things, codes that open nothing."""
+    assert len(SPOKEN_OF) >= 120
+    assert {line: redact(line).text for line in SPOKEN_OF if redact(line).kinds} == {}
 
 
 @pytest.mark.parametrize("field", ["source", "topic", "speaker", "caption"])
