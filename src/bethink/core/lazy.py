@@ -332,6 +332,7 @@ def _data_methods(fields: Mapping[str, _Field], owner: list[type]) -> dict[str, 
         "__eq__": equals,
         "__hash__": lambda self: hash(compared(self)),
         "__repr__": show,
+        "__replace__": lambda self, /, **changes: replace(self, **changes),  # `copy.replace`
         "__getstate__": lambda self: list(everything(self)),
         "__setstate__": set_state,
         "__setattr__": _refuse_change,

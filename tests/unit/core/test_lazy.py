@@ -177,6 +177,7 @@ def test_both_functions_that_replace_do_the_same() -> None:
     for one in (Below(1, "y", [3], d=2.5), Loose(1, "y"), Theirs(1, "y")):
         assert our_replace(one, b="z") == replace(one, b="z") != one
         assert our_replace(one) == one
+    assert Ours(1).__replace__(b="z") == Ours(1, "z")  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="made"):
         our_replace(Ours(1), made=5)
     with pytest.raises(TypeError, match="other"):
