@@ -226,7 +226,8 @@ def thread_views(work: JobContext) -> tuple[ThreadView, ...]:
     count = work.store.admin.count()
     for level in reversed(range(HIGHEST_CLASSIFICATION)):
         # To hide nearly everything is dear: only where something is left to see.
-        if next(items_between(None, None, work, max_classification=level), None) is None:
+        below = replace(work, filters=replace(work.filters, max_classification=level))
+        if next(items_between(None, None, below), None) is None:
             break
         seen = replace(work, store=work.store.below(level))
         left = seen.store.admin.count() if seen.store is not work.store else count

@@ -632,3 +632,23 @@ def test_a_thread_most_of_which_was_erased_at_once_is_told_anew(memory: Memory) 
     assert sorted(member.item for member in thread.members) == kept
     assert thread.updated_at == max(memory.get(one).when for one in kept)
     assert not memory.maintain("threads", preview=True).plan.steps
+
+
+def test_no_view_is_made_that_would_show_nothing(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To hide every memory takes long, and below the lowest classification there is no thread."""
+    tell(memory, *CASE, classification=1)
+    store, asked = type(memory.store), []
+    below = store.below
+
+    def note(self: Any, ceiling: int) -> Any:
+        asked.append(ceiling)
+        return below(self, ceiling)
+
+    monkeypatch.setattr(store, "below", note)
+
+    plan = memory.maintain("threads", preview=True).plan
+
+    assert len(plan.steps) == 1
+    assert 0 not in asked

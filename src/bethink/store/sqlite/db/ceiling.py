@@ -14,6 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from sys import intern
 from weakref import WeakKeyDictionary
 
 import apsw
@@ -206,7 +207,7 @@ class CeilingConnections(Connections):
         self._immutable = WeakKeyDictionary()
         self._seen = WeakKeyDictionary[apsw.Connection, str]()
         # The index terms of hidden revisions, by row and content.
-        self._terms: dict[tuple[int, str], frozenset[str]] = {}
+        self._terms: dict[tuple[int, str], tuple[str, ...]] = {}
 
     def connect(self, owner: threading.Thread | None = None) -> apsw.Connection:
         """Open a further connection with its views."""
@@ -269,13 +270,14 @@ class CeilingConnections(Connections):
         from bethink.store.sqlite.search.lexical import MAX_TERM_LENGTH, tokenizer
 
         tokens, known = tokenizer(db), self._terms
-        terms: dict[tuple[int, str], frozenset[str]] = {}
+        terms: dict[tuple[int, str], tuple[str, ...]] = {}
         for rid, content_hash in select(db, _HIDDEN_HASHES):
             found = known.get((rid, content_hash))
             if found is None:
                 text, about = db.execute(_SELECT_TEXTS, (rid,)).get
-                words = (*tokens(text), *tokens(about))
-                found = frozenset(term for term in words if len(term) <= MAX_TERM_LENGTH)
+                words = {*tokens(text), *tokens(about)}
+                # There may be very many: each term is kept once.
+                found = tuple(intern(term) for term in words if len(term) <= MAX_TERM_LENGTH)
             terms[rid, content_hash] = found
         self._terms = terms
         return Counter(term for found in terms.values() for term in found)
