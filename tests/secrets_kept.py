@@ -528,6 +528,59 @@ backup encryption passphrase: ⟦"cobalt meadow trumpet seven"⟧
 the pw to the zip I sent is ⟦tulip_9931⟧
 for the printer admin page use admin/⟦Epson-5500x⟧
 new one-time code: ⟦449 201⟧
+Quick reminder: VPN username is jlee and the password is ⟦Harbor.Mist.204⟧
+I set the database password to ⟦q9#Lemonade⟧ this morning
+if asked for a pin enter ⟦0417⟧
+The gate keypad wants ⟦6620#⟧
+Garage opener code ⟦1959⟧
+Use account demo with pass ⟦sunny-day-77⟧ for screenshots
+the admin console is at https://x.local, user root, password ⟦TeaPot_418!⟧
+wallet recovery words: ⟦cannon velvet bubble harvest salad orbit lunar shrimp mango pistol tunnel wedding⟧
+Papa's Handy-PIN ist ⟦3316⟧
+Das WLAN-Passwort bei Lena: ⟦SonneMondSterne9⟧
+Der Code für die Alarmanlage wurde auf ⟦8840⟧ geändert
+Für den Tresor brauchst du ⟦40-12-88⟧
+Kundenportal: Login mueller@firma.de, Passwort ⟦Rhein!gold7⟧
+mon mot de passe gmail c'est ⟦Lavande2012!⟧
+Le code du portail est passé à ⟦7714⟧
+el wifi del bar es CafeSol y la contraseña ⟦churros2024⟧
+la clave de la caja fuerte: ⟦552913⟧
+usuario admin contraseña ⟦Quijote_88⟧
+la password del NAS adesso è ⟦Polpetta!3⟧
+codice del cancello ⟦4402#⟧
+a senha do wifi é ⟦brigadeiro10⟧
+het wifi-wachtwoord is ⟦Tulpen4ever⟧
+de code van het fietsslot is ⟦3817⟧
+min pinkod är ⟦9045⟧
+lösenord till servern: ⟦Midsommar_24⟧
+kodeord til pc'en er ⟦smørrebrød7⟧
+passordet på ruteren er ⟦Fjord!Tur8⟧
+kod do drzwi to ⟦5501⟧
+kod do bramy: ⟦2468#⟧
+jelszó: ⟦Gulyas!leves2⟧
+parola de la router este ⟦Mamaliga_33⟧
+пароль: ⟦Zima2021!⟧
+пароль от компьютера ⟦медведь77⟧
+код сейфа ⟦83-20-11⟧
+пін-код картки ⟦4491⟧
+ο κωδικός του wifi είναι ⟦thalassa22⟧
+كلمة سر الواي فاي: ⟦sahara2023⟧
+הסיסמה לוויפי: ⟦shalom770⟧
+路由器密码 ⟦abc@98765⟧
+门锁密码：⟦258013#⟧
+ルーターのパスワード: ⟦neko-1122⟧
+공유기 비번은 ⟦kimchi2580⟧
+รหัสผ่านไวไฟคือ ⟦thai5555⟧
+kata sandi wifi adalah ⟦bakso1998⟧
+wifi password ⟦patatas_fritas1⟧ works on both floors
+Shared drive is locked with ⟦Magnet!Boot3⟧
+Her Apple ID password is still ⟦Bella0613⟧
+creds for sentry: ops@acme.io / ⟦Sentry#4Ops⟧
+the ftp user is web3 and its password is ⟦kLm92-oP⟧
+basic auth on staging → stage:⟦peek-a-boo9⟧
+passcode for the Zoom call: ⟦884213⟧
+CVV on the team card is ⟦904⟧
+пароль вайфая ⟦sibir_2019⟧
 """.strip().splitlines()
 SPOKEN_OF = r"""
 The password must have at least 12 characters and a symbol
@@ -650,4 +703,63 @@ PIN diode BAP50 is out of stock
 The pin count is 1024 on this socket
 Seed 123456 gives the same dataset
 Recovery point objective is 3600 s
+The PIN pad at gate 4 is broken since 2023
+Enter the building via gate 4411 Main Street
+For the door you need 2000 screws
+For the safe installation you need 1200 EUR
+Code of the alarm service moved to 4000 lines
+We moved the lock code to 2 modules
+The gate keypad is model KP-2040
+Die Alarmanlage wurde auf Firmware 4512 aktualisiert
+Der Code des Tors wurde 2021 neu geschrieben
+Le code de la porte logique est passé à 3 entrées
+The disk is encrypted with LUKS2 and AES-256-XTS
+Traffic is protected by TLS1.3 and HSTS
+Files are encrypted with ChaCha20-Poly1305
+The door is locked with a YubiKey5
+basic auth was removed in v2.4.0 of the proxy
+Basic auth on staging uses nginx:1.25.3
+wifi password rotation is monthly since 2024
+The wifi password page moved to /admin/wifi2
+router password policy v3 applies
+mail password sync runs on host mx12
+with pass 2 of the compiler it works
+Works with passkeys on iOS17 and Android14
+пароль хранится в keychain
+Пароль меняется каждые 90 дней
+код ошибки 5021 в логах
+код страны 0049
+kod pocztowy to 00950
+kod błędu 4004
+Koden er skrevet i Rust 2021
+Koden för modulen är 3000 rader
+pinkodsdosan är modell 4400
+Kodeordet skal have 12 tegn
+비번 규칙은 v2부터 적용
+비밀번호 최소 길이는 12자입니다
+รหัสผ่านต้องมี 8 ตัวอักษร
+كلمة المرور يجب أن تتكون من 12 حرفا
+הסיסמה חייבת להכיל 12 תווים
+ο κωδικός του προϊόντος είναι 4471
+phone code samples are in kotlin2
+The tablet code base has 40000 lines
+laptop code reviews happen at 1400
+The console code path handles 4096 bytes
+watch code changes with entr 5.3
+Luggage weighs 2300 g at most
+Suitcase: 2500 g
+Koffer: 68 Liter, 3400 g
+The recovery words list was shortened to twenty items by the team last week
+Seed words were planted in the first spring bed by the river house
+admin/users2 is the new route
+root/cron.d/backup2 has the script
+demo/stage-2025-01 is the branch
+jenkins: builder / agent-12
+Log in with SSO and MFA since 2024
+logged in as kim and ben3
+Login is kim@acme.io since 2019
+The account is billing@acme.io, plan Pro2024
+two-factor codes are 6 digits since 2022
+My bike lock is an Abus 6500
+unlock the phone with Face ID 2
 """.strip().splitlines()

@@ -66,7 +66,7 @@ def redact(text: str) -> Redacted:
 def _candidate_kinds(text: str) -> list[int]:
     """Return the indexes of the kinds whose keywords occur in the text."""
     lower = text.lower().encode("utf-8", "surrogatepass")
-    if _any_sign().search(lower) is None:
+    if all(sign.search(lower) is None for sign in _signs()):
         return []
     found: set[int] = set()
     keywords, tokens = _keyword_indexes()
@@ -144,13 +144,16 @@ class _KeywordIndex:
 
 
 @cache
-def _any_sign() -> Any:
-    """Return what a lower-cased text without secrets lacks: keywords, long words, card numbers."""
+def _signs() -> tuple[Any, Any]:
+    """Return what a lower-cased text without secrets lacks: keywords; long words, card numbers.
+
+    As one pattern its automaton would outgrow the memory that RE2 gives it.
+    """
     import re2  # start-up time: loaded with the first text
 
     words = {word for kind in SECRET_KINDS if not kind.long for word in kind.words}
-    signs = (_any_of(words), rf"\S{{{_LONG_WORD}}}", _CARD_SHAPE)
-    return re2.compile("|".join(signs).encode())
+    shapes = rf"\S{{{_LONG_WORD}}}|{_CARD_SHAPE}"
+    return re2.compile(_any_of(words).encode()), re2.compile(shapes.encode())
 
 
 @cache

@@ -64,15 +64,15 @@ _LOGIN_WORDS = (
     r"(?:password|passwd|pas+wo?r?d|pswd|pass[ \-]?phrase|passcode|passwort|kennwort|pwd"
     r"|mot de passe|\bpw\b|\bmdp\b|\bclave\b"
     r"|contrase(?:ñ|n)a|senha|palavra-passe|parola(?: d'ordine)?|wachtwoord|lösenord(?:et)?|hasło"
-    r"|(?:ş|Ş)ifre(?:si|m|miz)?|parolası|heslo|adgangskoden?|passord(?:et)?|salasana|jelszó|lozinka|Пароль|пароль"
-    r"|mật\skhẩu|kata\ssandi|(?:κ|Κ)ωδικός|पासवर्ड|كلمة\s(?:المرور|السر)|סיסמ(?:ה|א)|รหัสผ่าน|密码|密碼|パスワード|비밀번호)"
+    r"|(?:ş|Ş)ifre(?:si|m|miz)?|parolası|heslo|adgangskoden?|kodeord(?:et)?|passord(?:et)?|salasana|jelszó|lozinka|Пароль|пароль"
+    r"|mật\skhẩu|kata\ssandi|(?:κ|Κ)ωδικός|पासवर्ड|كلمة\s(?:ال)?(?:مرور|سر)|סיסמ(?:ה|א)|รหัสผ่าน|密码|密碼|パスワード|비밀번호)"
 )
 _LOGIN_KEYWORDS = (
     *("passw", "pasw", "pswd", "pass phrase", "pass-phrase", "passphrase", "passcode", "pwd"),
     *("mot de passe", "contrase", "senha", "palavra-passe", "parola", "wachtwoord", "lösenord"),
     *("hasło", "şifre", "пароль", "heslo", "adgangskode", "passord", "salasana", "jelszó", "pw"),
     *("密码", "密碼", "パスワード", "비밀번호", "mật khẩu", "kata sandi", "κωδικός", "पासवर्ड"),
-    *("كلمة المرور", "كلمة السر", "סיסמ", "รหัสผ่าน", "lozinka", "kennwort", "mdp", "clave"),
+    *("كلمة ", "kodeord", "סיסמ", "รหัสผ่าน", "lozinka", "kennwort", "mdp", "clave"),
 )
 # "The password manager is ..." states no password.
 _PURPOSE_PHRASE = (
@@ -254,7 +254,7 @@ _FORM_CHECKS = {
         *(is_number, is_code, is_spare_code, is_argument, has_few_vowels, is_option_value),
         *(is_given_password, is_stated_password, is_password, is_url_password, is_made_password),
         *(is_clear_password, is_random, is_random_or_hex, is_real_token, is_told_password),
-        is_typed_password,
+        *(is_typed_password, is_signed_password),
     )
 }
 
@@ -378,10 +378,10 @@ SECRET_KINDS: tuple[SecretKind, ...] = (
     ),
     SecretKind(
         "seed-phrase",
-        ("phrase", "mnemonic", "mnémonique", "frase", "semilla", "seed", "12 w", "24 w", "twelve"),
-        r"(?i)(?:phrase|mnemonic|mnémonique|frase|semilla|seed words?|(?:wallet|ledger) seed"
-        r"|seed is|(?:12|24|twelve) (?:words|wörter|woorden))[^\n.!?]{0,40}?[:\s\"'\x60«]"
-        r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b",
+        ("phrase", "mnemonic", "frase", "semilla", "seed", "12 w", "24 w", "twelve", "recovery w"),
+        r"(?i)(?:phrase|mnemonic|mnémonique|frase|semilla|(?:recovery|seed) words?"
+        r"|(?:wallet|ledger) seed|seed is|(?:12|24|twelve) (?:words|wörter|woorden))"
+        r"[^\n.!?]{0,40}?[:\s\"'\x60«]((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b",
         is_seed_phrase,
     ),
     SecretKind(
