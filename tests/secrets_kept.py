@@ -581,6 +581,32 @@ basic auth on staging → stage:⟦peek-a-boo9⟧
 passcode for the Zoom call: ⟦884213⟧
 CVV on the team card is ⟦904⟧
 пароль вайфая ⟦sibir_2019⟧
+btw the netflix password got changed to ⟦Orchid_Rain9⟧ last night
+for staging, username tester, password ⟦tt-Saturn-44⟧
+the office alarm is disarmed with ⟦7702⟧
+safe combination: ⟦22-8-35⟧
+please remember my phone unlock code ⟦118204⟧
+ssh into 10.0.0.8 as pi, password ⟦r4spb3rry!⟧
+Das Kennwort vom Laptop ist ⟦Fuchs&Hase3⟧
+Alarmcode ⟦9031⟧, bitte nicht weitergeben
+Die Zahlenkombi vom Fahrradschloss: ⟦4-1-7-7⟧
+Mot de passe admin : ⟦Croissant#9⟧
+Le code de l'alarme, c'est ⟦6043⟧
+la contraseña es ⟦Mariposa2021⟧
+el código del candado es ⟦3-9-1⟧
+la password è cambiata in ⟦Limone!88⟧
+senha: ⟦Feijoada#12⟧
+wachtwoord voor de wifi is ⟦kaasbroodje22⟧
+lösenordet är ⟦Lingon!sylt5⟧
+hasło do komputera: ⟦Zapiekanka7!⟧
+пароль роутера: ⟦Baikal!33⟧
+密码：⟦Tian4Shan!⟧
+パスワード：⟦fuji_3776m⟧
+비밀번호: ⟦seoul!2002⟧
+my card pin is ⟦5190⟧
+wifi: HomeBase, key ⟦blueberry.jam.4⟧
+root:⟦Tr1ck-or-Treat⟧ on the build box
+The backup's passphrase is "⟦copper lantern meadow thistle⟧"
 """.strip().splitlines()
 SPOKEN_OF = r"""
 The password must have at least 12 characters and a symbol
