@@ -75,6 +75,38 @@ def _told(memory, older, newer, **about):
     return first.id, second.id
 
 
+OTHERS = [
+    "Unit tests run with make check, they need Docker",
+    "The queue is RabbitMQ, one exchange per service",
+    "PDFs are rendered by a headless browser",
+    "Deploys go out on weekdays before three",
+    "Roll back with the previous image tag",
+    "Secrets come from the vault, never from files",
+    "Every branch is named after its ticket",
+    "The hospital pays by invoice once a year",
+    "Fonts are served from our own host",
+    "Backups are made each night and kept for a month",
+    "Logs are kept for two weeks",
+    "GraphQL was rejected, we stay with REST",
+]
+
+
+def test_memories_far_from_the_question_are_no_rivals(memory):
+    """Others that name the same person are closer to the newer one, and not asked for."""
+    for other in OTHERS:
+        memory.remember(other, occurred_at=THEN)
+    memory.remember("On call this quarter is Jonas, his backup is Priya", occurred_at=THEN)
+    memory.remember("From now on Priya is on call, with Tomek as her backup", occurred_at=LATER)
+    memory.remember("Priya works from Goa until February, so meetings before noon UTC")
+    older, newer = _told(
+        memory, "The daily stand-up is at 9:30", "Stand-up moved to 11:00 so that Priya can join"
+    )
+
+    found = [hit.item.id for hit in memory.recall("at what time is the stand-up?").hits]
+
+    assert found.index(newer) < found.index(older)
+
+
 @pytest.mark.parametrize(("older", "newer", "question"), PAIRS)
 def test_the_newer_statement_comes_first(memory, older, newer, question):
     """A statement is never shown below an older one that it corrects, understood or not."""

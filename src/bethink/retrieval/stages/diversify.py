@@ -107,13 +107,13 @@ def _facts_differ(one: ComparedText, other: ComparedText) -> bool:
 class NewerFirst:
     """Put a newer statement directly above an older one of the same thing, and mark the older.
 
-    Two of the first ``top`` are about the same thing where neither has more than ``rivals``
-    closer ones among them, their similarity is ``distinct`` standard deviations above the
-    usual in the pool (``distinct_turns`` for turns of conversations), both reach ``near`` of
-    the best score, and they share ``shared`` of the shorter one's words by idf. The newer one
-    must say that something changed, or have ``same_words`` of their words in common and differ
-    in one number or name only. A less trusted memory never comes before a more trusted one, nor
-    one speaker's word before another's.
+    Two of the first ``top`` are about the same thing where both reach ``near`` of the best
+    score, neither has more than ``rivals`` closer ones among those that do, their similarity is
+    ``distinct`` standard deviations above the usual in the pool (``distinct_turns`` for turns
+    of conversations), and they share ``shared`` of the shorter one's words by idf. The newer
+    one must say that something changed, or have ``same_words`` of their words in common and
+    differ in one number or name only. A less trusted memory never comes before a more trusted
+    one, nor one speaker's word before another's.
     """
 
     top: int = 20
@@ -169,6 +169,7 @@ class NewerFirst:
         vectors = np.stack(known.vectors_of(cand.item.id for cand in best))
         likeness = vectors @ vectors.T
         floor = self.near * best[0].score
+        near = np.flatnonzero([cand.score >= floor for cand in best])
         usual = _usual_similarity(likeness, ctx)
         said = np.array([cand.item.session is not None for cand in best])
         least = np.where(
@@ -180,7 +181,7 @@ class NewerFirst:
             if best[other].score < floor:
                 continue
             # Each is the nearest of the other but for itself and the rivals.
-            closer = (likeness[[one, other]] > likeness[one, other]).sum(axis=1) - 1
+            closer = (likeness[[one, other]][:, near] > likeness[one, other]).sum(axis=1) - 1
             if closer.max() <= self.rivals:
                 items = sorted((best[one].item, best[other].item), key=written_order)
                 yield StatementPair(items[1], items[0])
