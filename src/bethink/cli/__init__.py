@@ -10,6 +10,13 @@ import os
 import sys
 from collections.abc import Sequence
 
+_own_process: list[bool] = []  # filled by a process that runs one command and ends
+
+
+def owns_process() -> bool:
+    """Whether the process runs one command and ends: only then are its settings ours."""
+    return bool(_own_process)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
@@ -17,13 +24,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Without ``argv`` it takes the process's own arguments and ends the process. Exit
     codes: 0 success, 1 nothing found, 2 usage error, 3 store error, 130 interrupted.
     """
-    # The arithmetic of one command ends before a thread pool would have started. In a
-    # program that has loaded NumPy its pool runs already, whatever is set here.
-    if "numpy" not in sys.modules:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
     if argv is not None:
         return _run(argv)
+    _own_process.append(True)
+    # The arithmetic of one command ends before a thread pool would have started.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     # Loading modules creates no garbage, but collecting costs 5 % of a recall.
     gc.set_threshold(100_000, 50, 50)
     code = _run(sys.argv[1:])

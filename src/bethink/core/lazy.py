@@ -246,7 +246,7 @@ def _data_content(plain: type, own: Mapping[str, _Field], owner: list[type]) -> 
     content = {name: made for name, made in methods.items() if name not in given}
     return content | {
         "__signature__": _Signature(fields, owner),
-        "__match_args__": tuple(fields),
+        "__match_args__": tuple(name for name, one in fields.items() if one.init),
         "__dataclass_fields__": _StandardFields(fields),
         "__dataclass_params__": _PARAMETERS,
     }
@@ -336,7 +336,7 @@ def _data_methods(fields: Mapping[str, _Field], owner: list[type]) -> dict[str, 
         "__getstate__": lambda self: list(everything(self)),
         "__setstate__": set_state,
         "__setattr__": _refuse_change,
-        "__delattr__": _refuse_change,
+        "__delattr__": _refuse_deletion,
     }
 
 
@@ -352,7 +352,8 @@ def _first_constructor(fields: Mapping[str, _Field], owner: list[type]) -> Calla
         values = bind(given, defaults, args, kwargs) if count < COMPILED_FROM else None
         has_post_init = hasattr(owner[0], "__post_init__")
         if values is None:
-            compiled = _compile_constructor(fields, has_post_init)
+            compiled: Any = _compile_constructor(fields, has_post_init)
+            compiled.__qualname__ = f"{owner[0].__qualname__}.__init__"  # which mistakes name
             setattr(owner[0], "__init__", compiled)  # noqa: B010 - mypy allows no other way
             compiled(self, *args, **kwargs)
             return
@@ -381,6 +382,12 @@ def _refuse_change(_self: object, name: str, *_: object) -> NoReturn:
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
+def _refuse_deletion(_self: object, name: str) -> NoReturn:
+    from dataclasses import FrozenInstanceError  # start-up time: see above
+
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
 def _compile_constructor(fields: Mapping[str, _Field], has_post_init: bool) -> Callable[..., None]:
     parameters, lines = ["self"], []
     known: dict[str, Any] = {"_set": object.__setattr__, "_unset": _UNSET}
@@ -405,14 +412,17 @@ def _compile_constructor(fields: Mapping[str, _Field], has_post_init: bool) -> C
     return constructor
 
 
-def load_numpy() -> None:
+def load_numpy(*, keep_memory: bool) -> None:
     """Import NumPy before the first search does, while few calls are open.
 
     CPython keeps the frames of calls in pieces of 16 KB, and takes a new piece from the system
     for every call that crosses the end of one. The import is many calls deep; begun inside a
     search it crosses that end a thousand times, which takes a tenth of a recall.
+
+    ``keep_memory`` is for a process that ends with the answer.
     """
-    _keep_freed_memory()
+    if keep_memory:
+        _keep_freed_memory()
     import_module("numpy")
 
 

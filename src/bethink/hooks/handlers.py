@@ -68,7 +68,7 @@ def on_user_prompt_submit(payload: Json) -> str:
     if context is None:
         # First: if this call misses its deadline, a later one finds the worker ready.
         _warm_up(settings)
-        load_numpy()
+        load_numpy(keep_memory=True)
         from bethink.agents.prompt import prompt_context  # start-up time: not with a worker
 
         # On a busy machine loading a model would take the whole deadline: words answer.

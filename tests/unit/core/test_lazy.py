@@ -92,7 +92,8 @@ def test_an_object_is_made_shown_and_compared_as_the_standard_library_does() -> 
 
 def test_wrong_arguments_are_refused_at_the_first_object_too() -> None:
     """A constructor that has not been compiled yet refuses what a compiled one refuses."""
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'a'"):
+    said = r"Ours.__init__\(\) missing 1 required positional argument: 'a'"
+    with pytest.raises(TypeError, match=said):
         Ours()  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
         Ours(1, z=2)  # type: ignore[call-arg]
@@ -105,7 +106,7 @@ def test_fields_cannot_change() -> None:
     one = Ours(1)
     with pytest.raises(FrozenInstanceError):
         one.a = 2  # type: ignore[misc]
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'a'"):
         del one.a
     with pytest.raises(FrozenInstanceError):
         one.other = 2  # type: ignore[attr-defined]
@@ -124,6 +125,7 @@ def test_the_functions_of_the_standard_library_work() -> None:
     match one:
         case Ours(a, b):
             assert (a, b) == (1, "y")
+    assert Ours.__match_args__ == Theirs.__match_args__
 
 
 def test_without_slots_the_defaults_are_at_the_class() -> None:

@@ -289,6 +289,25 @@ def test_a_command_within_a_program_claims_nothing_about_numpys_threads(monkeypa
     assert not {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} & {*os.environ}
 
 
+def test_a_command_within_a_program_sets_nothing_for_the_program(monkeypatch, tmp_path):
+    """Its threads and its memory are its own; NumPy may come later, for the program's work."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BETHINK_WORKER", "off")
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path))
+    kept = []
+    monkeypatch.setattr("bethink.core.lazy._keep_freed_memory", lambda: kept.append(1))
+    with monkeypatch.context() as without_numpy:
+        without_numpy.delitem(sys.modules, "numpy")
+        assert main(["--version"]) == 0
+    assert main(["--space", "mine", "remember", "The key is in the drawer."]) == 0
+
+    assert main(["--space", "mine", "recall", "where is the key?"]) == 0
+
+    assert not {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"} & {*os.environ}
+    assert not kept
+
+
 def test_it_is_opened_by_name():
     """The registry knows it."""
     assert isinstance(open_embedder("encoder"), EncoderEmbedder)
