@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,14 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="folders have no mode
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "s"))
-    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
-    return tmp_path
+def home(monkeypatch):
+    # Not the test's own folder, whose name may be too long for a socket.
+    with tempfile.TemporaryDirectory(prefix="b") as short:
+        folder = Path(short).resolve()
+        monkeypatch.setenv("HOME", str(folder))
+        monkeypatch.setenv("XDG_STATE_HOME", str(folder / "s"))
+        monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+        yield folder
 
 
 @posix
