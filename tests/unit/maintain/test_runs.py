@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import apsw
 import pytest
 
 from bethink import Memory
@@ -351,6 +352,35 @@ def test_lines_of_earlier_versions_never_name_an_erased_secret(memory: Memory) -
     assert ids[0] in told
     assert ids[1] not in told
     assert "deeds" not in told
+
+
+def test_erased_memories_are_looked_up_once_for_all_lines(memory: Memory) -> None:
+    """A reader below a ceiling pays for lines and erased memories, not for each pair of them."""
+    ids = [memory.remember(f"Old plan {n} of the yard").id for n in range(60)]
+    for number in range(200):
+        detail = '{"job":"consolidate","ends":["another"]}'
+        memory.store.admin.log(
+            "maintained", item=f"run-{number}", actor="maintain", detail=detail, now=NOW
+        )
+    low = memory.below(1)
+
+    def steps() -> int:
+        """How much SQLite does to count the lines."""
+        done = list[int]()
+        with low.store._connections.read_transaction() as db:
+
+            def note(told: Any) -> None:
+                done.append(told["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
+
+            db.trace_v2(apsw.SQLITE_TRACE_PROFILE, note)
+            db.execute("SELECT count(*) FROM event").fetchall()
+            db.trace_v2(0, None)
+        return sum(done)
+
+    before = steps()
+    memory.forget(*ids, erase=True)
+
+    assert steps() < before + 60 * 200
 
 
 def test_the_share_below_a_ceiling_is_of_what_is_visible(memory: Memory) -> None:

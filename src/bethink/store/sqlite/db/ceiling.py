@@ -34,15 +34,17 @@ SPEAKS_OF_ENTITY = """
 # Whether a line of a maintenance run, `event AS e`, tells of nothing above the ceiling. Such a
 # line begins with the highest classification of what it names. Those of earlier versions do
 # not: one that only counts may count anything, and what one names may be a secret erased since.
+# As a list these secrets are looked up once, not for every line.
 _RUN_LINE = """
     CASE WHEN substr(e.detail, 1, 9) = '{{"class":'
         THEN CAST(substr(e.detail, 10, 1) AS INTEGER) <= {ceiling}
     WHEN e.kind = 'maintained' AND instr(e.detail, '"makes') + instr(e.detail, '"ends"')
         + instr(e.detail, '"judges"') + instr(e.detail, '"links"') = 0 THEN 0 = 1
-    ELSE NOT EXISTS (SELECT 1 FROM main.tombstone AS g CROSS JOIN main.event AS x ON x.item = g.id
-        AND x.kind = 'erased' AND x.detail GLOB 'classification *'
-        AND CAST(substr(x.detail, 16) AS INTEGER) > {ceiling}
-        WHERE instr(e.detail, g.id) > 0) END
+    ELSE NOT EXISTS (SELECT 1 FROM main.tombstone AS g WHERE g.id IN (
+            SELECT t.id FROM main.tombstone AS t CROSS JOIN main.event AS x ON x.item = t.id
+            AND x.kind = 'erased' AND x.detail GLOB 'classification *'
+            AND CAST(substr(x.detail, 16) AS INTEGER) > {ceiling})
+        AND instr(e.detail, g.id) > 0) END
 """
 _STATE = """
 CREATE TEMP TABLE hidden_row (rid INTEGER PRIMARY KEY);
