@@ -91,7 +91,7 @@ def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> N
     named = [end.id for link in proposal.links for end in (link.src, link.dst)]
     named += [*proposal.leaving, *(item for item, _ in proposal.statuses)]
     items = work.store.items.get([*named, *([made.id] if made else ())])
-    level = max((item.classification for item in items.values()), default=_widest(work.store))
+    level = max((item.classification for item in items.values()), default=highest_seen(work.store))
     known = {
         (link.src.id, link.type, link.dst.id)
         for link in work.store.graph.links_of([link.src.id for link in proposal.links])
@@ -140,14 +140,14 @@ def record_undo(run: str, work: JobContext) -> None:
     """Record that a run was undone, for all who see any of it."""
     lines = work.store.admin.changes(item=run, actor=None, limit=_MAX_LINES)
     levels = [int(_parse_detail(line.detail).get(_LEVEL, 0)) for line in lines]
-    _write_line(_RUN_UNDONE, run, {_LEVEL: min(levels, default=_widest(work.store))}, work)
+    _write_line(_RUN_UNDONE, run, {_LEVEL: min(levels, default=highest_seen(work.store))}, work)
 
 
 def _level(item: Item | None) -> int:
     return HIGHEST_CLASSIFICATION if item is None else item.classification
 
 
-def _widest(store: Store) -> int:
+def highest_seen(store: Store) -> int:
     """Return the highest classification that a reader of this store sees."""
     levels = range(HIGHEST_CLASSIFICATION)
     return next((level for level in levels if store.below(level) is store), HIGHEST_CLASSIFICATION)

@@ -22,11 +22,13 @@ from bethink.maintain.entities import ReadItems, join_insights
 from bethink.maintain.job import Job, JobContext, Proposal, is_made_by
 from bethink.maintain.journal import (
     ERASED,
+    HIGHEST_CLASSIFICATION,
     LINES_AT_ONCE,
     RUN_PREFIX,
     RemovalImpact,
     begin_run,
     descendants_of,
+    highest_seen,
     last_line,
     orphans_of,
     record_neighbours,
@@ -282,6 +284,8 @@ def _draft_new(
 
 def _may_have_erased(after: int, work: JobContext) -> bool:
     """Whether a memory may have been erased since a line: one was, or a line is not shown."""
+    if highest_seen(work.store) < HIGHEST_CLASSIFICATION:
+        return True  # of one that was secret once, the visible lines do not tell
     while lines := work.store.admin.events(after=after, limit=LINES_AT_ONCE):
         hidden = lines[-1].seq - after != len(lines)
         if hidden or any(line.kind == ERASED for line in lines):

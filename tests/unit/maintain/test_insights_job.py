@@ -724,6 +724,28 @@ def test_a_leaf_of_what_was_erased_meanwhile_is_erased(
     assert [item.topic for item in memory.browse(levels=["insight"])] == ["weir"]
 
 
+def test_a_leaf_of_an_erased_memory_that_was_once_secret_is_erased(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by a run below a ceiling, which the journal does not tell of that erase."""
+    gone = memory.remember("lock number 0 has a key below the stone", classification=3).id
+    tell(memory, "lock", 3, first=1)
+    tell(memory, "weir", 4)
+    memory.update(gone, text="lock number 0 has 0 boxes", topic="lock", classification=1)
+    store = succession.remember_each
+
+    def erase_one(drafts: list[Draft], ctx: WriteContext) -> list[Remembered | Refused]:
+        stored = store(drafts, ctx)
+        memory.store.items.erase([gone], actor="x", now=ctx.now)
+        return stored
+
+    monkeypatch.setattr(succession, "remember_each", erase_one)
+
+    memory.below(1).maintain(SMALL)
+
+    assert [item.topic for item in memory.browse(levels=["insight"])] == ["weir"]
+
+
 def test_a_leaf_of_a_run_that_overlapped_another_is_looked_at(memory: Memory) -> None:
     """The other run knew what changed meanwhile, but not the leaf."""
     ids = tell(memory, "lock", 4)
