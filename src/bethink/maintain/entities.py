@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bethink.core import plural
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import split_passages
+from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.ingest.links import entity_text
 from bethink.ingest.llm_extraction import EXTRACTED_EVENT, apply_extraction, extract_with_model
@@ -74,7 +76,8 @@ def join_insights(
             and _is_as_read(items.get(item_id), seen.get(item_id), insight)
             for item_id in sources
         ):
-            made[key] = joiner.join([vectors[item_id] for item_id in sources])
+            with suppress(ModelError):  # of damaged tokens; the text is embedded instead
+                made[key] = joiner.join([vectors[item_id] for item_id in sources])
     return made
 
 

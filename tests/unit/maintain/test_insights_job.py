@@ -792,6 +792,23 @@ def test_the_vector_of_a_leaf_is_made_of_those_of_its_memories(
     assert leaf.tokens == open_embedder("encoder").count_tokens(leaf.text)
 
 
+def test_a_leaf_over_damaged_tokens_is_embedded_by_its_text(joining: Memory) -> None:
+    """One rotten vector stops no insight, neither its own nor another of the run."""
+    ids = [*tell(joining, "lock", 4), *tell(joining, "weir", 4)]
+    rot = "UPDATE vector SET tokens = x'07' WHERE rid = (SELECT rid FROM item WHERE id = ?)"
+    with joining.store._connections.write_transaction() as db:
+        db.execute(rot, (ids[0],))
+
+    report = joining.maintain(SMALL)
+
+    assert report.left == ()
+    embedder = open_embedder("encoder")
+    leaves = {leaf.topic: leaf for leaf in joining.browse(levels=["insight"], kind="leaf")}
+    assert leaves.keys() == {"lock", "weir"}
+    by_text = embedder.embed([searched_text(leaves["lock"])])[0]
+    assert vector_of(joining, leaves["lock"].id).tokens == by_text.tokens
+
+
 def test_a_leaf_has_the_same_vector_after_an_import(joining: Memory, clock: FixedClock) -> None:
     """It is made of its memories' vectors again, though all of them are embedded at once."""
     tell(joining, "lock", 4)
