@@ -257,7 +257,11 @@ def _fields_of(base: type) -> Mapping[str, _Field]:
     known = vars(base).get("__dataclass_fields__", {})
     if isinstance(known, _StandardFields):
         return known.fields
-    return {name: _to_field(one, one.type) for name, one in known.items()}
+    if not known:
+        return {}
+    from dataclasses import fields  # which the class has loaded; without variables of the class
+
+    return {one.name: _to_field(one, one.type) for one in fields(base)}
 
 
 def _all_fields(kind: type) -> Mapping[str, _Field]:

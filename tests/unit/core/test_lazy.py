@@ -257,6 +257,23 @@ def test_a_variable_of_the_class_is_no_field() -> None:
     assert (Counted(1).limit, repr(Counted(1)).endswith("Counted(a=1)")) == (5, True)
 
 
+def test_a_variable_of_a_class_of_the_standard_library_is_no_field() -> None:
+    """Neither of the class itself, as one in a plugin, nor of a class of ours below it."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Counted:
+        a: int
+        limit: ClassVar[int] = 5
+
+    @dataclass(frozen=True)
+    class Lower(Counted):
+        b: int = 2
+
+    assert [*field_types(Counted)] == ["a"]
+    assert our_replace(Counted(1), a=2) == Counted(2)
+    assert [*field_types(Lower)] == [one.name for one in fields(Lower)] == ["a", "b"]
+
+
 def test_a_pattern_can_be_copied_before_and_after_its_first_use() -> None:
     """A copy does what the pattern does, and compiles nothing before it is used."""
     words = lazy_pattern("[a-z]+", re.IGNORECASE)
