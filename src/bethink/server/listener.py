@@ -134,6 +134,12 @@ class _Server(uvicorn.Server):
         with _handled_by(self.handle_exit):
             yield
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        # After a second Ctrl-C no request is waited for; the application still ends in order.
+        if self.force_exit:
+            await self.lifespan.shutdown()
+
 
 def bind_socket(address: Address) -> socket.socket:
     """Bind and listen on an address; raise BadSetting with the system's error."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 import time
@@ -14,7 +15,7 @@ import uvicorn
 
 from bethink.access.hosts import Address
 from bethink.errors import BadSetting
-from bethink.server.listener import TimeoutProtocol, bind_socket
+from bethink.server.listener import TimeoutProtocol, _Server, bind_socket
 
 
 class Quick(TimeoutProtocol):
@@ -175,3 +176,29 @@ def test_small_answers_do_not_wait() -> None:
     """The socket says that it speaks TCP, by which asyncio knows to send at once."""
     with bind_socket(Address("127.0.0.1", 0)) as at:
         assert at.proto == socket.IPPROTO_TCP
+
+
+def test_a_second_ctrl_c_still_ends_the_application_in_order() -> None:
+    """Requests are no longer waited for, but the application closes what it opened."""
+    heard: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert scope["type"] == "lifespan"
+        for _ in range(2):
+            kind = (await receive())["type"]
+            heard.append(kind)
+            await send({"type": f"{kind}.complete"})
+
+    async def press_twice() -> None:
+        server.handle_exit(signal.SIGINT, None)
+        server.handle_exit(signal.SIGINT, None)
+
+    config = uvicorn.Config(
+        app, log_level="error", callback_notify=press_twice, timeout_notify=0, lifespan="on"
+    )
+    server = _Server(config)
+    with bind_socket(Address("127.0.0.1", 0)) as at:
+        server.run(sockets=[at])
+
+    assert server.force_exit
+    assert heard == ["lifespan.startup", "lifespan.shutdown"]
