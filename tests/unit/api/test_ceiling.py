@@ -294,3 +294,21 @@ def test_a_merge_never_tells_the_name_of_a_secret(memory: Memory) -> None:
     assert names_below(memory) == {"Ylva": ()}
     memory.remember("Pip Bergqvist rests")
     assert names_below(memory) == {"Ylva": (), "Pip Bergqvist": ()}
+
+
+@pytest.mark.parametrize("merged_first", [False, True])
+def test_the_name_of_a_memory_that_becomes_secret_goes_with_it(
+    memory: Memory, *, merged_first: bool
+) -> None:
+    """Whether its entity is merged into a visible one before that or after it."""
+    memory.remember("Ylva owns the plan")
+    told = memory.remember("Pip Bergqvist rests")
+
+    if merged_first:
+        memory.merge_entities("Ylva", "Pip Bergqvist")
+    above(memory).update(told.id, classification=3)
+    if not merged_first:
+        above(memory).merge_entities("Ylva", "Pip Bergqvist")
+
+    assert names_below(memory) == {"Ylva": ()}
+    assert "pip bergqvist" in memory.store.graph.entities(prefix="Ylva")[0].aliases

@@ -32,7 +32,7 @@ from bethink.store.sqlite.db.history import (
     entities_created_after,
 )
 from bethink.store.sqlite.db.sql_functions import to_json_ids
-from bethink.store.sqlite.links import ADD_ALIAS, ENTITY_COLUMNS, to_entity
+from bethink.store.sqlite.links import ADD_ALIAS, ENTITY_COLUMNS, normalise_alias, to_entity
 from bethink.store.sqlite.search.lexical import ItemLoader, as_table
 from bethink.store.sqlite.search.scope import compile_scope
 
@@ -456,6 +456,7 @@ def merge_entities(db: apsw.Connection, kept: str, gone: str, now: int) -> None:
             raise Refused(f"{entity} is already merged into another entity")
     if kept == gone:
         raise Refused(f"{kept} cannot be merged with itself")
+    classify_names(db, gone)  # what told them may have become a secret since
     moved = select(db, _ALIASES_OF, (gone,))
     names = [name for name, _ in moved]
     taken = {row[0] for row in select(db, _ALIASES_OF, (kept,))}
@@ -499,14 +500,48 @@ def remove_merged_names(db: apsw.Connection, gone: str) -> None:
 _LEVEL = """max(i.classification, (
         SELECT r.classification FROM item AS r WHERE r.id = i.id ORDER BY r.rev DESC LIMIT 1))
 """
-_MENTIONING = """
+_FROM_MENTIONING = """
     FROM link AS l JOIN item AS i ON i.id = l.src
     WHERE l.dst = ? AND l.dst_kind = 'entity' AND l.src_kind = 'item'
 """
-_SELECT_MENTIONING = f"SELECT i.text, {_LEVEL} {_MENTIONING}"
-IS_TOLD_BELOW = f"SELECT EXISTS (SELECT 1 {_MENTIONING} AND {_LEVEL} <= ?)"
-LEAST_LEVEL = f"SELECT min({_LEVEL}) {_MENTIONING}"
-CLASSIFY_ALIAS = "UPDATE alias SET classification = ? WHERE alias = ? AND entity = ?"
+_SELECT_MENTIONING = f"SELECT i.text, {_LEVEL} {_FROM_MENTIONING}"
+_IS_TOLD_BELOW = f"SELECT EXISTS (SELECT 1 {_FROM_MENTIONING} AND {_LEVEL} <= ?)"
+_LEAST_LEVEL = f"SELECT min({_LEVEL}) {_FROM_MENTIONING}"
+_NAMES_AND_LEVELS = """
+    SELECT a.alias, e.name, a.classification FROM alias AS a JOIN entity AS e ON e.id = a.entity
+    WHERE e.id = ?
+"""
+_SELECT_MERGED = """
+    SELECT src, context FROM link WHERE dst = ? AND type = 'same_as' AND context <> ''
+"""
+_CLASSIFY_ALIAS = "UPDATE alias SET classification = ? WHERE alias = ? AND entity = ?"
+
+
+def classify_names(db: apsw.Connection, entity: str) -> set[str]:
+    """Make the names of an entity as classified as the least classified memory that tells them.
+
+    All that mention it tell its own name; all that speak of an entity merged into it, the
+    names of that one. Returns the other names that no memory tells.
+    """
+    merged = [
+        (source, json.loads(record)["names"])
+        for source, record in select(db, _SELECT_MERGED, (entity,))
+    ]
+    rows = select(db, _NAMES_AND_LEVELS, (entity,))
+    own = {entity.partition(":")[2], *(normalise_alias(name) for _, name, _ in rows)}
+    for alias, _, level in rows:
+        # Seldom is what told it first gone.
+        if alias in own and not db.execute(_IS_TOLD_BELOW, (entity, level)).get:
+            least = db.execute(_LEAST_LEVEL, (entity,)).get
+            db.execute(_CLASSIFY_ALIAS, (level if least is None else least, alias, entity))
+    levels = {alias: level for alias, _, level in rows if alias not in own}
+    unstated = raise_levels(db, entity, set(levels))
+    for name in unstated:
+        sources = [source for source, names in merged if name in names] or [entity]
+        least = min(db.execute(_LEAST_LEVEL, (source,)).get or 0 for source in sources)
+        if least > levels[name]:
+            db.execute(_CLASSIFY_ALIAS, (least, name, entity))
+    return unstated.difference(*(names for _, names in merged))
 
 
 def raise_levels(db: apsw.Connection, entity: str, names: set[str]) -> set[str]:
@@ -520,7 +555,7 @@ def raise_levels(db: apsw.Connection, entity: str, names: set[str]) -> set[str]:
         folded = fold(text)
         told |= {name: min(level, told.get(name, level)) for name in known if name in folded}
     raised = [(level, name, entity) for name, level in told.items() if level > known[name]]
-    db.executemany(CLASSIFY_ALIAS, raised)
+    db.executemany(_CLASSIFY_ALIAS, raised)
     return known.keys() - told.keys()
 
 

@@ -20,15 +20,11 @@ from bethink.store.sqlite.db.opening import backups
 from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
 from bethink.store.sqlite.db.sql_functions import new_state_hash, to_json_ids
 from bethink.store.sqlite.entities import (
-    CLASSIFY_ALIAS,
-    IS_TOLD_BELOW,
-    LEAST_LEVEL,
     bump_entities_version,
+    classify_names,
     forget_times,
-    raise_levels,
     remove_merged_names,
 )
-from bethink.store.sqlite.links import normalise_alias
 from bethink.store.sqlite.revisions import adjust_mention_counts
 from bethink.store.sqlite.search import abmind_queries, word_index
 from bethink.store.sqlite.search.vectors import VectorIndex
@@ -92,13 +88,6 @@ _DROP_THREAD = "DELETE FROM thread WHERE id = ? AND classification = ?"
 ERASED_HEADLINE = "(its headline was erased)"
 _IS_MENTIONED = """
     SELECT EXISTS (SELECT 1 FROM link WHERE dst = ? AND dst_kind = 'entity' AND src_kind = 'item')
-"""
-_SELECT_ALIASES = """
-    SELECT a.alias, e.name, a.classification FROM alias AS a JOIN entity AS e ON e.id = a.entity
-    WHERE e.id = ?
-"""
-_SELECT_MERGED = """
-    SELECT src, context FROM link WHERE dst = ? AND type = 'same_as' AND context <> ''
 """
 _DROP_ALIAS = "DELETE FROM alias WHERE alias = ? AND entity = ?"
 _DROP_ENTITY_LINKS = """
@@ -226,27 +215,9 @@ def _delete_unmentioned_entities(
 def _drop_unstated_aliases(db: apsw.Connection, entity: str) -> int:
     """Remove names and keys of an entity that no remaining memory tells.
 
-    Its own name and those of entities merged into it stay. A name that is still told is as
-    classified as the least classified memory that tells it, or that speaks of the merged one.
+    Its own name and those of entities merged into it stay, as classified as what tells them.
     """
-    merged = [
-        (source, json.loads(record)["names"])
-        for source, record in select(db, _SELECT_MERGED, (entity,))
-    ]
-    rows = select(db, _SELECT_ALIASES, (entity,))
-    own = {entity.partition(":")[2], *(normalise_alias(name) for _, name, _ in rows)}
-    for alias, _, level in rows:
-        # All that mention it tell its own name; seldom is what told it first gone.
-        if alias in own and not db.execute(IS_TOLD_BELOW, (entity, level)).get:
-            least = db.execute(LEAST_LEVEL, (entity,)).get
-            db.execute(CLASSIFY_ALIAS, (least, alias, entity))
-    levels = {alias: level for alias, _, level in rows if alias not in own}
-    unstated = raise_levels(db, entity, set(levels))
-    for source, names in merged:
-        least = db.execute(LEAST_LEVEL, (source,)).get
-        raised = [name for name in names if name in unstated and (least or 0) > levels[name]]
-        db.executemany(CLASSIFY_ALIAS, [(least, name, entity) for name in raised])
-        unstated = unstated.difference(names)
+    unstated = classify_names(db, entity)
     db.executemany(_DROP_ALIAS, [(alias, entity) for alias in sorted(unstated)])
     return len(unstated)
 

@@ -35,6 +35,7 @@ from bethink.store.sqlite.db.sql_functions import (
 from bethink.store.sqlite.entities import (
     all_exist,
     bump_entities_version,
+    classify_names,
     mention_embeddings,
     no_longer_through,
     set_entity_embeddings,
@@ -84,6 +85,11 @@ _ADD_NAMED_MENTION = """
 _DROP_PAST_MENTION = """
     DELETE FROM link WHERE src = ? AND type = 'mentioned' AND dst = ?
     AND src_kind = 'item' AND dst_kind = 'entity'
+"""
+_NAMED_BY_RAISED = """
+    SELECT l.dst FROM item AS i JOIN link AS l ON l.src = i.id
+    WHERE i.id = ? AND i.rev = ? AND i.classification < ?
+    AND l.src_kind = 'item' AND l.dst_kind = 'entity'
 """
 _ADJUST_MENTION_COUNT = "UPDATE entity SET mentions = mentions + ? WHERE id = ?"
 
@@ -334,10 +340,20 @@ class _PutPlan:
         writer.finish()
         add_links(db, links, now)
         self._see_named_entities(db)
+        self._classify_names(db)
         set_times(db, merged)
         if is_new or writer.has_renamed:
             bump_entities_version(db)
         self._embed_entities(db)
+
+    def _classify_names(self, db: apsw.Connection) -> None:
+        """Hide the names that only a memory tells which has become more classified."""
+        changed = [_record(new).item for new in self._new if new.rev > 1]
+        known = [(item.id, item.rev - 1, item.classification) for item in changed]
+        for entity in sorted(
+            {row[0] for one in known for row in select(db, _NAMED_BY_RAISED, one)}
+        ):
+            classify_names(db, entity)
 
     def _embed_entities(self, db: apsw.Connection) -> None:
         by_model: dict[str, dict[str, Embedding]] = {}
