@@ -32,6 +32,7 @@ from bethink.model import (
     sort_by_score,
 )
 from bethink.models import DEFAULT_EMBEDDER, open_embedder
+from bethink.ports import Scope
 from bethink.retrieval.context import (
     AnswerExtras,
     Assembler,
@@ -408,7 +409,7 @@ Outcome = tuple[str, Any]
 def _store_protocol(store: Store) -> list[Outcome]:
     """Run a fixed series of operations; return what each gave, without ids and times."""
     clock = [NOW]
-    model = open_embedder("hash")
+    model: Any = open_embedder("hash")
     with Memory(store, embedder=model, settings=Settings(), clock=lambda: clock[0]) as memory:
         stored = memory.remember_many(_NOTES)
         again = memory.remember(**_NOTES[0])
@@ -419,6 +420,7 @@ def _store_protocol(store: Store) -> list[Outcome]:
             ("links", len(memory.links(stored[0].id))),
             *_answers(memory, "filled"),
             *_answers(memory, "filtered", filters=Filters(topics=("ops",))),
+            ("chosen by meaning", _second_nearest(store, model)),
         ]
         before, clock[0] = clock[0], clock[0] + timedelta(days=1)
         memory.update(stored[3].id, text="We decided to release on Fridays")
@@ -433,6 +435,12 @@ def _store_protocol(store: Store) -> list[Outcome]:
         seen.append(("stats", memory.stats()["memories"]))
         seen.append(("doctor", [one.name for one in memory.doctor() if not one.ok]))
     return seen
+
+
+def _second_nearest(store: Store, model: Embedder) -> list[str]:
+    vector, scope = model.embed_query(QUESTIONS[0]).vector, Scope(Filters(), NOW)
+    found = store.search.vector(vector, model.model, 3, scope, lambda _: [1])
+    return [match.item.text for match in found.matches]
 
 
 def _answers(memory: Memory, case: str, **options: Any) -> list[Outcome]:

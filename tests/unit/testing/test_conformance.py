@@ -272,8 +272,16 @@ def test_a_store_is_measured_by_the_built_in_one(tmp_path: Path) -> None:
         store.items.restore = lambda ids, **_: []  # type: ignore[method-assign]
         return store
 
+    def undecided() -> SqliteStore:
+        store = SqliteStore.open(None, space="memory")
+        search = store.search.vector
+        store.search.vector = lambda *given: search(*given[:4])  # type: ignore[method-assign]
+        return store
+
     with pytest.raises(LawBroken, match="as the built-in one does"):
         check_store(forgetful)
+    with pytest.raises(LawBroken, match="chosen by meaning"):
+        check_store(undecided)
 
 
 def test_the_laws_need_no_test_framework() -> None:
