@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
+from threading import Semaphore
 
 from bethink.core.lazy import ONE_BLAS_THREAD, replace
 from bethink.core.registry import implements
@@ -79,12 +80,34 @@ def _run_once(profile: Profile, ctx: Context) -> Recall:
     A query for trusted memories only is asked of a view in which no others are stored.
     """
     products = nullcontext() if ctx.embedder is None else ONE_BLAS_THREAD
-    with products, ctx.store.snapshot():
+    with _in_turn(ctx), products, ctx.store.snapshot():
         if ctx.query.filters.min_trust == 0:
             return run_pipeline(profile, ctx)
         trusted = ctx.for_store(ctx.store.trusted())
         with trusted.store.snapshot():
             return run_pipeline(profile, trusted)
+
+
+_MAX_AT_ONCE, _MAX_WAIT_S = 2, 1.0
+_TURNS = Semaphore(_MAX_AT_ONCE)
+
+
+@contextmanager
+def _in_turn(ctx: Context) -> Iterator[None]:
+    """Let few threads at a time run a pipeline that only computes.
+
+    With eight of them at work each waits for Python's lock over a thousand times, and a
+    recall takes twice the CPU time. A step may wait for another recall: after a while it
+    begins all the same.
+    """
+    waits = is_remote(ctx.store) or ctx.reranker is not None
+    if waits or getattr(ctx.embedder, "slow", False) or not _TURNS.acquire(timeout=_MAX_WAIT_S):
+        yield
+        return
+    try:
+        yield
+    finally:
+        _TURNS.release()
 
 
 def mark_used(profile: Profile, answer: Recall, ctx: Context) -> Recall:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bethink import Memory
-from bethink.model import Item, Query
+from bethink.model import Item, Query, Recall
 from bethink.ports import SearchResult
+from bethink.retrieval import engine
 from bethink.retrieval.context import Context
 from bethink.retrieval.engine import recall
 from bethink.retrieval.profile import load_profile
@@ -207,3 +211,41 @@ def test_damage_that_one_search_meets_is_told(memory: Memory, search: str, asked
     answer = recall(load_profile("default"), ctx)
 
     assert ("store", "some memories cannot be read") in answer.degraded
+
+
+def test_few_threads_compute_at_once(filled: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More would only keep one another from working; each gets its answer."""
+    at_work, most, run = list[object](), list[int](), engine.run_pipeline
+
+    def counted(*args: Any) -> Recall:
+        at_work.append(args)
+        most.append(len(at_work))
+        time.sleep(0.01)  # so that others could come meanwhile
+        try:
+            return run(*args)
+        finally:
+            at_work.pop()
+
+    monkeypatch.setattr(engine, "run_pipeline", counted)
+    monkeypatch.setattr(engine, "_MAX_WAIT_S", 600.0)
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: filled.recall(ASKED), range(24)))
+
+    assert {answer.status for answer in answers} == {"found"}
+    assert max(most) <= 2
+
+
+def test_recalls_within_recalls_do_not_wait_for_ever(
+    filled: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for the turn of its own caller begins all the same."""
+    monkeypatch.setattr(engine, "_MAX_WAIT_S", 0.01)
+    depths = iter(range(3))
+
+    def asking(_: Item) -> float:
+        if next(depths, None) is not None:
+            assert filled.recall(ASKED, boost=asking).status == "found"
+        return 1.0
+
+    assert filled.recall(ASKED, boost=asking).status == "found"
+    assert next(depths, None) is None

@@ -28,6 +28,8 @@ class PostgresStore:
     under the lock of the space's row.
     """
 
+    remote = True  # reads wait for the network, and other threads may go on meanwhile
+
     def __init__(self, connections: PgConnections, space: str) -> None:
         """Wrap connections to a space that is ready; `open` is the usual way."""
         self._connections = connections
