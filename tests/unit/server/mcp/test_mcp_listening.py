@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from sse_starlette.sse import AppStatus
 
 from bethink.access.hosts import Address
 from bethink.errors import BadSetting
@@ -178,8 +179,12 @@ def test_small_answers_do_not_wait() -> None:
         assert at.proto == socket.IPPROTO_TCP
 
 
-def test_a_second_ctrl_c_still_ends_the_application_in_order() -> None:
+def test_a_second_ctrl_c_still_ends_the_application_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Requests are no longer waited for, but the application closes what it opened."""
+    # It remembers the end of any server of the process, and then ends every stream.
+    monkeypatch.setattr(AppStatus, "should_exit", False)
     heard: list[str] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
