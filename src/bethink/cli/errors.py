@@ -71,7 +71,7 @@ def report_failure(failure: Failure, app: App) -> int:
 
         app.out.json(error_json(message, remedy, failure.kind))
         return failure.code
-    with suppress(OSError):  # nobody can be told, but the exit code still says it
+    with suppress(OSError):  # no message is possible, but the exit code remains
         app.err.line(red("error:"), f" {message}")
         if remedy:
             app.err.line(dim("try:"), f"   {remedy}")

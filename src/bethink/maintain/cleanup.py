@@ -173,7 +173,7 @@ def repeating(text: str, others: Iterable[tuple[str, str]]) -> Iterator[str]:
     words = word_set(text)
     longest = max(words, key=len, default="")
     for other_id, other in others:
-        # A word of ASCII stands in the other text as it is, but for the case: most are told so.
+        # A word of ASCII is in the other text as it is, but for the case: this decides most.
         if text.isascii() and other.isascii() and longest not in other.lower():
             continue
         if words <= word_set(other) and telling_words(text) == telling_words(other):

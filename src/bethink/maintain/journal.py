@@ -106,8 +106,8 @@ def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> N
         "links": [list(link) for link in links if link not in known],
         "deeds": len(proposal.actions),
     }
-    told = {name: value for name, value in detail.items() if value}
-    _write_line(_STEP_DONE, step.run, {_LEVEL: level, **told}, work)
+    present = {name: value for name, value in detail.items() if value}
+    _write_line(_STEP_DONE, step.run, {_LEVEL: level, **present}, work)
 
 
 def record_additions(steps: Iterable[tuple[StepRecord, Successor]], work: JobContext) -> None:

@@ -149,8 +149,8 @@ class Context:
         if pools is None:
             return retriever(self)
         if retriever in pools:
-            pool, told = pools[retriever]
-            notes.extend(told)
+            pool, pool_notes = pools[retriever]
+            notes.extend(pool_notes)
             return pool
         before = len(notes)
         pool = retriever(self)

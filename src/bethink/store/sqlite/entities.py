@@ -456,7 +456,7 @@ def merge_entities(db: apsw.Connection, kept: str, gone: str, now: int) -> None:
             raise Refused(f"{entity} is already merged into another entity")
     if kept == gone:
         raise Refused(f"{kept} cannot be merged with itself")
-    classify_names(db, gone)  # what told them may have become a secret since
+    classify_names(db, gone)  # a memory with one may have become secret since
     moved = select(db, _ALIASES_OF, (gone,))
     names = [name for name, _ in moved]
     taken = {row[0] for row in select(db, _ALIASES_OF, (kept,))}
@@ -530,7 +530,7 @@ def classify_names(db: apsw.Connection, entity: str) -> set[str]:
     rows = select(db, _NAMES_AND_LEVELS, (entity,))
     own = {entity.partition(":")[2], *(normalise_alias(name) for _, name, _ in rows)}
     for alias, _, level in rows:
-        # Seldom is what told it first gone.
+        # Seldom is the memory that had it first gone.
         if alias in own and not db.execute(_IS_TOLD_BELOW, (entity, level)).get:
             least = db.execute(_LEAST_LEVEL, (entity,)).get
             db.execute(_CLASSIFY_ALIAS, (level if least is None else least, alias, entity))
@@ -550,13 +550,13 @@ def raise_levels(db: apsw.Connection, entity: str, names: set[str]) -> set[str]:
     Returns the names that no memory tells.
     """
     known = {alias: level for alias, level in select(db, _ALIASES_OF, (entity,)) if alias in names}
-    told: dict[str, int] = {}
+    stated: dict[str, int] = {}
     for text, level in select(db, _SELECT_MENTIONING, (entity,)) if known else ():
         folded = fold(text)
-        told |= {name: min(level, told.get(name, level)) for name in known if name in folded}
-    raised = [(level, name, entity) for name, level in told.items() if level > known[name]]
+        stated |= {name: min(level, stated.get(name, level)) for name in known if name in folded}
+    raised = [(level, name, entity) for name, level in stated.items() if level > known[name]]
     db.executemany(_CLASSIFY_ALIAS, raised)
-    return known.keys() - told.keys()
+    return known.keys() - stated.keys()
 
 
 def split_entities(db: apsw.Connection, kept: str, gone: str) -> None:

@@ -478,21 +478,23 @@ _LAST_RESTORED = "SELECT max(seq) FROM event WHERE kind = ?"
 def unchecked_lines(db: apsw.Connection) -> str:
     """Say which lines cannot be checked, or may be missing; "" if there are none.
 
-    Either their secret is not here, or the counter that told the last one was lost.
+    Either their secret is not here, or the counter with the number of the last one was lost.
     """
     chain = JournalChain(db)
     last = journal_head(db).seq
     unknown = [seq for seq in _ends_of_keys(chain.used, last) if not chain.can_check(seq)]
-    told = []
+    problems = []
     if unknown:
-        told.append(
+        problems.append(
             f"lines up to {max(unknown)} cannot be checked: they were chained with a secret that"
             " is not next to the space"
         )
     restored = db.execute(_LAST_RESTORED, (END_RESTORED,)).get
     if restored is not None:
-        told.append(f"lines may be missing before line {restored}, where a repair restored its end")
-    return "; ".join(told)
+        problems.append(
+            f"lines may be missing before line {restored}, where a repair restored its end"
+        )
+    return "; ".join(problems)
 
 
 def _ends_of_keys(used: Sequence[tuple[str, int]], last: int) -> list[int]:
