@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(args: Sequence[str]) -> int:
     try:
-        from bethink.cli.main import run  # so that Ctrl-C is caught from here on
+        from bethink.cli.run import run  # so that Ctrl-C is caught from here on
 
         return run(args)
     except KeyboardInterrupt:

@@ -108,6 +108,16 @@ def test_the_reference_has_every_command() -> None:
     assert page == reference()
 
 
+def test_a_program_may_import_main_again_after_a_call() -> None:
+    """It is still the function, whatever modules a command has loaded."""
+    code = (
+        "import bethink.cli; called = bethink.cli.main; called(['--help']);"
+        "from bethink.cli import main; assert main is called"
+    )
+
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
 @pytest.mark.parametrize("args", [["--help"], ["--help", "--all"]])
 def test_help_loads_nothing(args: list[str]) -> None:
     """Neither click nor rich nor the engine, so that it costs next to nothing."""

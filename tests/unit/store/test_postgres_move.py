@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from bethink import Memory
-from bethink.cli.main import run
+from bethink.cli.run import run
 from bethink.errors import NotFound, Refused, StoreBusy, StoreError
 from bethink.model import Member
 from bethink.store.postgres import PostgresStore, move

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from bethink.cli.main import run
+from bethink.cli.run import run
 from bethink.errors import BadSetting, MissingExtra, SchemaTooNew, StoreBusy, StoreError
 from bethink.memory import Memory
 from bethink.ports import TextSearch
