@@ -1,4 +1,4 @@
-"""The shape of the source tree: few modules, full but readable files, checked layers."""
+"""The weight and shape of the source tree: a budget of lines, short functions, checked layers."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import ast
 import tomllib
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "bethink"
 FILES = sorted(SOURCE.rglob("*.py"))
-FOLDERS = sorted({path.parent for path in FILES})
-MAX_MODULES = 325
-MAX_ROOT_MODULES = 6
-MAX_FOLDER_MODULES = 20
+# All lines of src/bethink. It only falls: a change that adds takes away elsewhere, or a
+# decision says why the budget rises.
+MAX_LINES = 92_519
 MAX_LAYERS = 12
-MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 40
 MAX_PIPELINE_LINES = 60  # the one function that shows a whole recall
 MAX_SUMMARY_CHARACTERS = 90
@@ -38,16 +34,11 @@ def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (node.end_lineno or 0) - rest[0].lineno + 1
 
 
-def test_the_package_has_few_modules() -> None:
-    """At most 325 modules in all, and at most 6 in the package's root."""
-    assert len(FILES) <= MAX_MODULES
-    assert len(list(SOURCE.glob("*.py"))) <= MAX_ROOT_MODULES
+def test_the_source_keeps_within_its_budget() -> None:
+    """The package has no more lines in all than its budget."""
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in FILES)
 
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
-def test_no_folder_is_a_heap(folder: Path) -> None:
-    """A folder holds at most 20 modules."""
-    assert len(list(folder.glob("*.py"))) <= MAX_FOLDER_MODULES
+    assert lines <= MAX_LINES
 
 
 def test_the_layers_are_few_and_name_every_package() -> None:
@@ -62,22 +53,20 @@ def test_the_layers_are_few_and_name_every_package() -> None:
     assert packages <= listed
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_a_file_opens_with_a_summary_and_stays_readable(path: Path) -> None:
-    """The first line of a module's docstring says what it is for; 600 lines are the limit."""
-    text = path.read_text(encoding="utf-8")
-    doc = ast.get_docstring(ast.parse(text))
+def test_a_file_opens_with_a_summary() -> None:
+    """The first line of a module's docstring says what it is for."""
+    for path in FILES:
+        doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
-    assert len(text.splitlines()) <= MAX_FILE_LINES
-    assert doc, "a module says in one line what it is for"
-    assert len(doc.splitlines()[0]) <= MAX_SUMMARY_CHARACTERS
+        assert doc, f"{name_of(path)} does not say what it is for"
+        assert len(doc.splitlines()[0]) <= MAX_SUMMARY_CHARACTERS, name_of(path)
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_a_function_fits_a_screen(path: Path) -> None:
+def test_a_function_fits_a_screen() -> None:
     """Functions have at most 40 lines; the pipeline itself may be longer."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            is_pipeline = (name_of(path), node.name) == PIPELINE
-            limit = MAX_PIPELINE_LINES if is_pipeline else MAX_FUNCTION_LINES
-            assert body_lines(node) <= limit, f"{path.name}:{node.lineno} {node.name}"
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                is_pipeline = (name_of(path), node.name) == PIPELINE
+                limit = MAX_PIPELINE_LINES if is_pipeline else MAX_FUNCTION_LINES
+                assert body_lines(node) <= limit, f"{path.name}:{node.lineno} {node.name}"
