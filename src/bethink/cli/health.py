@@ -52,11 +52,10 @@ def doctor(app: App, *, repair: bool) -> int:
     word indexes, the vectors, the journal, and whether the models answer. Exit code 3
     when something is wrong; a warning alone does not change it.
     """
-    restored = _restore_definitions(app) if repair else []
     with app.open() as memory:
         statistics = _readable_stats(memory)
         with progress(app, "checking", unit="checks") as advance:
-            findings = restored + memory.doctor(repair=repair, progress=advance)
+            findings = memory.doctor(repair=repair, progress=advance)
         findings += _check_models(memory)
         if not any(finding.name == "embedder" and finding.warning for finding in findings):
             with suppress(StoreDamaged):  # the findings say what cannot be read
@@ -85,19 +84,6 @@ def _readable_stats(memory: Memory) -> Mapping[str, Any]:
         return memory.stats()
     except StoreDamaged:
         return {}
-
-
-def _restore_definitions(app: App) -> list[CheckResult]:
-    """Restore definitions of tables that are rotten: with them the space cannot be opened."""
-    from bethink.ports import CheckResult
-    from bethink.store.sqlite.repair import restore_definitions  # only for a repair
-
-    path = app.where().path
-    if app.settings.store != "sqlite" or path is None:
-        return []
-    names = restore_definitions(path)
-    told = f"the definition of {', '.join(names)} was rotten and is restored"
-    return [CheckResult("definitions", False, told, repaired=True)] if names else []
 
 
 def _print_summary(app: App, findings: list[CheckResult], wrong: int) -> None:

@@ -114,18 +114,7 @@ def test_the_doctor_names_it_and_a_repair_quarantines_it(memory: Memory) -> None
         memory.get(item)
 
 
-def test_one_flipped_bit_is_turned_back(path: Path) -> None:
-    """The hash tells which: the memory is what was stored, and nothing else is wrong."""
-    rot(path, b"harbour crane", b"harbour brane")
-    with open_memory(path) as memory:
-        assert HARBOUR not in [item.text for item in memory.browse()]
-        found = {one.name: one for one in memory.doctor(repair=True)}
-        assert found["content"].repaired
-        assert HARBOUR in [item.text for item in memory.browse()]
-        assert all(one.ok for one in memory.doctor())
-
-
-def test_a_flipped_bit_of_an_id_is_turned_back_though_indexes_have_it_right(path: Path) -> None:
+def test_an_id_that_the_indexes_have_right_is_restored(path: Path) -> None:
     """A list reads the id from an index; nothing that it showed is lost by a repair."""
     with open_memory(path) as memory:
         listed = {item.id: item.text for item in memory.browse()}

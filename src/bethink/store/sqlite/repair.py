@@ -6,31 +6,27 @@ whose indexes or values are is copied before.
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import cache
-from math import prod
 from pathlib import Path
-from typing import Any
 
 import apsw
 
 from bethink.core.atomic_write import fsync_folder
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import StoreDamaged, StoreError
+from bethink.errors import StoreError
 from bethink.store.sqlite import revisions
 from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.connection import Connections, select, translate_errors
+from bethink.store.sqlite.db.connection import Connections, Row, select
 from bethink.store.sqlite.db.damage import (
     LenientCursor,
     decode_leniently,
     missing_counters,
-    one_bit_off,
 )
-from bethink.store.sqlite.db.lock import TIMEOUT_S, has_content, hold_lock, make_private_file
+from bethink.store.sqlite.db.lock import make_private_file
 from bethink.store.sqlite.db.opening import (
     UNFINISHED_COPY,
     copies_before_repair,
@@ -46,6 +42,10 @@ _MAX_COPIES = 2
 _OF_A_TREE = re.compile(r"(?m)^(Tree \d|Freelist)|2nd reference")
 _LAST_ROW = "SELECT rid FROM item WHERE id = ? ORDER BY rev DESC LIMIT 1"
 _SELECT_HASHES = f"SELECT rid, id, rev, status, content_hash, {SELECT_CONTENT} FROM item"
+_SET_CONTENT = f"UPDATE item SET {', '.join(f'{name} = ?' for name in CONTENT)} WHERE rid = ?"
+_INDEXES = """
+    SELECT name, coalesce(sql, '') FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'item'
+"""
 _QUARANTINE_ROW = f"""
     UPDATE item SET status = 'quarantined', state_hash = {new_state_hash(status="'quarantined'")}
     WHERE rid = ?
@@ -107,65 +107,6 @@ def _copy_pages(db: apsw.Connection, path: Path) -> Path:
 _SELECT_DEFINITIONS = (
     "SELECT type, name, CAST(sql AS BLOB) FROM sqlite_schema WHERE sql IS NOT NULL"
 )
-
-
-def damaged_definitions(path: Path) -> dict[str, bytes]:
-    """Return the tables and indexes whose definition is rotten, each with what it has to be.
-
-    SQLite reads them with every opening, so that one wrong letter closes the whole file. They
-    are known from the migrations. Rot changes bytes in place: a definition of another length
-    is that of another release of SQLite, or no rot.
-    """
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    with closing(apsw.Connection(uri, flags=flags)) as db:
-        db.set_busy_timeout(int(TIMEOUT_S * 1000))
-        version = schema_version(db)
-        db.cursor_factory = LenientCursor  # names may be rotten, too
-        db.execute("PRAGMA writable_schema = ON")  # reads definitions that cannot be parsed
-        found = {(kind, name): sql for kind, name, sql in db.execute(_SELECT_DEFINITIONS)}
-    with closing(apsw.Connection(":memory:")) as new:
-        migrate(new, None, [step for step in migrations() if step.version <= version])
-        expected = {(kind, name): sql for kind, name, sql in new.execute(_SELECT_DEFINITIONS)}
-    return {
-        key[1]: sql
-        for key, sql in expected.items()
-        if key in found and found[key] != sql and len(found[key]) == len(sql)
-    }
-
-
-def restore_definitions(path: Path) -> list[str]:
-    """Write the definitions that are rotten anew, after a copy; return the names of them."""
-    if not has_content(path):
-        return []
-    damaged: dict[str, bytes] = {}
-    # Where the rows that list the tables are unreadable, opening the file tells it.
-    with suppress(StoreDamaged), translate_errors(str(path.absolute())):
-        damaged = damaged_definitions(path)
-    if not damaged:
-        return []
-    connections = Connections(path.absolute())
-    try:
-        with (
-            translate_errors(connections.name),
-            hold_lock(connections.lock, connections.name),
-            closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as db,
-        ):
-            db.set_busy_timeout(int(TIMEOUT_S * 1000))
-            db.execute("PRAGMA writable_schema = ON")  # first: all else reads the definitions
-            db.execute("PRAGMA synchronous = FULL").fetchall()
-            _copy_pages(db, path.absolute())
-            db.execute("BEGIN IMMEDIATE")
-            for name, sql in damaged.items():
-                db.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (sql.decode(), name))
-            # Others read the definitions anew.
-            db.execute(f"PRAGMA schema_version = {db.execute('PRAGMA schema_version').get + 1:d}")
-            db.execute("COMMIT")
-    finally:
-        connections.close()
-    return sorted(damaged)
-
-
 MOVED_TRIGGER = "moved_away"  # of a file whose space is now on a server
 _NOT_IN_TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow'"
 _AROUND_MARKS = re.compile(r"\s*([(),])\s*")
@@ -304,20 +245,19 @@ def damaged_rows(db: apsw.Connection) -> Iterator[DamagedRow]:
 def quarantine_damaged(db: apsw.Connection) -> None:
     """Take damaged revisions out of recall; their content and hash stay as they are.
 
-    Before that, what an index still has right is restored and one flipped bit is turned
-    back, where the hash confirms it.
+    Before that, what an index still has right is restored, where the hash confirms it.
     """
     _restore_content_hashes(db)
     damaged = [row.rid for row in damaged_rows(db)]
     if not damaged:
         return
     # All are looked up before the first is restored, which needs indexes that fit the table.
-    restored = _values_in_indexes(db, damaged)
-    restored |= _values_before_flips(db, [rid for rid in damaged if rid not in restored])
+    restored = _read_by_indexes(db, damaged)
     with suppress(apsw.ConstraintError):  # two rows have one id: nothing is changed
         db.execute("REINDEX item")
-    for rid, values in restored.items():
-        _set_content(db, rid, values)
+    for rid, content in restored.items():
+        with suppress(apsw.ConstraintError):  # there is more that is wrong with the row
+            db.execute(_SET_CONTENT, (*content, rid))
     _quarantine(db, list(damaged_rows(db)))
 
 
@@ -358,119 +298,22 @@ def _text(value: bytes | None) -> str:
     return (value or b"").decode("utf-8", "replace")
 
 
-_CONTENT_BYTES = ", ".join(
-    f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name}), typeof({name})"
-    for name in CONTENT
-)
-_SELECT_BYTES = f"SELECT content_hash, {_CONTENT_BYTES} FROM item WHERE rid = ?"
-_MAX_FLIPS_BYTES = 500 * 10**6  # hashed for one repair, some seconds
-
-
-def _decoded(pairs: Sequence[Any]) -> list[Any]:
-    """Return columns from values and their types in turn, texts decoded leniently."""
-    return [
-        decode_leniently(value) if kind == "text" else value
-        for value, kind in zip(pairs[::2], pairs[1::2], strict=True)
-    ]
-
-
-_MAX_COMBINATIONS = 1024
-
-
-def _values_in_indexes(db: apsw.Connection, rids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return the columns of rows of which an index has the value that the hash confirms.
+def _read_by_indexes(db: apsw.Connection, rids: Sequence[int]) -> dict[int, Row]:
+    """Return the content of rows as an index has it, where the hash confirms that.
 
     A list reads ids and times from an index, and so shows rows whose own are damaged.
     """
-    restored: dict[int, dict[str, Any]] = {}
     if not db.filename:
-        return restored  # in memory nothing rots
+        return {}  # in memory nothing rots
+    found: dict[int, Row] = {}
     # SQLite makes no index anew in a connection that has found a broken one.
     with closing(apsw.Connection(db.filename, flags=apsw.SQLITE_OPEN_READONLY)) as reader:
         reader.cursor_factory = LenientCursor
-        known = _indexed_values(reader, frozenset(rids))
-    for rid, others in known.items():
-        stored_hash, *pairs = select(db, _SELECT_BYTES, (rid,))[0]
-        found = _find_combination(_decoded(pairs), others, stored_hash)
-        if found:
-            restored[rid] = found
-    return restored
-
-
-def _indexed_values(
-    db: apsw.Connection, rids: frozenset[int]
-) -> dict[int, dict[str, dict[Any, None]]]:
-    """Return what the indexes say of rows, by row id and column."""
-    found: dict[int, dict[str, dict[Any, None]]] = {}
-    indexes = "SELECT name, coalesce(sql, '') FROM sqlite_schema WHERE type = 'index'"
-    for name, sql in select(db, f"{indexes} AND tbl_name = 'item'"):
-        columns = [row[2] for row in db.execute(f'PRAGMA index_info("{name}")')]
-        columns = [column for column in columns if column in CONTENT]
-        partial = re.search(r"\bWHERE\b(.*)", sql, re.DOTALL)
-        where = f" WHERE {partial[1]}" if partial else ""
-        try:
-            query = f'SELECT rid, {", ".join(columns)} FROM item INDEXED BY "{name}"{where}'
-            for rid, *values in db.execute(query) if columns else ():
-                if rid in rids:
-                    known = found.setdefault(rid, {})
-                    for column, value in zip(columns, values, strict=True):
-                        known.setdefault(column, {})[value] = None
-        except (apsw.CorruptError, apsw.SQLError):
-            continue  # its readable part has been used
+        for name, sql in select(reader, _INDEXES):
+            condition = re.search(r"\bWHERE\b.*", sql, re.DOTALL)
+            query = f'{_SELECT_HASHES} INDEXED BY "{name}" {condition[0] if condition else ""}'
+            with suppress(apsw.CorruptError):  # its readable part has been used
+                for rid, _, _, _, expected, *content in reader.execute(query):
+                    if rid in rids and matches_hash(content, expected):
+                        found[rid] = tuple(content)
     return found
-
-
-def _find_combination(
-    columns: list[Any], others: Mapping[str, Mapping[Any, None]], stored_hash: object
-) -> dict[str, Any]:
-    """Return which columns have which other values, if these make the hash right."""
-    choices = {
-        name: [stored, *(value for value in others[name] if value != stored)]
-        for name, stored in zip(CONTENT, columns, strict=True)
-        if name in others
-    }
-    if prod(map(len, choices.values())) > _MAX_COMBINATIONS:
-        return {}
-    for values in itertools.product(*choices.values()):
-        chosen = dict(zip(choices, values, strict=True))
-        tried = [chosen.get(name, old) for name, old in zip(CONTENT, columns, strict=True)]
-        if matches_hash(tried, stored_hash):
-            return {name: value for name, value in chosen.items() if value != choices[name][0]}
-    return {}
-
-
-def _values_before_flips(db: apsw.Connection, rids: Iterable[int]) -> dict[int, dict[str, Any]]:
-    """Return the column of rows in which one bit was flipped, where their hash tells which."""
-    restored: dict[int, dict[str, Any]] = {}
-    left = _MAX_FLIPS_BYTES
-    for rid in rids:
-        stored_hash, *pairs = select(db, _SELECT_BYTES, (rid,))[0]
-        columns = _decoded(pairs)
-        size = sum(len(one) if isinstance(one, bytes | str) else 8 for one in columns)
-        if 8 * size * size > left:
-            continue
-        left -= 8 * size * size
-        found = _find_flip(columns, pairs[::2], stored_hash)
-        if found is not None:
-            restored[rid] = dict([found])
-    return restored
-
-
-def _set_content(db: apsw.Connection, rid: int, values: Mapping[str, Any]) -> None:
-    sql = f"UPDATE item SET {', '.join(f'{name} = ?' for name in values)} WHERE rid = ?"
-    with suppress(apsw.ConstraintError):  # there is more that is wrong with the row
-        db.execute(sql, (*values.values(), rid))
-
-
-def _find_flip(
-    columns: list[Any], stored: Sequence[Any], stored_hash: object
-) -> tuple[str, Any] | None:
-    """Return which column had which value, if one bit made the difference."""
-    for place, raw in enumerate(stored):
-        before = columns[place]
-        for value in one_bit_off(raw):
-            columns[place] = value
-            if matches_hash(columns, stored_hash):
-                return CONTENT[place], value
-        columns[place] = before
-    return None

@@ -40,6 +40,9 @@ _CALLER_CONSTRAINTS = frozenset(
     {apsw.SQLITE_CONSTRAINT_CHECK, apsw.SQLITE_CONSTRAINT_DATATYPE, apsw.SQLITE_CONSTRAINT_NOTNULL}
 )
 
+# What SQLite says of a file whose tables are not defined as a migration of ours defines them.
+_WRONG_SCHEMA = ("database schema", "no such ", "has no column")
+
 
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
@@ -131,35 +134,14 @@ def _to_own_error(name: str, error: apsw.Error) -> BethinkError:
             f"{name} can only be read: {str(error).removeprefix('ConstraintError: ')}",
             remedy="name the store it was moved to, with --store or bethink config set store",
         )
-    if damaged := _damaged_schema(name, error):
-        return damaged
+    if any(words in str(error) for words in _WRONG_SCHEMA):
+        return StoreDamaged(
+            f"{name} is damaged: {error}; it was not changed", remedy="restore it from a backup"
+        )
     for rule in _RULES:
         if isinstance(error, rule.errors):
             return rule.error_type(rule.message.format(name=name, error=error), remedy=rule.remedy)
     return StoreError(f"{name} failed: {error}")
-
-
-def _damaged_schema(name: str, error: apsw.Error) -> StoreDamaged | None:
-    """Return the error for a file whose definitions are rotten; None where they are not."""
-    unreadable = "database schema" in str(error)
-    if not unreadable and not isinstance(error, apsw.SQLError):
-        return None
-    from bethink.store.sqlite.repair import damaged_definitions  # only after an error
-
-    try:
-        rotten = sorted(damaged_definitions(Path(name))) if has_content(Path(name)) else []
-    except (apsw.Error, BethinkError, ValueError):
-        rotten = []  # the first error is the one to tell
-    if rotten:
-        return StoreDamaged(
-            f"{name} is damaged: the definition of {', '.join(rotten)} ({error})",
-            remedy="bethink doctor --repair restores it and keeps a copy of the file",
-        )
-    if unreadable:
-        return StoreDamaged(
-            f"{name} is damaged: {error}; it was not changed", remedy="restore it from a backup"
-        )
-    return None
 
 
 APPLICATION_ID = 0x52434C54  # "RCLT"

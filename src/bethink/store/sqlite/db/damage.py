@@ -6,7 +6,7 @@ import itertools
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
@@ -120,19 +120,6 @@ def select_readable(
         halves = (rows[:middle], rows[middle:])
         read = (select_readable(db, sql, half, values, bind=bind, first=first) for half in halves)
         return [row for some in read for row in some]
-
-
-def one_bit_off(value: object) -> Iterator[str | int | None]:
-    """Yield what a value may have been before one of its bits was flipped."""
-    if isinstance(value, bytes):
-        for place, byte in enumerate(value):
-            for bit in range(8):
-                turned = value[:place] + bytes((byte ^ 1 << bit,)) + value[place + 1 :]
-                with suppress(UnicodeDecodeError):
-                    yield turned.decode()
-    elif isinstance(value, int):
-        yield None
-        yield from (value ^ 1 << bit for bit in range(62))
 
 
 def as_bytes(stored: object) -> bytes:
