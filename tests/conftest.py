@@ -20,6 +20,8 @@ from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from remembering import SHARED
 
+pytest_plugins = ["rows"]
+
 
 def _memory_disk() -> str | None:
     """A disk in memory with room, on which programs may run; Docker's own has neither."""

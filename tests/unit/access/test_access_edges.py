@@ -15,6 +15,7 @@ from bethink.access.guard import Guard, TokenBucketLimiter
 from bethink.access.policy import Right
 from bethink.access.tokens import TokenStore
 from bethink.errors import BadSetting
+from rows import each_row
 from serving import URL, Callers, make_door
 
 
@@ -25,7 +26,7 @@ async def well(scope: object, receive: object, send: object) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes mean nothing there")
-@pytest.mark.parametrize("mode", [0o620, 0o602, 0o622, 0o660, 0o666, 0o770, 0o777])
+@each_row("mode", [0o620, 0o602, 0o622, 0o660, 0o666, 0o770, 0o777])
 def test_a_file_of_tokens_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) -> None:
     """Group and world alike: who can write there can let themselves in."""
     TokenStore(tmp_path).create("laptop", Right.READ, ("work",))
@@ -38,7 +39,7 @@ def test_a_file_of_tokens_that_others_can_write_to_is_refused(tmp_path: Path, mo
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes mean nothing there")
-@pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o644, 0o755])
+@each_row("mode", [0o600, 0o400, 0o640, 0o644, 0o755])
 def test_a_file_of_tokens_that_others_can_only_read_is_used(tmp_path: Path, mode: int) -> None:
     """It holds hashes alone."""
     secret = TokenStore(tmp_path).create("laptop", Right.READ, ("work",))
@@ -50,8 +51,8 @@ def test_a_file_of_tokens_that_others_can_only_read_is_used(tmp_path: Path, mode
     )
 
 
-@pytest.mark.parametrize("minutes", [1, 3])
-@pytest.mark.parametrize("a_minute", [60, 120, 30])
+@each_row("minutes", [1, 3])
+@each_row("a_minute", [60, 120, 30])
 def test_a_bucket_fills_by_its_rate_and_no_faster(a_minute: int, minutes: int) -> None:
     """Who asks all the time gets what was in it, and then exactly so many a minute."""
     now = [0.0]
@@ -91,8 +92,8 @@ def test_a_token_counts_where_nobody_else_does(tmp_path: Path) -> None:
     assert asyncio.run(asked(callers.headers["read"])) == [200, 200, 429, 429]
 
 
-@pytest.mark.parametrize("caller", ["read", "unknown", "none"])
-@pytest.mark.parametrize("host", ["127.0.0.1:8765", "evil.example"])
+@each_row("caller", ["read", "unknown", "none"])
+@each_row("host", ["127.0.0.1:8765", "evil.example"])
 def test_every_answer_tells_a_browser_to_be_careful(tmp_path: Path, caller: str, host: str) -> None:
     """To guess no type, keep nothing, tell nobody where it came from and load nothing:
     whether somebody was let in or not."""

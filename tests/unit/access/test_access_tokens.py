@@ -15,6 +15,7 @@ import pytest
 from bethink.access.policy import Right
 from bethink.access.tokens import ANY_SPACE, FILE, TokenStore, expiry_after
 from bethink.errors import BadSetting, NotFound, Refused
+from rows import each_row
 
 NOW = datetime(2026, 5, 7, 12, tzinfo=UTC)
 
@@ -46,7 +47,7 @@ def test_a_token_opens_its_spaces_with_its_right(tmp_path: Path) -> None:
     assert tokens.authenticate(some, "*", NOW) is None
 
 
-@pytest.mark.parametrize("shown", ["", "bt_", "bt_x", "x" * 10_000, "bt_ü", "\x00", " "])
+@each_row("shown", ["", "bt_", "bt_x", "x" * 10_000, "bt_ü", "\x00", " "])
 def test_nonsense_opens_nothing(tmp_path: Path, shown: str) -> None:
     """Whatever it is made of."""
     tokens = TokenStore(tmp_path)
@@ -117,7 +118,7 @@ def kept(**changes: object) -> bytes:
     return json.dumps({"version": 1, "tokens": [token | changes]}).encode()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "content",
     [
         b"", b"nonsense", b"[]", b"{}", b'{"version": 2, "tokens": []}', b"\xff",
@@ -137,7 +138,7 @@ def test_a_damaged_file_lets_nobody_in(tmp_path: Path, content: bytes) -> None:
     assert (tmp_path / FILE).read_bytes() == content
 
 
-@pytest.mark.parametrize("name", ["", "A", "a b", "../x", "-a", "a" * 65, "ä", "a\n"])
+@each_row("name", ["", "A", "a b", "../x", "-a", "a" * 65, "ä", "a\n"])
 def test_names_are_plain(tmp_path: Path, name: str) -> None:
     """So that they can stand in a journal and in a command."""
     with pytest.raises(Refused):
@@ -156,15 +157,13 @@ def test_a_name_is_taken_once(tmp_path: Path) -> None:
     assert found.right is Right.READ
 
 
-@pytest.mark.parametrize(
-    ("span", "days"), [("30d", 30), ("12h", 0.5), ("2w", 14), ("1y", 365), ("90m", 1.5 / 24)]
-)
+@each_row(("span", "days"), [("30d", 30), ("12h", 0.5), ("2w", 14), ("1y", 365), ("90m", 1.5 / 24)])
 def test_spans_are_read(span: str, days: float) -> None:
     """A number and a unit."""
     assert expiry_after(span, NOW) == NOW + timedelta(days=days)
 
 
-@pytest.mark.parametrize("span", ["", "30", "d", "0d", "-1d", "1.5d", "30 d", "999999d", "3٣d"])
+@each_row("span", ["", "30", "d", "0d", "-1d", "1.5d", "30 d", "999999d", "3٣d"])
 def test_other_spans_are_refused(span: str) -> None:
     """In a sentence."""
     with pytest.raises(Refused, match="not a duration"):

@@ -15,6 +15,7 @@ from bethink.access.guard import MAX_BODY_BYTES, Guard, GuardConfig, make_guard_
 from bethink.access.hosts import Address
 from bethink.access.policy import principal_of
 from bethink.errors import BadSetting
+from rows import each_row
 from serving import HERE, URL, Callers, make_door
 
 
@@ -93,7 +94,7 @@ def told(headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "parts"),
     [
         ([], 3),
@@ -351,7 +352,7 @@ def test_a_refusal_says_how_to_come_in(callers: Callers) -> None:
     run(work())
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+@each_row("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_a_door_to_the_world_needs_a_lock(tmp_path: Path, host: str) -> None:
     """No token, or none that opens this space now: no server."""
     empty = Callers(tmp_path).tokens

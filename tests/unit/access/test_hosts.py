@@ -8,15 +8,16 @@ from hypothesis import strategies as st
 
 from bethink.access.hosts import Address, host_policy_for, is_loopback
 from bethink.errors import BadSetting
+from rows import each_row
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+@each_row("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_addresses_of_this_machine_alone(host: str) -> None:
     """By number, and by the one name that is reserved for it."""
     assert is_loopback(host)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "host", ["0.0.0.0", "::", "192.168.0.1", "example.org", "localhost.example.org", "", "127.1"]
 )
 def test_addresses_that_others_can_reach(host: str) -> None:
@@ -24,16 +25,14 @@ def test_addresses_that_others_can_reach(host: str) -> None:
     assert not is_loopback(host)
 
 
-@pytest.mark.parametrize(
-    "host", ["a b", "a:80", "http://a", "a/b", "", "*", "ä.example", "[::1]:80"]
-)
+@each_row("host", ["a b", "a:80", "http://a", "a/b", "", "*", "ä.example", "[::1]:80"])
 def test_an_allowed_host_is_a_name(host: str) -> None:
     """No wildcard, no port, no URL."""
     with pytest.raises(BadSetting):
         host_policy_for(Address("127.0.0.1", 1), (host,), ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "origin", ["*", "null", "example.org", "https://a/b", "https://a/", "ftp://a", "https://a?b",
                "https://u@a", "", "https://"]
 )  # fmt: skip

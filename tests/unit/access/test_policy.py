@@ -25,6 +25,7 @@ from bethink.access.policy import (
 from bethink.errors import Forbidden
 from bethink.server.mcp.manifest import resource_operation
 from bethink.server.tools import TOOLS
+from rows import each_row
 
 ADMIN = Principal("boss", Right.ADMIN)
 
@@ -39,7 +40,7 @@ def test_what_has_no_row_is_denied(operation: str) -> None:
     require(OWNER, operation)
 
 
-@pytest.mark.parametrize("operation", POLICY)
+@each_row("operation", POLICY)
 def test_who_has_more_may_do_more(operation: str) -> None:
     """And nobody over a network may do what is for this machine."""
     allowed = [permits(Principal("x", right), operation) for right in Right]
@@ -79,7 +80,7 @@ def test_who_was_not_let_in_is_nobody() -> None:
     assert principal_of(scope) is ADMIN
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("uri", "row"),
     [
         ("memory://stats", "resource memory://stats"),

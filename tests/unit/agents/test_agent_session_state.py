@@ -18,6 +18,7 @@ from bethink.agents.session import (
 )
 from bethink.config.spaces import resolve_space
 from bethink.errors import BadSetting
+from rows import each_row
 
 
 def test_what_was_given_adds_up(tmp_path: Path) -> None:
@@ -33,9 +34,7 @@ def test_what_was_given_adds_up(tmp_path: Path) -> None:
     assert SessionState(tmp_path / "s", "two").given == ()
 
 
-@pytest.mark.parametrize(
-    "held", ["", "{", "7", '{"a": 1}', "[1, null, []]", "[7, [1]]", "[" * 100_000, "\x00"]
-)
+@each_row("held", ["", "{", "7", '{"a": 1}', "[1, null, []]", "[7, [1]]", "[" * 100_000, "\x00"])
 def test_a_damaged_state_is_an_empty_one(tmp_path: Path, held: str) -> None:
     """Whatever stands in its files, a session begins anew."""
     session = SessionState(tmp_path, "one")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 from bethink.importers.turn_text import needs_no_memory
+from rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "prompt",
     ["", "   ", "yes", "Yes.", "ok, go ahead", "go on", "continue", "thanks!", "/clear",
      "/plugin:cmd some words", "!ls -la", "Hi there!", "ja, weiter", "继续", "はい", "y", "👍", "..."],
@@ -20,7 +19,7 @@ def test_asides_are_not_asked(prompt: str) -> None:
     assert needs_no_memory(prompt)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "prompt",
     ["which port?", "fix the login", "why?", "and then what did we do about it?", "5433",
      "no, use tabs", "/etc/hosts is wrong, fix it", "ok but why is the build red", "继续修复登录的错误",

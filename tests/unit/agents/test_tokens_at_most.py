@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 import string
 
-import pytest
-
 from bethink.agents.briefing import estimate_max_tokens
 from bethink.ports import Embedder
 from corpus import NOTES
+from rows import each_row
 
 TEXTS = [
     *(str(note["text"]) for note in NOTES),
@@ -23,7 +22,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@each_row("text", TEXTS)
 def test_it_counts_rather_too_many(text: str, embedder: Embedder) -> None:
     """A budget kept by this count is kept by a tokenizer's, or nearly so."""
     assert estimate_max_tokens(text) >= 0.95 * embedder.count_tokens(text)

@@ -13,6 +13,7 @@ from bethink.api.session import TTL, CacheKey, RecallCache
 from bethink.config.settings import Settings
 from bethink.ports import Embedder
 from corpus import NOTES, NOW
+from rows import each_row
 
 
 class Hands:
@@ -70,7 +71,7 @@ WRITES = {
 }
 
 
-@pytest.mark.parametrize("write", WRITES)
+@each_row("write", WRITES)
 def test_any_write_makes_every_answer_stale(keeping: Memory, write: str) -> None:
     """Whatever was changed: the next answer is of the memory as it is now."""
     item = keeping.recall("where is the deploy key?").hits[0].item.id
@@ -98,7 +99,7 @@ def test_a_write_by_another_connection_counts_too(tmp_path, embedder: Embedder) 
         assert "The deploy key moved to vault C" in told
 
 
-@pytest.mark.parametrize(
+@each_row(
     "options",
     [
         {"k": 2}, {"max_tokens": 100}, {"offset": 1}, {"profile": "siftcoder"},

@@ -12,6 +12,7 @@ from bethink.errors import NotFound, Refused
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
+from rows import each_row
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_a_date_that_the_text_opens_with_goes_with_the_text(memory: Memory) -> N
     assert memory.update(told, text="the kitchen was tiled").occurred_at == given
 
 
-@pytest.mark.parametrize(
+@each_row(
     "filters",
     [
         Filters(min_trust=9),
@@ -121,7 +122,7 @@ def test_a_time_without_a_zone_means_the_same_in_an_object(memory: Memory) -> No
     assert found.query.filters == memory.recall("tea", since=naive).query.filters
 
 
-@pytest.mark.parametrize("limit", [0, -1, 10**6, True, "5", 2.0])
+@each_row("limit", [0, -1, 10**6, True, "5", 2.0])
 def test_limits_of_lists_are_checked(memory: Memory, limit: Any) -> None:
     """A number outside of the range is refused, never taken for another."""
     kept = memory.remember("Tea at four").id

@@ -14,6 +14,7 @@ from bethink.api.maintenance import Maintenance, Upkeep
 from bethink.api.recall import Recaller
 from bethink.api.write import Writer
 from bethink.errors import Refused
+from rows import each_row
 
 SERVICES = (Writer, Recaller, Browser, Threads, Linker, Files, Maintenance, Upkeep)
 METHODS = [
@@ -27,7 +28,7 @@ def test_a_memory_inherits_nothing() -> None:
     assert all(service.__bases__ == (object,) for service in SERVICES)
 
 
-@pytest.mark.parametrize(("service", "name"), METHODS)
+@each_row(("service", "name"), METHODS)
 def test_every_method_of_a_service_is_one_of_the_memory(service: type, name: str) -> None:
     """With the same signature and a docstring that begins alike, and of one service only."""
     inner, outer = getattr(service, name), getattr(Memory, name)
@@ -47,8 +48,8 @@ def test_other_settings_leave_the_memory_as_it_is(memory: Memory) -> None:
     assert memory.settings.max_classification != 0
 
 
-@pytest.mark.parametrize("call", ["get", "stored", "history", "why", "timeline", "thread"])
-@pytest.mark.parametrize("wrong", [None, 5])
+@each_row("call", ["get", "stored", "history", "why", "timeline", "thread"])
+@each_row("wrong", [None, 5])
 def test_an_id_is_a_text(call: str, wrong: object) -> None:
     """Anything else is refused, not an error from inside."""
     with (

@@ -13,6 +13,7 @@ from bethink.errors import Refused
 from bethink.model import FileEdit
 from bethink.testing import FixedClock
 from corpus import NOW
+from rows import each_row
 
 SOURCE = "import os\n\n\ndef one():\n    return 1\n\n\ndef two():\n    return 2\n"
 
@@ -158,7 +159,7 @@ def test_reasons_hold_no_secrets(memory: Memory) -> None:
     assert key[:40] not in intent.text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("edit", "told"),
     [
         ({"operation": "edit"}, "needs 'path'"),

@@ -12,6 +12,7 @@ from bethink.ingest.admission import admit_thread
 from bethink.model import Member, Thread, ThreadEvent
 from bethink.testing import FixedClock
 from corpus import NOW
+from rows import each_row
 
 KEY = "sk-proj-Ab3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9fG1hJ3"
 
@@ -80,7 +81,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("change", WRONG)
+@each_row("change", WRONG)
 def test_a_thread_that_breaks_a_rule_is_refused(change: dict[str, object]) -> None:
     """Each rule by itself; the thread without the change is fine."""
     assert admit_thread(GOOD) == GOOD
@@ -88,8 +89,8 @@ def test_a_thread_that_breaks_a_rule_is_refused(change: dict[str, object]) -> No
         admit_thread(GOOD._replace(**change))
 
 
-@pytest.mark.parametrize("page", [{"limit": -1}, {"limit": 0}, {"limit": True}, {"offset": -1}])
-@pytest.mark.parametrize("classification", [2, 3])
+@each_row("page", [{"limit": -1}, {"limit": 0}, {"limit": True}, {"offset": -1}])
+@each_row("classification", [2, 3])
 def test_a_page_of_threads_is_checked(
     plain: Memory, page: dict[str, int], classification: int
 ) -> None:

@@ -12,6 +12,7 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.calls import ToolExecutor, ToolRequest
 from bethink.server.tools.tool import Call
 from bethink.worker.operations import QueryRequest
+from rows import each_row
 
 TRACKING = ("remind", "abmind", "linksee")
 OTHERS = ("default", "siftcoder", "memind-simple")
@@ -39,7 +40,7 @@ def uses(memory: Memory, item: str) -> int:
     return usage.recalls if usage else 0
 
 
-@pytest.mark.parametrize("profile", [*TRACKING, *OTHERS])
+@each_row("profile", [*TRACKING, *OTHERS])
 def test_a_profile_decides_whether_use_is_recorded(memory: Memory, item: str, profile: str) -> None:
     """On where the page of the emulated system has it on; ``track=False`` turns it off."""
     assert memory.recall(QUESTION, profile=profile).hits

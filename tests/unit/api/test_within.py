@@ -11,6 +11,7 @@ import pytest
 
 from bethink.api.file_reader import MAX_BYTES, read_within_roots
 from bethink.errors import BethinkError, NotFound, Refused, TooLarge
+from rows import each_row
 
 CANARY = b"the canary outside"
 
@@ -58,7 +59,7 @@ OUTSIDE = [
 ]
 
 
-@pytest.mark.parametrize("name", OUTSIDE)
+@each_row("name", OUTSIDE)
 def test_nothing_outside_is_read(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the name, it is refused at once and in a sentence."""
     monkeypatch.chdir(root)

@@ -21,6 +21,7 @@ from bethink.config.aliases import (
 from bethink.config.settings import Settings, load_settings
 from bethink.errors import BadSetting
 from bethink.retrieval.profile import Profile, load_profile, parse_profile, profile_names
+from rows import each_row
 
 ALIASES = [alias for system in SYSTEMS_WITH_ALIASES for alias in aliases_of(system)]
 SLOTS = ("channels", "expand", "adjust", "rerank", "diversify", "gate")
@@ -81,7 +82,7 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(("profile", "variable", "text", "key", "value"), NUMBERS)
+@each_row(("profile", "variable", "text", "key", "value"), NUMBERS)
 def test_their_variable_changes_our_number(
     desk: Desk, profile: str, variable: str, text: str, key: str, value: float
 ) -> None:
@@ -93,7 +94,7 @@ def test_their_variable_changes_our_number(
         assert desk.profile(other, {variable: text}) == load_profile(other)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "kept"),
     [
         (
@@ -124,7 +125,7 @@ def test_abminds_embedding_stage_can_be_switched_off(desk: Desk, said: str, ther
     assert settings.embedder == "encoder"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("profile", "env", "name", "value"),
     [
         ("remind", {"REMIND_RERANKING_ENABLED": "true"}, "reranker", "cross-encoder"),
@@ -183,9 +184,9 @@ RETRIEVAL = [
 ]
 
 
-@pytest.mark.parametrize(("group", "key", "given", "ours", "value"), RETRIEVAL)
-@pytest.mark.parametrize("place", [".siftcoder/v3/config.json", "app/.siftcoder/config.json"])
-@pytest.mark.parametrize("wrapped", [True, False])
+@each_row(("group", "key", "given", "ours", "value"), RETRIEVAL)
+@each_row("place", [".siftcoder/v3/config.json", "app/.siftcoder/config.json"])
+@each_row("wrapped", [True, False])
 def test_siftcoders_file_changes_our_numbers(
     desk: Desk, group: str, key: str, given: float, ours: str, value: float, place: str,
     wrapped: bool,
@@ -290,7 +291,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("variable", "text", "expected"), BAD)
+@each_row(("variable", "text", "expected"), BAD)
 def test_a_bad_value_is_named_by_its_variable(
     desk: Desk, variable: str, text: str, expected: str
 ) -> None:
@@ -315,7 +316,7 @@ def test_every_variable_of_the_table_has_its_test() -> None:
     assert keys == tested | {"memory.retrieval.rerank"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "said"),
     [
         ("{", "not valid JSON"),
@@ -339,7 +340,7 @@ def test_a_bad_file_is_named(desk: Desk, content: object, said: str) -> None:
     assert desk.profile("default") == load_profile("default")
 
 
-@pytest.mark.parametrize("content", ["[]", "null", '"text"', "{}", '{"remind": 3}'])
+@each_row("content", ["[]", "null", '"text"', "{}", '{"remind": 3}'])
 def test_a_file_that_says_nothing_changes_nothing(desk: Desk, content: str) -> None:
     """Whatever its shape."""
     desk.write(".remind/remind.config.json", content)

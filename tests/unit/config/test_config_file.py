@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from bethink.config.settings import read_table, write_key
 from bethink.errors import BadSetting
+from rows import each_row
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
 not_root = pytest.mark.skipif(
@@ -28,7 +29,7 @@ def edited(path: Path, before: str, key: str, value: str | int | bool | None) ->
     return path.read_bytes().decode()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after"),
     [
         ("", "k = 5\n"),

@@ -18,6 +18,7 @@ from bethink.config.paths import (
     project_files,
     working_folder,
 )
+from rows import each_row
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
 not_root = pytest.mark.skipif(
@@ -37,7 +38,7 @@ def tree(root: Path, *paths: str) -> Path:
     return Path(os.path.realpath(root))
 
 
-@pytest.mark.parametrize("marker", [".bethink/", "bethink.toml", ".git/", ".git"])
+@each_row("marker", [".bethink/", "bethink.toml", ".git/", ".git"])
 def test_a_project_begins_at_its_marker(tmp_path: Path, marker):
     """From the root itself and from any depth below it."""
     root = tree(tmp_path, f"app/{marker}", "app/src/deep/") / "app"

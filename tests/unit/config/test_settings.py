@@ -23,6 +23,7 @@ from bethink.config.settings import (
 )
 from bethink.errors import BadSetting
 from bethink.retrieval.query_builder import MAX_K, MAX_TOKENS
+from rows import each_row
 
 NAMES = [setting.name for setting in SETTINGS]
 
@@ -73,7 +74,7 @@ def test_without_any_source_the_defaults_hold(desk):
 SOURCES = ("user file", "project file", "environment", "argument")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "present",
     [chosen for size in range(5) for chosen in itertools.combinations(SOURCES, size)],
     ids=lambda chosen: "+".join(chosen) or "none",
@@ -131,7 +132,7 @@ def test_an_empty_variable_is_not_set(desk):
     assert (settings.space, settings.k) == (None, 10)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "text", "value"),
     [
         ("k", " 25 ", 25),
@@ -164,7 +165,7 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "text"), BAD)
+@each_row(("name", "text"), BAD)
 def test_a_bad_variable_is_named(desk, name, text):
     """The variable, the value and what it must be."""
     setting = next(setting for setting in SETTINGS if setting.name == name)
@@ -176,14 +177,14 @@ def test_a_bad_variable_is_named(desk, name, text):
     assert caught.value.message == f"{setting.variable} is {shown}, but must be {setting.expected}"
 
 
-@pytest.mark.parametrize(("name", "value"), [*BAD, ("space", "a\n"), ("k", True), ("track", 1)])
+@each_row(("name", "value"), [*BAD, ("space", "a\n"), ("k", True), ("track", 1)])
 def test_a_bad_argument_is_named(desk, name, value):
     """The same rules for arguments, which are taken by their type."""
     with pytest.raises(BadSetting, match=f"argument {name} is"):
         desk.load(**{name: value})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         'k = "10"', "k = 10.0", "k = true", "k = [10]", "k = 0", "k = 2026-01-01",
@@ -191,7 +192,7 @@ def test_a_bad_argument_is_named(desk, name, value):
         "max_classification = true", 'embedder = ["hash"]', "color = {a = 1}", "profile = 1",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("which", ["user", "project"])
+@each_row("which", ["user", "project"])
 def test_a_bad_value_in_a_file_is_named(desk, which, line):
     """File, key, value and what it must be; TOML's types are taken at their word."""
     path = desk.user_file if which == "user" else desk.project_file
@@ -390,7 +391,7 @@ def test_a_relative_folder_is_written_as_it_is_meant(desk, monkeypatch):
     assert desk.load().data_dir == desk.inside / "memories"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value"),
     [
         ("data_dir", "/elsewhere"),
@@ -413,7 +414,7 @@ def test_a_project_does_not_decide_over_the_users_memory(desk, name, value):
     assert name in read.value.message
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value", ["transformer", "transformer:~/models/x", "ollama:nomic-embed-text:v1.5", "openai:m"]
 )
 def test_an_embedder_may_be_a_providers_model(desk, value):
@@ -424,7 +425,7 @@ def test_an_embedder_may_be_a_providers_model(desk, value):
     assert desk.load(env={"BETHINK_EMBEDDER": value}).embedder == value
 
 
-@pytest.mark.parametrize("value", ["nobody:model", "ollama:", "ollama: ", "hash:x", "ollama:a\tb"])
+@each_row("value", ["nobody:model", "ollama:", "ollama: ", "hash:x", "ollama:a\tb"])
 def test_a_model_of_nobody_is_refused(desk, value):
     """The error names embedders and providers."""
     with pytest.raises(BadSetting, match="one of encoder") as caught:
@@ -475,7 +476,7 @@ def test_there_is_no_project_to_write_to(desk):
     assert ".bethink" in caught.value.remedy
 
 
-@pytest.mark.parametrize(("name", "text"), BAD)
+@each_row(("name", "text"), BAD)
 def test_a_bad_value_is_never_written(desk, name, text):
     """Checked before the file is touched."""
     with pytest.raises(BadSetting):

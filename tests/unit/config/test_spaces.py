@@ -27,6 +27,7 @@ from bethink.config.spaces import (
     space_path,
 )
 from bethink.errors import BadSetting, StoreError, UntrustedSpace
+from rows import each_row
 
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX permissions and links")
 
@@ -110,7 +111,7 @@ def test_a_project_may_use_spaces_beside_its_own(tmp_path: Path):
     assert resolve_space(None, load_settings(root, {})).name == beside
 
 
-@pytest.mark.parametrize("content", ["{", '{"a": 1}', "[1]", '[["x"]]'])
+@each_row("content", ["{", '{"a": 1}', "[1]", '[["x"]]'])
 def test_a_broken_list_of_trust_allows_nothing(tmp_path: Path, content: str):
     """It is named, and nothing is opened."""
     root = pinned(tmp_path / "app", "shared")
@@ -194,7 +195,7 @@ def test_any_folder_name_makes_a_good_space_name(name):
     assert space_path(made, Path("/data")).parent == Path("/data/spaces")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("folder", "slug"),
     [("Café-Menü", "cafe-menu"), ("日本", "project"), ("a" * 90, "a" * 40), ("--x--", "x"), ("v2.3_b", "v2-3-b")],
 )  # fmt: skip
@@ -203,7 +204,7 @@ def test_slugs_are_readable(folder, slug):
     assert project_space(Path("/srv") / folder).rpartition("-")[0] == slug
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["", ".", "..", "../x", "a/b", "a\\b", "/etc/passwd", "A", "ä", "a b", "-a", "_a", "a\n", "a\x00",
      "x" * 65, "con", "nul", "com1", "lpt9", "aux.notes", "a:b", "~", "$HOME"],
@@ -216,9 +217,7 @@ def test_a_name_can_never_lead_elsewhere(name):
     assert "lower-case" in caught.value.remedy
 
 
-@pytest.mark.parametrize(
-    "name", ["a", "0", "a.b", "x" * 64, "work_2-x", "console", "com1x", "a.con"]
-)
+@each_row("name", ["a", "0", "a.b", "x" * 64, "work_2-x", "console", "com1x", "a.con"])
 def test_plain_names_are_taken(name, tmp_path: Path):
     """Letters, digits, dots, underscores, hyphens."""
     assert (
@@ -300,7 +299,7 @@ def test_all_working_trees_of_a_repository_share_a_space(tmp_path: Path):
     assert project_space(clone) != project_space(main)
 
 
-@pytest.mark.parametrize("content", ["", "gitdir: ", "gitdir: ../main/.git", "nonsense", "gitdir: \x00", "gitdir: fake/worktrees/x"])  # fmt: skip
+@each_row("content", ["", "gitdir: ", "gitdir: ../main/.git", "nonsense", "gitdir: \x00", "gitdir: fake/worktrees/x"])  # fmt: skip
 def test_a_forged_git_file_opens_nobodys_memory(tmp_path: Path, content):
     """A .git file counts only if the repository it names points back."""
     project(tmp_path / "main")

@@ -7,8 +7,6 @@ import pickle
 import traceback
 from collections.abc import Iterator
 
-import pytest
-
 from bethink.errors import (
     BethinkError,
     Forbidden,
@@ -18,6 +16,7 @@ from bethink.errors import (
     TooLarge,
     UntrustedSpace,
 )
+from rows import each_row
 
 SPECIAL: dict[type[BethinkError], BethinkError] = {
     TooLarge: TooLarge("the text", limit=10, actual=12, unit="characters"),
@@ -37,7 +36,7 @@ def error_classes(base: type[BethinkError]) -> Iterator[type[BethinkError]]:
             yield from error_classes(derived)
 
 
-@pytest.mark.parametrize("kind", [*error_classes(BethinkError)], ids=lambda kind: kind.__name__)
+@each_row("kind", [*error_classes(BethinkError)], ids=lambda kind: kind.__name__)
 def test_every_error_survives_pickling_and_copying(kind: type[BethinkError]) -> None:
     """With its class, its message and all it says, such as the limit or the scope."""
     error = SPECIAL.get(kind) or kind("it failed", remedy="try again")

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from bethink.core.json_schema import find_violation
+from rows import each_row
 
 
-@pytest.mark.parametrize("kind", ["integer", "number"])
-@pytest.mark.parametrize(("value", "rule"), [(10**400, "maximum"), (-(10**400), "minimum")])
+@each_row("kind", ["integer", "number"])
+@each_row(("value", "rule"), [(10**400, "maximum"), (-(10**400), "minimum")])
 def test_an_integer_beyond_every_float_is_out_of_range(kind: str, value: int, rule: str) -> None:
     """An integer that no float can hold breaks its bound; it does not raise."""
     found: Any = find_violation(value, {"type": kind, "minimum": 0, "maximum": 5}, "k")

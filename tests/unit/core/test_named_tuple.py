@@ -14,6 +14,7 @@ import pytest
 
 import bethink
 from bethink.core.named_tuple import NamedTuple
+from rows import each_row
 
 T = TypeVar("T")
 
@@ -105,7 +106,7 @@ def test_copies_are_equal_and_of_the_class() -> None:
             assert (a, b) == (1, "y")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wrong", "error"),
     [
         (lambda made: made(), TypeError),

@@ -22,6 +22,7 @@ from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.retrievers.lexical import Lexical
 from bethink.retrieval.stages import STAGES
 from bethink.store import STORES
+from rows import each_row
 
 PARTS = """
 from __future__ import annotations
@@ -357,7 +358,7 @@ def test_the_command_line_runs_no_code_of_a_project(tmp_path: Path) -> None:
     assert "cannot be imported: ImportError: as planned" in ran.stderr
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("slot", "use", "said"),
     [
         ("gate", "plugged_parts:Plain", "is no stage: it must be a dataclass"),

@@ -23,9 +23,10 @@ from bethink.core.text import (
     word_set,
 )
 from naughty import NAUGHTY
+from rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("plain", None),
@@ -42,7 +43,7 @@ def test_only_nul_and_lone_surrogates_cannot_be_kept(text, found):
     assert find_unstorable(text) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "flags"),
     [
         ("plain\ttext\r\n", ()),
@@ -69,7 +70,7 @@ def test_what_a_reader_would_not_see_is_flagged(text, flags):
     assert hidden_text_flags(text) == flags
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("plain\n\ttext", "plain\n\ttext"),
@@ -94,7 +95,7 @@ def test_visible_text_hides_nothing(text, shown):
     assert strip_hidden(text) == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ("Hello, World!", "hello world"),
@@ -111,7 +112,7 @@ def test_texts_that_differ_in_form_fold_alike(one, other):
     assert fold(one) == fold(other)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ("I prefer C++", "I prefer C#"),
@@ -142,7 +143,7 @@ def test_word_sets_compare_any_script():
     assert word_set("東京タワー") == {"東京", "京タ", "タワ", "ワー"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "parts"),
     [
         ("One. Two! Three?", ["One.", "Two!", "Three?"]),
@@ -196,15 +197,13 @@ def test_shortening_keeps_the_limit(limit):
     assert shorten("ab", 2) == "ab"
 
 
-@pytest.mark.parametrize("text", ["a", "7", "→", "€", "日", "👍", "!a", "+", "^", " x "])
+@each_row("text", ["a", "7", "→", "€", "日", "👍", "!a", "+", "^", " x "])
 def test_letters_digits_and_symbols_are_substance(text):
     """Everything somebody could mean to keep."""
     assert has_substance(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["", " \n\t", "...", "!?", "---", "___", "\u200b", "\u0301", "\x00"]
-)
+@each_row("text", ["", " \n\t", "...", "!?", "---", "___", "\u200b", "\u0301", "\x00"])
 def test_blanks_and_punctuation_are_no_substance(text):
     """There is nothing in it to find it by."""
     assert not has_substance(text)
@@ -218,7 +217,7 @@ def test_fingerprints_tell_circumstances_apart():
     assert len(fingerprint("a")) == 64
 
 
-@pytest.mark.parametrize("text", NAUGHTY, ids=range(len(NAUGHTY)))
+@each_row("text", NAUGHTY, ids=range(len(NAUGHTY)))
 def test_any_text_passes_through_every_function(text):
     """Nothing here raises on the texts a store accepts."""
     if find_unstorable(text):
@@ -237,7 +236,7 @@ def test_any_text_passes_through_every_function(text):
 SHIPPED = sorted(Path(bethink.__file__).parent.rglob("*.toml"))
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@each_row("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_our_files_are_read_as_tomllib_reads_them(path: Path) -> None:
     """Those of plain lines, which are read without it, and the others."""
     text = path.read_text("utf-8")

@@ -12,6 +12,7 @@ import pytest
 from bethink import Memory
 from bethink.hooks import dispatch, handlers
 from bethink.hooks.dispatch import EVENTS, slowness
+from rows import each_row
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,7 @@ def make_busy(
     monkeypatch.setattr("os.cpu_count", lambda: 2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("age_s", "cpu_s", "load", "expected"),
     [
         (0.06, 0.05, 0.0, 1.0),

@@ -13,6 +13,7 @@ import pytest
 from bethink.cli import main
 from bethink.hooks.install.hosts import HOSTS
 from bethink.version import __version__
+from rows import each_row
 
 Call = Callable[..., int]
 PLUGIN = Path(".claude/skills/bethink")
@@ -58,7 +59,7 @@ def placed(home: Path, host: str) -> Path:
     )
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@each_row("host", HOSTS)
 def test_there_and_back_leaves_nothing(home: Path, host: str) -> None:
     """What install writes into an empty home, uninstall takes away, folders and all."""
     before = tree(home)
@@ -73,7 +74,7 @@ def test_there_and_back_leaves_nothing(home: Path, host: str) -> None:
     assert after == before
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@each_row("host", HOSTS)
 def test_a_dry_run_and_an_unanswered_question_write_nothing(home: Path, host: str) -> None:
     """Without --yes and with nobody to ask, it only shows what it would do."""
     before = tree(home)
@@ -86,7 +87,7 @@ def test_a_dry_run_and_an_unanswered_question_write_nothing(home: Path, host: st
     assert tree(home) == before
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@each_row("host", HOSTS)
 def test_a_second_time_changes_nothing(
     home: Path, host: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -293,7 +294,7 @@ def test_an_entry_that_was_changed_since_is_kept(home: Path) -> None:
     assert not config.exists() or b"bethink" not in config.read_bytes()
 
 
-@pytest.mark.parametrize("held", ["{", '{"a": 1} // x', "[]", "\xff\xfe", '{"mcpServers": 3}'])
+@each_row("held", ["{", '{"a": 1} // x', "[]", "\xff\xfe", '{"mcpServers": 3}'])
 def test_a_broken_file_is_refused_and_left(
     home: Path, held: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

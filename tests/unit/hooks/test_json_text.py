@@ -8,12 +8,13 @@ import pytest
 
 from bethink.errors import BadSetting
 from bethink.hooks.install.config_text import look_up, parse_json, remove_key, set_key
+from rows import each_row
 
 KEYS = ("mcpServers", "bethink")
 VALUE = {"command": "/bin/bethink", "args": ["mcp"]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["{}", "{ }", "{\n}\n", '{"a": 1}', '{"a":1,"b":[{"c":"}"}]}', '{\n  "a": 1\n}\n',
      '{\r\n\t"a": 1,\r\n\t"b": {\r\n\t}\r\n}', '{"mcpServers": {}}',
@@ -58,7 +59,7 @@ def test_a_value_is_replaced_in_its_place() -> None:
     assert set_key(text, KEYS, 5) == '{"mcpServers": {"bethink": 5, "x": 2}}'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "left"),
     [
         ('{"mcpServers": {"bethink": {"a": 1}}}', '{"mcpServers": {}}'),
@@ -73,7 +74,7 @@ def test_a_key_is_taken_out(text: str, left: str) -> None:
     assert remove_key(text, KEYS) == left
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["{", "[1, 2]", "5", '"x"', "{} {}", '{"a": 1,}', '{// no\n"a": 1}', '{"a": 1, "a": 2}',
      '{"a": NaN}', '{"mcpServers": []}', '{"mcpServers": 5}', "{'a': 1}", '{"a": "\x01"}',

@@ -8,12 +8,13 @@ import pytest
 
 from bethink.errors import BadSetting
 from bethink.hooks.install.config_text import remove_table, set_table
+from rows import each_row
 
 KEYS = ("mcp_servers", "bethink")
 VALUE = {"command": "/bin/bethink", "args": ["mcp"]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["", 'model = "x"', 'model = "x" # note\n\n[a]\nb = 1\n', "[mcp_servers.other]\ncommand = 'y'\r\n",
      "# only a comment", "[mcp_servers]\n", 's = """\n[mcp_servers.bethink]\n"""\n'],
@@ -27,13 +28,13 @@ def test_a_table_is_added_at_the_end(text: str) -> None:
     assert ("\r\n" in text) == ("\r\n" in new)
 
 
-@pytest.mark.parametrize("text", ["", 'model = "x"\n', "[a]\nb = 1\n", "[mcp_servers.x]\na = 1\n"])
+@each_row("text", ["", 'model = "x"\n', "[a]\nb = 1\n", "[mcp_servers.x]\na = 1\n"])
 def test_what_was_added_can_be_taken_out(text: str) -> None:
     """Without the table the text is as it was."""
     assert remove_table(set_table(text, KEYS, VALUE), KEYS) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "later",
     ["\n# My own server.\n[mcp_servers.mine]\na = 1\n", "# The end.\n", "\n\n[b]\n\n# Of b.\nc = 1\n",
      "# One line\u2028of two.\r\n[b]\r\n"],
@@ -55,7 +56,7 @@ def test_tables_below_it_and_other_spellings_go_too() -> None:
     assert remove_table(text, KEYS).strip() == "[mcp_servers.recalled]\na = 1"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["a =", "[a", "mcp_servers = {x = {command = 'y'}}", "mcp_servers = 5",
      "[[mcp_servers]]\na = 1\n"],

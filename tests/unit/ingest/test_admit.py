@@ -13,6 +13,7 @@ from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.admission import TRUST_CEILING, admit, trust_of
 from bethink.model import LAYERS, Draft, find_layer
 from bethink.model.item import LAYER_ALIASES
+from rows import each_row
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -24,7 +25,7 @@ def nested(depth: int) -> dict[str, object]:
     return value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("draft", "name"),
     [
         (Draft("x" * 65_537), "text"),
@@ -52,7 +53,7 @@ def test_one_over_a_limit_is_refused_with_the_limit(draft, name):
     assert caught.value.actual > caught.value.limit
 
 
-@pytest.mark.parametrize(
+@each_row(
     "draft",
     [
         Draft("x" * 65_536),
@@ -71,7 +72,7 @@ def test_what_reaches_a_limit_is_taken(draft):
     assert admit(draft, NOW).text == draft.text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("draft", "word"),
     [
         (Draft(""), "no letter"),
@@ -131,7 +132,7 @@ def test_what_breaks_a_rule_is_refused_by_name(draft, word):
     assert word in caught.value.message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("draft", "message"),
     [
         (Draft("ab\x00c"), "text contains a NUL at character 3"),
@@ -158,7 +159,7 @@ def test_other_odd_characters_are_kept():
     assert admit(Draft(text), NOW).text == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("alias", "layer"),
     [
         ("why", "goal"),
@@ -213,7 +214,7 @@ def test_a_frozen_mapping_is_a_mapping():
     assert admit(Draft("a", metadata=MappingProxyType({"a": (1, 2)})), NOW)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source_class", "asked", "given"),
     [
         ("owner", None, 3),

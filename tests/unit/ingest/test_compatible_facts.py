@@ -7,6 +7,7 @@ import pytest
 from bethink import Memory
 from bethink.testing import FixedClock
 from corpus import NOW
+from rows import each_row
 
 BOTH_SO = [
     ("The meeting room is on floor 3", "The meeting room is on Zoom"),
@@ -73,7 +74,7 @@ def memory(clock: FixedClock) -> Memory:
     return Memory.open(":memory:", embedder="none", clock=clock)
 
 
-@pytest.mark.parametrize(("first", "second"), BOTH_SO)
+@each_row(("first", "second"), BOTH_SO)
 def test_both_stay(memory: Memory, clock: FixedClock, first: str, second: str) -> None:
     """Whichever of the two is told first."""
     for one, other in ((first, second), (second, first)):
@@ -83,7 +84,7 @@ def test_both_stay(memory: Memory, clock: FixedClock, first: str, second: str) -
         assert [memory.get(told.id).status for told in (old, new)] == ["active", "active"]
 
 
-@pytest.mark.parametrize(("first", "second"), CORRECTED)
+@each_row(("first", "second"), CORRECTED)
 def test_a_correction_is_still_one(
     memory: Memory, clock: FixedClock, first: str, second: str
 ) -> None:

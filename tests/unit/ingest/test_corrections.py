@@ -13,6 +13,7 @@ from bethink.model import Remembered
 from bethink.testing import FixedClock
 from corpus import NOW
 from fact_pairs import FLAGGED, SUPERSEDED, TRAPS, pairs
+from rows import each_row
 
 LIKENESS = ("near", "related")
 # One of each kind of statement that corrects something.
@@ -47,7 +48,7 @@ def statuses(memory: Memory, *answers: Remembered) -> list[str]:
     return [memory.get(answer.id).status for answer in answers]
 
 
-@pytest.mark.parametrize(("first", "second"), pairs(SUPERSEDED))
+@each_row(("first", "second"), pairs(SUPERSEDED))
 def test_a_correction_supersedes_and_can_be_taken_back(memory, clock, first, second):
     """The old one leaves recall; the command that is offered brings it back as it was."""
     old = memory.remember(first)
@@ -63,7 +64,7 @@ def test_a_correction_supersedes_and_can_be_taken_back(memory, clock, first, sec
     assert memory.get(old.id) == before
 
 
-@pytest.mark.parametrize(("first", "second"), pairs(SUPERSEDED))
+@each_row(("first", "second"), pairs(SUPERSEDED))
 def test_a_correction_stands_whichever_is_stored_first(memory, clock, first, second):
     """An older statement that comes late is stored as superseded."""
     new = memory.remember(second, occurred_at=NOW)
@@ -74,7 +75,7 @@ def test_a_correction_stands_whichever_is_stored_first(memory, clock, first, sec
     assert statuses(memory, old, new) == ["superseded", "active"]
 
 
-@pytest.mark.parametrize(("first", "second"), pairs(FLAGGED))
+@each_row(("first", "second"), pairs(FLAGGED))
 def test_what_is_only_likely_is_flagged_on_both_sides(memory, clock, first, second):
     """Both stay, each names the other, and the command that settles it is offered."""
     old, new = told(memory, clock, first, second)
@@ -87,7 +88,7 @@ def test_what_is_only_likely_is_flagged_on_both_sides(memory, clock, first, seco
     assert relations >= {(old.id, "contradicts", new.id), (new.id, "contradicts", old.id)}
 
 
-@pytest.mark.parametrize(("first", "second"), pairs(TRAPS))
+@each_row(("first", "second"), pairs(TRAPS))
 def test_what_may_both_be_so_is_left_alone(memory, clock, first, second):
     """Whichever of the two is told first."""
     for one, other in ((first, second), (second, first)):
@@ -98,8 +99,8 @@ def test_what_may_both_be_so_is_left_alone(memory, clock, first, second):
         memory.forget(old.id, new.id, erase=True)
 
 
-@pytest.mark.parametrize(("first", "second"), SOME)
-@pytest.mark.parametrize(
+@each_row(("first", "second"), SOME)
+@each_row(
     "about",
     [{"source": "a page", "source_class": "web"}, {"classification": 3}, {"confidence": 0.3}],
     ids=["hearsay", "secret", "doubtful"],
@@ -112,8 +113,8 @@ def test_what_may_not_correct_is_flagged(memory, clock, first, second, about):
     assert statuses(memory, old, new) == ["active", "active"]
 
 
-@pytest.mark.parametrize(("first", "second"), SOME)
-@pytest.mark.parametrize(
+@each_row(("first", "second"), SOME)
+@each_row(
     "about",
     [
         {"level": "raw", "session": "talk"},
@@ -133,7 +134,7 @@ def test_what_states_no_fact_of_today_hides_nothing(memory, clock, first, second
     assert statuses(memory, old, new) == ["active", "active"]
 
 
-@pytest.mark.parametrize(("first", "second"), SOME)
+@each_row(("first", "second"), SOME)
 def test_other_topics_and_projects_are_other_things(memory, clock, first, second):
     """Their names are the same, not they."""
     for one, other in (({"topic": "a"}, {"topic": "b"}),
@@ -146,7 +147,7 @@ def test_other_topics_and_projects_are_other_things(memory, clock, first, second
         memory.forget(old.id, new.id, erase=True)
 
 
-@pytest.mark.parametrize(("first", "second"), SOME)
+@each_row(("first", "second"), SOME)
 def test_a_later_session_corrects_an_earlier_one(memory, clock, first, second):
     """That is when corrections are made."""
     old = memory.remember(first, session="monday")

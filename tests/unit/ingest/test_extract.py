@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from bethink.core.text import fold
 from bethink.ingest.entity_extraction import (
     MAX_ENTITIES,
@@ -16,13 +14,14 @@ from bethink.ingest.entity_extraction import (
 from bethink.ingest.record_builder import classify_kind
 from bethink.model import Draft, Entity
 from naughty import NAUGHTY
+from rows import each_row
 
 
 def found(text: str, **about: object) -> list[str]:
     return [mention.entity.id for mention in extract_mentions(Draft(text, **about), {})]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "ids"),
     [
         ("Maria prefers short pull requests", ["person:maria"]),
@@ -80,7 +79,7 @@ def test_what_is_given_comes_first_and_speakers_count():
     assert found("hello", speaker="assistant") == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kind", "name"),
     [
         ("person:Ana Lee", "person", "Ana Lee"),
@@ -141,7 +140,7 @@ def test_keys_make_spellings_agree():
     assert entity_key("``") == "``"
 
 
-@pytest.mark.parametrize("text", [*NAUGHTY, "A " * 30_000, "a_b " * 15_000, "Ab/" * 20_000])
+@each_row("text", [*NAUGHTY, "A " * 30_000, "a_b " * 15_000, "Ab/" * 20_000])
 def test_any_text_is_read_in_time(text):
     """Linear, and never an error."""
     if "\x00" in text or any("\ud800" <= char <= "\udfff" for char in text):
@@ -152,7 +151,7 @@ def test_any_text_is_read_in_time(text):
     assert time.process_time() - began < 20
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kind"),
     [
         ("We decided to use PostgreSQL", "decision"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bethink.ingest.facts import extract_fact
+from rows import each_row
 
 # subject | attribute | value | how | sentence; "user" is whom "I" stands for
 FACTS = """
@@ -323,7 +322,7 @@ def rows(table: str) -> list[str]:
     return [line for line in table.strip().splitlines() if line.strip()]
 
 
-@pytest.mark.parametrize("row", rows(FACTS))
+@each_row("row", rows(FACTS))
 def test_a_statement_gives_its_fact(row):
     """Subject, attribute, value and whether it is so, became so, is not so or ended."""
     subject, attribute, value, how, sentence = (part.strip() for part in row.split("|"))
@@ -334,7 +333,7 @@ def test_a_statement_gives_its_fact(row):
     assert (fact.subject, fact.attribute, fact.value, fact.how) == (subject, attribute, value, how)
 
 
-@pytest.mark.parametrize("sentence", rows(TRAPS))
+@each_row("sentence", rows(TRAPS))
 def test_what_is_no_plain_fact_gives_none(sentence):
     """Questions, guesses, plans, orders, hearsay, lists, the past, descriptions."""
     assert extract_fact(sentence, "user") is None

@@ -17,6 +17,7 @@ from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.files import MAX_LINE_BYTES, BoundedReader, read_drafts
 from bethink.model import Draft
 from naughty import NAUGHTY
+from rows import each_row
 
 
 def read(content: str | bytes, form="jsonl", **defaults):
@@ -50,7 +51,7 @@ def test_a_json_line_is_a_draft():
     assert draft.metadata == {"a": 1, "score": 0.5}
 
 
-@pytest.mark.parametrize("name", ["text", "content", "memory", "body"])
+@each_row("name", ["text", "content", "memory", "body"])
 def test_the_text_goes_by_several_names(name):
     """As other memory systems call it."""
     ((_, draft),) = read(json.dumps({name: "hello"}))
@@ -65,7 +66,7 @@ def test_where_there_is_a_text_the_other_names_are_metadata():
     assert (draft.text, draft.metadata) == ("a", {"content": "b"})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stamp", "moment"),
     [
         (1683554160, datetime(2023, 5, 8, 13, 56, tzinfo=UTC)),
@@ -99,7 +100,7 @@ def test_a_json_string_is_a_text():
     assert read('"hello"') == [(1, Draft("hello"))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "word"),
     [
         ("{", "not JSON"),
@@ -204,7 +205,7 @@ def test_reading_in_pieces_gives_the_whole():
         assert b"".join(iter(lambda s=stream: s.read(777), b"")) == content
 
 
-@pytest.mark.parametrize("text", NAUGHTY, ids=range(len(NAUGHTY)))
+@each_row("text", NAUGHTY, ids=range(len(NAUGHTY)))
 def test_any_text_survives_a_json_line(text):
     """It comes back as it was, or is refused."""
     ((_, found),) = read(json.dumps({"text": text}))
@@ -212,7 +213,7 @@ def test_any_text_survives_a_json_line(text):
     assert found == Draft(text, metadata={})
 
 
-@pytest.mark.parametrize("text", NAUGHTY, ids=range(len(NAUGHTY)))
+@each_row("text", NAUGHTY, ids=range(len(NAUGHTY)))
 def test_any_line_can_be_read(text):
     """Each becomes a draft, a refusal or nothing."""
     for form in ("jsonl", "text", "lines"):
@@ -220,7 +221,7 @@ def test_any_line_can_be_read(text):
             assert isinstance(found, Draft | Refused)
 
 
-@pytest.mark.parametrize("seed", ["[", '{"a":', '"', '\\"', "[[]]", '"\\', "9", "{}"])
+@each_row("seed", ["[", '{"a":', '"', '\\"', "[[]]", '"\\', "9", "{}"])
 def test_hostile_json_is_answered_in_time(seed):
     """Depth, quotes and digits cost no more than their length."""
     text = (seed * (1_000_000 // len(seed)))[:1_000_000]

@@ -10,12 +10,13 @@ from bethink import Memory
 from bethink.errors import NotFound, SomeRefused
 from bethink.ingest.facts import extract_fact
 from corpus import days_ago
+from rows import each_row
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 TEXT = "The standup was moved to ten"
 
 
-@pytest.mark.parametrize("field", ["text", "caption", "original", "speaker", "topic", "source"])
+@each_row("field", ["text", "caption", "original", "speaker", "topic", "source"])
 def test_a_secret_is_taken_out_of_every_field(memory: Memory, field: str) -> None:
     """Wherever words can stand, a token can stand, and is not kept."""
     written = {"text": TEXT, field: f"said with {SECRET}"}
@@ -36,7 +37,7 @@ def test_a_secret_is_taken_out_of_every_list(memory: Memory, field: str) -> None
     assert SECRET not in repr(list(memory.export()))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("apart", "outcome"),
     [
         (timedelta(seconds=1), "stored"),
@@ -44,7 +45,7 @@ def test_a_secret_is_taken_out_of_every_list(memory: Memory, field: str) -> None
         (timedelta(0), "duplicate"),
     ],
 )
-@pytest.mark.parametrize("at_once", [True, False])
+@each_row("at_once", [True, False])
 def test_the_same_words_a_second_apart_are_two_memories(
     memory: Memory, apart: timedelta, outcome: str, at_once: bool
 ) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.notes import MAX_NOTE_BYTES, NotesFolder, period_of, split_paragraphs
+from rows import each_row
 from secrets_made import ALNUM, draw
 
 
@@ -32,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "start", "end"),
     [
         ("daily_2026-11-14", "2026-11-14", "2026-11-15"),
@@ -49,7 +50,7 @@ def test_a_name_says_which_time_it_is_about(name: str, start: str, end: str) -> 
     assert period_of(name) == (day(start), day(end))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["daily_2026-06-31", "daily_2026-W46", "weekly_2026-W60", "weekly_2026-Q1", "notes",
      "quarterly_2026-Q5", "daily_2026-11-14 copy", "DAILY_2026-11-14", "daily_0000-01-01", ""],

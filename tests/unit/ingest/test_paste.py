@@ -8,6 +8,7 @@ from bethink.errors import LooksPasted
 from bethink.ingest.content_checks import detect_paste, refuse_pasted
 from bethink.model import Draft
 from naughty import NAUGHTY
+from rows import each_row
 
 PASTED = [
     # Log lines
@@ -143,7 +144,7 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize("text", PASTED)
+@each_row("text", PASTED)
 def test_machine_output_is_refused(text):
     """The sign that was seen is named, and so is the way out."""
     with pytest.raises(LooksPasted) as caught:
@@ -153,7 +154,7 @@ def test_machine_output_is_refused(text):
     assert "--force" in caught.value.remedy
 
 
-@pytest.mark.parametrize("text", HONEST)
+@each_row("text", HONEST)
 def test_honest_sentences_pass(text):
     """A word alone is never a sign."""
     assert detect_paste(text) is None
@@ -246,13 +247,13 @@ HONEST_NOTES = [
 ]
 
 
-@pytest.mark.parametrize("tool", TOOL_OUTPUT)
+@each_row("tool", TOOL_OUTPUT)
 def test_the_output_of_tools_is_no_memory(tool: str) -> None:
     """Tables, diffs, diagnostics and plans are told by their shape."""
     assert detect_paste(TOOL_OUTPUT[tool]) is not None
 
 
-@pytest.mark.parametrize("text", HONEST_NOTES)
+@each_row("text", HONEST_NOTES)
 def test_notes_about_tools_are_memories(text: str) -> None:
     """What a person writes about the same tools is kept."""
     assert detect_paste(text) is None

@@ -13,6 +13,7 @@ from bethink.errors import ModelError
 from bethink.memory import Memory
 from bethink.ports import Prompt
 from bethink.testing import FixedClock, ScriptedModel
+from rows import each_row
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 TEXT = "everybody agrees that harbour control sits in Skagen, says marit"
@@ -74,7 +75,7 @@ def test_what_is_borne_out_becomes_entities_a_slot_and_edges(opened):
     assert memory.store.graph.links_of(["person:marit"], ["owns"]) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "told",
     [
         answer(entities=[{"name": "Berlin", "kind": "other"}]),

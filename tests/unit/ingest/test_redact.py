@@ -8,8 +8,6 @@ import time
 from functools import cache
 from random import Random
 
-import pytest
-
 from bethink import Memory
 from bethink.ingest import redaction as redacting
 from bethink.ingest.content_checks import entropy
@@ -17,6 +15,7 @@ from bethink.ingest.redaction import redact, redact_draft
 from bethink.ingest.secret_kinds import SECRET_KINDS, SecretKind
 from bethink.model import Draft
 from bethink.render.wire import dumps
+from rows import each_row
 from secrets_kept import KEPT, SPOKEN, SPOKEN_OF, beside, kept
 from secrets_made import FORMS, NAMED, TOKENS, WRAPPED, benign_line, draw, in_json, named_forms
 from secrets_more import RECIPES, innocent
@@ -31,7 +30,7 @@ def missed(secret: str, text: str) -> bool:
     return secret in left or json.dumps(secret)[1:-1] in left
 
 
-@pytest.mark.parametrize("name", TOKENS)
+@each_row("name", TOKENS)
 def test_tokens_are_found_wherever_they_stand(name):
     """In prose, code, JSON and environment files: at least 99 of 100."""
     rng = Random(name)
@@ -45,7 +44,7 @@ def test_tokens_are_found_wherever_they_stand(name):
     assert len(misses) <= EACH // 100, misses[:3]
 
 
-@pytest.mark.parametrize("name", NAMED)
+@each_row("name", NAMED)
 def test_what_only_its_name_gives_away_is_found(name):
     """Passwords and keys behind a word that says what they are."""
     rng = Random(name)
@@ -60,7 +59,7 @@ def test_what_only_its_name_gives_away_is_found(name):
     assert len(misses) <= EACH // 100, misses[:3]
 
 
-@pytest.mark.parametrize("name", WRAPPED)
+@each_row("name", WRAPPED)
 def test_what_stands_inside_something_else_is_found(name):
     """Addresses, headers, connection strings, private blocks."""
     rng = Random(name)
@@ -84,7 +83,7 @@ def test_ordinary_lines_are_left_alone():
     assert len(wrong) <= len(lines) // 200, wrong[:5]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "after", "kind"),
     [
         (
@@ -114,7 +113,7 @@ def test_the_words_around_a_secret_stay(text, after, kind):
     assert redact(text) == (after, (kind,))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "The token bucket refills at 30 requests per second",
@@ -239,7 +238,7 @@ def test_an_ordinary_memory_needs_no_pattern():
     assert redacting._candidate_kinds(memory) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "is_one"),
     [
         ("password: 48151623", True),
@@ -296,7 +295,7 @@ def test_json_keeps_its_shape():
         json.loads(redact(in_json(make(rng), rng)).text)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@each_row("name", RECIPES)
 def test_goal_s8_every_recipe_of_the_second_set(name: str) -> None:
     """At least 99 of 100 secrets of each kind leave no byte behind."""
     rng = Random(f"second {name}")
@@ -317,7 +316,7 @@ def test_goal_s8_no_false_alarm_in_the_second_set() -> None:
     assert changed == set()
 
 
-@pytest.mark.parametrize("form", TOLD)
+@each_row("form", TOLD)
 def test_goal_s8_every_recipe_of_the_third_set(form: str) -> None:
     """Told in seven languages, typed in a shell, written to a file: 99 of 100 leave no byte."""
     rng, kept = Random(f"third {form}"), []
@@ -337,7 +336,7 @@ def test_goal_s8_no_false_alarm_in_the_third_set() -> None:
     assert {line: redact(line).text for line in lines if redact(line).kinds} == {}
 
 
-@pytest.mark.parametrize("form", KEPT)
+@each_row("form", KEPT)
 def test_goal_s8_every_recipe_of_the_fourth_set(form: str) -> None:
     """In files of many tools, in commands, chats, addresses, headers: 99 of 100 leave no byte."""
     rng, left = Random(f"fourth {form}"), []
@@ -391,7 +390,7 @@ def test_goal_s8_no_false_alarm_in_the_sixth_set() -> None:
     assert {line: redact(line).text for line in SPOKEN_OF if redact(line).kinds} == {}
 
 
-@pytest.mark.parametrize("field", ["source", "topic", "speaker", "caption"])
+@each_row("field", ["source", "topic", "speaker", "caption"])
 def test_no_field_of_a_memory_keeps_a_secret(field: str) -> None:
     """Not only its text: where it came from and what it is filed under as well."""
     token = "glpat-" + "a1B2c3D4e5F6g7H8i9J0"

@@ -16,6 +16,7 @@ from bethink.ingest.pipeline import WriteContext, remember
 from bethink.model import Draft, Remembered
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.store.sqlite import SqliteStore
+from rows import each_row
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -40,7 +41,7 @@ def edges(ctx: WriteContext, text: str) -> list[tuple[str, str, str]]:
     return [(link.src.id, link.type, link.dst.id) for link in kept]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "edge"),
     [
         ("Alice works with Bob", ("person:alice", "works_with", "person:bob")),

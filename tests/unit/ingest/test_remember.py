@@ -19,6 +19,7 @@ from bethink.ports import Scope, TextSearch
 from bethink.store.sqlite import SqliteStore
 from fallible import Down, overtaken
 from naughty import NAUGHTY
+from rows import each_row
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -140,8 +141,8 @@ NEAR = [
 ]
 
 
-@pytest.mark.parametrize(("text", "near"), NEAR)
-@pytest.mark.parametrize("together", [True, False])
+@each_row(("text", "near"), NEAR)
+@each_row("together", [True, False])
 def test_nearly_the_same_words_are_kept_and_linked(ctx, text, near, together):
     """The answer says with what they collide; the user decides."""
     if together:
@@ -334,7 +335,7 @@ def test_orders_from_strangers_are_trusted_less(ctx):
     assert stored(ctx, f"{text} please", source_class="user").trust == 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("about", "pinned", "protected"),
     [
         ({"importance": 0.9}, True, False),
@@ -372,7 +373,7 @@ def test_a_long_text_is_stored_whole(ctx):
     assert stored(ctx, text).text == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "happened"),
     [
         ("2023-05-08: decided to drop Python 3.10", datetime(2023, 5, 8, tzinfo=UTC)),
@@ -407,7 +408,7 @@ def test_a_memory_is_found_by_the_dates_it_speaks_of(ctx):
     assert found(ctx, "tuesday march 2026") == ["The certificate expires tomorrow"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "question"),
     [
         ("The HTTPServer restarts", "http server"),
@@ -540,7 +541,7 @@ def rule(ctx: WriteContext, text: str, **about: object) -> str:
     return "" if kept else "changed"
 
 
-@pytest.mark.parametrize("part", range(8))
+@each_row("part", range(8))
 def test_any_text_is_kept_as_it_was_or_refused_by_name(ctx, part):
     """As text and as any of the other fields."""
     broken = set()

@@ -16,6 +16,7 @@ from bethink.model import Draft, Item
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.store.sqlite import SqliteStore
 from fallible import Down
+from rows import each_row
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 LATER = NOW + timedelta(days=1)
@@ -76,9 +77,7 @@ def test_other_fields_change_alone(ctx):
     assert (revised.importance, revised.tags, revised.topic) == (0.7, ("x", "y"), "ops")
 
 
-@pytest.mark.parametrize(
-    "name", ["id", "key", "level", "session", "seq", "parent", "rev", "nonsense"]
-)
+@each_row("name", ["id", "key", "level", "session", "seq", "parent", "rev", "nonsense"])
 def test_what_a_memory_is_cannot_change(ctx, name):
     """The answer names what can."""
     with pytest.raises(Refused) as caught:

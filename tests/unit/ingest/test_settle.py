@@ -15,6 +15,7 @@ from bethink.memory import Memory
 from bethink.model import Collision, Draft, Remembered
 from bethink.testing import FixedClock
 from fallible import overtaken
+from rows import each_row
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 OLD, NEW = "The deploy key is in vault A", "The deploy key moved to vault B"
@@ -120,7 +121,7 @@ def pairs(table: str) -> list[tuple[str, str]]:
     return [(old.strip(), new.strip()) for old, new in rows]
 
 
-@pytest.mark.parametrize(("first", "second"), pairs(PAIRS))
+@each_row(("first", "second"), pairs(PAIRS))
 def test_the_newer_fact_stands(memory, clock, first, second):
     """Whatever the words, the old value leaves recall."""
     old, new = memory.remember(first), after(clock, memory, second)
@@ -129,7 +130,7 @@ def test_the_newer_fact_stands(memory, clock, first, second):
     assert statuses(memory, old, new) == ["superseded", "active"]
 
 
-@pytest.mark.parametrize(("first", "second"), pairs(PAIRS))
+@each_row(("first", "second"), pairs(PAIRS))
 def test_an_older_fact_that_comes_late_changes_nothing(memory, clock, first, second):
     """It is stored as superseded at once, and linked the same way round."""
     new = memory.remember(second, occurred_at=NOW)
@@ -141,7 +142,7 @@ def test_an_older_fact_that_comes_late_changes_nothing(memory, clock, first, sec
     assert links(memory, new, "supersedes") == [old.id]
 
 
-@pytest.mark.parametrize(("first", "second"), pairs(CONTRADICTIONS))
+@each_row(("first", "second"), pairs(CONTRADICTIONS))
 def test_a_contradiction_is_flagged_and_both_stay(memory, clock, first, second):
     """Where nothing says which of them holds."""
     old, new = memory.remember(first), after(clock, memory, second)
@@ -152,7 +153,7 @@ def test_a_contradiction_is_flagged_and_both_stay(memory, clock, first, second):
     assert {(r.item, r.type, r.other) for r in told} >= {(new.id, "contradicts", old.id)}
 
 
-@pytest.mark.parametrize(("first", "second"), pairs(BOTH))
+@each_row(("first", "second"), pairs(BOTH))
 def test_what_may_both_be_so_is_left_alone(memory, clock, first, second):
     """Other things, more of the same, guesses, plans, the past."""
     old, new = memory.remember(first), after(clock, memory, second)

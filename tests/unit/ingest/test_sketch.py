@@ -17,6 +17,7 @@ from bethink.ingest.deduplication import (
     shingles_of,
     text_skeleton,
 )
+from rows import each_row
 
 WORDS = [f"word{i}" for i in range(3_000)]
 
@@ -32,7 +33,7 @@ def met(one: str, other: str) -> bool:
     return not set(minhash_sketch(one)).isdisjoint(minhash_sketch(other))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "least", "most"), [(0, 1.0, 1.0), (1, 0.98, 1.0), (15, 0.0, 0.15), (30, 0.0, 0.01)]
 )
 def test_the_more_alike_the_surer_they_meet(changes, least, most):
@@ -92,7 +93,7 @@ def test_similarity_is_a_share():
     assert jaccard_similarity(frozenset(), frozenset()) == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "same_but_for_a_detail"),
     [
         ("The limit is 100 requests", "The limit is 200 requests", True),

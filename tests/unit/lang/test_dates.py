@@ -6,10 +6,9 @@ import time
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 
-import pytest
-
 from bethink.lang.dates import TimeSpan, date_words, find_times
 from naughty import NAUGHTY
+from rows import each_row
 
 # A Monday.
 ANCHOR = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
@@ -148,7 +147,7 @@ NOTHING = [
 ]
 
 
-@pytest.mark.parametrize(("text", "start", "end", "granularity"), ABSOLUTE)
+@each_row(("text", "start", "end", "granularity"), ABSOLUTE)
 def test_dates_that_stand_by_themselves(text, start, end, granularity):
     """They are found in the middle of a sentence, and do not depend on the anchor."""
     (span,) = find_times(f"We met Bob {text}, as planned", ANCHOR)
@@ -158,7 +157,7 @@ def test_dates_that_stand_by_themselves(text, start, end, granularity):
     assert (span.start, span.end, span.relative) == (later.start, later.end, False)
 
 
-@pytest.mark.parametrize(("text", "start", "end", "granularity"), RELATIVE)
+@each_row(("text", "start", "end", "granularity"), RELATIVE)
 def test_dates_that_count_from_the_anchor(text, start, end, granularity):
     """Weeks begin on Monday; spans are half open."""
     (span,) = find_times(f"We met Bob {text}, as planned", ANCHOR)
@@ -167,7 +166,7 @@ def test_dates_that_count_from_the_anchor(text, start, end, granularity):
     assert span.relative
 
 
-@pytest.mark.parametrize("text", NOTHING)
+@each_row("text", NOTHING)
 def test_what_only_looks_like_a_date(text):
     """Versions, ratios, verbs, days no calendar has."""
     assert find_times(text, ANCHOR) == []
@@ -237,7 +236,7 @@ def test_days_are_those_of_the_anchors_zone():
     assert span.start == datetime(2023, 5, 7, tzinfo=zone)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("granularity", "words"),
     [
         ("day", "2023-05-07 7 may 2023 sunday"),
@@ -278,7 +277,7 @@ HOSTILE += [
 ]
 
 
-@pytest.mark.parametrize("text", [*HOSTILE, *NAUGHTY], ids=lambda text: repr(text[:12]))
+@each_row("text", [*HOSTILE, *NAUGHTY], ids=lambda text: repr(text[:12]))
 def test_any_text_is_read_in_time(text):
     """Linear, and never an error."""
     began = time.process_time()

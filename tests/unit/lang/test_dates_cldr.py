@@ -9,6 +9,7 @@ import pytest
 from bethink.lang.dates import find_times
 from bethink.lang.dates.languages import FURTHER
 from bethink.lang.words import load_section
+from rows import each_row
 
 babel = pytest.importorskip("babel", reason="babel (a dev dependency) brings the CLDR tables")
 
@@ -32,8 +33,8 @@ def windows(text: str) -> list[tuple[datetime, datetime]]:
     return [span.window() for span in find_times(text, NOW, lean="past", vague=True)]
 
 
-@pytest.mark.parametrize("name", LOCALES)
-@pytest.mark.parametrize("month", range(1, 13))
+@each_row("name", LOCALES)
+@each_row("month", range(1, 13))
 def test_every_month_of_the_tables_is_known(name, month):
     """By its full name, as it stands in a date."""
     names = babel.Locale(name).months["format"]["wide"]
@@ -43,8 +44,8 @@ def test_every_month_of_the_tables_is_known(name, month):
     assert start == datetime(2024, month, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("name", LOCALES)
-@pytest.mark.parametrize("day", range(7))
+@each_row("name", LOCALES)
+@each_row("day", range(7))
 def test_every_weekday_of_the_tables_is_known(name, day):
     """By its full name, whichever week it is."""
     names = babel.Locale(name).days["format"]["wide"]
@@ -54,8 +55,8 @@ def test_every_weekday_of_the_tables_is_known(name, day):
     assert start.weekday() == day
 
 
-@pytest.mark.parametrize("name", LOCALES)
-@pytest.mark.parametrize("unit", ["minute", "hour", "day", "week", "month", "year"])
+@each_row("name", LOCALES)
+@each_row("unit", ["minute", "hour", "day", "week", "month", "year"])
 def test_every_unit_of_the_tables_can_be_counted(name, unit):
     """Three of them ago, in each language's own words, is the same time."""
     said = babel_dates.format_timedelta(-AGES[unit], add_direction=True, locale=name)
@@ -63,7 +64,7 @@ def test_every_unit_of_the_tables_can_be_counted(name, unit):
     assert windows(said) == windows(f"3 {unit}s ago")
 
 
-@pytest.mark.parametrize("name", ["en", "de", "es", "fr", *FURTHER])
+@each_row("name", ["en", "de", "es", "fr", *FURTHER])
 def test_the_calendar_of_the_data_is_that_of_the_tables(name):
     """Months and weekdays of a language's file are the names that CLDR has, in order."""
     locale = babel.Locale(name)

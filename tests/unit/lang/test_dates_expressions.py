@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bethink.lang.dates import find_times
+from rows import each_row
 
 # Asked on a Sunday at half past two in the afternoon.
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)
@@ -548,7 +549,7 @@ TABLES = {
 CASES = [(name, *row) for name, table in TABLES.items() for row in rows(table)]
 
 
-@pytest.mark.parametrize(("table", "text", "start", "end"), CASES, ids=[case[1] for case in CASES])
+@each_row(("table", "text", "start", "end"), CASES, ids=[case[1] for case in CASES])
 def test_expressions_and_the_times_they_mean(table, text, start, end):
     """Each is read as meant, alone and within a question, and nothing else is found."""
     alone = find_times(text, NOW, lean="past", vague=True)
@@ -558,7 +559,7 @@ def test_expressions_and_the_times_they_mean(table, text, start, end):
     assert [span.window() for span in asked] == [(start, end)]
 
 
-@pytest.mark.parametrize("text", NOTHING.strip().splitlines())
+@each_row("text", NOTHING.strip().splitlines())
 def test_words_that_only_look_like_times(text):
     """Even a question, which is given the benefit of every doubt, finds nothing there."""
     assert find_times(text, NOW, lean="past", vague=True) == []

@@ -6,7 +6,6 @@ import textwrap
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from bethink.lang.dates.absolute import easter_date
 from bethink.lang.dates.languages import ENGLISH, FURTHER, LANGUAGES, language_of
 from bethink.lang.dates.tokens import TOKEN
 from bethink.lang.words import load_section, load_words, word_set_of
+from rows import each_row
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)
 MIN_MARKER = 3  # letters
@@ -129,7 +129,7 @@ def written(form: str, code: str, day: date) -> str:
     return made
 
 
-@pytest.mark.parametrize("code", CODES)
+@each_row("code", CODES)
 @given(day=DATES)
 def test_a_date_is_read_in_every_form(code: str, day: date) -> None:
     """Within a question and, where its words say which language it is, alone."""
@@ -140,7 +140,7 @@ def test_a_date_is_read_in_every_form(code: str, day: date) -> None:
         assert windows(FORMS[code].asked.format(text)) == [whole_day(day)], text
 
 
-@pytest.mark.parametrize("code", CODES)
+@each_row("code", CODES)
 @given(today=DATES, count=st.integers(2, 400))
 def test_days_are_counted_back_from_today(code: str, today: date, count: int) -> None:
     """So many days ago, in each language's own words and in a question."""
@@ -152,7 +152,7 @@ def test_days_are_counted_back_from_today(code: str, today: date, count: int) ->
     assert windows(FORMS[code].asked.format(text), now) == expected
 
 
-@pytest.mark.parametrize("code", CODES)
+@each_row("code", CODES)
 @given(today=DATES)
 def test_days_near_today(code: str, today: date) -> None:
     """Yesterday, the day before it, and the days to come."""
@@ -163,8 +163,8 @@ def test_days_near_today(code: str, today: date) -> None:
         assert windows(FORMS[code].asked.format(text), now) == expected, text
 
 
-@pytest.mark.parametrize("code", ["en", *(language.code for language in LANGUAGES), *FURTHER])
-@pytest.mark.parametrize("year", [1999, 2024, 2031])
+@each_row("code", ["en", *(language.code for language in LANGUAGES), *FURTHER])
+@each_row("year", [1999, 2024, 2031])
 def test_every_holiday_of_the_data_is_a_date(code: str, year: int) -> None:
     """With its year it is found; a fixed one at its day, others around Easter or by weekday."""
     for line in load_section(code, "holidays")["days"].strip().splitlines():
@@ -183,7 +183,7 @@ def test_every_holiday_of_the_data_is_a_date(code: str, year: int) -> None:
                 assert timedelta() <= start - first < timedelta(days=35), name
 
 
-@pytest.mark.parametrize("code", FURTHER)
+@each_row("code", FURTHER)
 def test_markers_are_what_only_a_language_has(code: str) -> None:
     """Made from the language's own file: without one of them it is not read at all."""
     assert load_words("markers")[code].split() == markers(code), regenerated()
@@ -254,14 +254,14 @@ good work on the new black door
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@each_row("text", ORDINARY)
 def test_an_ordinary_sentence_has_no_time(text: str) -> None:
     """In no language, neither as it is stored nor as a question."""
     assert find_times(text, NOW) == []
     assert find_times(text, NOW, lean="past", vague=True) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "bound", "phrase", "offset"),
     [
         ("what happened since release 2.4?", "since", "release 2.4", ""),

@@ -8,12 +8,12 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.lang.dates import find_events, find_times, parse_moment
 from bethink.lang.dates.absolute import easter_date
+from rows import each_row
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)
 _WORDS = """last this next past week month March may Friday fri the of in ago two 3 12 31 2023 2019
@@ -164,8 +164,8 @@ def calls(work: Callable[[], object]) -> int:
     return count
 
 
-@pytest.mark.parametrize("piece", HOSTILE)
-@pytest.mark.parametrize("find", [lambda text: find_times(text, NOW, vague=True), find_events])
+@each_row("piece", HOSTILE)
+@each_row("find", [lambda text: find_times(text, NOW, vague=True), find_events])
 def test_work_grows_with_the_text_and_no_faster(piece, find):
     """Four times the text is at most about four times the work."""
     work = []
@@ -177,7 +177,7 @@ def test_work_grows_with_the_text_and_no_faster(piece, find):
     assert work[2] <= 4.4 * work[1] + 200
 
 
-@pytest.mark.parametrize("piece", HOSTILE[::6])
+@each_row("piece", HOSTILE[::6])
 def test_a_megabyte_is_no_more_work_than_the_longest_text(piece):
     """What is longer than any text that can be stored is cut before it is read."""
     longest = piece * (1 + (1 << 16) // len(piece))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bethink import Memory
 from bethink.lang.words import negations
+from rows import each_row
 
 # A statement, the words that make it a denial (what they replace, and by what), a question.
 STATEMENTS = {
@@ -82,7 +81,7 @@ STATEMENTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("language", STATEMENTS)
+@each_row("language", STATEMENTS)
 def test_a_denial_is_found_beside_the_statement(language):
     """A recall does not collapse a denial into the statement it denies."""
     said, change, question = STATEMENTS[language]
@@ -95,7 +94,7 @@ def test_a_denial_is_found_beside_the_statement(language):
     assert {hit.item.id for hit in found.hits} == ids
 
 
-@pytest.mark.parametrize("language", STATEMENTS)
+@each_row("language", STATEMENTS)
 def test_a_denial_is_stored_and_reported_as_similar(language):
     """A write keeps a denial and names the memory that it resembles; neither is dropped."""
     said, change, _ = STATEMENTS[language]
@@ -110,12 +109,12 @@ def test_a_denial_is_stored_and_reported_as_similar(language):
     assert [one.id for one in second.collisions] in ([], [first.id])
 
 
-@pytest.mark.parametrize("word", ["not", "don't", "haven’t", "niet", "não", "kein", "没有"])
+@each_row("word", ["not", "don't", "haven’t", "niet", "não", "kein", "没有"])
 def test_negations_of_all_languages_are_known(word):
     """Contractions and signs within unspaced text count as well."""
     assert negations().deny(word)
 
 
-@pytest.mark.parametrize("word", ["note", "nothing-box", "notte", "nichte", "有"])
+@each_row("word", ["note", "nothing-box", "notte", "nichte", "有"])
 def test_words_that_only_look_like_negations_are_not(word):
     assert not negations().deny(word)

@@ -18,6 +18,7 @@ from bethink.prompts import Passage, cited_ids, fill_prompt, load_passages, temp
 from bethink.prompts.template import load_template, parse_template
 from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOW
+from rows import each_row
 
 FOLDER = Path(bethink.prompts.__file__).parent
 HEAD = "name: x\nversion: 1\noutput_tokens: 9\npassage_chars: 9\npassages: m\ntexts: q\nvalues: d"
@@ -28,7 +29,7 @@ SCHEMA = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", template_names())
+@each_row("name", template_names())
 def test_every_prompt_can_be_loaded(name):
     """Its places are declared and there; the limits of its schema are told in its words."""
     template = load_template(name)
@@ -68,7 +69,7 @@ def test_an_unknown_prompt_is_not_found():
         assert "summarise" in caught.value.remedy
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wrong", "said"),
     [
         (TEXT[4:], "needs a head"),
@@ -94,7 +95,7 @@ def test_a_prompt_that_is_wrong_is_refused_on_loading(wrong, said):
         parse_template("x", wrong, json.dumps(SCHEMA))
 
 
-@pytest.mark.parametrize("schema", [
+@each_row("schema", [
     "{", "[]", '{"type": "string"}', json.dumps(SCHEMA | {"required": []}),
     json.dumps(SCHEMA).replace('"m"', '"q"'),
 ])  # fmt: skip

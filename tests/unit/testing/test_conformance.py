@@ -34,6 +34,7 @@ from bethink.testing import (
     check_store,
     sample_memory,
 )
+from rows import each_row
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ class BadRetriever:
         return found[: self.depth]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fault", "law"),
     [
         ("worst first", "best first"),
@@ -134,7 +135,7 @@ class BadStage:
 CALLS = iter(range(10_000))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fault", "law"),
     [
         ("unexplained", "replay of its evidence"),
@@ -183,7 +184,7 @@ class BadEmbedder(HashEmbedder):
         return 0 if self.fault == "tokens" else super().count_tokens(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fault", "law"),
     [
         ("length", "length 1 or 0"),
@@ -201,7 +202,7 @@ def test_an_embedder_that_breaks_a_law_is_noticed(fault: str, law: str) -> None:
         check_embedder(BadEmbedder(fault))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rerank", "law"),
     [
         (lambda _, texts: [0.5] * (len(texts) + 1), "no texts get no scores"),
@@ -218,7 +219,7 @@ def test_a_reranker_that_breaks_a_law_is_noticed(rerank: Any, law: str) -> None:
         check_reranker(rerank)
 
 
-@pytest.mark.parametrize("kind", sorted(IMPORTERS))
+@each_row("kind", sorted(IMPORTERS))
 def test_our_importers_keep_the_laws(kind: str, tmp_path: Path) -> None:
     """Entries and links are the same at every reading."""
     check_importer(IMPORTERS[kind], foreign.MAKERS[kind](tmp_path))
@@ -240,7 +241,7 @@ class BadImporter:
         return iter(self.tied)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "tied", "law"),
     [
         ((Entry("line 1", "a text"),), (), "a draft or a refusal"),  # type: ignore[arg-type]
