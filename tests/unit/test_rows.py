@@ -52,7 +52,8 @@ def test_all_skipped(number):
 def test_each_row_runs_alone_and_fails_by_name(tmp_path: Path) -> None:
     """With fixtures of its own, whatever became of those before it."""
     (tmp_path / "test_tried.py").write_text(TRIED)
-    asked = [sys.executable, "-m", "pytest", "-p", "rows", "-p", "no:randomly", "-n0", "-rA"]
+    asked = [sys.executable, "-m", "pytest", "-p", "rows", "-p", "no:randomly", "-n0", "-rA",
+             "-o", "verbosity_subtests=1"]  # fmt: skip
     told = os.environ | {"PYTHONPATH": str(Path(rows.__file__).parent)}
     ran = subprocess.run(asked, cwd=tmp_path, env=told, capture_output=True, text=True, check=False)
     summary = ran.stdout.rpartition("short test summary info")[2]
