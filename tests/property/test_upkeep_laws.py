@@ -1,4 +1,4 @@
-"""Whatever happened since the last run: looking at what changed comes to looking at everything."""
+"""Whatever happened since the last run: a run that is not needed would find nothing to do."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import pytest
 
 from bethink import Memory
 from bethink.errors import NotFound, Refused
-from bethink.maintain import insights
-from bethink.maintain.insights import Insights, look_at_changes
-from bethink.maintain.job import JobContext
-from bethink.maintain.journal import changes_since, read_place
+from bethink.maintain.insights import Insights
+from bethink.maintain.job import Job, Proposal
+from bethink.maintain.journal import Place
 from bethink.maintain.thread_events import Seen, thread_views
 from bethink.maintain.threads import FindThreads, ThreadSearch
 from bethink.ports import Embedder
@@ -118,75 +117,103 @@ def plain(threads: Seen) -> Seen:
     return {key: thread._replace(created_at=None) for key, thread in threads.items()}
 
 
-def check_threads(memory: Memory) -> bool:
-    """Compare the stored threads with all found anew; say whether a run looks at changes only."""
+def proposed(job: Job, memory: Memory) -> list[Proposal]:
+    """What a job proposes to do."""
     work = memory.session.job_context()
-    place = read_place(JOB.name, work)
-    incremental = place is not None and changes_since(place, work) is not None
+    return [one for one in job.plan(work) if one.place is None]
+
+
+def check_settled(job: Job, memory: Memory, patch: pytest.MonkeyPatch) -> None:
+    """Run a job until nothing is left; then it does not look again, and would find nothing."""
+    while memory.maintain(job).run is not None:
+        pass
+    memory.maintain(job)
+    lines = last_lines(memory)
+    memory.maintain(job)
+
+    assert last_lines(memory) == lines
+    with patch.context() as looking:
+        looking.setattr(Place, "is_settled", lambda _: False)
+        assert proposed(job, memory) == []
+
+
+def last_lines(memory: Memory) -> list[Any]:
+    return memory.store.admin.changes(item=None, actor=None, limit=3)
+
+
+def check_skipped(job: Job, memory: Memory, patch: pytest.MonkeyPatch) -> None:
+    """What a job proposes is what it proposes if it looks at everything in any case."""
+    found = proposed(job, memory)
+    with patch.context() as looking:
+        looking.setattr(Place, "is_settled", lambda _: False)
+        again = proposed(job, memory)
+    plain = [(one.rule, one.ends, one.parents, one.text, one.action_texts) for one in found]
+    assert plain == [(one.rule, one.ends, one.parents, one.text, one.action_texts) for one in again]
+
+
+def check_threads(memory: Memory) -> None:
+    """Compare the stored threads with all found anew."""
+    work = memory.session.job_context()
     memory.maintain(JOB)
     with work.store.snapshot():
         finding = ThreadSearch(JOB, thread_views(work), work)
         found, stored = finding.find_all(), finding.stored()
     assert plain(stored) == plain(found)
     assert memory.maintain(JOB, preview=True).plan.steps == ()
-    return incremental
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_threads_of_what_changed_are_the_threads_of_everything(
-    seed: int, embedder: Embedder
+def test_stored_threads_are_the_threads_of_everything(
+    seed: int, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After every run of a history, the stored threads are those that all memories form."""
     clock = FixedClock(NOW)
     with Memory.open(":memory:", embedder=embedder if seed % 2 else "none", clock=clock) as memory:
         history = History(memory, clock, seed)
-        looked = []
-        for _ in range(16):
-            for _ in range(history.random.randrange(1, 6)):
-                history.change()
-            looked.append(check_threads(memory))
-
-        assert looked.count(True) > len(looked) / 2
-
-
-def proposed(job: Insights, work: JobContext) -> list[tuple[object, ...]]:
-    """What a job proposes, in any order."""
-    found = [one for one in job.plan(work) if one.place is None]
-    return sorted(
-        (one.rule, one.ends, sorted(one.parents), one.text, one.successor and one.successor.key)
-        for one in found
-    )
-
-
-def check_insights(memory: Memory, patch: pytest.MonkeyPatch) -> bool:
-    """Compare what is proposed with what all memories suggest, then do it."""
-    work = memory.session.job_context()
-    place = read_place(INSIGHTS.name, work)
-    incremental = place is not None and look_at_changes(place, INSIGHTS, work) is not None
-    found = proposed(INSIGHTS, work)
-    with patch.context() as without:
-        without.setattr(insights, "read_place", lambda *_: None)
-        assert found == proposed(INSIGHTS, work)
-    memory.maintain(INSIGHTS)
-    return incremental
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_insights_of_what_changed_are_those_of_everything(
-    seed: int, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run proposes the same, whether it looks at what changed or at all memories."""
-    clock = FixedClock(NOW)
-    with Memory.open(":memory:", embedder=embedder if seed % 2 else "none", clock=clock) as memory:
-        history = History(memory, clock, seed)
-        looked = []
         for number in range(16):
             for _ in range(history.random.randrange(1, 6)):
                 history.change()
-            looked.append(check_insights(memory, monkeypatch))
+            check_skipped(JOB, memory, monkeypatch)
+            check_threads(memory)
+            if number % 4 == 3:
+                check_settled(JOB, memory, monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_insights_that_are_not_looked_for_would_not_be_found(
+    seed: int, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run proposes the same, whether or not it sees that nothing has changed."""
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", embedder=embedder if seed % 2 else "none", clock=clock) as memory:
+        history = History(memory, clock, seed)
+        for number in range(16):
+            for _ in range(history.random.randrange(1, 6)):
+                history.change()
+            check_skipped(INSIGHTS, memory, monkeypatch)
+            memory.maintain(INSIGHTS)
             runs = memory.maintenance(limit=1)
             if number % 5 == 4 and runs:
                 with suppress(Refused):
                     memory.undo_run(runs[0].run)
+                check_skipped(INSIGHTS, memory, monkeypatch)
 
-        assert looked.count(True) > len(looked) / 3
+
+def test_a_job_does_not_look_again_where_nothing_changed(
+    embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once nothing is left to do, the next runs read no memory, until one changes or ages."""
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", embedder=embedder, clock=clock) as memory:
+        history = History(memory, clock, 3)
+        for _ in range(12):
+            history.remember()
+        for job in (JOB, INSIGHTS):
+            check_settled(job, memory, monkeypatch)
+            with monkeypatch.context() as patch:
+                patch.setattr(type(memory.store.items), "browse", read_nothing)
+                assert proposed(job, memory) == []
+
+
+def read_nothing(*_: object, **__: object) -> None:
+    raise AssertionError("the memories were read")

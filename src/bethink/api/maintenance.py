@@ -122,8 +122,7 @@ class Maintenance:
                 continue
             plan = self.maintain(name, preview=True).plan
             if plan.steps:
-                some = plan if len(plan.steps) <= most_steps else plan._replace(places=())
-                return self.carry_out(some._replace(steps=plan.steps[:most_steps]))
+                return self.carry_out(plan._replace(steps=plan.steps[:most_steps]))
             self._session.jobs_checked[name] = (now.date(), generation)
         return None
 

@@ -2,8 +2,7 @@
 
 A run builds what is due on every level: a branch sees the leaves that existed when the
 run began, so a new subject reaches the root after three runs. Grouping depends on the
-memories only, not on the order they were stored in. After the first run only what changed
-is looked at, and the memories that no leaf holds.
+memories only, not on the order they were stored in.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from statistics import fmean
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
-from bethink.core.json_values import iso
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.text import caption, strip_hidden
@@ -38,23 +37,12 @@ from bethink.maintain.job import (
     Proposal,
     is_made_by,
     is_valid,
-    is_visible,
     iter_items,
-    next_moment,
     similarity_matrix,
     vectors_of,
     visible_items,
 )
-from bethink.maintain.journal import (
-    Place,
-    changes_since,
-    dependence,
-    pack_ids,
-    place_text,
-    read_place,
-    unpack_ids,
-    with_state,
-)
+from bethink.maintain.journal import Place, dependence
 from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
 from bethink.retrieval.provenance import content_digest, recorded_sources, source_record
@@ -194,7 +182,6 @@ LEAF, BRANCH, ROOT = "leaf", "branch", "root"
 NEEDS_WHOLE_MEMORY = "insights and threads use all memories, so filters are not supported"
 _MAX_TEXT = 6_000  # characters
 _MAX_PARTS = 500  # insights below one
-_MAX_KEPT = 20_000  # memories in no leaf that are kept for the next run
 _DATE_PREFIX = lazy_pattern(r"\d{4}-\d{2}-\d{2}: ")
 
 
@@ -227,27 +214,39 @@ class Insights:
             yield Proposal(NEEDS_WHOLE_MEMORY, "")
             return
         with work.store.snapshot():
-            depends_on = dependence(self, work.filters)
-            place = read_place(self.name, work)
-            here = place_text(depends_on, work)
-            usable = place is not None and place.depends_on == depends_on
-            found = look_at_changes(place, self, work) if place is not None and usable else None
-            found = found or look_at_all(self, work)
-        yield from self._plan_leaves(found, work)
-        upper = 0
-        for proposal in self._plan_above(found.tree, work):
-            upper += 1
+            place = Place(self.name, dependence(self, work.filters), work)
+            if place.is_settled():
+                return
+            tree = current_tree(work, self.name)
+            loose, stale, until = self._unsettled(tree[LEAF], work)
+            here = place.describe(until)
+        is_due = False
+        for proposal in chain(
+            self._plan_leaves(loose, stale, work),
+            self._plan_level_above(tree[LEAF], tree[BRANCH], BRANCH, work),
+            self._plan_level_above(self._root_children(tree), tree[ROOT], ROOT, work),
+        ):
+            is_due = True
             yield proposal
-        kept = found.kept(upper=upper)
-        if found.changed and kept is not None:
-            yield Proposal("", "", place=with_state(here, kept))
+        if not is_due:
+            yield Proposal("", "", place=here)
 
-    def _plan_above(
-        self, tree: Mapping[str, Sequence[Item]] | None, work: JobContext
-    ) -> Iterator[Proposal]:
-        if tree is not None:
-            yield from self._plan_level_above(tree[LEAF], tree[BRANCH], BRANCH, work)
-            yield from self._plan_level_above(self._root_children(tree), tree[ROOT], ROOT, work)
+    def _unsettled(
+        self, leaves: Sequence[Item], work: JobContext
+    ) -> tuple[list[LooseMemory], list[StaleLeaf], datetime | None]:
+        """Return the memories that no leaf holds, and the leaves to renew.
+
+        Also when a memory next becomes valid or ceases to be.
+        """
+        items: dict[str, LooseMemory] = {}
+        until: datetime | None = None
+        for item in iter_items(work, levels=self.levels, include_expired=True):
+            moments = (item.valid_from, item.valid_to, until)
+            until = min((at for at in moments if at and at > work.now), default=None)
+            if is_valid(item, work) and not item.flags and not is_made_by(item, self.name):
+                items[item.id] = LooseMemory.of(item)
+        held, stale = _held_by(leaves, items)
+        return [item for key, item in items.items() if key not in held], stale, until
 
     def _root_children(self, tree: Mapping[str, Sequence[Item]]) -> list[Item]:
         """Return the children of the root: the branches, and leaves too few for one."""
@@ -255,14 +254,16 @@ class Insights:
         alone = [leaf for leaf in tree[LEAF] if counted[_group_of(leaf).key] < self.min_leaves]
         return [*tree[BRANCH], *alone]
 
-    def _plan_leaves(self, found: Unsettled, work: JobContext) -> Iterator[Proposal]:
-        for leaf, ids in sorted(found.stale, key=lambda pair: (_group_of(pair[0]), pair[0].id)):
+    def _plan_leaves(
+        self, loose: Sequence[LooseMemory], stale: Sequence[StaleLeaf], work: JobContext
+    ) -> Iterator[Proposal]:
+        for leaf, ids in sorted(stale, key=lambda pair: (_group_of(pair[0]), pair[0].id)):
             items = visible_items(ids, self.levels, work)
             there = [items[item_id] for item_id in ids if item_id in items]
             yield self._renew_leaf(_group_of(leaf), leaf, there, work)
-        if len(found.loose) >= self.min_loose:
-            of_class = Counter(one.classification for one in found.loose)
-            for group, waiting in group_by_subject(found.loose).items():
+        if len(loose) >= self.min_loose:
+            of_class = Counter(one.classification for one in loose)
+            for group, waiting in group_by_subject(loose).items():
                 seen = sum(n for level, n in of_class.items() if level <= group.classification)
                 if len(waiting) >= self.min_leaf and seen >= self.min_loose:
                     items = visible_items(waiting, self.levels, work)
@@ -319,92 +320,13 @@ class Insights:
                 yield _parent_proposal(kind, key, parts, (before.id,) if before else (), work)
 
 
-class Unsettled(NamedTuple):
-    """What a run starts from: memories that no leaf holds, leaves to renew, and the tree.
-
-    ``tree`` is None where nothing above the leaves can be due. ``until`` is when a memory
-    next becomes valid or ceases to be.
-    """
-
-    loose: Sequence[LooseMemory]
-    stale: Sequence[tuple[Item, Sequence[str]]]
-    tree: Mapping[str, Sequence[Item]] | None
-    until: datetime | None
-    changed: bool = True
-
-    def kept(self, *, upper: int) -> dict[str, Any] | None:
-        """Return what the next run needs to know; None where that is too much to keep."""
-        if len(self.loose) > _MAX_KEPT:
-            return None
-        return {
-            "loose": pack_ids(item.id for item in self.loose),
-            "stale": [leaf.id for leaf, _ in self.stale],
-            "upper": upper,
-            "until": iso(self.until) if self.until is not None else None,
-        }
-
-
-def look_at_all(job: Insights, work: JobContext) -> Unsettled:
-    """Go through the whole tree and all memories."""
-    tree = current_tree(work, job.name)
-    items: dict[str, LooseMemory] = {}
-    until: datetime | None = None
-    for item in iter_items(work, levels=job.levels, include_expired=True):
-        until = next_moment(item, until, work)
-        if is_valid(item, work) and _may_join(item, job):
-            items[item.id] = LooseMemory.of(item)
-    held, stale = _held_by(tree[LEAF], items)
-    loose = [item for key, item in items.items() if key not in held]
-    return Unsettled(loose, stale, tree, until)
-
-
-def look_at_changes(place: Place, job: Insights, work: JobContext) -> Unsettled | None:
-    """Look at what changed since a place; None where anything else may have changed, too."""
-    changes, state = changes_since(place, work), place.state
-    until = datetime.fromisoformat(state["until"]) if state["until"] else None
-    if changes is None or place.at > work.now or (until is not None and until <= work.now):
-        return None
-    known = work.store.items.get(sorted(changes.ids.union(state["stale"])))
-    made = {key: item for key, item in known.items() if is_made_by(item, job.name)}
-    for item in known.values():
-        until = next_moment(item, until, work)
-    live = {key: one for key, one in made.items() if is_visible(one, ("insight",), work)}
-    loose = unpack_ids(state["loose"])
-    again = set(changes.ids - made.keys())
-    for key, insight in made.items():
-        below = recorded_sources(insight).keys() if insight.kind == LEAF else ()
-        if key in live:
-            loose.difference_update(below)
-        else:
-            again.update(below)
-    links = work.store.graph.links_of(sorted(again), ("derives_from",))
-    above = visible_items({link.src.id for link in links}, ("insight",), work)
-    above.update((key, leaf) for key, leaf in live.items() if key not in changes.stored)
-    leaves = [leaf for _, leaf in sorted(above.items()) if _is_leaf(leaf, job)]
-    sources = {key for leaf in leaves for key in recorded_sources(leaf)}
-    seen = visible_items(loose | again | sources, job.levels, work)
-    items = {key: LooseMemory.of(item) for key, item in seen.items() if _may_join(item, job)}
-    held, stale = _held_by(leaves, items)
-    open_ = (loose | again) - held
-    found = [item for key, item in items.items() if key in open_]
-    roots = {key for key in changes.stored & live.keys() if live[key].kind == ROOT}
-    due = max(len(made), int(state["upper"])) > len(roots)  # nothing stands on a root
-    tree = current_tree(work, job.name, sources=False) if due else None
-    return Unsettled(found, stale, tree, until, changed=bool(changes.ids or stale))
-
-
-def _may_join(item: Item, job: Insights) -> bool:
-    return not item.flags and not is_made_by(item, job.name)
-
-
-def _is_leaf(insight: Item, job: Insights) -> bool:
-    return is_made_by(insight, job.name) and insight.kind == LEAF
+StaleLeaf = tuple[Item, list[str]]  # a leaf, and those of its memories that are left
 
 
 def _held_by(
     leaves: Sequence[Item], items: Mapping[str, LooseMemory]
-) -> tuple[set[str], list[tuple[Item, list[str]]]]:
-    """Return the memories that leaves hold, and the leaves to renew with what is left of each."""
+) -> tuple[set[str], list[StaleLeaf]]:
+    """Return the memories that leaves hold, and the leaves to renew."""
     held: set[str] = set()
     stale = []
     for leaf in leaves:
@@ -417,14 +339,12 @@ def _held_by(
     return held, stale
 
 
-def current_tree(work: JobContext, job: str, *, sources: bool = True) -> dict[str, list[Item]]:
-    """Return the current tree, each level in its order; leaves perhaps without sources."""
+def current_tree(work: JobContext, job: str) -> dict[str, list[Item]]:
+    """Return the current tree, each level in its order."""
     tree: dict[str, list[Item]] = {LEAF: [], BRANCH: [], ROOT: []}
     for item in iter_items(work, levels=("insight",)):
         if is_made_by(item, job) and item.kind in tree:
-            brief = {"group": item.metadata.get("group")}
-            is_brief = item.kind == LEAF and not sources
-            tree[item.kind].append(item._replace(metadata=brief) if is_brief else item)
+            tree[item.kind].append(item)
     return {kind: sorted(found, key=lambda insight: insight.id) for kind, found in tree.items()}
 
 

@@ -20,7 +20,6 @@ from bethink.lang.dates import DAY_S
 from bethink.model import Draft, Filters, Item, Link, Status
 from bethink.ports import Budget, Embedder, LanguageModel, Scope, Store, Usage
 from bethink.retrieval.heat import UseCounts, heat
-from bethink.retrieval.scope import rejection_reason
 
 if TYPE_CHECKING:
     from bethink.ports import Matrix
@@ -90,9 +89,8 @@ class Proposal(NamedTuple):
     counts against the limit nor is exempt for being protected. ``seen`` are the revisions
     the job read: if one is no longer live, nothing is applied. ``read`` are these memories, for
     the plan, which drops them. ``about`` are memories whose words it repeats besides. One that
-    is ``secret`` may be applied, but not read. An empty
-    proposal is a remark, but for one with a ``place``: how far the job has looked, which is
-    kept once all that the job proposed has been applied.
+    is ``secret`` may be applied, but not read. An empty proposal is a remark, but for one
+    with a ``place``: how far a job has looked that found nothing to do.
     """
 
     why: str
@@ -214,21 +212,10 @@ def visible_items(ids: Iterable[str], levels: tuple[str, ...], work: JobContext)
     return {item.id: item for page in pages for item in work.store.search.in_scope(page, scope)}
 
 
-def is_visible(item: Item, levels: tuple[str, ...], work: JobContext) -> bool:
-    """Whether a job may see a memory, as it was read."""
-    return rejection_reason(item, Scope(replace(work.filters, levels=levels), work.now)) is None
-
-
 def is_valid(item: Item, work: JobContext) -> bool:
     """Whether a memory is valid now."""
     begun = item.valid_from is None or item.valid_from <= work.now
     return begun and (item.valid_to is None or item.valid_to > work.now)
-
-
-def next_moment(item: Item, until: datetime | None, work: JobContext) -> datetime | None:
-    """Return when validity next changes, of this memory or of those before."""
-    moments = [at for at in (item.valid_from, item.valid_to, until) if at and at > work.now]
-    return min(moments, default=None)
 
 
 def vectors_of(items: Sequence[Item], work: JobContext) -> Matrix | None:

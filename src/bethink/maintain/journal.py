@@ -1,30 +1,26 @@
-"""The journal of maintenance runs, the lineage of memories, and what changed since a run.
+"""The journal of maintenance runs, the lineage of memories, and whether anything changed.
 
 Journal lines are found by the id of the run. They hold ids, never a word of a memory, and
 the highest classification of what they name, so that readers below it never see them. A job
-that has seen all memories keeps its place: the number of the last line it knew, and what its
-result depended on besides the memories. Its next run reads the lines after that.
+that has seen all memories and found nothing to do keeps its place: the number of the last
+line it knew. While no change follows it, the next run need not look again.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
-import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from bethink.core.json_values import iso
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.admission import DERIVED_SOURCE
-from bethink.maintain.job import ACTOR, JobContext, Proposal, iter_items
+from bethink.maintain.job import ACTOR, JobContext, Proposal
 from bethink.model import Draft, Item
-from bethink.ports import Event, Scope, Store
-from bethink.retrieval.provenance import recorded_sources
+from bethink.ports import Event, Store
 
 if TYPE_CHECKING:
     from bethink.maintain.succession import Successor
@@ -323,47 +319,12 @@ def orphans_of(children: Iterable[str], going: set[str], store: Store) -> tuple[
     return tuple(sorted(found))
 
 
-PLACE_PREFIX = "place:"
 HIGHEST_CLASSIFICATION = 3
-REACH = timedelta(days=45)  # a thread that was quiet for so long is closed
-CAUSAL = ("causes", "caused_by")
-_KEPT, _NEIGHBOURS, ERASED = "place", "neighbours", "erased"
-LINES_AT_ONCE = 2_000
-_MAX_NEIGHBOURS = 1_000
-_ENTITY_CHANGES = frozenset({"merged", "split"})
-_THREAD_LINES = frozenset({"thread", "thread dropped"})
 GENERATED_PREFIX = "thread-"  # of the ids of threads that the job makes
-_OWN_LINES = frozenset({_RUN_BEGAN, _STEP_DONE, _STORING_SUCCESSOR, _RUN_UNDONE, _KEPT})
-
-
-class Place(NamedTuple):
-    """How far a job has looked, when, what its result depended on, and what it left.
-
-    What it found it had stored by the line ``kept``, in the run ``run``, which began after the
-    line ``looked``; ``through`` is before that where the job is to look again.
-    """
-
-    job: str
-    through: int
-    looked: int
-    kept: int
-    run: str | None
-    at: datetime
-    depends_on: str
-    state: Mapping[str, Any]
-
-
-class Changes(NamedTuple):
-    """The memories (ids) that changed after a place, and those that its own run has stored.
-
-    ``disturbed``: another run of the job, unfinished or at the same time, stored something since;
-    ``threads``: threads were stored by others than that run.
-    """
-
-    ids: frozenset[str]
-    stored: frozenset[str]
-    disturbed: bool
-    threads: bool
+ERASED = "erased"
+LINES_AT_ONCE = 2_000
+_KEPT = "place"
+_OWN_LINES = frozenset({_RUN_BEGAN, _STEP_DONE, _STORING_SUCCESSOR, _KEPT, "ran"})
 
 
 def last_line(work: JobContext) -> Event | None:
@@ -377,219 +338,62 @@ def dependence(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def place_text(depends_on: str, work: JobContext) -> str:
-    """Describe the present place, for `Proposal.place`."""
-    line = last_line(work)
-    looked = line.seq if line else 0
-    detail = {"through": looked, "line": _line_hash(line), "looked": looked, "at": iso(work.now)}
-    return json.dumps({**detail, "depends_on": depends_on}, separators=(",", ":"))
+class Place(NamedTuple):
+    """How far a job has read the journal, and what its result depends on besides the memories.
+
+    A job that goes through all memories keeps its place when it found nothing to do: as long
+    as it is settled there is nothing to do again, and the memories need not be read.
+    """
+
+    job: str
+    depends_on: str
+    work: JobContext
+
+    def is_settled(self) -> bool:
+        """Whether nothing has changed since the job found nothing to do."""
+        admin, now = self.work.store.admin, self.work.now
+        lines = admin.changes(item=_place_name(self.job), actor=None, limit=1)
+        kept = _parse_detail(lines[0].detail) if lines else {}
+        if kept.get("depends_on") != self.depends_on or "until" not in kept:
+            return False
+        until = datetime.fromisoformat(kept["until"]) if kept["until"] else None
+        if datetime.fromisoformat(kept["at"]) > now or (until is not None and until <= now):
+            return False
+        through = int(kept["through"])
+        known = admin.events(after=through - 1, limit=1) if through else [None]
+        if not known or _line_hash(known[0]) != kept["line"]:
+            return False  # the line is of another journal: it came with an import
+        while later := admin.events(after=through, limit=LINES_AT_ONCE):
+            if any(line.kind not in _OWN_LINES for line in later):
+                return False
+            through = later[-1].seq
+        return True
+
+    def describe(self, until: datetime | None) -> str:
+        """Describe the present place, for `Proposal.place`; it holds until a moment at most."""
+        line = last_line(self.work)
+        detail = {
+            "through": line.seq if line else 0,
+            "line": _line_hash(line),
+            "at": iso(self.work.now),
+            "until": iso(until) if until is not None else None,
+            "depends_on": self.depends_on,
+        }
+        return json.dumps(detail, separators=(",", ":"))
 
 
-def look_again(place: str, before: Place, work: JobContext) -> str:
-    """Return the place for a job that has to look once more at what changed since the last."""
-    since = work.store.admin.events(after=before.through - 1, limit=1) if before.through else [None]
-    again = {"through": before.through, "line": _line_hash(since[0]), "at": iso(before.at)}
-    return json.dumps({**json.loads(place), **again}, separators=(",", ":"))
-
-
-def with_state(place: str, state: Mapping[str, Any]) -> str:
-    """Return the place with what the job left, so that it is kept whatever was left undone."""
-    return json.dumps({**json.loads(place), "state": state}, separators=(",", ":"))
-
-
-def is_kept_anyway(place: str) -> bool:
-    """Whether a place says itself what its job left undone."""
-    return "state" in json.loads(place)
-
-
-def pack_ids(ids: Iterable[str]) -> str:
-    """Write ids in little room."""
-    return base64.b85encode(zlib.compress("\n".join(sorted(ids)).encode())).decode()
-
-
-def unpack_ids(packed: str) -> set[str]:
-    """Read what `pack_ids` wrote."""
-    return set(zlib.decompress(base64.b85decode(packed)).decode().split())
-
-
-def keep_place(job: str, place: str, run: str | None, work: JobContext) -> None:
-    """Keep the place of a job whose proposals have all been applied by a run.
+def keep_place(job: str, place: str, work: JobContext) -> None:
+    """Keep the place of a job.
 
     Not below a ceiling: there it could not be read, and would stand for more than was looked at.
     """
-    if work.store.below(HIGHEST_CLASSIFICATION - 1) is work.store:
-        return
-    name = f"{PLACE_PREFIX}{job}"
-    detail = json.dumps({**json.loads(place), "run": run}, separators=(",", ":"))
-    work.store.admin.log(_KEPT, item=name, actor=ACTOR, detail=detail, now=work.now)
+    if work.store.below(HIGHEST_CLASSIFICATION - 1) is not work.store:
+        work.store.admin.log(_KEPT, item=_place_name(job), actor=ACTOR, detail=place, now=work.now)
 
 
-def read_place(job: str, work: JobContext) -> Place | None:
-    """Return the place that a job kept; None where there is none in this journal."""
-    lines = work.store.admin.changes(item=f"{PLACE_PREFIX}{job}", actor=None, limit=1)
-    if not lines:
-        return None
-    detail = json.loads(lines[0].detail)
-    through = int(detail["through"])
-    known = work.store.admin.events(after=through - 1, limit=1) if through else [None]
-    if not known or _line_hash(known[0]) != detail["line"]:
-        return None  # the line is of another journal: it came with an import
-    looked, run = int(detail.get("looked", through)), detail.get("run")
-    at = datetime.fromisoformat(detail["at"])
-    where = job, through, looked, lines[0].seq, run, at
-    return Place(*where, detail["depends_on"], detail.get("state", {}))
+def _place_name(job: str) -> str:
+    return f"place:{job}"
 
 
 def _line_hash(line: Event | None) -> str:
     return hashlib.sha256(repr(line).encode()).hexdigest()[:16] if line else ""
-
-
-def changes_since(place: Place, work: JobContext) -> Changes | None:
-    """Return the memories that changed since; None where all may have."""
-    found: set[str] = set()
-    stored: set[str] = set()
-    erased: set[str] = set()
-    covered: set[str] = set()
-    disturbed = threads = False
-    through = place.through
-    while lines := work.store.admin.events(after=through, limit=LINES_AT_ONCE):
-        through = lines[-1].seq
-        for line in lines:
-            if line.kind in _ENTITY_CHANGES:
-                return None
-            if line.kind == _NEIGHBOURS:
-                detail = json.loads(line.detail)
-                covered.update(detail["gone"])
-                found.update(detail["near"])
-            elif line.kind == ERASED:
-                erased.add(str(line.item))
-            else:
-                found.update(_changed_by(line))
-            if line.seq > place.looked:
-                disturbed |= _is_other_run(line, place)
-                threads |= _is_other_thread(line, place)
-            if line.kind == "stored" and place.looked < line.seq < place.kept:
-                stored.add(str(line.item))
-    if not erased <= covered:
-        return None
-    known = frozenset() if disturbed else frozenset(stored)
-    return Changes(frozenset(found), known, disturbed, threads)
-
-
-def _is_other_run(line: Event, place: Place) -> bool:
-    """Whether a line tells of another run of the job than the one that kept the place."""
-    if line.kind != _RUN_BEGAN:
-        return False
-    detail = _parse_detail(line.detail)
-    return place.job in detail["jobs"] and detail["run"] != place.run
-
-
-def _is_other_thread(line: Event, place: Place) -> bool:
-    """Whether a line tells of generated threads that the run of the place did not store."""
-    if line.kind in _THREAD_LINES and line.detail.startswith(GENERATED_PREFIX):
-        return line.actor != ACTOR or line.seq > place.kept
-    return line.kind == "threads imported"
-
-
-def _changed_by(line: Event) -> tuple[str, ...]:
-    """Return the memories that a line says something about."""
-    if line.item is None or line.kind in _OWN_LINES or ":" in line.item:
-        return ()
-    if line.kind in {"linked", "unlinked"}:
-        relation, _, other = line.detail.partition(" ")
-        return (line.item, other) if relation in CAUSAL else ()
-    return (line.item,)
-
-
-def record_neighbours(ids: Iterable[str], jobs: Iterable[str], work: JobContext) -> None:
-    """Record whom the next runs must look at again once these memories are erased.
-
-    An erased memory leaves no trace, so its neighbours are named, as ids, while it is there.
-    Without that, or if there are very many, the next runs look at everything.
-    """
-    places = [place for job in jobs if (place := read_place(job, work)) is not None]
-    if not places:
-        return
-    since = min(place.at for place in places)
-    going = work.store.items.get(list(ids))
-    # The last runs may have seen a memory as it was before.
-    known = [
-        revision
-        for item in going.values()
-        for revision in work.store.items.history(item.id)
-        if revision.rev == item.rev or revision.live_to is None or revision.live_to >= since
-    ]
-    gone = frozenset(going)
-    near = {other for item in known for other in _neighbours(item, gone, work)}
-    near.update(_sharing_an_anchor(known, gone, work))
-    if len(near) <= _MAX_NEIGHBOURS:
-        detail = json.dumps({"gone": sorted(gone), "near": sorted(near - gone)})
-        work.store.admin.log(_NEIGHBOURS, item=None, actor=ACTOR, detail=detail, now=work.now)
-
-
-def _neighbours(item: Item, going: frozenset[str], work: JobContext) -> Iterator[str]:
-    """Yield the memories whose threads or insights depend on this one; of a whole thread, one."""
-    if item.source_class == DERIVED_SOURCE:
-        yield from recorded_sources(item)
-    links = work.store.graph.links_of([item.id], CAUSAL)
-    yield from (end for link in links for end in (link.src.id, link.dst.id))
-    for thread in work.store.activity.threads_of([item.id]):
-        yield from [member.item for member in thread.members if member.item not in going][:1]
-    if item.entities:
-        names, until = with_names(item.entities), item.when + REACH
-        about = {"entities": names, "since": item.when, "until": until}
-        yield from (other.id for other in _page(_MAX_NEIGHBOURS + 1, work, about))
-
-
-def _sharing_an_anchor(
-    items: Sequence[Item], going: frozenset[str], work: JobContext
-) -> Iterator[str]:
-    """Yield for each topic and ticket of these memories one that stays and has it, too."""
-    anchors: set[tuple[str, tuple[str, ...]]] = {
-        ("topics", (item.topic,)) for item in items if item.topic
-    }
-    anchors |= {
-        ("entities", with_names((entity,)))
-        for item in items
-        for entity in item.entities
-        if entity.startswith("ticket:")
-    }
-    for name, values in sorted(anchors):
-        page = _page(len(going) + 1, work, {name: values})
-        yield from [other.id for other in page if other.id not in going][:1]
-
-
-def _page(limit: int, work: JobContext, narrower: Mapping[str, Any]) -> list[Item]:
-    filters = replace(work.filters, include_superseded=True, include_expired=True, **narrower)
-    return work.store.items.browse(Scope(filters, work.now), limit=limit)
-
-
-def with_names(entities: Iterable[str]) -> tuple[str, ...]:
-    """Return ids of entities and their names: one that was merged is found by its name."""
-    return tuple(name for entity in entities for name in (entity, entity.partition(":")[2]))
-
-
-def hubs(share: float, least: float, work: JobContext) -> frozenset[str]:
-    """Return the entities that more than a share of all memories mention.
-
-    The number of memories counts rounded down, so that it seldom changes what is a hub.
-    """
-    count = work.store.admin.count()
-    step = 1 << max(0, count.bit_length() - 4)
-    ceiling = max(least, share * (count // step * step))
-    found: list[str] = []
-    while page := work.store.graph.entities(limit=50, offset=len(found)):
-        many = [entity.id for entity in page if entity.mentions > ceiling]
-        found += many
-        if len(many) < len(page):
-            break
-    return frozenset(found)
-
-
-def items_between(
-    start: datetime | None, end: datetime | None, work: JobContext, **narrower: Any
-) -> Iterator[Item]:
-    """Yield the memories of a time, with what is superseded or no longer valid."""
-    yield from iter_items(
-        work, since=start, until=end, include_superseded=True, include_expired=True, **narrower
-    )

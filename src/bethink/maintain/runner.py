@@ -30,7 +30,6 @@ from bethink.maintain.journal import (
     RunTrail,
     StepRecord,
     begin_run,
-    is_kept_anyway,
     keep_place,
     record_additions,
     record_step,
@@ -68,7 +67,7 @@ class SkippedProposal(NamedTuple):
 class Plan(NamedTuple):
     """What a run will do: of ``live`` memories at most ``limit`` leave recall.
 
-    ``places`` are how far jobs have looked: kept for a job whose steps were all applied.
+    ``places`` are how far jobs have looked that found nothing to do.
     """
 
     live: int
@@ -169,8 +168,9 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
 
 def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = None) -> Report:
     """Apply the plan, one proposal after the other, each checked again."""
+    for job, place in plan.places:
+        keep_place(job, place, work)
     if not plan.steps:
-        _keep_places(plan, plan.left, None, work)
         return Report(None, plan, left=plan.left)
     run = begin_run(Counter(step.job.name for step in plan.steps), work)
     done: list[AppliedProposal] = []
@@ -190,18 +190,7 @@ def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = No
         number += len(steps)
         if progress is not None:
             progress(number, len(plan.steps))
-    _keep_places(plan, left, run, work)
     return Report(run, plan, tuple(done), tuple(left))
-
-
-def _keep_places(
-    plan: Plan, left: Iterable[SkippedProposal], run: str | None, work: JobContext
-) -> None:
-    """Keep how far the jobs have looked, but for those with something left to do."""
-    unfinished = {skipped.job for skipped in left}
-    for job, place in plan.places:
-        if job not in unfinished or is_kept_anyway(place):
-            keep_place(job, place, run, work)
 
 
 _MAX_STEPS_AT_ONCE = 250

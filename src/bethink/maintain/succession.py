@@ -31,7 +31,6 @@ from bethink.maintain.journal import (
     highest_seen,
     last_line,
     orphans_of,
-    record_neighbours,
     record_status_changes,
     record_successors,
 )
@@ -41,7 +40,6 @@ from bethink.ports import EraseReceipt, Scope, Store, TextSearch
 
 QUARANTINED: Literal["quarantined"] = "quarantined"
 _ERASED_MEANWHILE = "one of its memories was erased meanwhile"
-_LOOKING_JOBS = ("threads", "insights")  # those that look at what changed only
 _RECALLED_CHARACTERS = 120  # of a successor, by which it must be found
 
 
@@ -79,7 +77,6 @@ def erase(reach: RemovalImpact, work: JobContext, *, actor: str) -> EraseResult:
     """
     doubtful = [*reach.mixed, *descendants_of(reach.mixed, work.store)]
     doubtful = [item_id for item_id in dict.fromkeys(doubtful) if item_id not in reach.removed_ids]
-    record_neighbours(reach.removed_ids, _LOOKING_JOBS, work)
     restored = restore_memories(reach.orphans, work.write_context(), actor=actor)
     restored += reactivate_superseded(list(reach.removed_ids), work.write_context())
     work.store.items.set_status(doubtful, QUARANTINED, actor=actor, now=work.now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -14,18 +14,12 @@ from bethink.core.text import caption, strip_hidden
 from bethink.errors import NotFound
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.maintain.consolidate import entity_name
-from bethink.maintain.job import ACTOR, Action, JobContext, Proposal
-from bethink.maintain.journal import (
-    GENERATED_PREFIX,
-    HIGHEST_CLASSIFICATION,
-    REACH,
-    Place,
-    hubs,
-    items_between,
-)
+from bethink.maintain.job import ACTOR, Action, JobContext, Proposal, iter_items
+from bethink.maintain.journal import GENERATED_PREFIX, HIGHEST_CLASSIFICATION
 from bethink.model import Item, Thread, ThreadEvent
 from bethink.model.item import Lifecycle, Role, ThreadEventKind, ThreadKind, ThreadState
 
+REACH = timedelta(days=45)  # a thread that was quiet for so long is closed
 DORMANT_AFTER = timedelta(days=14)
 CLOSED_AFTER = REACH
 
@@ -220,6 +214,11 @@ Seen = dict[tuple[int, str], Thread]  # threads by the level of a view and by id
 _HUB_SHARE, _HUB_LEAST = 0.2, 8.0
 
 
+def thread_items(work: JobContext, levels: tuple[str, ...] = ()) -> Iterator[Item]:
+    """Yield all memories, with what is superseded or no longer valid."""
+    return iter_items(work, levels=levels, include_superseded=True, include_expired=True)
+
+
 def thread_views(work: JobContext) -> tuple[ThreadView, ...]:
     """Return the views that show different memories, the one that shows all of them last."""
     views = [_thread_view(HIGHEST_CLASSIFICATION, work)]
@@ -227,7 +226,7 @@ def thread_views(work: JobContext) -> tuple[ThreadView, ...]:
     for level in reversed(range(HIGHEST_CLASSIFICATION)):
         # To hide nearly everything is dear: only where something is left to see.
         below = replace(work, filters=replace(work.filters, max_classification=level))
-        if next(items_between(None, None, below), None) is None:
+        if next(thread_items(below), None) is None:
             break
         seen = replace(work, store=work.store.below(level))
         left = seen.store.admin.count() if seen.store is not work.store else count
@@ -238,7 +237,24 @@ def thread_views(work: JobContext) -> tuple[ThreadView, ...]:
 
 
 def _thread_view(level: int, work: JobContext) -> ThreadView:
-    return ThreadView(level, work, hubs(_HUB_SHARE, _HUB_LEAST, work))
+    return ThreadView(level, work, _hubs(work))
+
+
+def _hubs(work: JobContext) -> frozenset[str]:
+    """Return the entities that more than a share of all memories mention.
+
+    The number of memories counts rounded down, so that it seldom changes what is a hub.
+    """
+    count = work.store.admin.count()
+    step = 1 << max(0, count.bit_length() - 4)
+    ceiling = max(_HUB_LEAST, _HUB_SHARE * (count // step * step))
+    found: list[str] = []
+    while page := work.store.graph.entities(limit=50, offset=len(found)):
+        many = [entity.id for entity in page if entity.mentions > ceiling]
+        found += many
+        if len(many) < len(page):
+            break
+    return frozenset(found)
 
 
 def common_entities(views: Sequence[ThreadView]) -> Mapping[int, frozenset[str]]:
@@ -248,44 +264,18 @@ def common_entities(views: Sequence[ThreadView]) -> Mapping[int, frozenset[str]]
 
 
 def generated_threads(work: JobContext) -> Iterator[Thread]:
-    """Yield the threads that this job made."""
+    """Yield the threads that this job made; threads stored by people are theirs."""
     offset, page = 0, 200
     while found := work.store.activity.threads(limit=page, offset=offset):
-        yield from filter(is_generated, found)
+        yield from (one for one in found if one.id.startswith(GENERATED_PREFIX))
         offset += page
 
 
-def aged_threads(place: Place, work: JobContext) -> Iterator[Thread]:
-    """Yield the threads that fell asleep or were closed since, by time alone."""
-    for quiet in (DORMANT_AFTER, CLOSED_AFTER):
-        offset = _count_updated_after(work.now - quiet, work)
-        before = _count_updated_after(place.at - quiet, work)
-        while offset < before:
-            page = work.store.activity.threads(limit=min(50, before - offset), offset=offset)
-            yield from filter(is_generated, page)
-            offset += len(page) or before
-
-
-def _count_updated_after(moment: datetime, work: JobContext) -> int:
-    """Count the threads changed after a moment; they are listed last changed first."""
-    low, high = 0, 1
-    threads = work.store.activity.threads
-
-    def is_after(offset: int) -> bool:
-        page = threads(limit=1, offset=offset)
-        return bool(page) and page[0].updated_at is not None and page[0].updated_at > moment
-
-    while is_after(high - 1):
-        low, high = high, high * 2
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if is_after(middle) else (low, middle)
-    return low
-
-
-def is_generated(thread: Thread) -> bool:
-    """Whether this job made a thread; threads stored by people are theirs."""
-    return thread.id.startswith(GENERATED_PREFIX)
+def next_aging(threads: Iterable[Thread], now: datetime) -> datetime | None:
+    """Return when the next of these threads becomes dormant or closed, by time alone."""
+    last = {thread.events[-1].at for thread in threads}
+    moments = (at + quiet for at in last for quiet in (DORMANT_AFTER, CLOSED_AFTER))
+    return min((at for at in moments if at > now), default=None)
 
 
 @dataclass(frozen=True, slots=True)
