@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bethink import Memory
-from bethink.core.text import searched_text
+from bethink.core.speakers import searched_text
 from bethink.errors import Refused
 from bethink.eval.case import Case, pool_cases
 from bethink.eval.datasets import DatasetOptions, find_datasets

@@ -23,7 +23,7 @@ from corpus import CYCLE, LENGTHS, STARTS, Corpus, Turn
 from numpy.typing import NDArray
 
 from bethink import Memory
-from bethink.core.text import searched_text
+from bethink.core.speakers import searched_text
 from bethink.ingest.admission import make_draft
 from bethink.models.embed.encoder import EncoderEmbedder
 from bethink.ports import Embedding

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from bethink.core.text import fingerprint, fold
+from bethink.core.words import fingerprint, fold
 from bethink.model import LAYERS, LEVELS, Entity, Filters, Item
 from bethink.ports import Embedding, Mention, Record, Scope
 

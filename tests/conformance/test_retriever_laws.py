@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bethink import Memory
-from bethink.core.text import find_unstorable
+from bethink.core.characters import find_unstorable
 from bethink.model import Filters
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.testing import check_retriever

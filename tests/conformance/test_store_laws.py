@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bethink.core.text import fingerprint
+from bethink.core.words import fingerprint
 from bethink.errors import BadText, Conflict, NotFound, Refused, StoreError
 from bethink.model import Item, Link, Node
 from bethink.ports import Embedding, Record, Scope, SearchResult, Store, TextSearch, TrigramSearch

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bethink.core.text import strip_hidden
+from bethink.core.characters import strip_hidden
 from bethink.ports import Prompt
 from bethink.prompts import Passage, fill_prompt
 from bethink.prompts.template import fence_code, first_unused_code

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bethink.core.characters import has_substance
 from bethink.core.ids import IdGenerator
 from bethink.core.json_values import parse_strict_json
-from bethink.core.text import fold, has_substance
+from bethink.core.words import fold
 from bethink.errors import Refused
 from bethink.ingest.admission import admit
 from bethink.ingest.deduplication import jaccard_similarity, shingles_of

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from bethink.core.characters import find_unstorable
 from bethink.core.json_schema import (
     SchemaViolation,
     check_schema,
@@ -16,7 +17,6 @@ from bethink.core.json_schema import (
     with_counts,
     without_limits,
 )
-from bethink.core.text import find_unstorable
 from bethink.models.llm.client import parse_object
 
 anything = st.recursive(

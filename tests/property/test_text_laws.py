@@ -9,19 +9,10 @@ import apsw.unicode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bethink.core.text import (
-    LONG_TEXT_WORDS,
-    caption,
-    count_words,
-    find_unstorable,
-    fold,
-    hidden_text_flags,
-    sentences,
-    shorten,
-    split_passages,
-    strip_hidden,
-    word_set,
-)
+from bethink.core.characters import find_unstorable, hidden_text_flags, strip_hidden
+from bethink.core.passages import LONG_TEXT_WORDS, count_words, split_passages
+from bethink.core.sentences import caption, sentences, shorten
+from bethink.core.words import fold, word_set
 from bethink.ingest.content_checks import detect_paste, is_injection
 from bethink.ingest.deduplication import minhash_sketch
 from bethink.ingest.redaction import redact

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bethink import Memory
-from bethink.core.text import find_unstorable
+from bethink.core.characters import find_unstorable
 from bethink.model import Candidate, Evidence, Item, Query
 from bethink.models import open_embedder
 from bethink.ports import Embedder

@@ -19,7 +19,7 @@ from math import log
 import pytest
 
 from bethink import Memory
-from bethink.core.text import bm25_idf
+from bethink.core.words import bm25_idf
 from bethink.model import Candidate, Item, Query
 from bethink.retrieval.context import Context
 from bethink.retrieval.overlap import OverlapScorer, OverlapWeights, content_tokens

@@ -14,10 +14,10 @@ from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from bethink.core import plural
+from bethink.core.characters import strip_hidden
 from bethink.core.json_values import format_moment
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import strip_hidden
 from bethink.errors import ModelError, Refused
 from bethink.importers.turn_text import find_statement, is_assent, is_courtesy, summarise_code
 from bethink.lang.words import announces_change

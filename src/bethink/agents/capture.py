@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bethink.agents.session import CaptureMark, SessionState, resolve_in_project, session_state
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import shorten
+from bethink.core.sentences import shorten
 from bethink.errors import Refused
 from bethink.importers.claude_code import Turn, drafts_of_turns, read_turns
 from bethink.ingest.redaction import redact

@@ -13,7 +13,8 @@ from bethink.agents.briefing import (
     sanitize_quote,
 )
 from bethink.agents.session import session_state
-from bethink.core.text import sentences, word_set
+from bethink.core.sentences import sentences
+from bethink.core.words import word_set
 from bethink.errors import Refused
 from bethink.importers.turn_text import is_assent, needs_no_memory, strip_host_text
 from bethink.model import Candidate, Item

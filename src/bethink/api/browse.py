@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bethink.api.session import Session
+from bethink.core.characters import strip_hidden
 from bethink.core.ids import make_id
-from bethink.core.text import caption, strip_hidden
+from bethink.core.sentences import caption
 from bethink.errors import NotFound, Refused
 from bethink.model import Entity, Filters, Item, Member, Thread
 from bethink.ports import EntityListing, Event, Scope, Store

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.api.session import Session
-from bethink.core.text import find_unstorable
+from bethink.core.characters import find_unstorable
 from bethink.errors import Refused
 from bethink.model import OPERATIONS, FileEdit, FileHistory
 from bethink.ports import ForgottenFiles

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bethink.api.session import Session, cache_key, resolve_reranker
-from bethink.core.lazy import replace
+from bethink.core.dataclass import replace
 from bethink.errors import Refused
 from bethink.model import Filters, Item, Recall
 from bethink.ports import Reranker

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir, resolve_space
+from bethink.core.dataclass import replace
 from bethink.core.ids import make_id
-from bethink.core.lazy import replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, NotFound, Refused, StoreDamaged
 from bethink.model import Item, Link, Recall

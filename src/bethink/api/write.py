@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bethink.api.session import Session
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.errors import Conflict, Refused, SomeRefused, StoreError
 from bethink.model import Draft, Item, Remembered
 from bethink.ports import EraseReceipt, Progress

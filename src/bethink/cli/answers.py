@@ -29,9 +29,9 @@ from bethink.cli.output import (
     yellow,
 )
 from bethink.core import plural
+from bethink.core.blas import load_numpy
 from bethink.core.ids import short_id
 from bethink.core.json_values import format_moment
-from bethink.core.lazy import load_numpy
 from bethink.errors import NotFound
 from bethink.model import OLDER, Candidate, Entity, Item, Recall
 from bethink.model.fields import ITEM_FIELDS

@@ -1,6 +1,6 @@
 """Terminal output: coloured and wrapped text, tables, plain aligned columns when piped.
 
-Everything printed passes through `core.text.strip_hidden`, so that no escape
+Everything printed passes through `core.characters.strip_hidden`, so that no escape
 sequence inside a memory can drive the terminal.
 """
 
@@ -59,7 +59,7 @@ def printable(text: str) -> str:
     """Return the text with control characters made visible."""
     if text.isascii() and text.isprintable():
         return text
-    from bethink.core.text import (
+    from bethink.core.characters import (
         strip_hidden,  # its patterns take longer to load than most texts to print
     )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bethink.config.paths import is_file
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 
@@ -143,10 +143,10 @@ def config_files_of(profile: str) -> tuple[tuple[Source, str], ...]:
 def _read_table(profile: str) -> dict[str, Any]:
     if profile not in _VARIABLES:
         return {}
-    from bethink.core.text import parse_toml  # start-up time: most recalls use the default profile
+    import tomllib  # start-up time: most recalls use the default profile
 
     path = Path(__file__).parent.parent / "systems" / profile / "aliases.toml"
-    return parse_toml(path.read_text(encoding="utf-8"))
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _build_alias(profile: str, row: Mapping[str, Any]) -> Alias:

@@ -26,7 +26,8 @@ from bethink.config.paths import (
     working_folder,
 )
 from bethink.core.atomic_write import atomic_replace
-from bethink.core.lazy import dataclass, field, lazy_pattern
+from bethink.core.dataclass import dataclass, field
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import plugins
 from bethink.errors import BadSetting
@@ -553,10 +554,10 @@ def _read_file(path: Path) -> str:
 
 
 def _parse_toml(text: str, path: Path) -> dict[str, Any]:
-    from bethink.core.text import parse_toml  # start-up time: most have no file
+    import tomllib  # start-up time: most have no file
 
     try:
-        return parse_toml(text)
+        return tomllib.loads(text)
     except ValueError as error:
         raise BadSetting(f"{path}: not valid TOML: {error}") from error
 

@@ -11,8 +11,8 @@ import math
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
+from bethink.core.characters import find_unstorable
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import find_unstorable
 
 Schema = Mapping[str, Any]
 

@@ -27,7 +27,7 @@ import apsw
 import numpy as np
 
 from bethink.config.settings import Settings
-from bethink.core.text import with_speaker
+from bethink.core.speakers import with_speaker
 from bethink.eval.case import PART_MARK, Case, Question, split_long_texts
 from bethink.memory import Memory
 from bethink.model import Item

@@ -16,8 +16,8 @@ from bethink.agents.session import (
     sessions_folder,
 )
 from bethink.config.spaces import resolve_space
+from bethink.core.blas import load_numpy
 from bethink.core.json_values import Json
-from bethink.core.lazy import load_numpy
 from bethink.hooks.dispatch import slowness
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import shorten
+from bethink.core.sentences import shorten
 from bethink.errors import Refused
 from bethink.importers.turn_text import storable_text
 from bethink.ingest.admission import MAX_TEXT_BYTES

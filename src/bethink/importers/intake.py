@@ -18,7 +18,7 @@ from typing import Any, Literal
 from bethink.api.session import utc_now
 from bethink.core.ids import make_id
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import caption
+from bethink.core.sentences import caption
 from bethink.errors import Conflict, NotFound, Refused
 from bethink.importers.entry import Entry, digest
 from bethink.importers.turn_text import storable_text

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import fold, sentences
+from bethink.core.sentences import sentences
+from bethink.core.words import fold
 
 _FENCE_MARK = lazy_pattern(r"<<([a-z][a-z -]{0,30}) ([0-9a-f]{16})>>")
 _ENTRY_HEAD = lazy_pattern(r"^[ \t>*-]{0,8}\[([0-9a-f]{16}) \d{1,4}\].*$", re.MULTILINE)

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from bethink.core.characters import find_unstorable, has_substance, hidden_text_flags
+from bethink.core.dataclass import dataclass
 from bethink.core.ids import is_valid_id
-from bethink.core.lazy import dataclass
-from bethink.core.text import find_unstorable, fingerprint, fold, has_substance, hidden_text_flags
+from bethink.core.words import fingerprint, fold
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.content_checks import is_injection, refuse_pasted
 from bethink.ingest.redaction import redact, redact_draft

@@ -19,8 +19,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from bethink.core.characters import strip_hidden
 from bethink.core.lazy import lazy_pattern
-from bethink.core.text import strip_hidden
 from bethink.errors import LooksPasted
 from bethink.lang.words import word_set_of
 from bethink.model import Draft

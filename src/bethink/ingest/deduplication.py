@@ -14,9 +14,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from bethink.core.lazy import dataclass, lazy_pattern
+from bethink.core.dataclass import dataclass
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import fold, word_set
+from bethink.core.words import fold, word_set
 from bethink.errors import Conflict, Refused
 from bethink.ingest.admission import (
     PreparedDraft,

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import ROLES, fold
+from bethink.core.speakers import ROLES
+from bethink.core.words import fold
 from bethink.lang.words import (
     CALENDAR_NAMES,
     RECURRING_WEEKDAYS,

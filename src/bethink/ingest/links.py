@@ -14,16 +14,11 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
+from bethink.core.characters import strip_hidden
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import (
-    differs_only_in_values,
-    fold,
-    sentences,
-    strip_hidden,
-    word_overlap,
-    word_set,
-)
+from bethink.core.sentences import sentences
+from bethink.core.words import differs_only_in_values, fold, word_overlap, word_set
 from bethink.errors import ModelError
 from bethink.ingest.admission import WriteContext
 from bethink.lang.words import announces_change, word_set_of

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import fold, word_set
+from bethink.core.words import fold, word_set
 from bethink.ingest.admission import WriteContext
 from bethink.ingest.entity_extraction import ENTITY_KINDS, entity_key
 from bethink.ingest.facts.supersession import MODEL_FACT_KEY, StatedFact, item_fact, judge_facts

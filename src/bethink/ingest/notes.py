@@ -18,9 +18,9 @@ from pathlib import Path
 from stat import S_ISREG
 from urllib.parse import quote
 
+from bethink.core.characters import find_unstorable, hidden_text_flags
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import find_unstorable, hidden_text_flags
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.content_checks import is_injection
 from bethink.ingest.redaction import redact

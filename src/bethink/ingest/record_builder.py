@@ -10,15 +10,11 @@ from itertools import islice
 from math import ceil
 from typing import Any
 
-from bethink.core.lazy import dataclass
-from bethink.core.text import (
-    Captioned,
-    caption,
-    fold,
-    own_caption,
-    searched_text,
-    split_passages,
-)
+from bethink.core.dataclass import dataclass
+from bethink.core.passages import split_passages
+from bethink.core.sentences import caption
+from bethink.core.speakers import Captioned, own_caption, searched_text
+from bethink.core.words import fold
 from bethink.ingest.admission import (
     DERIVED_SOURCE,
     TRUSTED_SOURCES,

@@ -16,7 +16,7 @@ from typing import Any
 
 from bethink.core.json_values import iso
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import fold
+from bethink.core.words import fold
 from bethink.errors import ModelError, Refused
 from bethink.ingest.admission import PreparedDraft, WriteContext, prepare
 from bethink.ingest.deduplication import minhash_sketch

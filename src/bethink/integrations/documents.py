@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bethink.core.text import find_unstorable, has_substance
+from bethink.core.characters import find_unstorable, has_substance
 from bethink.errors import Conflict, NotFound, Refused
 from bethink.memory import Memory
 from bethink.model import Draft, Item

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bethink.core.characters import find_unstorable
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.admission import MAX_TEXT_BYTES
 from bethink.ingest.redaction import redact, redact_draft

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bethink.core.characters import strip_hidden
 from bethink.core.json_values import iso
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import strip_hidden
 from bethink.errors import MissingExtra, Refused
 from bethink.memory import Memory
 from bethink.model import Candidate, Recall

@@ -16,8 +16,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, cast
 
+from bethink.core.characters import find_unstorable
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.redaction import redact
 from bethink.integrations.documents import (

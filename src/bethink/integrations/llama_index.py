@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from bethink.core.text import has_substance
+from bethink.core.characters import has_substance
 from bethink.integrations.documents import indexable_text
 from bethink.integrations.hits import (
     RecallOptions,

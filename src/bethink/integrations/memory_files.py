@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
-from bethink.core.text import find_unstorable, has_substance
+from bethink.core.characters import find_unstorable, has_substance
 from bethink.errors import Conflict, Refused
 from bethink.ingest.redaction import redact
 from bethink.integrations.documents import Document, DocumentCollection, Entry

@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from bethink.core.characters import find_unstorable
 from bethink.core.ids import make_id
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import find_unstorable
 from bethink.errors import Refused
 from bethink.ingest.admission import MAX_FIELD_CHARACTERS, MAX_TEXT_BYTES
 from bethink.ingest.redaction import redact

@@ -7,6 +7,7 @@ needed have their words for times and questions in a file of their own (``it.tim
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import fold, parse_toml
+from bethink.core.words import fold
 
 _DATA = Path(__file__).parent / "data"
 
@@ -22,7 +23,7 @@ _DATA = Path(__file__).parent / "data"
 @cache
 def load_words(name: str) -> dict[str, Any]:
     """The parsed file of a language, or another word list of ``lang/data``."""
-    return parse_toml((_DATA / f"{name}.toml").read_text("utf-8"))
+    return tomllib.loads((_DATA / f"{name}.toml").read_text("utf-8"))
 
 
 @cache

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from bethink.core.json_values import iso
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import caption, fold, word_set
+from bethink.core.sentences import caption
+from bethink.core.words import fold, word_set
 from bethink.ingest.admission import occurred_at_different_times
 from bethink.ingest.deduplication import minhash_sketch
 from bethink.ingest.facts.supersession import SUPERSEDED_SINCE

@@ -11,10 +11,13 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bethink.core import plural
+from bethink.core.blas import ONE_BLAS_THREAD
+from bethink.core.characters import strip_hidden
 from bethink.core.json_values import iso
-from bethink.core.lazy import ONE_BLAS_THREAD, lazy_pattern
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import caption, fold, sentences, shorten, strip_hidden, word_set
+from bethink.core.sentences import caption, sentences, shorten
+from bethink.core.words import fold, word_set
 from bethink.errors import ModelError
 from bethink.maintain.job import (
     Job,

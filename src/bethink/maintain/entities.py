@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bethink.core import plural
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import split_passages
+from bethink.core.passages import split_passages
 from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.ingest.links import entity_text

@@ -18,9 +18,10 @@ from statistics import fmean
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
+from bethink.core.characters import strip_hidden
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import caption, strip_hidden
+from bethink.core.sentences import caption
 from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.maintain.cleanup import repeating

@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bethink.core import plural
+from bethink.core.blas import ONE_BLAS_THREAD
 from bethink.core.ids import make_id
-from bethink.core.lazy import ONE_BLAS_THREAD
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import word_set
+from bethink.core.words import word_set
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
 from bethink.lang.dates import DAY_S
 from bethink.model import Draft, Filters, Item, Link, Status

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from bethink.core.characters import strip_hidden
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import caption, shorten, strip_hidden
+from bethink.core.sentences import caption, shorten
 from bethink.ingest.notes import (
     NOTE_FOLDERS,
     append_stamp,

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 
+from bethink.core.characters import strip_hidden
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import caption, strip_hidden
+from bethink.core.sentences import caption
 from bethink.errors import NotFound
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.maintain.consolidate import entity_name

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from bethink.core.lazy import dataclass, field
+from bethink.core.dataclass import dataclass, field
 from bethink.core.named_tuple import NamedTuple
 from bethink.model.evidence import Candidate, Pool
 from bethink.model.item import NO_METADATA, Level

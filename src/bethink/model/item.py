@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
 
 LAYERS = ("goal", "context", "emotion", "implementation", "caveat", "learning")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
-from bethink.core.lazy import dataclass, field
+from bethink.core.dataclass import dataclass, field
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, Filters, Item, Link
 from bethink.ports.models import Embedding

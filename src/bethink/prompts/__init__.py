@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache
 
+from bethink.core.characters import strip_hidden
 from bethink.core.json_schema import with_counts
-from bethink.core.text import strip_hidden
 from bethink.errors import Refused
 from bethink.ports import Prompt
 from bethink.prompts.template import (

@@ -21,8 +21,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from bethink.core.dataclass import dataclass
 from bethink.core.json_schema import SchemaViolation, check_schema
-from bethink.core.lazy import dataclass, lazy_pattern
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BethinkError, NotFound
 from bethink.ports import Store

@@ -11,8 +11,9 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from bethink.core.characters import strip_hidden
 from bethink.core.json_values import Json, finite_or_none, iso
-from bethink.core.text import shorten, strip_hidden
+from bethink.core.sentences import shorten
 from bethink.errors import Refused
 from bethink.model import (
     Candidate,

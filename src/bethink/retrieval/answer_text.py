@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Literal
 
+from bethink.core.characters import strip_hidden
+from bethink.core.dataclass import dataclass
 from bethink.core.json_values import format_moment
-from bethink.core.lazy import dataclass
-from bethink.core.text import strip_hidden
 from bethink.model import OLDER, Candidate, Item, Pool, Recall, Relation
 
 UNSURE_NOTICE = "Not sure these are related:"

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from bethink.core.lazy import BackgroundCall, dataclass, field, replace
+from bethink.core.dataclass import dataclass, field, replace
+from bethink.core.lazy import BackgroundCall
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import bm25_idf
+from bethink.core.words import bm25_idf
 from bethink.errors import ModelError
 from bethink.model import Assessment, Caption, Entity, Item, Link, Pool, Query, Timeline
 from bethink.ports import (

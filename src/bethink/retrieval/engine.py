@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from functools import partial
 from threading import Semaphore
 
-from bethink.core.lazy import ONE_BLAS_THREAD, replace
+from bethink.core.blas import ONE_BLAS_THREAD
+from bethink.core.characters import has_substance
+from bethink.core.dataclass import replace
 from bethink.core.registry import implements
-from bethink.core.text import has_substance
 from bethink.errors import ModelError, StoreDamaged, StoreError
 from bethink.model import AnswerStatus, Assessment, Candidate, Degraded, Item, Pool, Recall
 from bethink.ports import Reranker, is_remote, unrelated_similarity

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from bethink.core.lazy import dataclass, replace
+from bethink.core.characters import strip_hidden
+from bethink.core.dataclass import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import fold, strip_hidden
+from bethink.core.words import fold
 from bethink.model import Candidate, Evidence, Filters, Item, Query, Recall, Step, replay
 from bethink.ports import Scope
 from bethink.retrieval.context import Context, Retriever

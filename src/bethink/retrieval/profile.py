@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import tomllib
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -17,10 +18,9 @@ from typing import Any
 
 from bethink.config.aliases import Change, apply_change
 from bethink.config.paths import is_file
-from bethink.core.lazy import dataclass, field, field_types, replace
+from bethink.core.dataclass import dataclass, field, field_types, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import Registry, import_object
-from bethink.core.text import parse_toml
 from bethink.errors import BadProfile, BadSetting, NotFound
 from bethink.model import LEVELS, Pool
 from bethink.retrieval.answer_text import Section
@@ -243,7 +243,7 @@ def parse_profile(
     ``may_import`` allows parts that are named by "package.module:Class".
     """
     try:
-        table = parse_toml(text)
+        table = tomllib.loads(text)
     except ValueError as error:
         raise BadProfile(f"{where}: not valid TOML: {error}") from error
     profile = _build_profile(table, name, where, may_import=may_import)

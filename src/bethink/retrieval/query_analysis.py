@@ -14,9 +14,12 @@ from datetime import MAXYEAR, datetime, timedelta
 from functools import cache
 from typing import Literal
 
-from bethink.core.lazy import lazy_pattern, replace
+from bethink.core.dataclass import replace
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import bm25_idf, own_caption, shorten
+from bethink.core.sentences import shorten
+from bethink.core.speakers import own_caption
+from bethink.core.words import bm25_idf
 from bethink.lang.dates import DAY_S, EventPhrase, apply_bound, find_events, find_times
 from bethink.lang.dates.languages import detect_language, fold
 from bethink.lang.words import MONTHS, WEEKDAYS, load_section, word_set_of

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bethink.core.characters import find_unstorable
+from bethink.core.dataclass import dataclass, field_types, replace
 from bethink.core.json_values import format_moment
-from bethink.core.lazy import dataclass, field_types, replace
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.lang.dates import parse_moment
 from bethink.model import (

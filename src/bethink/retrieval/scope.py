@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bethink.core.text import fold
+from bethink.core.words import fold
 from bethink.model import Filters, Item
 from bethink.model.item import SHARED_CLASSIFICATION
 from bethink.ports import Scope

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import bm25_idf
+from bethink.core.words import bm25_idf
 from bethink.ports import TextSearch, WordStatistics
 
 WINDOW_TERMS = 120  # index words of a long memory that are scored together

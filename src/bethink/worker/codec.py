@@ -31,8 +31,8 @@ from bethink.config.settings import (
     validate_value,
 )
 from bethink.config.spaces import data_dir, resolve_space
+from bethink.core.dataclass import field_types
 from bethink.core.json_values import Json
-from bethink.core.lazy import field_types
 from bethink.errors import BadSetting
 from bethink.models import embedder_provider
 from bethink.models.rerank import reranker_provider

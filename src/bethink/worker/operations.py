@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bethink.core.dataclass import replace
 from bethink.core.json_values import Json
-from bethink.core.lazy import replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import MissingExtra, ModelError, Refused
 from bethink.model import NO_METADATA, Recall

@@ -12,9 +12,10 @@ from typing import ClassVar
 
 import pytest
 
-from bethink.core.lazy import dataclass, field_types, lazy_pattern
-from bethink.core.lazy import field as our_field
-from bethink.core.lazy import replace as our_replace
+from bethink.core.dataclass import dataclass, field_types
+from bethink.core.dataclass import field as our_field
+from bethink.core.dataclass import replace as our_replace
+from bethink.core.lazy import lazy_pattern
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from bethink.core.text import fold
+from bethink.core.words import fold
 from bethink.ingest.entity_extraction import (
     MAX_ENTITIES,
     entity_key,

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from bethink.core.text import fold
+from bethink.core.words import fold
 from bethink.ingest.deduplication import (
     BANDS,
     jaccard_similarity,

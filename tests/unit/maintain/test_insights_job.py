@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bethink import Memory
-from bethink.core.text import searched_text
+from bethink.core.speakers import searched_text
 from bethink.errors import Refused
 from bethink.ingest.admission import WriteContext
 from bethink.maintain import insights, succession

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.cli import main
-from bethink.core.lazy import ONE_BLAS_THREAD, openblas_functions
+from bethink.core.blas import ONE_BLAS_THREAD, openblas_functions
 from bethink.errors import ModelError
 from bethink.models import open_embedder
 from bethink.models.embed.contextual import EncoderNetwork, read_arrays
@@ -296,7 +296,7 @@ def test_a_command_within_a_program_sets_nothing_for_the_program(monkeypatch, tm
     monkeypatch.setenv("BETHINK_WORKER", "off")
     monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path))
     kept = []
-    monkeypatch.setattr("bethink.core.lazy._keep_freed_memory", lambda: kept.append(1))
+    monkeypatch.setattr("bethink.core.blas._keep_freed_memory", lambda: kept.append(1))
     with monkeypatch.context() as without_numpy:
         without_numpy.delitem(sys.modules, "numpy")
         assert main(["--version"]) == 0

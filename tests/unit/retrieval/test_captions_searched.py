@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bethink import Memory
-from bethink.core.text import own_caption, searched_text
+from bethink.core.speakers import own_caption, searched_text
 from bethink.model import Draft
 from bethink.models import open_embedder
 

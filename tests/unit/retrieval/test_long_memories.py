@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink import Memory
-from bethink.core.text import split_passages
+from bethink.core.passages import split_passages
 from bethink.errors import ModelError
 from bethink.integrations.hits import RecallOptions, hit_metadata
 from bethink.model import Candidate, Draft, Query

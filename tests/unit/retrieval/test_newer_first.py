@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bethink import Memory
-from bethink.core.text import differs_only_in_values
+from bethink.core.words import differs_only_in_values
 from bethink.model import OLDER, replay
 from bethink.render.quoting import quote_hit
 from bethink.render.wire import recall_json

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from bethink import Memory
-from bethink.core.lazy import openblas_functions
+from bethink.core.blas import openblas_functions
 from bethink.errors import ModelError
 from bethink.model import Evidence, Item, replay
 from bethink.retrieval.profile import load_profile

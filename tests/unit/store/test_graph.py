@@ -12,7 +12,7 @@ from bare_store import EVERYTHING, START, add, empty_database, hydrate, within
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bethink.core.text import fold
+from bethink.core.words import fold
 from bethink.model import Entity, Link, Node
 from bethink.ports import Mention, SearchResult
 from bethink.store.sqlite import graph as relations

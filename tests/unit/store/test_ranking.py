@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bethink.core.text import bm25_idf
+from bethink.core.words import bm25_idf
 from bethink.ports import TextSearch, WordStatistics
 from bethink.store.ranking import QueryTerm, WeightedQuery, weight_query
 

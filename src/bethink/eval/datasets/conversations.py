@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from bethink.core.text import has_substance
+from bethink.core.characters import has_substance
 from bethink.errors import Refused
 from bethink.eval.case import Case, Dataset, Level, Question, day_after, neutral_id
 from bethink.eval.datasets.jsonl import find_data_file, read_records, require_field, require_type

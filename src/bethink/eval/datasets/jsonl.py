@@ -23,7 +23,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from bethink.core.text import has_substance
+from bethink.core.characters import has_substance
 from bethink.errors import Refused
 from bethink.eval.case import EPOCH, Case, Dataset, Question, day_after, neutral_id
 from bethink.ingest.admission import make_draft

@@ -17,7 +17,8 @@ from typing import Literal
 from bethink.core.json_values import iso
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import ROLES, fold
+from bethink.core.speakers import ROLES
+from bethink.core.words import fold
 from bethink.ingest.admission import DERIVED_SOURCE, TRUSTED_SOURCES, WriteContext
 from bethink.ingest.facts import Fact, extract_fact
 from bethink.ingest.facts.clause import values_agree

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal
 
-from bethink.core.lazy import dataclass, lazy_pattern
+from bethink.core.dataclass import dataclass
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.words import MONTHS, WEEKDAYS
 

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from bethink.core.lazy import ONE_BLAS_THREAD, lazy_pattern
+from bethink.core.blas import ONE_BLAS_THREAD
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.models.embed.token_table import normalise

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.config.paths import cache_folder, make_private_folder
 from bethink.core.atomic_write import atomic_replace
+from bethink.core.characters import has_substance
 from bethink.core.lazy import Lazy
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import has_substance
 from bethink.errors import ModelError
 from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.tokenizers import require_encodable

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bethink.core.registry import Registry
-from bethink.core.text import bm25_idf
+from bethink.core.words import bm25_idf
 from bethink.models import NONE, Provider, find_provider, open_model, plugin_provider
 
 if TYPE_CHECKING:  # start-up time, see bethink.models

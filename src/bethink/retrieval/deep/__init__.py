@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from bethink.core.lazy import dataclass
+from bethink.core.characters import has_substance
+from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import has_substance, shorten
+from bethink.core.sentences import shorten
 from bethink.model import Candidate, Evidence, Filters, Pool
 from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.deep import DeepSettings

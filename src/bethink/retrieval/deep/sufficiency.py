@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bethink.core.characters import has_substance
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import has_substance, shorten
+from bethink.core.sentences import shorten
 from bethink.model import Candidate, Caption, Pool, Step
 from bethink.ports import Budget, LanguageModel, Unusable, Word
 from bethink.prompts import Passage, cited_ids, fill_prompt, load_passages

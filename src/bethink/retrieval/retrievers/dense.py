@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bethink.core.lazy import dataclass, replace
+from bethink.core.dataclass import dataclass, replace
 from bethink.model import Pool
 from bethink.ports import Scope, late_interaction
 from bethink.retrieval.context import Context, Retriever, no_embedder

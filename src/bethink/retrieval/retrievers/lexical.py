@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.model import Pool
 from bethink.ports import TextSearch
 from bethink.retrieval.context import Context, Retriever

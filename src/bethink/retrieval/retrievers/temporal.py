@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bethink.core.lazy import dataclass, replace
+from bethink.core.dataclass import dataclass, replace
 from bethink.errors import ModelError
 from bethink.model import Filters, Item, Pool
 from bethink.ports import Match, Scope, SearchResult

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 
-from bethink.core.lazy import dataclass, lazy_pattern
-from bethink.core.text import ROLES
+from bethink.core.dataclass import dataclass
+from bethink.core.lazy import lazy_pattern
+from bethink.core.speakers import ROLES
 from bethink.lang.dates import DAY_S
 from bethink.model import Candidate, Item, Pool, sort_by_score
 from bethink.retrieval.context import Boost, Context

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.model import Candidate, Filters, Item, Link, Page, Pool, Query, Relation, id_checksum
 from bethink.ports import Scope, UsageDecay
 from bethink.retrieval.context import Context

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import differs_only_in_values, fold, sentences, word_overlap, word_set
+from bethink.core.sentences import sentences
+from bethink.core.words import differs_only_in_values, fold, word_overlap, word_set
 from bethink.lang.words import announces_change, negations, past_words
 from bethink.model import (
     OLDER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.model import Candidate, Evidence, Item, Pool, replay, sort_by_score
 from bethink.retrieval.context import Context, Retriever
 

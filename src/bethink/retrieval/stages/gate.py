@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from bethink.core.lazy import dataclass, replace
+from bethink.core.dataclass import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Assessment, Candidate, ConfidenceReason, Pool
 from bethink.ports import unrelated_similarity

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from bethink.core.lazy import dataclass, field, lazy_pattern
+from bethink.core.dataclass import dataclass, field
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import split_passages
+from bethink.core.passages import split_passages
 from bethink.errors import ModelError
 from bethink.model import (
     Candidate,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.errors import ModelError
 from bethink.model import Candidate, Item, Pool, sort_by_score
 from bethink.retrieval.context import Context

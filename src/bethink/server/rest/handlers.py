@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from bethink.api.links import is_entity, resolve_entity
 from bethink.core.json_values import Json, iso, parse_strict_json
-from bethink.core.text import shorten
+from bethink.core.sentences import shorten
 from bethink.errors import BadProfile, BadText, NotFound, Refused
 from bethink.ingest.admission import make_draft
 from bethink.maintain.job import ACTOR

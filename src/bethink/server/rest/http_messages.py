@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bethink.access.policy import POLICY
+from bethink.core.characters import strip_hidden
 from bethink.core.json_values import Json, parse_strict_json
-from bethink.core.text import strip_hidden
 from bethink.errors import (
     BadProfile,
     BethinkError,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bethink.core.characters import strip_hidden
 from bethink.core.json_values import Json, iso
-from bethink.core.text import strip_hidden
 from bethink.errors import NotFound
 from bethink.model import Item
 from bethink.render.quoting import (

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from bethink.core.characters import find_unstorable
+from bethink.core.dataclass import dataclass
 from bethink.core.json_schema import Violation, find_violation, with_article
 from bethink.core.json_values import Json
-from bethink.core.lazy import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import find_unstorable
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.model import RELATIONS
 from bethink.model.fields import ITEM_FIELDS, ItemField, input_order

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import fold
+from bethink.core.words import fold
 from bethink.errors import NotFound, Refused
 from bethink.model import Entity, Item
 from bethink.ports import Embedding, Mention, Scope, ScoredEntity

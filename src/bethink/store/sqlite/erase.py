@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import word_set
+from bethink.core.words import word_set
 from bethink.errors import StoreError
 from bethink.ports import EraseReceipt
 from bethink.store.sqlite.db import history

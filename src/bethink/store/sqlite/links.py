@@ -19,7 +19,7 @@ import apsw
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import fold
+from bethink.core.words import fold
 from bethink.errors import Refused
 from bethink.model import Entity, Item
 from bethink.ports import Match, Mention, Record, SearchResult

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Literal
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import fold
+from bethink.core.words import fold
 from bethink.errors import Refused
 from bethink.model import Entity, Filters, Item, Link, Node, Pool
 from bethink.ports import Match, NoteFile, SearchResult, TrigramSearch, Word

@@ -9,8 +9,8 @@ from datetime import datetime
 from itertools import combinations, pairwise
 from typing import Literal
 
-from bethink.core.lazy import dataclass
-from bethink.core.text import word_set
+from bethink.core.dataclass import dataclass
+from bethink.core.words import word_set
 from bethink.lang.dates import DAY_S
 from bethink.model import Candidate, Evidence, Item, Pool, Timeline, sort_by_score
 from bethink.retrieval.context import AnswerExtras, Context, Retriever

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
 from bethink.retrieval.context import Context

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import shorten
+from bethink.core.sentences import shorten
 from bethink.model import Candidate, Evidence, Item, Member, Pool, Thread, sort_by_score
 from bethink.retrieval.context import Context
 from bethink.retrieval.scope import rejection_reason

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.model import Item, Pool

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from bethink.core.lazy import dataclass
-from bethink.core.text import caption
+from bethink.core.dataclass import dataclass
+from bethink.core.sentences import caption
 from bethink.errors import ModelError
 from bethink.model import (
     Candidate,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from bethink.core.lazy import dataclass
+from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Candidate, Evidence, Item, Link, Pool, replay, sort_by_score
 from bethink.ports import Scope, ScoredEntity

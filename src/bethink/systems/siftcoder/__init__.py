@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from bethink.core.lazy import dataclass
-from bethink.core.text import bm25_idf
+from bethink.core.dataclass import dataclass
+from bethink.core.words import bm25_idf
 from bethink.model import Candidate, Pool, sort_by_score
 from bethink.retrieval.context import Context
 from bethink.retrieval.overlap import OverlapScorer, OverlapWeights

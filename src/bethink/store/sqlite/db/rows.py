@@ -14,8 +14,8 @@ from typing import Any
 
 import apsw
 
+from bethink.core.characters import find_unstorable
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import find_unstorable
 from bethink.errors import Refused
 from bethink.model import (
     LIFECYCLES,

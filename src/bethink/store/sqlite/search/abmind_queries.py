@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import bm25_idf
+from bethink.core.words import bm25_idf
 from bethink.ports import Match, SearchResult, TrigramSearch
 from bethink.store.analysis import (
     PART_SIMILARITY,

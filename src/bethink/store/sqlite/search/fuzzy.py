@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from bethink.core.lazy import dataclass
-from bethink.core.text import bm25_idf
+from bethink.core.dataclass import dataclass
+from bethink.core.words import bm25_idf
 from bethink.ports import Match, SearchResult, TextSearch, WordStatistics
 from bethink.store.analysis import (
     MIN_PART_LENGTH,

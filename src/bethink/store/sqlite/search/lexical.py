@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import bm25_idf
+from bethink.core.words import bm25_idf
 from bethink.model import Item
 from bethink.ports import Match, SearchResult, TextSearch, Word, WordStatistics
 from bethink.store.analysis import extra_index_words, query_units

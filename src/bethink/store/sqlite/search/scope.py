@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.text import fold
+from bethink.core.words import fold
 from bethink.model import LEVELS, Filters
 from bethink.model.item import SHARED_CLASSIFICATION
 from bethink.ports import Scope

@@ -1,0 +1,93 @@
+"""NumPy in a short process: when it is loaded, and the threads of its OpenBLAS."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from threading import Lock
+from typing import Any
+
+
+def load_numpy(*, keep_memory: bool) -> None:
+    """Import NumPy before the first search does, while few calls are open.
+
+    CPython keeps the frames of calls in pieces of 16 KB, and takes a new piece from the system
+    for every call that crosses the end of one. The import is many calls deep; begun inside a
+    search it crosses that end a thousand times, which takes a tenth of a recall.
+
+    ``keep_memory`` is for a process that ends with the answer.
+    """
+    if keep_memory:
+        _keep_freed_memory()
+    import_module("numpy")
+
+
+_MEMORY_OPTIONS = {-3: 2**26, -1: 2**28}  # bytes: M_MMAP_THRESHOLD, M_TRIM_THRESHOLD of glibc
+
+
+def _keep_freed_memory() -> None:
+    """Have glibc use freed memory again instead of giving it back: for a short process.
+
+    Arrays of more than 128 KB would each be given by the system anew, page by page.
+    """
+    import ctypes  # which NumPy needs as well
+
+    try:
+        set_option = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return  # another C library
+    for option, value in _MEMORY_OPTIONS.items():
+        set_option(option, value)
+
+
+class OneBlasThread:
+    """While entered, NumPy's OpenBLAS uses one thread per product; elsewhere it does nothing.
+
+    Our products are too small to share: threads that have nothing to do wait for the next
+    product by turning idly, which doubles the CPU time of a recall, and on a busy machine
+    makes it ten times slower. Several batches still run at once.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._entered = self._before = 0
+        self._library: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._library is None:
+                self._library = openblas_functions()
+            read, write = self._library
+            if not self._entered:
+                self._before = read()
+                write(1)
+            self._entered += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._entered -= 1
+            if not self._entered:
+                self._library[1](self._before)
+
+
+def openblas_functions() -> tuple[Callable[[], int], Callable[[int], object]]:
+    """Return how to read and set the number of threads of NumPy's OpenBLAS."""
+    if os.environ.get("OPENBLAS_NUM_THREADS") == "1":
+        return (lambda: 1), bool  # as the command line does: start-up time
+    import ctypes  # only this needs it
+
+    try:
+        module = import_module("numpy._core._multiarray_umath")
+        library: Any = ctypes.CDLL(str(module.__file__))
+    except (ImportError, OSError):
+        library = None
+    for prefix, suffix in (("scipy_openblas", "64_"), ("openblas", "64_"), ("openblas", "")):
+        read = getattr(library, f"{prefix}_get_num_threads{suffix}", None)
+        write = getattr(library, f"{prefix}_set_num_threads{suffix}", None)
+        if read is not None and write is not None:
+            return read, write
+    return (lambda: 1), bool
+
+
+ONE_BLAS_THREAD = OneBlasThread()
