@@ -23,6 +23,7 @@ from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
 from bethink.server.mcp.manifest import PROMPTS
 from bethink.server.tools import TOOLS
+from rows import each_row
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -101,7 +102,7 @@ def test_docstring_examples_run(
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("page", "names"),
     [
         ("profiles.md", profile_names()),
@@ -177,7 +178,7 @@ _COMMANDS_OF_THE_PAGE = sorted(
 )
 
 
-@pytest.mark.parametrize("command", _COMMANDS_OF_THE_PAGE)
+@each_row("command", _COMMANDS_OF_THE_PAGE)
 def test_the_inspector_names_commands_that_can_be_called(command: str) -> None:
     """The page says what to do in a terminal; the terminal must accept it."""
     name, *words = shlex.split(command)

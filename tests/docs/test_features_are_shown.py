@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from bethink.config.aliases import SYSTEMS_WITH_ALIASES, aliases_of
+from rows import each_row
 
 ROOT = Path(__file__).parents[2]
 SYSTEMS = ("remind", "abmind", "memind", "siftcoder", "linksee")
@@ -31,7 +30,7 @@ def test_every_feature_has_its_row() -> None:
     assert len(listed) == len(set(listed))
 
 
-@pytest.mark.parametrize("shown", sorted(set(re.findall(r"`([\w/]+\.py::\w+)`", TEXT))))
+@each_row("shown", sorted(set(re.findall(r"`([\w/]+\.py::\w+)`", TEXT))))
 def test_what_shows_a_feature_is_there(shown: str) -> None:
     """A test that is renamed is renamed in the list too."""
     file, _, function = shown.partition("::")
@@ -41,7 +40,7 @@ def test_what_shows_a_feature_is_there(shown: str) -> None:
     assert re.search(rf"^def {function}\b", path.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-@pytest.mark.parametrize(("number", "where"), [(row[0], row[2]) for row in ROWS])
+@each_row(("number", "where"), [(row[0], row[2]) for row in ROWS])
 def test_where_a_feature_lives_is_there(number: str, where: str) -> None:
     """Modules that are named exist."""
     for named in re.findall(r"`([\w/]+(?:\.py|\.toml|/))`", where):

@@ -14,6 +14,7 @@ import foreign
 from bethink import Memory
 from bethink.cli import main
 from bethink.importers import IMPORTERS, STREAMS
+from rows import each_row
 
 PAGE = (Path(__file__).parents[2] / "docs" / "import.md").read_text(encoding="utf-8")
 ROWS = dict(re.findall(r"^\| `([\w-]+)` \| .+? \| `(bethink import .+?)` \|$", PAGE, re.MULTILINE))
@@ -45,7 +46,7 @@ def test_every_source_has_its_row() -> None:
     assert list(ROWS) == [*IMPORTERS, *STREAMS]
 
 
-@pytest.mark.parametrize("kind", ROWS)
+@each_row("kind", ROWS)
 def test_the_command_of_each_works(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 import bethink
+from rows import each_row
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "bethink"
@@ -95,9 +96,7 @@ def test_the_map_is_short_and_names_every_package() -> None:
     assert sorted(rows) == sorted(packages())
 
 
-@pytest.mark.parametrize(
-    "named", sorted(set(re.findall(r"`([\w/]+/[\w./]*)`", read("ARCHITECTURE.md"))))
-)
+@each_row("named", sorted(set(re.findall(r"`([\w/]+/[\w./]*)`", read("ARCHITECTURE.md")))))
 def test_every_path_on_the_map_is_there(named: str) -> None:
     """In the source, in the store's folder, or in the repository."""
     homes = (SOURCE, SOURCE / "store" / "sqlite", ROOT)
@@ -141,9 +140,7 @@ def test_the_glossary_is_in_order_and_short() -> None:
     assert [word for word, text in WORDS if len(re.findall(r"[.:] [A-Z]", text)) > 2] == []
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in bethink.__all__ if isinstance(getattr(bethink, name), type)]
-)
+@each_row("name", [name for name in bethink.__all__ if isinstance(getattr(bethink, name), type)])
 def test_every_public_class_is_in_the_glossary(name: str) -> None:
     """Errors apart, which their own page explains."""
     if issubclass(getattr(bethink, name), Exception):
@@ -186,7 +183,7 @@ def test_readme_begins_with_the_two_commands() -> None:
     assert "make test" in head
 
 
-@pytest.mark.parametrize(
+@each_row(
     "page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "CHANGELOG.md"]
 )
 def test_links_of_root_pages_lead_somewhere(page: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import bethink
 from bethink import Memory, errors, testing
+from rows import each_row
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
@@ -30,7 +31,7 @@ HEADINGS = set(re.findall(r"^#{3,4} (\S+)$", PAGE, re.MULTILINE))
 EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [name for name in bethink.__all__ if name != "__version__"])
+@each_row("name", [name for name in bethink.__all__ if name != "__version__"])
 def test_every_public_name_is_on_the_page(name: str) -> None:
     """It exists, is described, and says what it is."""
     member = getattr(bethink, name)
@@ -39,14 +40,14 @@ def test_every_public_name_is_on_the_page(name: str) -> None:
     assert (member.__doc__ or "").strip()
 
 
-@pytest.mark.parametrize("name", [name for name in dir(Memory) if not name.startswith("_")])
+@each_row("name", [name for name in dir(Memory) if not name.startswith("_")])
 def test_every_public_method_of_memory_is_on_the_page(name: str) -> None:
     """With a docstring."""
     assert f"Memory.{name}" in HEADINGS
     assert (inspect.getattr_static(Memory, name).__doc__ or "").strip()
 
 
-@pytest.mark.parametrize("name", testing.__all__)
+@each_row("name", testing.__all__)
 def test_everything_for_tests_is_on_the_page(name: str) -> None:
     """The checks as well as the doubles."""
     assert name in HEADINGS
@@ -124,13 +125,13 @@ def names_for_authors() -> list[str]:
     )
 
 
-@pytest.mark.parametrize("name", sorted(INTERFACES))
+@each_row("name", sorted(INTERFACES))
 def test_every_interface_can_be_imported(name: str) -> None:
     """By the module under which the page lists it; it says what it is."""
     assert (pkgutil.resolve_name(name).__doc__ or "").strip()
 
 
-@pytest.mark.parametrize("name", names_for_authors())
+@each_row("name", names_for_authors())
 def test_authors_of_parts_need_only_public_names(name: str) -> None:
     """What the extending page names can be imported and is public, as compatibility says."""
     module, _, last = name.rpartition(".")

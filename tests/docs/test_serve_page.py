@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from bethink.access.guard import (
     BODY_TIMEOUT_S,
     DEFAULT_RATE,
@@ -22,6 +20,7 @@ from bethink.server.mcp.http import MAX_SESSIONS
 from bethink.server.mcp.stdio import READ_TIMEOUT_S
 from bethink.server.rest.handlers import MAX_IMPORT_BYTES
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
+from rows import each_row
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
@@ -34,7 +33,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("right", Right)
+@each_row("right", Right)
 def test_every_operation_stands_in_the_row_of_its_scope(right: Right) -> None:
     """And in no other; resources and prompts are named together."""
     row = re.search(rf"^\| {re.escape(ROWS[right])} \| (.*) \|$", PAGE, re.MULTILINE)

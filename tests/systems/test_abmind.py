@@ -43,6 +43,7 @@ from bethink.systems.abmind.stages import (
 )
 from bethink.testing import FixedClock
 from corpus import FOREIGN, NOTES, NOW, QUESTIONS, days_ago
+from rows import each_row
 from stage_parts import cand as numbered
 
 SATURDAY = datetime(2026, 11, 14, 10, 0, tzinfo=UTC)
@@ -78,7 +79,7 @@ def ids(pool: Pool) -> list[str]:
 # --- The page's formula for Sf ------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("use", "fields", "expected"),
     [
         ("recalled", {"recalls": 0}, 1.0),
@@ -341,7 +342,7 @@ def tongues(embedder: Embedder) -> Iterator[Memory]:
         yield opened
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "begins"),
     [
         ("midleware tennant", "The auth-middleware"),
@@ -448,7 +449,7 @@ def test_notes_answer_by_the_paragraph(noted: Memory) -> None:
     assert pool[0].evidence[-1].why == "contains archive"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "where", "found"),
     [
         ("archive", {"since": "2026-11-13"}, ["note:daily_2026-11-14#1"]),
@@ -697,7 +698,7 @@ def test_only_unconfirmed_hits_are_halved(filled: Memory) -> None:
     assert alone == pool[1:2], "Se found nothing at all: nobody can be confirmed"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("hour", "part"),
     [(0, "night"), (5, "night"), (6, "morning"), (11, "morning"), (12, "afternoon"),
      (17, "afternoon"), (18, "evening"), (22, "evening"), (23, "night")],
@@ -707,7 +708,7 @@ def test_the_parts_of_a_day(hour: int, part: str) -> None:
     assert part_of_day(hour) == part
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("around", "fields", "bonus"),
     [
         # NOW is a Monday, nine in the morning.
@@ -747,7 +748,7 @@ def test_the_caller_may_say_what_is_going_on(filled: Memory) -> None:
             filled.recall("JWT tokens", context=bad)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("days", "factor_"),
     [((0,), 1.0), ((0, 0.99), 1.0), ((0, 1), 1.15), ((0, 6.9), 1.15), ((0, 7), 1.3),
      ((0, 1, 13), 1.15), ((0, 1, 14), 1.3)],
@@ -786,7 +787,7 @@ def test_diversity_starts_from_the_best_after_all_boosts(filled: Memory) -> None
 # --- Filters, tracking, enrichment --------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "where",
     [{"topic": "auth"}, {"tier": "core"}, {"max_classification": 0}, {"since": "2026-02-20"},
      {"until": "2026-02-01"}, {"kind": "event"}, {"min_trust": 3}],
@@ -905,7 +906,7 @@ def test_relevance_is_judged_by_steps_within_ten(memory: Memory) -> None:
         memory.boost(stored)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "tier"),
     [({"emotion": 3.9}, "general"), ({"emotion": 4}, "core"), ({"emotion": -5}, "core"),
      ({"emotion": 5, "tier": "general"}, "general"), ({}, "general")],

@@ -20,6 +20,7 @@ from bethink.systems.linksee import Composite
 from bethink.testing import FixedClock
 from corpus import NOW
 from fallible import with_methods
+from rows import each_row
 
 DAY = 24 * 3600
 PROFILE = "linksee"
@@ -165,7 +166,7 @@ def test_a_band_is_a_filter_before_any_cut(memory: Memory) -> None:
     assert warm not in [hit["id"] for hit in hits(memory, "deploy key", k=200, band="cold")]
 
 
-@pytest.mark.parametrize("band", ["hot", "warm", "cold", "frozen"])
+@each_row("band", ["hot", "warm", "cold", "frozen"])
 def test_the_filter_and_the_evidence_agree(memory: Memory, clock: FixedClock, band: str) -> None:
     """A memory comes under the band that its own evidence names, and under no other."""
     for number, (uses, age) in enumerate([(0, 120), (0, 3), (3, 1), (4, 1), (9, 0), (10, 0)]):
@@ -293,7 +294,7 @@ def test_parts_of_words_are_found_after_all(memory: Memory) -> None:
     assert hit["match_reasons"] == ["content_substring"]
 
 
-@pytest.mark.parametrize("text", ['"', "a AND (b", "NEAR(x, 2)", "key*", "^key", "col:key", "-key"])
+@each_row("text", ['"', "a AND (b", "NEAR(x, 2)", "key*", "^key", "col:key", "-key"])
 def test_any_text_is_a_question(memory: Memory, text: str) -> None:
     """What the original would pass to its index as syntax is words here."""
     memory.remember("The deploy key lives in vault B")
@@ -484,7 +485,7 @@ def test_use_and_news_are_reasons(memory: Memory) -> None:
     assert "entity_active" in reasons(memory, "queue")
 
 
-@pytest.mark.parametrize("profile", ["default", "siftcoder", "abmind", "memind-simple", "remind"])
+@each_row("profile", ["default", "siftcoder", "abmind", "memind-simple", "remind"])
 def test_reasons_are_given_by_every_profile(profile: str, clock: FixedClock) -> None:
     """How it was found and what speaks for it, whatever a profile calls its channels."""
     with Memory.open(":memory:", embedder="encoder", clock=clock) as memory:

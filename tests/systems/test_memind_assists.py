@@ -30,6 +30,7 @@ from bethink.retrieval.profile import load_profile
 from bethink.retrieval.stages import STAGES
 from bethink.testing import FixedClock
 from corpus import NOW, days_ago
+from rows import each_row
 
 GRAPH = load_profile("memind-simple").expand[2]
 THREADS = replace(load_profile("memind-simple").expand[1], enabled=True)
@@ -76,7 +77,7 @@ def lawful(pool: Pool) -> bool:
 # --- Graph --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "weight"),
     [
         ("similar_to", 1.0), ("semantic", 1.0), ("follows", 0.9), ("temporal", 0.9),
@@ -327,7 +328,7 @@ def test_without_a_rest_there_is_no_room(memory: Memory) -> None:
     assert THREADS(pool, ask(memory)) == pool
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("members", "fields"),
     [
         ({"m00": 1.0}, {}),
@@ -350,7 +351,7 @@ def event(seq: int, days: float, item: str | None = None) -> ThreadEvent:
     return ThreadEvent(seq, "update", NOW - timedelta(days=days), item)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("better", "worse"),
     [
         (({"m01": 1.0, "m02": 1.0}, {}), ({"m00": 1.0}, {})),

@@ -20,6 +20,7 @@ from bethink.retrieval.stages import FUSIONS, STAGES
 from bethink.systems.memind.retrievers import TimeDecay, _time_factors, time_factor
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW, days_ago
+from rows import each_row
 
 PROFILE = load_profile("memind-simple")
 
@@ -160,7 +161,7 @@ def test_the_time_factors_of_many_are_those_of_each(bare: Memory, asked: str) ->
     assert _time_factors(near, ctx, decay).tolist() == pytest.approx(alone, abs=1e-12)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "fields", "factor"),
     [
         ("no time", {}, 1.0),
@@ -279,7 +280,7 @@ def test_the_middle_of_the_window_scores_most(embedder: Embedder) -> None:
     assert scores == pytest.approx({"middle": 1.0, "late": 0.5, "start": 0.0, "into": 0.0})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said", ["two weeks ago", "last Friday", "in March", "over the last few weeks", "yesterday"]
 )
 def test_times_the_original_does_not_know_activate_it(told: Memory, said: str) -> None:
@@ -300,7 +301,7 @@ def test_last_week_is_the_week_before_this_one() -> None:
 # --- Adaptive truncation ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("scores", "kept"),
     [
         ((1.05, 0.63165, 0.621785, 0.40119), 1),

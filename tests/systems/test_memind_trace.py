@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bethink.cli import main
+from rows import each_row
 
 MEMORIES = [
     ("The deploy key for production lives in vault B", "--occurred-at", "2026-03-20"),
@@ -148,7 +149,7 @@ def test_the_number_of_candidates_is_the_callers(terminal: Terminal) -> None:
     assert max(len(step["candidates"]) for step in trace["steps"]) == 1
 
 
-@pytest.mark.parametrize("wrong", ["-1", "many", "1.5", ""])
+@each_row("wrong", ["-1", "many", "1.5", ""])
 def test_a_wrong_number_is_bad_use(
     terminal: Terminal, wrong: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

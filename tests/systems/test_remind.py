@@ -26,6 +26,7 @@ from bethink.systems.remind import (
 from bethink.testing import FixedClock
 from compass import Compass
 from corpus import NOW
+from rows import each_row
 
 REMIND = load_profile("remind")
 # Without the gate that is ours, so that single numbers can be looked at.
@@ -169,7 +170,7 @@ def test_one_hop_gives_the_reference_value_and_two_are_too_weak(opened: Opening)
     assert faint["c"] == pytest.approx(0.030, abs=5e-4)
 
 
-@pytest.mark.parametrize(("kind", "weight"), [*RELATION_WEIGHTS, ("related_to", 0.5)])
+@each_row(("kind", "weight"), [*RELATION_WEIGHTS, ("related_to", 0.5)])
 def test_every_relation_has_its_weight(opened: Opening, kind: str, weight: float) -> None:
     """Of the reference's table; one that is not in it has 0.5."""
     memory = opened()
@@ -368,7 +369,7 @@ def episodes(opened: Opening) -> Memory:
     return memory
 
 
-@pytest.mark.parametrize(("asked", "expected"), [(None, 5), (0, 0), (2, 2), (8, 8)])
+@each_row(("asked", "expected"), [(None, 5), (0, 0), (2, 2), (8, 8)])
 def test_episodes_are_counted_apart(episodes: Memory, asked: int | None, expected: int) -> None:
     """episode_k of them, 5 unless told; 0 asks for none; k counts the concepts alone."""
     answer = episodes.recall("zzz", profile=OPEN, episode_k=asked)

@@ -29,6 +29,7 @@ from bethink.systems.siftcoder import Decay
 from bethink.testing import FixedClock
 from corpus import FOREIGN, NOW
 from naughty import NAUGHTY
+from rows import each_row
 
 PROFILE = "siftcoder"
 DECAYED = {
@@ -150,7 +151,7 @@ def test_each_leg_has_its_weight(memory: Memory) -> None:
 # --- Time ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("days", "left"), [(0, 1.0), (1, 0.8669), (7, 0.3679), (30, 0.01376), (-3, 1.0), (-900, 1.0)]
 )
 def test_time_takes_as_much_as_on_the_page(days: float, left: float) -> None:
@@ -175,7 +176,7 @@ def test_decay_can_be_switched_off(memory: Memory) -> None:
     assert asked(memory, "parse_config ConfigError", off)[0] == "parse_config raises ConfigError"
 
 
-@pytest.mark.parametrize(("tool", "tau"), DECAYED.items())
+@each_row(("tool", "tau"), DECAYED.items())
 def test_tools_fade_at_their_own_pace(tool: str, tau: float) -> None:
     """What an edit left matters for a month, a shell command for three days."""
     assert after(decay(), tau, metadata={"tool": tool}) == pytest.approx(1 / math.e)
@@ -200,7 +201,7 @@ TODAY = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "right"),
     [
         ("auth token cache ttl", OLD[0]),
@@ -257,7 +258,7 @@ def test_the_caller_boosts_with_a_reason(memory: Memory) -> None:
     assert step.pool[0].reason("boost") == best.reason("boost")
 
 
-@pytest.mark.parametrize("factor", [math.nan, math.inf, -1.0])
+@each_row("factor", [math.nan, math.inf, -1.0])
 def test_a_boost_that_is_no_number_changes_nothing(memory: Memory, factor: float) -> None:
     """It is said, and the score stays."""
     memory.remember("The deploy key lives in vault B")
@@ -351,9 +352,7 @@ def by_the_book(text: str) -> list[float]:
     return [value / length for value in vector] if length else vector
 
 
-@pytest.mark.parametrize(
-    "text", ["fixed null-deref in parse_config", "a a a b", "", "ÄÖ 漢", "A_1"]
-)
+@each_row("text", ["fixed null-deref in parse_config", "a a a b", "", "ÄÖ 漢", "A_1"])
 def test_the_hash_embedder_is_the_documented_one(text: str) -> None:
     """384 buckets by SHA-256, the sign by the fifth byte, length 1, zeros for no words."""
     hashing = open_embedder("hash")

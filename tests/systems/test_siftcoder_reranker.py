@@ -24,6 +24,7 @@ from bethink.model import Candidate, Item, Query
 from bethink.retrieval.context import Context
 from bethink.retrieval.overlap import OverlapScorer, OverlapWeights, content_tokens
 from bethink.systems.siftcoder import OverlapRerank
+from rows import each_row
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 STOP = "an and are as at be by for from in is it of on or the to"
@@ -108,7 +109,7 @@ def test_a_word_asked_twice_counts_twice_but_is_one_word(memory: Memory) -> None
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "text", "whole"),
     [
         ("cache", "cache", True),

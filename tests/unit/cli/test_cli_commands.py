@@ -12,6 +12,8 @@ import apsw
 import pytest
 from caller import Caller
 
+from rows import each_row
+
 
 @pytest.fixture
 def call(
@@ -412,7 +414,7 @@ def test_profiles(call: Caller) -> None:
     assert call("profiles", "show", "siftcoder", "--json").told["name"] == "siftcoder"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         ["profiles", "show", "nothing"],

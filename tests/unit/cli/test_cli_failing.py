@@ -10,9 +10,10 @@ import pytest
 from bethink import errors
 from bethink.cli.app import App
 from bethink.cli.errors import classify_error, interrupted_failure, report_failure
+from rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "kind", "code"),
     [
         (errors.Refused("no"), "refused", 2),

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from caller import Caller
 
+from rows import each_row
+
 TEXTS = [
     '"', "'", "''", '""', "`", "\\", "\\\\", "%", "%s%n", "{}", "{0}", "$HOME", "$(id)", "`id`",
     "*", "(", ")", "NEAR(", "AND", "OR NOT", "a AND", "text:", "^a", "a*", "--", "---", "a -b",
@@ -58,7 +60,7 @@ def test_questions_are_answered(call: Call) -> None:
             call("recall", *form, "--", text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words",
     [
         ["recall", "memory", "--kind"], ["recall", "memory", "--tag"],

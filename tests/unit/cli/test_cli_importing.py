@@ -11,6 +11,7 @@ from caller import Caller
 
 import foreign
 from bethink.cli import transfer
+from rows import each_row
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def call(
     return Caller(tmp_path, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("kind", foreign.MAKERS)
+@each_row("kind", foreign.MAKERS)
 def test_every_source_can_be_imported(call: Caller, kind: str) -> None:
     """Recognised or named, previewed first, then stored, then known."""
     path = str(foreign.MAKERS[kind](call.folder).relative_to(call.folder))

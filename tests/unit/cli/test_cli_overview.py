@@ -13,6 +13,7 @@ import pytest
 from bethink.cli import main, reference
 from bethink.cli.commands import COMMANDS, bethink, root_context
 from bethink.cli.help import COMMAND_HELP, EVERYDAY_EXAMPLES, overview
+from rows import each_row
 
 CTX = root_context(80)
 
@@ -33,7 +34,7 @@ def test_the_overview_has_every_command() -> None:
     assert set(COMMAND_HELP) == set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each_row("name", COMMANDS)
 def test_a_command_begins_its_help_with_its_line(name: str) -> None:
     """So that the overview can be printed without loading it."""
     command = bethink.get_command(CTX, name)
@@ -43,7 +44,7 @@ def test_a_command_begins_its_help_with_its_line(name: str) -> None:
     assert (command.help or "").splitlines()[0] == COMMAND_HELP[name]
 
 
-@pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value)[:20])
+@each_row(("name", "command"), commands(), ids=lambda value: str(value)[:20])
 def test_every_command_has_examples_and_the_general_options(
     name: str, command: click.Command
 ) -> None:

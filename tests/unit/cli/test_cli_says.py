@@ -16,6 +16,7 @@ from bethink.cli.output import Printer
 from bethink.config.settings import load_settings
 from bethink.core.ids import make_id, short_id
 from bethink.testing import FixedClock
+from rows import each_row
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ READING = [
 ]
 
 
-@pytest.mark.parametrize("words", READING, ids=lambda words: words[0])
+@each_row("words", READING, ids=lambda words: words[0])
 def test_a_misspelt_space_creates_nothing(call: Caller, words: tuple[str, ...]) -> None:
     """Only what stores something creates a space; a name that is unknown is refused."""
     call("--space", "work", "remember", "The deploy key lives in vault B")
@@ -65,7 +66,7 @@ def test_a_misspelt_space_creates_nothing(call: Caller, words: tuple[str, ...]) 
     assert files_of(call) == before
 
 
-@pytest.mark.parametrize("words", [("list",), ("recall", "anything"), ("stats",), ("doctor",)])
+@each_row("words", [("list",), ("recall", "anything"), ("stats",), ("doctor",)])
 def test_reading_where_nothing_is_stored_creates_nothing(
     call: Caller, words: tuple[str, ...]
 ) -> None:
@@ -87,7 +88,7 @@ def test_a_file_that_is_not_there_creates_nothing(call: Caller, words: tuple[str
     assert files_of(call) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "named"),
     [
         (("--kind", "desicion"), "no memory has the kind 'desicion'; did you mean 'decision'?"),
@@ -188,7 +189,7 @@ def test_doctor_warns_of_late_hooks(call: Caller, monkeypatch: pytest.MonkeyPatc
     assert [one["warning"] for one in told["findings"] if one["name"] == "hooks"] == [True]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("setting", "value", "role"),
     [
         ("BETHINK_RERANKER", "http://127.0.0.1:9/rerank", "reranker"),

@@ -13,6 +13,7 @@ from caller import Caller
 
 from bethink.access.policy import Right
 from bethink.access.tokens import TokenStore
+from rows import each_row
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def test_everything_as_json(call: Caller) -> None:
     assert call("token", "list", "--json").told == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "code", "told"),
     [
         (("create", "laptop"), 2, "--scope"),
@@ -118,7 +119,7 @@ def test_an_expired_token_is_shown_as_such(call: Caller) -> None:
     assert call("token", "list", "--json").told[0]["expired"] is True
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "told"),
     [
         (("--host", "0.0.0.0"), "reachable from other machines"),

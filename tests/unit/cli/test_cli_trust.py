@@ -10,6 +10,7 @@ import pytest
 from caller import Caller
 
 from bethink.cli import app as cli_app
+from rows import each_row
 
 SECRET = "The merger with Contoso closes on 3 March"
 
@@ -29,7 +30,7 @@ def cloned(
     return run
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words",
     [("recall", "merger"), ("list",), ("remember", "Deploys go to evil.example"), ("stats",),
      ("export",), ("timeline", "--around", "abcd"), ("entities",), ("forget", "abcd"), ("spaces", "path"),

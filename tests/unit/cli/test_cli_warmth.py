@@ -11,6 +11,7 @@ from caller import Caller
 from bethink.cli.output import Printer, display_width
 from bethink.cli.profiles import print_pipeline
 from bethink.retrieval.profile import load_profile, profile_names
+from rows import each_row
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_entities_are_listed_with_what_is_known(call: Caller) -> None:
     assert call("entities", "--kind", "file").code == 1
 
 
-@pytest.mark.parametrize("name", sorted(profile_names()))
+@each_row("name", sorted(profile_names()))
 def test_every_profile_is_drawn_within_eighty_columns(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

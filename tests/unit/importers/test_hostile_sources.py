@@ -18,6 +18,7 @@ from bethink.importers.importer import import_from
 from bethink.importers.intake import Intake, Tally
 from bethink.importers.streams import MAX_JSON_LINE_BYTES
 from bethink.model import Draft
+from rows import each_row
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def both(memory: Memory, path: Path, kind: str = "auto") -> Tally:
 SPOILING = ["CAST(x'ff61' AS TEXT)", f"zeroblob({MAX_CELL_BYTES + 1})", "x'00'", "'a' || char(0)"]
 
 
-@pytest.mark.parametrize("cell", SPOILING, ids=["utf8", "huge", "blob", "nul"])
+@each_row("cell", SPOILING, ids=["utf8", "huge", "blob", "nul"])
 def test_a_bad_cell_spoils_no_other_row(tmp_path: Path, space: Memory, cell: str) -> None:
     """In every database, in the words themselves and beside them."""
     remind, seen, history = (

@@ -21,6 +21,7 @@ from bethink.errors import Refused
 from bethink.importers.importer import import_from
 from bethink.importers.intake import Tally
 from bethink.model import Item
+from rows import each_row
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def found(memory: Memory, words: str) -> Item:
     return next(item for item in memory.browse(limit=200) if words in item.text)
 
 
-@pytest.mark.parametrize("kind", foreign.MAKERS)
+@each_row("kind", foreign.MAKERS)
 def test_a_preview_tells_what_the_import_does(kind: str, tmp_path: Path, space: Memory) -> None:
     """The same counts, before it was imported and after; and it writes nothing."""
     path = foreign.MAKERS[kind](tmp_path)
@@ -66,7 +67,7 @@ def test_a_preview_tells_what_the_import_does(kind: str, tmp_path: Path, space: 
     assert counts(second) == counts(again) == (0, 0, 0, done.stored, 0, 0, 0)
 
 
-@pytest.mark.parametrize("kind", foreign.MAKERS)
+@each_row("kind", foreign.MAKERS)
 def test_what_came_knows_where_from(kind: str, tmp_path: Path, space: Memory) -> None:
     """Its source, its class, a trust that is no more than an import's; and revoke takes
     all of it back, and nothing else."""

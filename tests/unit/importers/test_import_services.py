@@ -13,6 +13,7 @@ from bethink.errors import Refused
 from bethink.importers.detection import detect_source
 from bethink.importers.importer import import_from
 from bethink.importers.streams import guess_format
+from rows import each_row
 
 
 def texts(memory: Memory) -> set[str]:
@@ -135,7 +136,7 @@ def test_a_list_of_zep_alone_is_recognised(tmp_path: Path, record: str) -> None:
     assert detect_source(path)[0] == "zep"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         {"name": "something", "values": [1, 2, {"a": {}}]},
@@ -145,7 +146,7 @@ def test_a_list_of_zep_alone_is_recognised(tmp_path: Path, record: str) -> None:
         {"deep": [[{"text": "no memory"}]]},
     ],
 )
-@pytest.mark.parametrize("name", ["data.json", "data.txt", "data"])
+@each_row("name", ["data.json", "data.txt", "data"])
 def test_json_is_never_torn_into_lines(
     memory: Memory, tmp_path: Path, value: object, name: str
 ) -> None:
@@ -160,7 +161,7 @@ def test_json_is_never_torn_into_lines(
     assert memory.browse(limit=5) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "kind"),
     [
         ('{"text": "a"}\n{"text": "b"}\n', "jsonl"),
@@ -211,7 +212,7 @@ def test_the_real_basic_memory_can_be_imported(memory: Memory, tmp_path: Path) -
     assert any("The ferry leaves at nine" in text for text in texts(memory))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "told"),
     [
         ('{"text": "a", "text": "b"}', "the key 'text' occurs twice"),
@@ -222,7 +223,7 @@ def test_the_real_basic_memory_can_be_imported(memory: Memory, tmp_path: Path) -
     ],
     ids=["doubled key", "digits", "NaN", "huge", "deep"],
 )
-@pytest.mark.parametrize("others", [0, 2])
+@each_row("others", [0, 2])
 def test_a_record_that_strict_json_refuses_costs_its_line_only(
     memory: Memory, tmp_path: Path, line: str, told: str, others: int
 ) -> None:

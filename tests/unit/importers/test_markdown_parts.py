@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.importers.entry import split_text
 from bethink.importers.markdown import date_in, hashtags, linked_notes, parse_note, split_sections
+from rows import each_row
 
 
 def test_a_head_is_read() -> None:
@@ -25,9 +25,7 @@ def test_a_head_is_read() -> None:
     assert (note.body, note.lines_before) == ("Body\n", 11)
 
 
-@pytest.mark.parametrize(
-    "text", ["no head", "---\nnever: closed\n", "--- \n", "", "----\na: 1\n---\n"]
-)
+@each_row("text", ["no head", "---\nnever: closed\n", "--- \n", "", "----\na: 1\n---\n"])
 def test_what_is_no_head_is_body(text: str) -> None:
     """Nothing is lost of it."""
     assert parse_note(text) == ({}, text, 0)
@@ -113,7 +111,7 @@ def test_links_and_tags() -> None:
     assert hashtags(text) == ("tag", "a/b")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "day"),
     [("2026-03-14", 14), ("20260314 standup", 14), ("notes_2026_03_15", 15), ("2026-13-01", None),
      ("v2026", None), ("1234567890", None)],

@@ -14,6 +14,7 @@ from bethink.errors import Refused
 from bethink.importers import IMPORTERS
 from bethink.importers.entry import Entry, ReadProgress
 from bethink.model import Draft
+from rows import each_row
 
 
 def entries(kind: str, path: Path) -> list[Entry]:
@@ -44,7 +45,7 @@ def test_every_source_is_looked_at_here() -> None:
     assert list(foreign.MAKERS) == list(IMPORTERS)
 
 
-@pytest.mark.parametrize("kind", foreign.MAKERS)
+@each_row("kind", foreign.MAKERS)
 def test_reading_twice_gives_the_same(kind: str, tmp_path: Path) -> None:
     """In the same order, with the same ids: that is what an import is repeated by."""
     path = foreign.MAKERS[kind](tmp_path)
@@ -56,7 +57,7 @@ def test_reading_twice_gives_the_same(kind: str, tmp_path: Path) -> None:
     assert all(one.id or one.group or one.found.key for one in first)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("kind", foreign.MAKERS)
+@each_row("kind", foreign.MAKERS)
 def test_progress_reaches_its_end(kind: str, tmp_path: Path) -> None:
     """Of as much as there is; a single file may say nothing of it."""
     gauge = ReadProgress()
@@ -344,7 +345,7 @@ def test_chatgpt_is_read_without_marks_and_courtesies(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("broken", ["circle", "no current", "stranger", "all wrong"])
+@each_row("broken", ["circle", "no current", "stranger", "all wrong"])
 def test_chatgpt_trees_may_be_broken(tmp_path: Path, broken: str) -> None:
     """A circle, a lost end, a node that is none: what can be read is read."""
     (chat,) = foreign.chatgpt_conversations()

@@ -10,9 +10,10 @@ import pytest
 import foreign
 from bethink.errors import Refused
 from bethink.importers.detection import detect_source
+from rows import each_row
 
 
-@pytest.mark.parametrize("kind", foreign.MAKERS)
+@each_row("kind", foreign.MAKERS)
 def test_every_source_is_recognised(kind: str, tmp_path: Path) -> None:
     """As it is made."""
     path = foreign.MAKERS[kind](tmp_path)
@@ -20,9 +21,7 @@ def test_every_source_is_recognised(kind: str, tmp_path: Path) -> None:
     assert detect_source(path) == (kind, path)
 
 
-@pytest.mark.parametrize(
-    "kind", ["mcp-memory", "mem0", "remind", "claude-mem", "chatgpt", "claude"]
-)
+@each_row("kind", ["mcp-memory", "mem0", "remind", "claude-mem", "chatgpt", "claude"])
 def test_names_do_not_matter(kind: str, tmp_path: Path) -> None:
     """A file that is called otherwise is the same."""
     path = foreign.MAKERS[kind](tmp_path).rename(tmp_path / "download.bin")
@@ -30,7 +29,7 @@ def test_names_do_not_matter(kind: str, tmp_path: Path) -> None:
     assert detect_source(path)[0] == kind
 
 
-@pytest.mark.parametrize("kind", ["mcp-memory", "remind", "claude-mem", "claude", "mem0"])
+@each_row("kind", ["mcp-memory", "remind", "claude-mem", "claude", "mem0"])
 def test_a_folder_may_hold_one(kind: str, tmp_path: Path) -> None:
     """What is recognised in it is what is read."""
     path = foreign.MAKERS[kind](tmp_path)
@@ -46,7 +45,7 @@ def test_reminds_own_folder(tmp_path: Path) -> None:
     assert detect_source(tmp_path) == ("remind", path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "kind"),
     [
         ('{"text": "a"}\n', "jsonl"),
@@ -70,9 +69,7 @@ def test_other_files_are_lines_of_some_kind(tmp_path: Path, content: str, kind: 
     assert detect_source(path)[0] == kind
 
 
-@pytest.mark.parametrize(
-    "content", ["[1, 2]", '[{"mapping": {"a": 1', '[\n\n{"x": 1}]', "[" * 9000]
-)
+@each_row("content", ["[1, 2]", '[{"mapping": {"a": 1', '[\n\n{"x": 1}]', "[" * 9000])
 def test_json_that_nobody_knows_is_not_taken_for_text(tmp_path: Path, content: str) -> None:
     """A broken export is refused by name, not stored as one long line."""
     path = tmp_path / "conversations.json"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.importers.turn_text import EchoFilter, fenced_texts, strip_fences, strip_host_text
 from bethink.render.quoting import Quote, fence_quotes
+from rows import each_row
 
 FENCED = fence_quotes([Quote("id1 | fact", "The deploy port is 5433"), Quote("id2", "Use tabs")])
 
@@ -24,7 +24,7 @@ def test_a_whole_fence_goes() -> None:
     assert strip_fences(f"before\n{FENCED}\nafter").split() == ["before", "after"]
 
 
-@pytest.mark.parametrize("cut", range(1, len(FENCED), 5))
+@each_row("cut", range(1, len(FENCED), 5))
 def test_a_part_of_a_fence_goes_too(cut: int) -> None:
     """Wherever a quotation is torn off, neither part leaves anything of a memory."""
     beginning, end = (
@@ -126,7 +126,7 @@ def test_scripts_without_spaces_are_compared_too() -> None:
     assert known.remove_echoes("测试都通过了，没有任何问题。", "assistant")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "SessionStart hook is broken, mend it",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,9 +12,10 @@ from bethink.importers.turn_text import (
     is_uninformative,
     summarise_code,
 )
+from rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kind"),
     [
         ("ok so we've decided on Redis streams", "decision"),
@@ -37,7 +37,7 @@ def test_what_lasts_is_seen(text: str, kind: str) -> None:
     assert found.kind == kind
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["never mind", "I like it, go on", "I've never seen this", "it never worked", "fix the login",
      "this should never happen", "don't change the tests", "let's use the debugger for a moment",
@@ -56,15 +56,13 @@ def test_an_agent_only_warns() -> None:
     assert found == ("caveat", "Watch out: the pool is small.")
 
 
-@pytest.mark.parametrize(
-    "text", ["yes", "Hi there!", "thanks!", "ok, go ahead", "👍", "vale, gracias"]
-)
+@each_row("text", ["yes", "Hi there!", "thanks!", "ok, go ahead", "👍", "vale, gracias"])
 def test_assent_tells_nothing(text: str) -> None:
     """A yes, a greeting and a thank-you are nothing by themselves."""
     assert is_assent(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "before", "nothing"),
     [
         ("yes", "We could. Shall we use Postgres for billing?", False),
@@ -91,7 +89,7 @@ def test_courtesy_is_every_sentence_or_none() -> None:
     assert not is_courtesy("The parser is done.")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["I'm happy to report that the deploy passed.", "Happy that you chose Postgres!",
      "Glad it runs on Rust now.", "Anything else would break the v2 API.",
@@ -103,7 +101,7 @@ def test_what_only_begins_like_a_courtesy_is_none(text: str) -> None:
     assert not is_courtesy(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["I'm glad I could help!", "Happy to help with anything else.", "Glad that worked!",
      "Glad to hear it!", "Anything else?", "Feel free to ask.", "Is there anything else I can do?"],

@@ -18,6 +18,7 @@ from bethink.errors import BadText, Refused
 from bethink.importers import streams
 from bethink.importers.importer import import_from
 from bethink.importers.streams import guess_format, open_stream, read_records
+from rows import each_row
 
 
 def guessed(tmp_path: Path, content: bytes) -> str:
@@ -31,7 +32,7 @@ def guessed(tmp_path: Path, content: bytes) -> str:
         return form
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "form"),
     [
         (b'{"text": "a"}\n', "jsonl"),
@@ -126,7 +127,7 @@ def test_a_pipe_with_a_writer_is_read_to_its_end(tmp_path: Path, size: int) -> N
     writer.join()
 
 
-@pytest.mark.parametrize("first", ["# exported", "null", "42", "", "   ", "// no record", "[]"])
+@each_row("first", ["# exported", "null", "42", "", "   ", "// no record", "[]"])
 def test_json_lines_that_begin_with_something_else(first: str, tmp_path: Path) -> None:
     """No record is torn into plain text: the line is named, and all others keep their fields."""
     path = tmp_path / "notes.jsonl"

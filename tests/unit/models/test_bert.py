@@ -8,6 +8,7 @@ import pytest
 
 from bethink.errors import ModelError
 from bethink.models.onnx_network import read_encoder_sizes
+from rows import each_row
 from tiny_bert import HEADS, LAYERS, POSITIONS, WIDTH, make_tiny_bert
 
 
@@ -53,7 +54,7 @@ def test_another_kind_of_network_is_refused(folder, values):
     assert "sentence-transformers" in caught.value.remedy
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pooling", "right"),
     [
         ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}, True),
@@ -90,7 +91,7 @@ def test_further_steps_are_refused(folder):
     assert read_encoder_sizes(folder).width == WIDTH
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "said"),
     [
         ({"num_hidden_layers": None}, "lacks"),
@@ -107,7 +108,7 @@ def test_sizes_that_make_no_sense_are_refused(folder, values, said):
         read_encoder_sizes(folder)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '"text"', "\x00"])
+@each_row("content", ["", "[]", "{", '"text"', "\x00"])
 def test_settings_that_cannot_be_read_are_refused(folder, content):
     """The error names the file."""
     (folder / "config.json").write_text(content)

@@ -16,6 +16,7 @@ from bethink.models.embed.contextual import (
     pack_contextual,
 )
 from bethink.models.embed.token_table import normalise
+from rows import each_row
 
 RANDOM = np.random.default_rng(11)
 
@@ -94,7 +95,7 @@ def test_where_a_memory_stands_does_not_matter():
         assert np.array_equal(best_contextual_matches(question, [memory])[0], together[place])
 
 
-@pytest.mark.parametrize("width", [1, 7, 64, 100, 385])
+@each_row("width", [1, 7, 64, 100, 385])
 def test_any_width_works(width):
     """Dimensions need not come in eights."""
     tokens = vectors(5, width)

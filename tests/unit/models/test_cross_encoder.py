@@ -22,6 +22,7 @@ from bethink.models.rerank.cross_encoder import (
     default_folder,
     split_room,
 )
+from rows import each_row
 from tiny_bert import POSITIONS, make_tiny_bert, make_tiny_reader, tiny_reader_weights
 
 onnx = pytest.importorskip("onnx", reason="the extra rerank is not installed")
@@ -108,7 +109,7 @@ def test_nothing_is_loaded_for_nothing(tmp_path):
     assert CrossEncoder(str(tmp_path / "nowhere"))(ASKED, []) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lengths", "room", "kept"),
     [
         ((3, 4), 10, (3, 4)),

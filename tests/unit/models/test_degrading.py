@@ -9,6 +9,7 @@ from bethink.errors import ModelError
 from bethink.models.embed.served import EmbedderTimeouts, open_ollama, open_openai
 from bethink.models.http import CircuitBreaker
 from embedding_server import ENDLESS, FAULTS, serving
+from rows import each_row
 
 PATIENT = EmbedderTimeouts(query_s=60, batch_s=60, sleep=lambda _: None)
 IMPATIENT = PATIENT._replace(query_s=0.3, batch_s=0.3)
@@ -42,7 +43,7 @@ def memory(embedder):
         yield opened
 
 
-@pytest.mark.parametrize("fault", [*FAULTS])
+@each_row("fault", [*FAULTS])
 def test_a_failing_embedder_costs_the_vectors_only(
     memory, embedder, running, now, fault, monkeypatch
 ):

@@ -10,11 +10,12 @@ import pytest
 
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.ports import LateInteraction
+from rows import each_row
 
 EMBEDDER = HashEmbedder()
 
 
-@pytest.mark.parametrize("word", ["auth", "token", "a_b", "42", "cache"])
+@each_row("word", ["auth", "token", "a_b", "42", "cache"])
 def test_a_word_goes_where_its_hash_says(word):
     """Four bytes name the place, the fifth the sign."""
     digest = hashlib.sha256(word.encode()).hexdigest()
@@ -44,7 +45,7 @@ def test_words_are_lower_case_and_count_as_often_as_they_occur():
     assert sorted(np.abs(plain[plain != 0])) == pytest.approx([1 / math.sqrt(5), 2 / math.sqrt(5)])
 
 
-@pytest.mark.parametrize("text", ["", "   ", "!?", "日本語"])
+@each_row("text", ["", "   ", "!?", "日本語"])
 def test_a_text_without_words_is_zeros(text):
     """It knows words of a-z, 0-9 and _ only, and does not pretend otherwise."""
     assert not EMBEDDER.embed_query(text).vector.any()

@@ -18,6 +18,7 @@ from bethink.models.rerank.http import (
 )
 from embedding_server import ENDLESS
 from rerank_server import DIALECTS, FAULTS, reranking, score
+from rows import each_row
 
 KEY = "rk-never-to-be-seen"
 ASKED = "where is the deploy key"
@@ -50,7 +51,7 @@ def expected(texts=TEXTS):
     return pytest.approx([score(ASKED, text) for text in texts])
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@each_row("dialect", DIALECTS)
 def test_every_shape_of_an_answer_is_understood(server, dialect):
     """Plain scores, rows best first, rows by themselves: each score goes to its text."""
     server.protocol = dialect
@@ -152,7 +153,7 @@ def test_a_text_that_is_not_mentioned_gets_nothing(server):
     assert opened(server)(ASKED, TEXTS) == [0.0, 0.0, 0.7, 0.0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "read"),
     [
         ([0.0, 0.5, 1.0], [0.0, 0.5, 1.0]),
@@ -170,7 +171,7 @@ def test_scores_are_shares_or_logits(server, given, read):
     assert opened(server)(ASKED, TEXTS[:3]) == pytest.approx(read, abs=1e-4)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@each_row("fault", FAULTS)
 def test_every_fault_is_a_sentence(server, fault):
     """ModelError, an endless one's too, without a word of the server's or of the key."""
     server.fault = FAULTS[fault]
@@ -239,7 +240,7 @@ def test_an_address_is_read_as_it_is_written():
     assert str(open_https("//host").url) == "https://host/rerank"
 
 
-@pytest.mark.parametrize("address", ["host", "ftp://host", "//", "//u:p@host", "//host/?key=1"])
+@each_row("address", ["host", "ftp://host", "//", "//u:p@host", "//host/?key=1"])
 def test_what_is_no_address_is_refused(address):
     """Nor is one with a name, a password or a query in it."""
     with pytest.raises(BadSetting, match="the reranker's address"):

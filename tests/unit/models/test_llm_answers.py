@@ -8,9 +8,10 @@ import pytest
 
 from bethink.core.json_schema import SchemaViolation
 from bethink.models.llm.client import parse_object
+from rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         '{"a": 1}',
@@ -27,7 +28,7 @@ def test_the_object_is_found(text):
     assert parse_object(text) == {"a": 1}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "why"),
     [
         ("", "not JSON (line 1, column 1)"),
@@ -54,7 +55,7 @@ def test_what_is_no_object_is_said(text, why):
     assert why in str(caught.value)
 
 
-@pytest.mark.parametrize("piece", ["```a\n", "```\n", "<think>", "{", "\n", '{"a":[', '"\\'])
+@each_row("piece", ["```a\n", "```\n", "<think>", "{", "\n", '{"a":[', '"\\'])
 def test_no_text_takes_long(piece):
     """A million characters made to be slow are refused at once."""
     started = time.perf_counter()

@@ -18,6 +18,7 @@ from bethink.ports import Budget, BudgetSpent, Unusable
 from bethink.prompts import Passage, fill_prompt
 from embedding_server import ENDLESS
 from language_server import BROKEN, INJECTED, WRONG, refusing, talking
+from rows import each_row
 
 KEY = "sk-never-to-be-seen"
 OPEN = {"openai": open_openai, "anthropic": open_anthropic, "ollama": open_ollama}
@@ -112,7 +113,7 @@ def test_each_protocol_is_spoken(server, model, provider):
         }  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", BROKEN)
+@each_row("fault", BROKEN)
 def test_every_fault_of_a_server_is_a_sentence(server, model, fault, monkeypatch):
     """ModelError, an endless one's too, without a word of the server's or of the key."""
     server.fault = BROKEN[fault]
@@ -132,7 +133,7 @@ def test_every_fault_of_a_server_is_a_sentence(server, model, fault, monkeypatch
     assert model.complete(prompt(), budget=Budget()) == {"score": 7}
 
 
-@pytest.mark.parametrize("fault", WRONG)
+@each_row("fault", WRONG)
 def test_every_wrong_answer_is_a_sentence(server, model, fault):
     """The model is asked once more, told why; then Unusable names what is wrong in our words."""
     server.fault = WRONG[fault]
@@ -148,7 +149,7 @@ def test_every_wrong_answer_is_a_sentence(server, model, fault):
     assert "not taken" not in json.dumps(server.asked[0])
 
 
-@pytest.mark.parametrize("fault", WRONG)
+@each_row("fault", WRONG)
 def test_a_wrong_answer_may_be_put_right(server, model, fault):
     """The second answer is as good as a first one."""
     server.fault = failing(1, WRONG[fault])
@@ -194,7 +195,7 @@ def test_openais_refusal_field_is_one_too(server):
     assert INJECTED not in caught.value.message
 
 
-@pytest.mark.parametrize("text", [
+@each_row("text", [
     '```json\n{"score": 7}\n```', '```\n{"score": 7}\n```', ' \n{"score": 7}\n',
     'Here it is:\n```json\n{\n "score": 7\n}\n```\nAnything else?',
     '<think>\n{"score": 3} or rather\n</think>\n\n{"score": 7}',
@@ -207,7 +208,7 @@ def test_wrapping_is_taken_off(server, model, text):
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "503", "reset", "cut short"])
+@each_row("fault", ["429", "500", "503", "reset", "cut short"])
 def test_what_may_pass_is_tried_again(server, model, fault):
     """Twice, a little later each time; every try is a call of the budget."""
     server.fault, budget = failing(2, BROKEN[fault]), Budget()
@@ -216,7 +217,7 @@ def test_what_may_pass_is_tried_again(server, model, fault):
     assert len(server.asked) == budget.spent.calls == 3
 
 
-@pytest.mark.parametrize("status", [408, 409, 425, 501])
+@each_row("status", [408, 409, 425, 501])
 def test_which_refusals_may_pass(server, model, status):
     """A time-out or conflict on the server's side may; a 4xx of another kind will not."""
     server.fault = failing(1, lambda asked, _: asked.give({}, status))
@@ -228,7 +229,7 @@ def test_which_refusals_may_pass(server, model, status):
         assert model.complete(prompt(), budget=Budget()) == {"score": 7}
 
 
-@pytest.mark.parametrize("fault", ["401", "404", "redirect", "HTML", "nothing in it", "50 MB"])
+@each_row("fault", ["401", "404", "redirect", "HTML", "nothing in it", "50 MB"])
 def test_what_will_not_pass_is_not_tried_again(server, model, fault):
     """The same question would get the same answer."""
     server.fault = BROKEN[fault]
@@ -312,7 +313,7 @@ def test_tokens_are_estimated_where_nobody_counts(server, model):
     assert budget.spent.tokens_out == 4
 
 
-@pytest.mark.parametrize("unknown", [1, 2])
+@each_row("unknown", [1, 2])
 def test_a_server_is_asked_in_a_form_it_knows(server, model, provider, unknown):
     """Schema, then JSON, then words that hold the schema; what worked is remembered."""
     if provider == "anthropic":
@@ -417,7 +418,7 @@ def test_nobody_listening_is_said(monkeypatch, provider):
         OPEN[provider]("test", timeouts=PATIENT).complete(prompt(), budget=Budget())
 
 
-@pytest.mark.parametrize("address", ["http://no-such-host.invalid:1", "https://127.0.0.1:{port}"])
+@each_row("address", ["http://no-such-host.invalid:1", "https://127.0.0.1:{port}"])
 def test_a_name_nobody_has_and_a_server_without_tls_are_said(
     server, monkeypatch, provider, address
 ):

@@ -8,6 +8,7 @@ from bethink.config.settings import SETTINGS, load_settings, set_project_setting
 from bethink.errors import BadSetting
 from bethink.models import NONE
 from bethink.models.llm import LLMS
+from rows import each_row
 
 SETTING = next(setting for setting in SETTINGS if setting.name == "llm")
 
@@ -39,7 +40,7 @@ def test_a_user_chooses_one_and_a_project_cannot(tmp_path, provider):
         load_settings(project, env)
 
 
-@pytest.mark.parametrize("wrong", ["gpt-4", "openai:", "openai: ", "mistral:x", "ollama:a\nb"])
+@each_row("wrong", ["gpt-4", "openai:", "openai: ", "mistral:x", "ollama:a\nb"])
 def test_anything_else_is_refused(tmp_path, wrong):
     """With what it may be."""
     env = {"HOME": str(tmp_path), "BETHINK_CONFIG_DIR": str(tmp_path), "BETHINK_LLM": wrong}

@@ -18,6 +18,7 @@ import pytest
 
 from bethink.errors import MissingExtra
 from bethink.models.embed.sentence_transformers import SentenceTransformersEmbedder
+from rows import each_row
 from tiny_bert import make_tiny_bert, tiny_weights
 
 STAND_IN = '''
@@ -130,7 +131,7 @@ def test_questions_and_memories_are_read_each_in_their_way(run):
     assert empty == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "text", "said"),
     [
         ("gone", "x", "gone cannot be loaded"),

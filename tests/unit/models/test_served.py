@@ -24,6 +24,7 @@ from bethink.models.embed.served import (
 from bethink.models.http import CircuitBreaker
 from bethink.ports import unrelated_similarity
 from embedding_server import ENDLESS, FAULTS, serving
+from rows import each_row
 
 KEY = "sk-never-to-be-seen"
 # Waits between tries are left out, so that a fault costs what the fault itself takes.
@@ -107,7 +108,7 @@ def test_many_texts_go_in_portions(server, embedder):
     assert [len(asked["input"]) for _, _, asked in server.asked] == [64, 64, 52]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@each_row("fault", FAULTS)
 def test_every_fault_is_a_sentence(server, embedder, fault, monkeypatch):
     """ModelError, an endless one's too, without a word of the server's or of the key."""
     server.fault = FAULTS[fault]
@@ -131,7 +132,7 @@ def test_every_fault_is_a_sentence(server, embedder, fault, monkeypatch):
     assert embedder.embed_query("where is the key?").vector.any()
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "503", "reset", "cut short"])
+@each_row("fault", ["429", "500", "503", "reset", "cut short"])
 def test_what_may_pass_is_tried_again(server, embedder, fault):
     """Twice, a little later each time; the third answer is as good as the first."""
     tries = iter([FAULTS[fault], FAULTS[fault]])
@@ -149,7 +150,7 @@ def test_what_may_pass_is_tried_again(server, embedder, fault):
     assert len(server.asked) == 3
 
 
-@pytest.mark.parametrize("fault", ["401", "404", "redirect", "HTML", "NaN", "50 MB"])
+@each_row("fault", ["401", "404", "redirect", "HTML", "NaN", "50 MB"])
 def test_what_will_not_pass_is_not_tried_again(server, embedder, fault):
     """The same question would get the same answer."""
     server.fault = FAULTS[fault]
@@ -282,7 +283,7 @@ def address(embedder: ServedEmbedder) -> str:
     return str(embedder._service.url)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "meant"),
     [
         ("", "http://127.0.0.1:11434/api/embed"),
@@ -312,9 +313,7 @@ def test_openais_address_is_the_usual_one(monkeypatch, given):
     assert address(open_openai("hash")) == "https://api.openai.com/v1/embeddings"
 
 
-@pytest.mark.parametrize(
-    "given", ["ftp://box", "http://", "http://a:b@box", "http://box:99999", "x"]
-)
+@each_row("given", ["ftp://box", "http://", "http://a:b@box", "http://box:99999", "x"])
 def test_an_address_that_is_none_is_refused(monkeypatch, given):
     """When the embedder is opened, by the variable's name."""
     monkeypatch.setenv("OPENAI_BASE_URL", given)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bethink.errors import ModelError
 from bethink.models.onnx_network import file_fingerprint, read_tensors
+from rows import each_row
 from tiny_bert import save_tensors
 
 TENSORS = {
@@ -46,7 +47,7 @@ def test_whole_numbers_are_left_out(tmp_path):
     assert read_tensors(path) == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "header",
     [
         {"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}},

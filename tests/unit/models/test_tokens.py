@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bethink.errors import ModelError
 from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.token_table import pack_tokens, unpack_tokens
+from rows import each_row
 
 SIZE = 32_000
 
@@ -52,7 +53,7 @@ def test_the_stored_form_is_the_same_on_every_machine():
     assert pack_tokens([], [], floats()) == b""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "tokens",
     [
         b"\x00",  # half a number

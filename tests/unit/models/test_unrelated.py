@@ -16,6 +16,7 @@ from bethink.models.embed.served import (
     SimilarityBaseline,
     measure_baseline,
 )
+from rows import each_row
 
 
 class Asked:
@@ -72,7 +73,7 @@ def test_what_was_measured_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert (tmp_path / "new" / BASELINES_FILE).stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize(
+@each_row(
     "kept",
     ["", "[]", "{", '{"served:small:384": "0.4"}', '{"served:small:384": NaN}',
      '{"served:small:384": 7.5}', '{"served:small:384": true}', "[" * 100_000],

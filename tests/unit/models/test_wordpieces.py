@@ -16,6 +16,7 @@ from bethink.models.embed.tokenizers import (
     open_tokenizer,
     split_windows,
 )
+from rows import each_row
 from tiny_bert import make_tiny_bert
 
 
@@ -40,7 +41,7 @@ def sentences(pieces: TextPieces) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "parts"),
     [
         ("the key lives there. anna has it now", ["the key lives there.", "anna has it now"]),
@@ -165,7 +166,7 @@ def test_our_reading_of_a_file_is_the_librarys(file, text):
     assert ours(text).spans == [tuple(span) for span in theirs(text).spans]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("part", "name", "value"),
     [
         ("normalizer", "lowercase", False),

@@ -17,6 +17,7 @@ from bethink.retrieval.query_builder import (
     make_filters,
 )
 from corpus import NOW
+from rows import each_row
 
 
 def built(ask: RecallRequest, filters: Filters | None = None) -> Query:
@@ -42,7 +43,7 @@ def test_times_may_be_words() -> None:
     assert filters.since == (NOW - timedelta(days=1)).replace(hour=0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "where",
     [{"colour": "red"}, {"kind": [3]}, {"since": "soonish"}, {"since": 5}, {"kind": "a\0b"}],
 )
@@ -62,7 +63,7 @@ def test_a_question_is_never_cut_short() -> None:
     assert "8,193 bytes; the limit is 8,192" in error.value.message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ask", "rule"),
     [
         (RecallRequest(""), Refused),

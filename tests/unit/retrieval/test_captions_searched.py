@@ -10,6 +10,7 @@ from bethink import Memory
 from bethink.core.speakers import own_caption, searched_text
 from bethink.model import Draft
 from bethink.models import open_embedder
+from rows import each_row
 
 TITLED = {"text": "Use PostgreSQL for concurrent writers", "caption": "Database choice"}
 PROFILES = ("default", "remind", "abmind", "memind-simple", "linksee", "siftcoder")
@@ -22,7 +23,7 @@ def titled(embedder) -> Iterator[Memory]:
         yield memory
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@each_row("profile", PROFILES)
 def test_a_caption_finds_its_memory(titled, profile):
     """In every profile, by words that the text does not have."""
     answer = titled.recall("Database choice", profile=profile)
@@ -55,7 +56,7 @@ def test_a_corrected_caption_is_found_and_the_old_one_is_not(titled):
     assert item not in [hit.item.id for hit in titled.recall("Timetable", profile="abmind").hits]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("draft", "own"),
     [
         (Draft("We met. Tea was served.", caption="We met."), ""),

@@ -11,6 +11,7 @@ from bethink.lang.dates import find_events, find_times, parse_moment
 from bethink.models import open_embedder
 from bethink.testing import FixedClock
 from fallible import Down
+from rows import each_row
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)
 
@@ -147,7 +148,7 @@ def test_vectors_of_another_model_leave_the_time(tmp_path, embedder):
     assert "ranked by time only" in step.note
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "start"),
     [
         ("last Friday", "2026-11-13"),
@@ -166,9 +167,7 @@ def test_a_caller_may_write_a_moment_in_words(words, start):
     assert parse_moment(words, NOW) == datetime.fromisoformat(start).replace(tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    "words", ["", "soon", "until Friday", "Bob last Friday", "yesterday and today"]
-)
+@each_row("words", ["", "soon", "until Friday", "Bob last Friday", "yesterday and today"])
 def test_what_is_no_moment_is_refused_in_words(words):
     """The message repeats what was given and shows what would do."""
     with pytest.raises(ValueError, match="is not a valid time; write 2026-03-01"):

@@ -31,6 +31,7 @@ from bethink.retrieval.query_analysis import (
 from bethink.retrieval.query_builder import RecallRequest
 from bethink.testing import FixedClock, ScriptedModel
 from corpus import CONVERSATION, NOTES, NOW, days_ago
+from rows import each_row
 
 DEEP = load_profile("default-deep")
 KEY = "where does the deploy key live?"
@@ -293,7 +294,7 @@ def test_the_wider_walk_brings_what_was_asked_for(talked):
     assert all(book in told for book in ("lighthouse", "bees", "mountaineer"))
 
 
-@pytest.mark.parametrize("profile", ["default", "memind-simple", "siftcoder", "remind", "abmind"])
+@each_row("profile", ["default", "memind-simple", "siftcoder", "remind", "abmind"])
 def test_any_profile_can_look_deeper(talked, profile):
     """Its own deep one where it names one, else twice as far."""
     answer = talked.recall(LIST, profile=profile, deep=True)

@@ -24,6 +24,7 @@ from bethink.retrieval.stages.gate import Confidence, Threshold
 from bethink.retrieval.stages.rerank import Rerank
 from bethink.testing import FixedClock
 from corpus import NOW, days_ago
+from rows import each_row
 
 ASKED = "deploy key"
 KEY = "The deploy key lives in vault B"  # both words close together: the best match
@@ -66,7 +67,7 @@ def test_what_was_returned_is_told_so(memory: Memory) -> None:
     assert told.item == hits[1].item
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("item", "where", "reason"),
     [
         ("key-note", {"topic": "calendar"}, "has topic 'ops', not 'calendar'"),

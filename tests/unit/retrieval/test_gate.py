@@ -16,6 +16,7 @@ from bethink.models.embed.words import WordsEmbedder
 from bethink.retrieval.stages.gate import Confidence, Features
 from bethink.testing import FixedClock
 from corpus import NOW
+from rows import each_row
 
 NOTES = (
     "The primary database runs in eu-west-1",
@@ -110,7 +111,7 @@ def test_an_untrusted_answer_is_unsure_whatever_else_is_stored(memory: Memory) -
     assert answer.hits[0].item.id == planted.id
 
 
-@pytest.mark.parametrize("feature", Features._fields)
+@each_row("feature", Features._fields)
 def test_each_feature_counts_in_one_direction(feature: str) -> None:
     """Similarity, shared words and lead never lower the confidence; doubts never raise it."""
     weight = getattr(Confidence(), feature)
@@ -214,7 +215,7 @@ def test_a_question_for_a_time_alone_is_answered_from_that_time() -> None:
     assert nothing.reason == "no stored memory is of three weeks ago"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stored", "question", "known"),
     [
         ("My bicycle is turquoise", "What is my bicycle like?", True),
@@ -251,7 +252,7 @@ def test_a_threshold_of_a_profile_moves_the_outcome(memory: Memory) -> None:
     assert answer.status == "unsure"
 
 
-@pytest.mark.parametrize("profile", ["abmind", "linksee", "siftcoder", "memind-simple"])
+@each_row("profile", ["abmind", "linksee", "siftcoder", "memind-simple"])
 def test_no_profile_tells_untrusted_memories_alone_as_found(profile: str) -> None:
     """A profile without a confidence of its own returns them, and says that it is unsure."""
     with Memory.open(":memory:") as opened:

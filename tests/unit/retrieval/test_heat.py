@@ -20,6 +20,7 @@ from bethink.retrieval.heat import (
     pace_of,
 )
 from corpus import NOW
+from rows import each_row
 
 counts = st.integers(0, 10_000)
 shares = st.floats(0, 1)
@@ -42,7 +43,7 @@ def test_heat_is_that_of_the_reference(
     assert band_of(heat(uses, days_since, importance)) == band
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("more", "less", "difference"),
     [
         (UseCounts(1, 0, 0), UseCounts(0, 0, 0), 3.0),
@@ -59,7 +60,7 @@ def test_each_count_has_its_cap(more: UseCounts, less: UseCounts, difference: fl
     assert heat(more, 20) - heat(less, 20) == pytest.approx(difference)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("day", "bonus"),
     [(0, 20), (7, 20), (7.001, 10), (30, 10), (30.001, 0), (90, 0), (90.001, -10), (4000, -10)],
 )
@@ -84,7 +85,7 @@ def test_more_use_is_never_colder(a: int, b: int, c: int, since: float, importan
     assert heat(UseCounts(a, b, c), since, min(1.0, importance + 0.1)) >= cool
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "band"),
     [(100, "hot"), (70, "hot"), (69.99, "warm"), (40, "warm"), (39.99, "cold"), (20, "cold"),
      (19.99, "frozen"), (0, "frozen")],
@@ -110,7 +111,7 @@ def test_momentum_is_that_of_the_reference(
     assert pace_of(momentum(seen, observed, importance)) == pace
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seen", "velocity"),
     [((0, 0), 0), ((0, 1), 2), ((0, 2), 2), ((0, 3), 4), ((1, 1), 7), ((2, 9), 7), ((3, 3), 10)],
 )
@@ -123,7 +124,7 @@ def test_velocity_goes_by_the_last_day_then_the_last_week(
     assert value == pytest.approx(0.3 * velocity, abs=1e-4)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("week", "ever", "part"),
     [(30, 10, 10), (29.9, 10, 7), (20, 10, 7), (19.9, 10, 4), (10, 10, 4), (5, 10, 2), (0, 10, 0),
      (1, 0, 5), (0, 0, 0)],
@@ -147,7 +148,7 @@ def test_momentum_stays_within_its_scale(
         assert value == momentum(ActivityCounts(day, week, ever), 1, importance)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "pace"),
     [(10, "surging"), (7, "surging"), (6.99, "active"), (4, "active"), (3.99, "quiet"),
      (1.5, "quiet"), (1.49, "dormant"), (0, "dormant")],

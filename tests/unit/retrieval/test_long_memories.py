@@ -24,6 +24,7 @@ from bethink.retrieval.stages.gate import Threshold
 from bethink.server.tools.catalog import RECALL
 from bethink.server.tools.tool import Call, validate_arguments
 from fallible import Replaced
+from rows import each_row
 
 FACT = "The spare key of the boathouse hangs behind the red fuse box."
 BY_WORDS = "Where does the spare key of the boathouse hang?"
@@ -253,7 +254,7 @@ def test_a_reranker_reads_the_best_passage(memory):
     assert max(len(text.split()) for text in read) <= 160
 
 
-@pytest.mark.parametrize(
+@each_row(
     "damage",
     [
         "DELETE FROM vector WHERE key = (SELECT max(key) FROM vector)",

@@ -12,6 +12,7 @@ from bethink.model import OLDER, replay
 from bethink.render.quoting import quote_hit
 from bethink.render.wire import recall_json
 from bethink.retrieval.answer_text import render_text
+from rows import each_row
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 THEN, LATER = "2026-11-02T10:00:00Z", "2026-11-09T10:00:00Z"
@@ -107,7 +108,7 @@ def test_memories_far_from_the_question_are_no_rivals(memory):
     assert found.index(newer) < found.index(older)
 
 
-@pytest.mark.parametrize(("older", "newer", "question"), PAIRS)
+@each_row(("older", "newer", "question"), PAIRS)
 def test_the_newer_statement_comes_first(memory, older, newer, question):
     """A statement is never shown below an older one that it corrects, understood or not."""
     first, second = _told(memory, older, newer)
@@ -175,7 +176,7 @@ def test_a_question_for_the_past_keeps_the_order(memory):
     assert step.status == "skipped"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "differ"),
     [
         ("The timeout is 30 s", "The timeout is 60 s", True),

@@ -18,6 +18,7 @@ from bethink.retrieval.profile import load_profile, parse_profile
 from bethink.testing import FixedClock
 from corpus import NOW
 from fallible import with_methods
+from rows import each_row
 
 DAY = timedelta(days=1)
 
@@ -128,7 +129,7 @@ def test_capitals_and_other_letters_are_no_strangers(
     assert "never heard of" not in notes
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ({"text": "staging replicates to the backup site every night at two"}, {"text": "the backup site replicates to staging every night at two"}),
@@ -178,7 +179,7 @@ def test_a_busy_store_does_not_cost_the_answer(memory: Memory) -> None:
     assert answer.degraded[-1].part == "track"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "setting",
     [
         "[[adjust]]\nuse='decay'\nhalf_life_days=0",

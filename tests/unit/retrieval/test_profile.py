@@ -10,6 +10,7 @@ from bethink.errors import BadProfile, NotFound
 from bethink.retrieval.profile import SLOTS, Profile, load_profile, parse_profile, profile_names
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
+from rows import each_row
 
 SMALL = """
 title = "small"
@@ -41,7 +42,7 @@ def test_a_profile_is_read_from_toml() -> None:
     assert hash(profile)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "said"),
     [
         ("title = 3\n[[channels]]\nuse='lexical'", "title is 3"),
@@ -99,7 +100,7 @@ def test_the_remedy_names_what_is_allowed() -> None:
     assert "did you mean 'default'?" in missing.value.remedy
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "allowed"),
     [
         ("[[assemble]]\nuse='glue'", "captions"),
@@ -129,7 +130,7 @@ def test_an_own_profile_goes_before_a_shipped_one(tmp_path: Path) -> None:
     assert profile_names([tmp_path, tmp_path / "none"])["mine"] == tmp_path / "mine.toml"
 
 
-@pytest.mark.parametrize("name", sorted(profile_names()))
+@each_row("name", sorted(profile_names()))
 def test_every_shipped_profile_loads(name: str) -> None:
     """What comes with Bethink is valid and says what it is."""
     profile = load_profile(name)
@@ -165,7 +166,7 @@ def test_the_shipped_profiles_have_their_names() -> None:
         assert load_profile(name).name == name
 
 
-@pytest.mark.parametrize("name", ["../systems/remind/profile", "memind", "profile", ""])
+@each_row("name", ["../systems/remind/profile", "memind", "profile", ""])
 def test_a_path_is_no_name_of_a_profile(name: str) -> None:
     """Only what is listed is loaded."""
     with pytest.raises(NotFound):

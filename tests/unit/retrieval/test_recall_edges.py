@@ -22,6 +22,7 @@ from bethink.retrieval.profile import load_profile
 from bethink.testing import FixedClock
 from corpus import NOW, days_ago
 from fallible import with_methods
+from rows import each_row
 
 ASKED = "where is the production deploy key kept?"
 
@@ -44,7 +45,7 @@ def test_a_page_beyond_the_end_has_no_nearest_miss(filled: Memory) -> None:
     assert (beyond.status, beyond.hits, beyond.nearest_miss) == ("found", (), None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("k", "offset", "reach"),
     [(10, 0, 60), (49, 0, 60), (51, 0, 102), (30, 21, 102), (25, 25, 100), (200, 100, 600)],
 )
@@ -79,7 +80,7 @@ def test_what_fits_the_tokens_exactly_is_kept(filled: Memory) -> None:
     assert (less.page.stopped_by, less.page.has_more) == ("tokens", True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "meant"),
     [(-3.0, 0.0), (-0.001, 0.0), (-math.inf, 0.0), (math.nan, 0.0), (1.5, 1.0), (7.0, 1.0)],
 )
@@ -97,7 +98,7 @@ def test_a_readers_score_counts_within_its_range(filled: Memory, said: float, me
     assert scores_by(said)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("event", "counts"),
     [
         ({"text": "The ledger outage was on 3 February 2026"}, True),

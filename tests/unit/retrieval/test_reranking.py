@@ -20,6 +20,7 @@ from bethink.systems.siftcoder import OverlapRerank
 from bethink.testing import FixedClock
 from corpus import NOW
 from rerank_server import FAULTS, reranking
+from rows import each_row
 from tiny_bert import make_tiny_reader
 
 KEY = "The deploy key lives in vault B"
@@ -73,7 +74,7 @@ def judged(stage: Rerank, pool: tuple[Candidate, ...], scores: Sequence[float], 
     return {cand.item.id: cand.score for cand in stage(pool, ctx)}
 
 
-@pytest.mark.parametrize("name", sorted(profile_names()))
+@each_row("name", sorted(profile_names()))
 def test_every_profile_listens_to_a_reader(plain: Memory, name: str) -> None:
     """A reader that is brought is asked once, whether the profile has a place for it or not."""
     reader = Reader()
@@ -87,7 +88,7 @@ def test_every_profile_listens_to_a_reader(plain: Memory, name: str) -> None:
     assert all(hit.reason("read") for hit in answer.hits)
 
 
-@pytest.mark.parametrize("name", sorted(profile_names()))
+@each_row("name", sorted(profile_names()))
 def test_without_a_reader_nothing_is_missing(plain: Memory, name: str) -> None:
     """No profile complains that nobody reads; one with a place for it says it was left out."""
     answer = plain.recall(ASKED, profile=name)

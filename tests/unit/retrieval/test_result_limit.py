@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bethink import Memory
+from rows import each_row
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 QUESTION = "what did Alice say about the harbour crane?"
@@ -28,7 +29,7 @@ def memory():
         yield opened
 
 
-@pytest.mark.parametrize("k", [1, 2, 4, 6])
+@each_row("k", [1, 2, 4, 6])
 def test_insights_count_and_never_displace(memory, k):
     """With k given there are at most k hits, and no insight while a memory is left out."""
     answer = memory.recall(QUESTION, k=k)
@@ -49,8 +50,8 @@ def test_insights_can_be_asked_for(memory):
     assert len(memory.recall(QUESTION, k=3, level="insight").hits) == 3
 
 
-@pytest.mark.parametrize("profile", ["default", "linksee", "remind", "siftcoder", "abmind"])
-@pytest.mark.parametrize("k", [1, 2, 5])
+@each_row("profile", ["default", "linksee", "remind", "siftcoder", "abmind"])
+@each_row("k", [1, 2, 5])
 def test_an_entity_alone_returns_at_most_k(memory, profile, k):
     """The number that the caller gives holds for a question without words, too."""
     answer = memory.recall(entity="Alice", k=k, profile=profile)

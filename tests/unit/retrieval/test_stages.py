@@ -22,6 +22,7 @@ from bethink.retrieval.stages.gate import Threshold
 from bethink.retrieval.stages.rerank import Rerank
 from bethink.systems.siftcoder import Decay
 from corpus import NOW
+from rows import each_row
 from stage_parts import Fixed, cand, ctx, fused
 
 
@@ -32,7 +33,7 @@ def test_a_weighted_sum_scales_by_the_best(memory: Memory) -> None:
     assert scores == {"i001": 0.6, "i002": 0.6 / 2 + 0.4}
 
 
-@pytest.mark.parametrize("days", [-1e6, -1.0, 0.0, 1.0, 700_000.0])
+@each_row("days", [-1e6, -1.0, 0.0, 1.0, 700_000.0])
 def test_age_is_never_negative_and_always_finite(memory: Memory, days: float) -> None:
     """Clocks that are wrong by years do not break a score."""
     when = NOW - timedelta(days=max(-2_900_000, min(739_000.0, days)))

@@ -9,6 +9,7 @@ import pytest
 
 from bethink import Memory
 from bethink.testing import FixedClock
+from rows import each_row
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)
 
@@ -47,7 +48,7 @@ def told(embedder) -> Iterator[Memory]:
         yield memory
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "answer"),
     [
         # Any verb with "about"; other verbs that no memory has.

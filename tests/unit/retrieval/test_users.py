@@ -15,6 +15,7 @@ from bethink.server.rest.operations import LIST_MEMORIES
 from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, validate_arguments
 from records import at, item
+from rows import each_row
 
 ASKED = "where is the spare key of the pump house?"
 PROFILES = ("default", "remind", "abmind", "memind-simple", "siftcoder", "linksee")
@@ -28,7 +29,7 @@ def of(user: str, **fields: Any) -> dict[str, Any]:
     return {"metadata": {"user_id": user}, **fields}
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@each_row("profile", PROFILES)
 def test_only_the_users_own_before_any_cut(memory: Memory, profile: str) -> None:
     """One of three hundred is found, and no step lets another user's through."""
     drafts = [
@@ -68,7 +69,7 @@ def test_public_and_internal_memories_can_be_shared(memory: Memory) -> None:
     assert {his, nobodys} <= {one.id for one in memory.browse()}
 
 
-@pytest.mark.parametrize("value", [7, True, None, ["ana"], {"ana": 1}, '{"ana":1}'])
+@each_row("value", [7, True, None, ["ana"], {"ana": 1}, '{"ana":1}'])
 def test_a_user_is_a_text(memory: Memory, value: Any) -> None:
     """Other values of `user_id` are no user; SQL and Python say the same."""
     memory.remember("The key is in the box", metadata={"user_id": value})

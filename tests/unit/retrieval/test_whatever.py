@@ -17,6 +17,7 @@ from bethink.retrieval.query_analysis import (
     requested_kinds,
 )
 from bethink.testing import FixedClock
+from rows import each_row
 
 NOW = datetime(2026, 11, 15, 14, 30, tzinfo=UTC)  # a Sunday
 LANGUAGES = (ENGLISH, "de", "es", "fr", CHINESE)
@@ -52,7 +53,7 @@ def texts(answer) -> list[str]:
     return [hit.item.text for hit in answer.hits]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "question",
     [
         "what happened in September?",
@@ -74,7 +75,7 @@ def test_whatever_there_was_is_the_answer(kept, question):
     assert set(texts(kept.recall(question))) == SEPTEMBER
 
 
-@pytest.mark.parametrize(
+@each_row(
     "question",
     [
         "what did we decide in September?",
@@ -225,7 +226,7 @@ def test_since_a_day_looks_back(embedder):
     assert [cand.item.text for cand in steps["expand.named_time"].pool] == ["Paint the quay"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "plan"),
     [
         ("what are our goals for next year?", "Our goals for 2027: a second harbour and a tug"),
@@ -252,7 +253,7 @@ def test_what_is_to_come_was_spoken_of_before(embedder, question, plan):
         assert plan in texts(opened.recall(question))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kinds"),
     [
         ("what did we decide about the queue?", ("decision",)),
@@ -287,7 +288,7 @@ def test_a_question_leans_to_the_kind_it_asks_for(kept):
     ] == [(0.076, "requested kind: decision")]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@each_row("language", LANGUAGES)
 def test_every_language_has_its_words(language):
     """Each sort can be asked for in each; words are written as they are compared."""
     words = generic_words(language)

@@ -14,6 +14,7 @@ import pytest
 from bethink import Memory
 from bethink.testing import FixedClock
 from corpus import NOW
+from rows import each_row
 
 PROFILES = ("abmind", "default", "linksee", "memind-deep", "memind-simple", "remind", "siftcoder")
 QUESTION = "where does the zebra herd graze?"
@@ -69,7 +70,7 @@ def assert_remedy_works(
     return told.remedy
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@each_row("profile", PROFILES)
 def test_a_larger_limit_brings_it_in(memory: Memory, profile: str) -> None:
     """Whether k, the tokens or both are short; the rank is told truly in every profile."""
     items = store_herds(memory)
@@ -101,7 +102,7 @@ def test_a_deep_recall_names_the_step_that_dropped_it(memory: Memory, profile: s
         assert_remedy_works(memory, item, QUESTION, profile, deep=True, k=2)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "options"),
     [
         ({"topic": "zoo"}, {"topic": "travel"}),
@@ -157,8 +158,8 @@ def assert_restoring_works(
     return told.remedy
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize(
+@each_row("profile", PROFILES)
+@each_row(
     "options",
     [
         {"topic": "travel"},
@@ -234,7 +235,7 @@ def test_a_superseded_memory_behind_filters(memory: Memory, options: dict[str, A
     assert "--include-superseded" in remedy
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_row("seed", range(4))
 def test_remedies_of_random_recalls_of_what_was_forgotten(
     memory: Memory, clock: FixedClock, seed: int
 ) -> None:
@@ -258,7 +259,7 @@ def test_remedies_of_random_recalls_of_what_was_forgotten(
         assert_restoring_works(memory, item, QUESTION, dice.choice(PROFILES), **options)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@each_row("profile", PROFILES)
 def test_other_words_bring_it_in(memory: Memory, profile: str) -> None:
     """What has nothing to do with the question is found by its own words, or alone."""
     items = store_herds(memory, 4)
@@ -272,7 +273,7 @@ def test_other_words_bring_it_in(memory: Memory, profile: str) -> None:
             assert item in {hit.item.id for hit in found.hits}, told
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_row("seed", range(6))
 def test_remedies_of_random_recalls_work(memory: Memory, seed: int) -> None:
     """Any profile, any limits, any filters."""
     dice = random.Random(seed)

@@ -12,6 +12,7 @@ from bethink.ports import Embedder
 from bethink.retrieval.profile import profile_names
 from bethink.testing import FixedClock
 from corpus import NOW
+from rows import each_row
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def auth(embedder: Embedder) -> Iterator[Memory]:
         yield memory
 
 
-@pytest.mark.parametrize("profile", sorted(profile_names()))
+@each_row("profile", sorted(profile_names()))
 def test_every_profile_answers(auth: Memory, profile: str) -> None:
     """Newest first among those that mention it, up to k of them."""
     answer = auth.recall(entity="module:auth", profile=profile, k=8)
