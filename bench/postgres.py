@@ -36,9 +36,9 @@ from stores import CACHE
 
 from bethink import Memory
 from bethink.models.embed.encoder import EncoderEmbedder
-from bethink.store.postgres.db.connections import space_id_of
-from bethink.store.postgres.db.opening import init_store, list_spaces, remove_space
-from bethink.store.postgres.db.schema import tables
+from bethink.store.postgres.connections import space_id_of
+from bethink.store.postgres.opening import init_store, list_spaces, remove_space
+from bethink.store.postgres.schema import tables
 from bethink.store.postgres.move import InFile, OnServer, move_space
 
 QUESTIONS = 60

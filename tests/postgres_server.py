@@ -195,7 +195,7 @@ def _remove(server: Server) -> None:
 
 def distributed_url(url: str) -> str:
     """Return the URL of a database whose tables are distributed, as few shards."""
-    from bethink.store.postgres.db.opening import distribute_store, init_store
+    from bethink.store.postgres.opening import distribute_store, init_store
 
     init_store(url)
     distribute_store(url, shards=4)
@@ -205,7 +205,7 @@ def distributed_url(url: str) -> str:
 @cache
 def initialised_url() -> str:
     """Return the URL of a database in which spaces can be opened."""
-    from bethink.store.postgres.db.opening import init_store  # the driver is an extra
+    from bethink.store.postgres.opening import init_store  # the driver is an extra
 
     if CITUS:
         return distributed_url(CITUS)
@@ -216,8 +216,10 @@ def initialised_url() -> str:
 
 def open_space(folder: Path) -> PostgresStore:
     """Open the space that belongs to a test's folder, as a file would."""
-    from bethink.store.postgres import PostgresStore  # the driver is an extra
-    from bethink.store.postgres.db import opening
+    from bethink.store.postgres import (
+        PostgresStore,  # the driver is an extra
+        opening,
+    )
 
     name = f"laws-{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
     return PostgresStore(opening.open_space(initialised_url(), name, create=True), "laws")

@@ -12,7 +12,7 @@ import pytest
 
 from bethink import Memory
 from bethink.ports import Record, Store
-from bethink.store.postgres.db import session
+from bethink.store.postgres import session
 from bethink.store.sqlite import SqliteStore
 from postgres_server import initialised_url, open_space
 from records import at, mention, record, scope

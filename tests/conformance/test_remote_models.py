@@ -14,8 +14,8 @@ from bethink import Memory
 from bethink.errors import ModelError
 from bethink.models import open_embedder
 from bethink.ports import Budget, Embedding, Prompt
-from bethink.store.postgres.db.connections import PgCeiling, PgConnections
-from bethink.store.sqlite.db.connection import Connections
+from bethink.store.postgres.connections import PgCeiling, PgConnections
+from bethink.store.sql.connection import Connections
 from bethink.testing import FixedClock
 from corpus import NOW
 from language_server import sample

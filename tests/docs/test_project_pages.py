@@ -99,7 +99,7 @@ def test_the_map_is_short_and_names_every_package() -> None:
 @each_row("named", sorted(set(re.findall(r"`([\w/]+/[\w./]*)`", read("ARCHITECTURE.md")))))
 def test_every_path_on_the_map_is_there(named: str) -> None:
     """In the source, in the store's folder, or in the repository."""
-    homes = (SOURCE, SOURCE / "store" / "sqlite", ROOT)
+    homes = (SOURCE, SOURCE / "store" / "sql", ROOT)
 
     assert any((home / named).exists() for home in homes)
 

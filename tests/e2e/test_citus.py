@@ -26,11 +26,10 @@ from bethink.cli import main
 from bethink.errors import BethinkError, StoreBusy, StoreError
 from bethink.model import Member
 from bethink.store import prepare_server
-from bethink.store.postgres import PostgresStore
-from bethink.store.postgres.db import distribution, opening
-from bethink.store.postgres.db.connections import SERVING_ROLE, space_id_of
-from bethink.store.postgres.db.schema import SCHEMA, Migration, migrations, tables
-from bethink.store.postgres.db.server import PROPAGATE, connect
+from bethink.store.postgres import PostgresStore, distribution, opening
+from bethink.store.postgres.connections import SERVING_ROLE, space_id_of
+from bethink.store.postgres.schema import SCHEMA, Migration, migrations, tables
+from bethink.store.postgres.server import PROPAGATE, connect
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import CITUS, distributed_url

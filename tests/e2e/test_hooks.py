@@ -253,7 +253,7 @@ def test_a_locked_store_does_not_hold_up_the_prompt(host: Host) -> None:
     lock = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from bethink.store.sqlite.db.lock import FileLock, hold_lock\n"
+        "from bethink.store.sqlite.lock import FileLock, hold_lock\n"
         "with hold_lock(FileLock(Path(sys.argv[1] + '.lock')), 'it'):\n"
         "    print('held', flush=True)\n"
         "    time.sleep(60)\n"

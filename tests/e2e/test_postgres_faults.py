@@ -22,8 +22,7 @@ import pytest
 
 from bethink import Memory
 from bethink.errors import StoreBusy, StoreError
-from bethink.store.postgres import PostgresStore
-from bethink.store.postgres.db import opening, server
+from bethink.store.postgres import PostgresStore, opening, server
 from postgres_server import Server, free_port, running_server, unprivileged
 from records import NOW, record
 
@@ -300,7 +299,7 @@ def test_a_storm_of_faults_leaks_no_connection(url: str, monkeypatch: pytest.Mon
     """Time-outs of statements, of locks and of a small pool, from many threads at once."""
     monkeypatch.setattr(server, "POOL_SIZE", 3)
     monkeypatch.setattr(server, "LOCK_TIMEOUT_S", 0.2)
-    monkeypatch.setattr("bethink.store.postgres.db.connections.LOCK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("bethink.store.postgres.connections.LOCK_TIMEOUT_S", 0.05)
     store = PostgresStore.open(f"{url}?options=-cstatement_timeout%3D300", space="storm")
     told: list[type[Exception]] = []
 

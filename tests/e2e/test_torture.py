@@ -28,7 +28,7 @@ from bethink.errors import BethinkError
 from bethink.model import Draft
 from bethink.ports import TextSearch
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db.lock import key_path
+from bethink.store.sqlite.files import key_path
 from faulty_disk import Fault, after_power_cut, faulty_disk
 from records import NOW, record, scope
 

@@ -132,7 +132,7 @@ def test_every_file_of_the_package_is_in_the_wheel(installed: Installed) -> None
         ("bethink/profiles/", ".toml"),
         ("bethink/systems/", "/profile.toml"),
         ("bethink/systems/", "/aliases.toml"),
-        ("bethink/store/sqlite/db/migrations/", ".sql"),
+        ("bethink/store/sqlite/migrations/", ".sql"),
         ("bethink/lang/data/", ".toml"),
         ("bethink/demo/data/", ".jsonl"),
         ("bethink/eval/builtin/", ".jsonl"),

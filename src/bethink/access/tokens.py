@@ -147,7 +147,7 @@ class TokenStore:
     @contextmanager
     def _transaction(self) -> Iterator[list[Token]]:
         """Yield the tokens to change under a file lock; save them on success."""
-        from bethink.store.sqlite.db.lock import FileLock, hold_lock  # only writing needs it
+        from bethink.store.sqlite.lock import FileLock, hold_lock  # only writing needs it
 
         try:
             make_private_folder(self.path.parent)

@@ -371,7 +371,7 @@ def remove_files(file: Path) -> None:
 
     The lock file goes last: a process that waits for it then finds no space.
     """
-    from bethink.store.sqlite.db.lock import FileLock, hold_lock  # only for this subcommand
+    from bethink.store.sqlite.lock import FileLock, hold_lock  # only for this subcommand
 
     lock = file.with_name(f"{file.name}.lock")
     with hold_lock(FileLock(lock), str(file)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from bethink.core.registry import Registry
 from bethink.errors import MissingExtra, NotFound
+from bethink.store.url import is_server
+from bethink.store.url import shown_store as shown_store
 
 if TYPE_CHECKING:
     from bethink.ports import Progress, Store
@@ -31,23 +32,6 @@ STORES: Registry[StoreClass] = Registry(
 )
 
 
-_SERVER_SCHEMES = ("postgresql://", "postgres://")
-# Up to the last @, since a password may have been written with signs that end it too early.
-_PASSWORDS = ((r"(://[^:/?@]*):.*@", r"\1@"), (r"([?&]\w*password=)[^&]*", r"\1..."))
-
-
-def is_server(store: str) -> bool:
-    """Whether a store is a database server, named by its URL, and not a file."""
-    return store.startswith(_SERVER_SCHEMES)
-
-
-def shown_store(store: str) -> str:
-    """Return the name or URL of a store as it may be shown: without a password."""
-    for pattern, shown in _PASSWORDS:
-        store = re.sub(pattern, shown, store)
-    return store
-
-
 def open_on_server(url: str, space: str, *, create: bool = True) -> Store:
     """Open a space on a server; one that does not exist is created, or else empty."""
     with _driver():
@@ -63,7 +47,7 @@ def open_on_server(url: str, space: str, *, create: bool = True) -> Store:
 def spaces_on_server(url: str) -> list[str]:
     """Return the names of all spaces on a server."""
     with _driver():
-        from bethink.store.postgres.db.opening import list_spaces
+        from bethink.store.postgres.opening import list_spaces
     return list_spaces(url)
 
 
@@ -72,14 +56,14 @@ def space_exists(store: str, name: str, path: Path) -> bool:
     if not is_server(store):
         return path.exists()
     with _driver():
-        from bethink.store.postgres.db.opening import has_space
+        from bethink.store.postgres.opening import has_space
     return has_space(store, name)
 
 
 def remove_from_server(url: str, space: str) -> None:
     """Remove a space with everything in it from a server."""
     with _driver():
-        from bethink.store.postgres.db.opening import remove_space
+        from bethink.store.postgres.opening import remove_space
     remove_space(url, space)
 
 
@@ -99,7 +83,7 @@ def move_space(
 def prepare_server(url: str, step: str) -> dict[str, Any]:
     """Prepare a database for memories ("init", "migrate", "distribute"); return its status."""
     with _driver():
-        from bethink.store.postgres.db import opening
+        from bethink.store.postgres import opening
     steps = {
         "distribute": opening.distribute_store,
         "init": opening.init_store,

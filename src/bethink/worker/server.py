@@ -192,7 +192,7 @@ _IDLE_REASON = "idle"
 _PRELOADED_MODULES = (
     "bethink.memory",
     "numpy",
-    "bethink.store.sqlite.search.vector_index",
+    "bethink.store.sql.search.vector_index",
 )
 
 

@@ -23,8 +23,8 @@ from bethink.model.fields import (
 )
 from bethink.render.wire import item_json
 from bethink.server.tools.catalog import REMEMBER, UPDATE_MEMORY
+from bethink.store.sql.rows import CONTENT, ITEM, ITEM_STATE
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db.rows import CONTENT, ITEM, ITEM_STATE
 from records import item
 
 SQL_TYPES = {"whole": "INTEGER", "scale": "INTEGER", "flag": "INTEGER", "time": "INTEGER"} | {
@@ -151,16 +151,16 @@ weather = fields.ItemField(
 fields.ITEM_FIELDS = (*fields.ITEM_FIELDS, weather)
 fields.GIVEN_FIELDS = (*fields.GIVEN_FIELDS, weather)
 
-from bethink.store.sqlite.db import opening
-before = opening.migrations
-opening.SCHEMA_VERSION += 1
-added = opening.Migration(opening.SCHEMA_VERSION, "ALTER TABLE item ADD COLUMN weather TEXT;")
-opening.migrations = lambda *_: (*before(), added)
-opening.require_supported_schema.__defaults__ = (opening.SCHEMA_VERSION,)
+from bethink.store.sqlite import opening, repair, schema
+before = schema.migrations
+schema.SCHEMA_VERSION = opening.SCHEMA_VERSION = schema.SCHEMA_VERSION + 1
+added = schema.Migration(schema.SCHEMA_VERSION, "ALTER TABLE item ADD COLUMN weather TEXT;")
+schema.migrations = opening.migrations = repair.migrations = lambda *_: (*before(), added)
+schema.require_supported_schema.__defaults__ = (schema.SCHEMA_VERSION,)
 
 from bethink import Memory
 from bethink.errors import TooLarge
-from bethink.store.sqlite.db.rows import CONTENT, content_hash
+from bethink.store.sql.rows import CONTENT, content_hash
 from bethink.cli.write import remember
 from bethink.render.wire import item_json
 from bethink.server.tools.catalog import REMEMBER

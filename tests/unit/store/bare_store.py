@@ -11,10 +11,9 @@ import apsw
 
 from bethink.model import Item
 from bethink.store.analysis import extra_index_words
-from bethink.store.sqlite.db.connection import add_functions
-from bethink.store.sqlite.db.opening import migrations
-from bethink.store.sqlite.search import word_index as words
-from bethink.store.sqlite.search.scope import Predicate
+from bethink.store.sql.search import word_index as words
+from bethink.store.sql.search.scope import Predicate
+from bethink.store.sqlite.schema import add_functions, migrations
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 _FIXED: dict[str, Any] = dict.fromkeys(("source", "source_class", "writer"), "test")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import apsw
 
-from bethink.store.sqlite.db.connection import APPLICATION_ID
-from bethink.store.sqlite.db.opening import migrate, migrations
+from bethink.store.sqlite.connection import APPLICATION_ID
+from bethink.store.sqlite.schema import migrate, migrations
 
 _TABLES = "SELECT name FROM {}.sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%'"
 _NEWER = ("packed", "swept", "unswept")  # names in meta that came with this schema:

@@ -8,9 +8,9 @@ import pytest
 
 from bethink.model import Entity, Filters, Item
 from bethink.ports import Mention, Scope
+from bethink.store.sql.search import scope as scopes
+from bethink.store.sql.search.scope import compile_scope
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.search import scope as scopes
-from bethink.store.sqlite.search.scope import compile_scope
 from records import NOW, at, record
 
 FILTERS = {

@@ -11,10 +11,9 @@ import pytest
 
 from bethink.errors import BethinkError, StoreBusy
 from bethink.ports import TextSearch
-from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db import checkpoint, connection
-from bethink.store.sqlite.db.connection import PRAGMAS
-from bethink.store.sqlite.db.lock import wal_path
+from bethink.store.sqlite import SqliteStore, checkpoint, connection
+from bethink.store.sqlite.connection import PRAGMAS
+from bethink.store.sqlite.files import wal_path
 from faulty_disk import Fault, faulty_disk
 from records import NOW, record, scope
 

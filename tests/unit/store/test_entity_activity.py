@@ -9,7 +9,8 @@ from datetime import timedelta
 import pytest
 
 from bethink.ports import EntityListing
-from bethink.store.sqlite import SqliteStore, usage
+from bethink.store.sql import usage
+from bethink.store.sqlite import SqliteStore
 from records import at, mention, record
 
 

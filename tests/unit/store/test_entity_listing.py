@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from bethink.ports import EntityListing
-from bethink.store.sqlite import SqliteStore, links
+from bethink.store.sql import links
+from bethink.store.sqlite import SqliteStore
 from records import NOW, at, mention, record
 
 ALDER, BIRCH = mention("Alder", "project"), mention("Birch", "project")

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from bethink.core.words import fold
 from bethink.model import Entity, Link, Node
 from bethink.ports import Mention, SearchResult
-from bethink.store.sqlite import graph as relations
-from bethink.store.sqlite import links as graph
-from bethink.store.sqlite.search import searches as moments
-from bethink.store.sqlite.search.searches import TimeWindow
+from bethink.store.sql import graph as relations
+from bethink.store.sql import links as graph
+from bethink.store.sql.search import searches as moments
+from bethink.store.sql.search.searches import TimeWindow
 
 NOW = START
 

@@ -15,7 +15,7 @@ from old_schema import bring_back
 from bethink.errors import Refused
 from bethink.ports.values import is_erased
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db.lock import key_path
+from bethink.store.sqlite.files import key_path
 from records import NOW, at, record
 
 

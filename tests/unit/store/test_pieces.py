@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bethink.ports import SearchResult, TrigramSearch
 from bethink.store.analysis import PART_SIMILARITY, best_substring_match
+from bethink.store.sql.search.abmind_queries import word_windows
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.search.abmind_queries import word_windows
 from records import NOW, record, scope
 
 TEXTS = {

@@ -14,10 +14,10 @@ import pytest
 from bethink import Memory
 from bethink.errors import StoreError
 from bethink.store import prepare_server
-from bethink.store.postgres.db import distribution, server
-from bethink.store.postgres.db.bindings import for_one_shard
-from bethink.store.postgres.db.connections import PgConnections
-from bethink.store.postgres.db.schema import SCHEMA
+from bethink.store.postgres import distribution, server
+from bethink.store.postgres.bindings import for_one_shard
+from bethink.store.postgres.connections import PgConnections
+from bethink.store.postgres.schema import SCHEMA
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import CITUS, initialised_url, open_space
@@ -123,7 +123,7 @@ def test_a_space_that_was_distributed_meanwhile_is_found_again(
         asked.append(True)
         return True
 
-    monkeypatch.setattr("bethink.store.postgres.db.connections.is_distributed", is_distributed)
+    monkeypatch.setattr("bethink.store.postgres.connections.is_distributed", is_distributed)
     run = connections._run_beginning
 
     def see_nothing(connection: psycopg.Connection[Any], *, writes: bool) -> list[Any]:

@@ -9,8 +9,8 @@ import pytest
 
 from bethink import Memory
 from bethink.model import Member
-from bethink.store.postgres.db.connections import PgConnections
-from bethink.store.postgres.db.schema import tables
+from bethink.store.postgres.connections import PgConnections
+from bethink.store.postgres.schema import tables
 from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from postgres_server import CITUS, initialised_url, open_space

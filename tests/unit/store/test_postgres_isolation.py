@@ -14,15 +14,15 @@ import pytest
 from bethink import Memory
 from bethink.model import Member
 from bethink.store.postgres import PostgresStore
-from bethink.store.postgres.db.bindings import parsed
-from bethink.store.postgres.db.connections import SERVING_ROLE, space_id_of
-from bethink.store.postgres.db.hidden import ceiling_view
-from bethink.store.postgres.db.schema import SCHEMA, tables
-from bethink.store.postgres.db.server import connect
-from bethink.store.postgres.db.session import Session
-from bethink.store.postgres.db.translate import NO_VIEW, Shape, View, translate
-from bethink.store.sqlite.search.scope import _MENTIONS_BY_ROW, _NAMED_ENTITIES
-from bethink.store.sqlite.search.searches import _LONGEST_DURATION
+from bethink.store.postgres.bindings import parsed
+from bethink.store.postgres.connections import SERVING_ROLE, space_id_of
+from bethink.store.postgres.hidden import ceiling_view
+from bethink.store.postgres.schema import SCHEMA, tables
+from bethink.store.postgres.server import connect
+from bethink.store.postgres.session import Session
+from bethink.store.postgres.translate import NO_VIEW, Shape, View, translate
+from bethink.store.sql.search.scope import _MENTIONS_BY_ROW, _NAMED_ENTITIES
+from bethink.store.sql.search.searches import _LONGEST_DURATION
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import CITUS, initialised_url, open_space

@@ -10,9 +10,8 @@ import psycopg
 import pytest
 
 from bethink import Memory
-from bethink.store.postgres import PostgresStore
-from bethink.store.postgres.db import opening
-from bethink.store.postgres.db.schema import migrations
+from bethink.store.postgres import PostgresStore, opening
+from bethink.store.postgres.schema import migrations
 from postgres_server import running_server
 
 _OWNER = "bethink_migrator"

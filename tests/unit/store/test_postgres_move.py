@@ -19,11 +19,10 @@ from bethink import Memory
 from bethink.cli.run import run
 from bethink.errors import NotFound, Refused, StoreBusy, StoreError
 from bethink.model import Member
-from bethink.store.postgres import PostgresStore, move
-from bethink.store.postgres.db import opening
-from bethink.store.postgres.db.connections import ARRIVING, LEFT
-from bethink.store.postgres.db.schema import tables
+from bethink.store.postgres import PostgresStore, move, opening
+from bethink.store.postgres.connections import ARRIVING, LEFT
 from bethink.store.postgres.move import InFile, OnServer, move_space
+from bethink.store.postgres.schema import tables
 from bethink.store.sqlite import SqliteStore
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW

@@ -19,9 +19,8 @@ from bethink.errors import BadSetting, MissingExtra, SchemaTooNew, StoreBusy, St
 from bethink.memory import Memory
 from bethink.ports import TextSearch
 from bethink.store import open_on_server
-from bethink.store.postgres import PostgresStore
-from bethink.store.postgres.db import opening, server
-from bethink.store.postgres.db.schema import migrations
+from bethink.store.postgres import PostgresStore, opening, server
+from bethink.store.postgres.schema import migrations
 from postgres_server import initialised_url, open_space, running_server
 from records import NOW, record, scope
 
@@ -304,7 +303,7 @@ def test_a_write_whose_connection_dies_is_told_and_not_saved(tmp_path: Path) -> 
 def test_a_writer_waits_only_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The row of the space is the lock of its writers."""
     store = open_space(tmp_path)
-    monkeypatch.setattr("bethink.store.postgres.db.connections.LOCK_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("bethink.store.postgres.connections.LOCK_TIMEOUT_S", 0.1)
     with store._connections.write_transaction():
         raised = in_thread(lambda: store.items.put([record("a")], actor="x", now=NOW))
     assert isinstance(raised, StoreBusy)

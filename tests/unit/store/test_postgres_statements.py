@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-import bethink.store.sqlite
+import bethink.store
 from bethink.errors import StoreError
-from bethink.store.postgres.db import words
-from bethink.store.postgres.db.bindings import array_literal, batch_delete, batch_insert, parsed
-from bethink.store.postgres.db.sql_tree import parse
-from bethink.store.postgres.db.statements import PARTS, preceded, rewritten
-from bethink.store.postgres.db.translate import Shape, translate
+from bethink.store.postgres import words
+from bethink.store.postgres.bindings import array_literal, batch_delete, batch_insert, parsed
+from bethink.store.postgres.sql_tree import parse
+from bethink.store.postgres.statements import PARTS, preceded, rewritten
+from bethink.store.postgres.translate import Shape, translate
 
 ROWS = "(SELECT * FROM bethink.item WHERE space_id = $1::bigint) AS"
 
@@ -24,8 +24,9 @@ def translated(sql: str, **shapes: Shape) -> str:
 
 def sources() -> str:
     """All text of the shared modules, strings that are broken over lines joined."""
-    folder = Path(bethink.store.sqlite.__file__).parent
-    text = "".join(file.read_text("utf-8") for file in sorted(folder.rglob("*.py")))
+    folder = Path(bethink.store.__file__).parent
+    files = (file for name in ("sql", "sqlite") for file in sorted((folder / name).rglob("*.py")))
+    text = "".join(file.read_text("utf-8") for file in files)
     return "".join(part.strip().removeprefix('f"').strip('"') for part in text.split('"\n'))
 
 

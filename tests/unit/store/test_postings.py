@@ -17,11 +17,11 @@ from old_schema import bring_back
 
 from bethink.ports import TextSearch
 from bethink.store.ranking import WeightedQuery, weight_query
+from bethink.store.sql.search import postings, word_index
+from bethink.store.sql.search.lexical import parse_query, tokenizer
+from bethink.store.sql.search.postings import PostingLists
+from bethink.store.sql.search.scope import Condition, ScopeRows
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.search import postings, word_index
-from bethink.store.sqlite.search.lexical import parse_query, tokenizer
-from bethink.store.sqlite.search.postings import PostingLists
-from bethink.store.sqlite.search.scope import Condition, ScopeRows
 from records import NOW, mention, record, scope
 
 VOCABULARY = [f"k{letter}{other}k" for letter in "abdegiou" for other in "bdgtx"]

@@ -12,9 +12,8 @@ from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.errors import BethinkError, StoreError
 from bethink.model import Draft
-from bethink.store.sqlite import repair
-from bethink.store.sqlite.db import checkpoint
-from bethink.store.sqlite.db.lock import is_private
+from bethink.store.sqlite import checkpoint, repair
+from bethink.store.sqlite.files import is_private
 
 PAGE = 4096
 

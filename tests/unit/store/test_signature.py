@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.store.signature import MAX_WORDS_WITHOUT_WINDOWS, SIGNATURE_BYTES, sign_texts
+from bethink.store.sql.search.abmind_queries import content_terms
+from bethink.store.sql.search.lexical import tokenizer
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.search.abmind_queries import content_terms
-from bethink.store.sqlite.search.lexical import tokenizer
 from corpus import NOTES, TALK
 from records import NOW, at, record, scope
 

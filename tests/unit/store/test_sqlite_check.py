@@ -13,7 +13,7 @@ import pytest
 from bethink.model import Link, Node
 from bethink.ports import CheckResult, TextSearch
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db.lock import wal_path
+from bethink.store.sqlite.files import wal_path
 from records import NOW, embedding, mention, record, scope
 
 

@@ -10,7 +10,7 @@ import pytest
 from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreDamaged, StoreError
 from bethink.ports import TextSearch
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db.connection import translate_errors
+from bethink.store.sqlite.errors import translate_errors
 from records import NOW, record, scope
 
 EXPECTED = {

@@ -15,10 +15,10 @@ import pytest
 from bethink.errors import Refused
 from bethink.model import Link, Node
 from bethink.ports import UsageDecay
+from bethink.store.sql import rows as fields
+from bethink.store.sql.load import _LAYOUTS
+from bethink.store.sql.rows import CONTENT
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db import rows as fields
-from bethink.store.sqlite.db.rows import CONTENT
-from bethink.store.sqlite.load import _LAYOUTS
 from records import NOW, at, mention, record, scope
 
 

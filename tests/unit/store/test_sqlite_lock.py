@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bethink.errors import StoreBusy, StoreError
-from bethink.store.sqlite.db.lock import FileLock, ThreadLock, WriteLock, hold_lock, open_private
+from bethink.store.sqlite.files import open_private
+from bethink.store.sqlite.lock import FileLock, ThreadLock, WriteLock, hold_lock
 
 
 @pytest.fixture(params=["file", "thread"])
@@ -109,7 +110,7 @@ def test_a_lock_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there the lock is polled for")
 def test_a_lock_that_comes_at_the_last_moment_is_not_lost(tmp_path: Path) -> None:
     """Giving up too late is getting it; giving up in time leaves it to the queue."""
-    from bethink.store.sqlite.db.lock import _Wait
+    from bethink.store.sqlite.lock import _Wait
 
     path = tmp_path / "x.lock"
     late = _Wait(open_private(path))
@@ -129,7 +130,7 @@ def test_a_lock_that_comes_at_the_last_moment_is_not_lost(tmp_path: Path) -> Non
 @pytest.mark.skipif(sys.platform == "win32", reason="there the lock is polled for")
 def test_what_cannot_be_locked_is_an_error_of_ours(tmp_path: Path) -> None:
     """A handle that is no file's fails in the queue, and the waiter hears of it."""
-    from bethink.store.sqlite.db.lock import _Wait
+    from bethink.store.sqlite.lock import _Wait
 
     handle = open_private(tmp_path / "x.lock")
     os.close(handle)

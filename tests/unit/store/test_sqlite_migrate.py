@@ -12,10 +12,10 @@ from old_schema import bring_back
 from bethink import Memory
 from bethink.models.embed.words import WordsEmbedder
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db.opening import (
+from bethink.store.sqlite.files import backups
+from bethink.store.sqlite.schema import (
     SCHEMA_VERSION,
     Migration,
-    backups,
     migrate,
     migrations,
     schema_version,

@@ -18,10 +18,9 @@ import apsw
 import pytest
 
 from bethink.errors import NotFound, SchemaTooNew, StoreDamaged, StoreError
-from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db import opening
-from bethink.store.sqlite.db.connection import APPLICATION_ID
-from bethink.store.sqlite.db.opening import is_safe_sqlite, require_safe_sqlite
+from bethink.store.sqlite import SqliteStore, opening
+from bethink.store.sqlite.connection import APPLICATION_ID
+from bethink.store.sqlite.opening import is_safe_sqlite, require_safe_sqlite
 from records import NOW, record
 
 

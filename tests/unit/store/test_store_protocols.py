@@ -54,12 +54,12 @@ def test_a_part_has_at_most_fifteen_methods(part: str) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_sqlite_has_exactly_the_methods_of_the_protocol(store: SqliteStore, part: str) -> None:
-    """With the same signatures, in a class without bases: a second store needs nothing else."""
+    """With the same signatures: a second store needs nothing else."""
     made = type(getattr(store, part))
+    named = {name for owner in made.__mro__ for name in public(owner)}
 
-    assert made.__bases__ == (object,)
-    assert public(made) == public(PARTS[part])
-    for name in public(made):
+    assert named == public(PARTS[part])
+    for name in named:
         wanted = inspect.signature(getattr(PARTS[part], name))
         assert inspect.signature(getattr(made, name)) == wanted, name
 

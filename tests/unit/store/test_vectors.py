@@ -22,12 +22,12 @@ from bethink import Memory
 from bethink.errors import ModelError
 from bethink.model import Filters
 from bethink.ports import Embedder, Embedding, Nearest, Scope, SearchResult
-from bethink.store.sqlite.search import vector_index as bits
-from bethink.store.sqlite.search import vector_index as chunks
-from bethink.store.sqlite.search import vector_scan
-from bethink.store.sqlite.search.scope import Condition, Predicate, ScopeRows
-from bethink.store.sqlite.search.vector_scan import ChunkCache, Float16Cache
-from bethink.store.sqlite.search.vectors import VectorIndex
+from bethink.store.sql.search import vector_index as bits
+from bethink.store.sql.search import vector_index as chunks
+from bethink.store.sql.search import vector_scan
+from bethink.store.sql.search.scope import Condition, Predicate, ScopeRows
+from bethink.store.sql.search.vector_scan import ChunkCache, Float16Cache
+from bethink.store.sql.search.vectors import VectorIndex
 from corpus import NOW
 
 MODEL = "test/1"
@@ -644,6 +644,6 @@ def test_nearest_gives_the_smallest_and_all_that_tie(distances: list[int], count
 
 def test_importing_the_index_does_not_load_numpy() -> None:
     """Commands that need no vectors do not wait for it."""
-    code = "import sys, bethink.store.sqlite.search.vectors; sys.exit('numpy' in sys.modules)"
+    code = "import sys, bethink.store.sql.search.vectors; sys.exit('numpy' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

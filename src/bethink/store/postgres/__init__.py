@@ -5,16 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import cast
 
 from bethink.store.postgres.admin import PgAdmin, PgItems
-from bethink.store.postgres.db.connections import PgCeiling, PgConnections
-from bethink.store.postgres.db.opening import open_space
-from bethink.store.sqlite.activity import SqliteActivity
-from bethink.store.sqlite.db.ceiling import ceiling_of, has_untrusted, without_ceiling
-from bethink.store.sqlite.graph import SqliteGraph
-from bethink.store.sqlite.search.searches import HydrateRows, SqliteSearch
-from bethink.store.sqlite.search.vectors import SqliteVectors, VectorIndex
+from bethink.store.postgres.connections import PgCeiling, PgConnections
+from bethink.store.postgres.opening import open_space
+from bethink.store.sql.activity import SqlActivity
+from bethink.store.sql.ceiling import has_untrusted
+from bethink.store.sql.graph import SqlGraph
+from bethink.store.sql.search.searches import HydrateRows, SqlSearch
+from bethink.store.sql.search.vectors import SqlVectors, VectorIndex
 
 __all__ = ["PostgresStore"]
 
@@ -38,11 +37,11 @@ class PostgresStore:
         self._bounded: dict[tuple[int, bool], PostgresStore] = {}
         self._guard = threading.Lock()
         hydrate = HydrateRows()
-        self.search = SqliteSearch(connections, vectors, hydrate)
+        self.search = SqlSearch(connections, vectors, hydrate)
         self.items = PgItems(connections, vectors)
-        self.graph = SqliteGraph(connections)
-        self.vectors = SqliteVectors(connections, vectors, hydrate)
-        self.activity = SqliteActivity(connections)
+        self.graph = SqlGraph(connections)
+        self.vectors = SqlVectors(connections, vectors, hydrate)
+        self.activity = SqlActivity(connections)
         self.admin = PgAdmin(connections, vectors, space)
 
     @classmethod
@@ -58,23 +57,21 @@ class PostgresStore:
 
     def below(self, ceiling: int) -> PostgresStore:
         """Return the same space as seen by those who may see up to a classification."""
-        if ceiling >= ceiling_of(self._connections):
+        if ceiling >= self._connections.ceiling:
             return self
-        seen = self._connections
-        return self._view(ceiling, trusted=isinstance(seen, PgCeiling) and seen.trusted)
+        return self._view(ceiling, trusted=self._connections.trusted)
 
     def trusted(self) -> PostgresStore:
         """Return the same space without memories of trust 0; itself where there are none."""
         if not has_untrusted(self._connections):
             return self
-        return self._view(ceiling_of(self._connections), trusted=True)
+        return self._view(self._connections.ceiling, trusted=True)
 
     def _view(self, ceiling: int, *, trusted: bool) -> PostgresStore:
         with self._guard:
             view = self._bounded.get((ceiling, trusted))
             if view is None:
-                base = cast("PgConnections", without_ceiling(self._connections))
-                bounded = PgCeiling(base, ceiling, trusted=trusted)
+                bounded = PgCeiling(self._connections.base, ceiling, trusted=trusted)
                 view = self._bounded[ceiling, trusted] = PostgresStore(bounded, self.space)
             return view
 
@@ -83,5 +80,4 @@ class PostgresStore:
         for bounded in self._bounded.values():
             bounded.close()
         self._connections.close()
-        if isinstance(self._connections, PgCeiling):
-            self._connections.base.close()
+        self._connections.base.close()

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-import apsw
 import psycopg
 
 from bethink.core import with_progress
 from bethink.errors import StoreBusy, StoreError
 from bethink.ports import CheckResult, EraseReceipt, Progress
-from bethink.store.postgres.db.connections import PgCeiling, PgConnections
-from bethink.store.postgres.db.distribution import vacuum_shards
-from bethink.store.postgres.db.schema import SCHEMA, migrations
-from bethink.store.sqlite import admin as shared
-from bethink.store.sqlite import repair
-from bethink.store.sqlite.admin import SqliteAdmin
-from bethink.store.sqlite.db.ceiling import is_below_ceiling
-from bethink.store.sqlite.db.connection import Connections, generation
-from bethink.store.sqlite.db.sql_functions import from_ms_or_none
-from bethink.store.sqlite.items import SqliteItems
-from bethink.store.sqlite.search.vectors import VectorIndex
+from bethink.store.postgres.connections import PgConnections
+from bethink.store.postgres.distribution import vacuum_shards
+from bethink.store.postgres.schema import SCHEMA, migrations
+from bethink.store.sql.admin import SqlAdmin
+from bethink.store.sql.checks import run_check, shared_checks
+from bethink.store.sql.connection import Database
+from bethink.store.sql.items import SqlItems
 
 __all__ = ["PgAdmin", "PgItems"]
 
-# What the file of SQLite has and a server takes care of itself.
-_NOT_HERE = frozenset({"counters", "counts", "file", "schema", "values"})
 _BACKUPS = (
     "the server's freed pages, write-ahead log and backups keep bytes of what was erased until"
     " they are written over or expire"
@@ -46,18 +39,17 @@ _SIZE = """
 _VECTOR_SIZE = "SELECT coalesce(sum(length(v.data) + length(v.tokens)), 0) FROM vector AS v"
 
 
-class PgItems(SqliteItems):
+class PgItems(SqlItems):
     """The items of a space: `ItemStore` on a server."""
+
+    _connections: PgConnections
 
     def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
         """Remove items, all their revisions and all derived data; vacuum their rows away.
 
         The write-ahead log and the backups of the server are out of reach.
         """
-        connections: Any = self._connections
-        base: PgConnections = (
-            connections.base if isinstance(connections, PgCeiling) else connections
-        )
+        base = self._connections.base
         base.take_changed()
         receipt = super().erase(ids, actor=actor, now=now)
         if not receipt.ids:
@@ -111,47 +103,22 @@ def _leaves_rows(diagnostic: psycopg.errors.Diagnostic) -> bool:
     return any(int(count) for count in counts)
 
 
-class PgAdmin(SqliteAdmin):
+class PgAdmin(SqlAdmin):
     """Journal, statistics, export and checks of a space: `StoreAdmin` on a server."""
 
     _connections: PgConnections
 
-    def dump(self) -> Iterator[dict[str, Any]]:
-        """All persistent data as JSON-ready records, in an order that `load` accepts."""
-        from bethink.store.sqlite.export import dump_records  # a recall needs none of it
+    def _describe(self, db: Database) -> dict[str, Any]:
+        del db
+        server = self._connections.server.name
+        return {"path": None, "server": server, "schema": migrations()[-1].version}
 
-        return dump_records(self._connections, self._space, self._connections.open_snapshot)
+    def _size_in_bytes(self, db: Database) -> int:
+        return int(db.execute(_SIZE).get + db.execute(_VECTOR_SIZE).get)
 
-    def stats(self) -> dict[str, Any]:
-        """Return all counts, sizes and versions of the space, by name."""
-        with self._connections.read_transaction() as db:
-            first, last = db.execute(shared._TIME_SPAN).get
-            counts = {name: db.execute(sql).get for name, sql in shared._COUNTS.items()}
-            groups = {f"by_{one}": _count_by(db, one) for one in shared._GROUPED_COLUMNS}
-            models = dict(db.execute(shared._MODELS))
-            stats = {
-                "space": self._space,
-                "path": None,
-                "server": self._connections.server.name,
-                "schema": migrations()[-1].version,
-                "generation": generation(db),
-                "bytes": db.execute(_SIZE).get + db.execute(_VECTOR_SIZE).get,
-                "oldest": from_ms_or_none(first),
-                "newest": from_ms_or_none(last),
-                **counts,
-                **groups,
-                "models": models,
-            }
-            if not is_below_ceiling(db):
-                return stats
-        shown = {name: stats[name] for name in stats if name not in shared._OF_THE_FILE}
-        return shown | {"models": {name: count for name, count in models.items() if count}}
-
-    def _run_checks(
-        self, whole: Connections, *, repair: bool, progress: Progress | None
-    ) -> list[CheckResult]:
-        findings = []
-        for check in with_progress(_checks(self._vectors), progress):
+    def _run_checks(self, *, repair: bool, progress: Progress | None) -> list[CheckResult]:
+        findings, whole = [], self._connections.base
+        for check in with_progress(shared_checks(self._vectors).values(), progress):
             try:
                 # The write transaction of a check that does not repair is rolled back.
                 opened = (
@@ -160,49 +127,9 @@ class PgAdmin(SqliteAdmin):
                     else whole.read_transaction()
                 )
                 with opened as db:
-                    findings.append(shared._run_check(db, check, repair=repair))
+                    findings.append(run_check(db, check, repair=repair))
             except StoreBusy:
                 raise
             except StoreError as error:
                 findings.append(CheckResult(check.name, False, error.message))
         return findings
-
-
-def _count_by(db: apsw.Connection, column: str) -> dict[str, int]:
-    sql = (
-        f"SELECT {column}, count(*) FROM item WHERE live_to IS NULL AND {column} IS NOT NULL"
-        f" GROUP BY {column} ORDER BY count(*) DESC, {column}"
-    )
-    return dict(db.execute(sql))
-
-
-def _checks(vectors: VectorIndex) -> Iterator[shared._Check]:
-    for check in shared._checks(vectors):
-        if check.name == "words":
-            yield check._replace(find_problem=_check_words)
-        elif check.name == "references":
-            yield check._replace(find_problem=_check_references)
-        elif check.name == "content":
-            yield check._replace(repair=_quarantine_damaged)
-        elif check.name not in _NOT_HERE:
-            yield check
-
-
-def _check_words(db: apsw.Connection) -> str:
-    from bethink.store.sqlite.search import word_index  # as the shared check does
-
-    return shared._summarise(word_index.verify_word_index(db))
-
-
-def _check_references(db: apsw.Connection) -> str:
-    # The server itself keeps what its foreign keys say.
-    broken = [f"thread {row[0]} -> memory {row[1]}" for row in db.execute(shared._ORPHANED_MEMBERS)]
-    broken += [f"thread {row[0]} has no member" for row in db.execute(shared._EMPTY_THREADS)]
-    broken += [f"mention {row[0]} -> {row[1]}" for row in db.execute(shared._ORPHANED_MENTIONS)]
-    broken += [" ".join(row) for row in db.execute(shared._ORPHANED_STATEMENTS)]
-    return shared._summarise(broken)
-
-
-def _quarantine_damaged(db: apsw.Connection) -> None:
-    """Take damaged revisions out of recall; their content and hash stay as they are."""
-    repair._quarantine(db, list(repair.damaged_rows(db)))

@@ -14,25 +14,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-import apsw
 import numpy as np
 
 from bethink.core.atomic_write import fsync_folder
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused, StoreDamaged, StoreError
 from bethink.ports import Progress
-from bethink.store import shown_store
-from bethink.store.postgres.db import opening
-from bethink.store.postgres.db.connections import ARRIVING, LEFT, PgConnections
-from bethink.store.postgres.db.distribution import vacuum_shards
-from bethink.store.postgres.db.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.db.session import Session
-from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db import opening as files
-from bethink.store.sqlite.db.connection import Connections, generation, select
-from bethink.store.sqlite.db.lock import FileLock, has_content, hold_lock, key_path, wal_path
+from bethink.store.postgres import opening
+from bethink.store.postgres.connections import ARRIVING, LEFT, PgConnections
+from bethink.store.postgres.distribution import vacuum_shards
+from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
+from bethink.store.postgres.session import Session
+from bethink.store.sql import history
+from bethink.store.sql.connection import Connections, Database, generation, select
+from bethink.store.sql.search import vector_index
+from bethink.store.sqlite import opening as files
+from bethink.store.sqlite.files import has_content, key_path, wal_path
+from bethink.store.sqlite.lock import FileLock, hold_lock
 from bethink.store.sqlite.repair import MOVED_TRIGGER
-from bethink.store.sqlite.search import vector_index
+from bethink.store.url import shown_store
 
 _PAGE = 1_000
 _MADE_ANEW = frozenset({"space", "meta", "gram", "term_gram", "chunk", "chunk_slot", "event"})
@@ -75,7 +75,7 @@ class Place(Protocol):
         """Open what is to become the space; begin again if ``anew``."""
         ...
 
-    def leave(self, db: apsw.Connection, to: str) -> None:
+    def leave(self, db: Database, to: str) -> None:
         """Refuse writes from now on, in the caller's transaction."""
         ...
 
@@ -118,7 +118,7 @@ class InFile:
             _remove_file(self._arriving)
         return files.open_space(self._arriving, create=True)
 
-    def leave(self, db: apsw.Connection, to: str) -> None:
+    def leave(self, db: Database, to: str) -> None:
         """Refuse writes from now on, also of programs that have the file open."""
         message = f"it was moved to {to}".replace("'", "''")
         db.execute(
@@ -177,7 +177,7 @@ class OnServer:
             opening.remove_space(self.url, self.space)
         return opening.open_space(self.url, self.space, create=True, state=ARRIVING)
 
-    def leave(self, db: apsw.Connection, to: str) -> None:
+    def leave(self, db: Database, to: str) -> None:
         """Refuse writes from now on: writers look for the row by its name."""
         del to  # the name has no room for it
         _rename(db, self.space + LEFT)
@@ -190,7 +190,7 @@ class OnServer:
         connections.close()
 
 
-def _rename(db: apsw.Connection, name: str) -> None:
+def _rename(db: Database, name: str) -> None:
     session = cast("Session", db)
     session.run(f"UPDATE {SCHEMA}.space SET name = ?1 WHERE {SPACE_ID} = :space", (name,))
     session.finish()
@@ -247,7 +247,7 @@ def _closed_after(connections: Connections) -> Iterator[None]:
         connections.close()
 
 
-def _begin(source: Place, target: Place, reading: apsw.Connection) -> tuple[Connections, bool]:
+def _begin(source: Place, target: Place, reading: Database) -> tuple[Connections, bool]:
     """Open the target; one that was begun from this state of the source goes on."""
     state = f"{source.name} {generation(reading)} {history.journal_head(reading)}"
     begun = target.open_target(anew=False)
@@ -274,7 +274,7 @@ class _Table(NamedTuple):
     key: tuple[str, ...]
     kinds: dict[str, str]
 
-    def page(self, db: apsw.Connection, after: Sequence[Any], size: int = _PAGE) -> list[Row]:
+    def page(self, db: Database, after: Sequence[Any], size: int = _PAGE) -> list[Row]:
         """Return rows in the order of the key, from the one after a key on."""
         columns, key = ", ".join(self.columns), ", ".join(self.key)
         reader: object = db
@@ -287,13 +287,13 @@ class _Table(NamedTuple):
         sql = f"SELECT {columns} FROM {SCHEMA}.{self.name} WHERE {SPACE_ID} = :space {where}"
         return reader.run(f"{sql} ORDER BY {key} LIMIT {size:d}", after).fetchall()
 
-    def last(self, db: apsw.Connection) -> Row:
+    def last(self, db: Database) -> Row:
         """Return the greatest key; nothing where there are no rows."""
         key, falling = ", ".join(self.key), ", ".join(f"{name} DESC" for name in self.key)
         rows = select(db, f"SELECT {key} FROM {self.name} ORDER BY {falling} LIMIT 1")
         return rows[0] if rows else ()
 
-    def rows(self, db: apsw.Connection, after: Sequence[Any] = ()) -> Iterator[list[Row]]:
+    def rows(self, db: Database, after: Sequence[Any] = ()) -> Iterator[list[Row]]:
         """Yield all rows, a page at a time."""
         places = [self.columns.index(name) for name in self.key]
         while page := self.page(db, after):
@@ -307,7 +307,7 @@ class _Table(NamedTuple):
         with connections.write_transaction() as db:
             db.executemany(sql, rows)
 
-    def count(self, db: apsw.Connection) -> int:
+    def count(self, db: Database) -> int:
         return int(db.execute(f"SELECT count(*) FROM {self.name}").get)
 
 
@@ -324,9 +324,7 @@ def _table(name: str) -> _Table:
 class _Copy:
     """One copy of a space: what is read, what is written, and how far it is."""
 
-    def __init__(
-        self, reading: apsw.Connection, arriving: Connections, progress: Progress | None
-    ) -> None:
+    def __init__(self, reading: Database, arriving: Connections, progress: Progress | None) -> None:
         self._reading = reading
         self._arriving = arriving
         self._progress = progress
@@ -387,11 +385,11 @@ class _Copy:
         self._advance(len(page))
         return head
 
-    def _meta(self, db: apsw.Connection) -> list[Row]:
+    def _meta(self, db: Database) -> list[Row]:
         rows = select(db, "SELECT name, value FROM meta ORDER BY name")
         return [row for row in rows if row[0] not in _OWN_META]
 
-    def _copy_chunks(self, db: apsw.Connection) -> None:
+    def _copy_chunks(self, db: Database) -> None:
         """Write the sign bits of all vectors."""
         db.execute("DELETE FROM chunk")
         for model in vector_index.stored_models(self._reading):
@@ -441,7 +439,7 @@ def _digest(pages: Any) -> tuple[str, int]:
     return hashed.hexdigest(), count
 
 
-def _chunks(db: apsw.Connection, model: vector_index.StoredModel) -> Iterator[tuple[int, Any, Any]]:
+def _chunks(db: Database, model: vector_index.StoredModel) -> Iterator[tuple[int, Any, Any]]:
     """Yield the used slots of each chunk: the first, their keys and bits."""
     size, wide = vector_index.SLOTS_PER_CHUNK, vector_index.packed_width(model.dim)
     for number, bits, keys in vector_index._read_raw_chunks(db, model):
@@ -451,6 +449,6 @@ def _chunks(db: apsw.Connection, model: vector_index.StoredModel) -> Iterator[tu
             yield number * size, found, np.frombuffer(bits, np.uint8).reshape(-1, wide)[:used]
 
 
-def _chunk_rows(db: apsw.Connection, model: vector_index.StoredModel) -> list[Row]:
+def _chunk_rows(db: Database, model: vector_index.StoredModel) -> list[Row]:
     found = ((first, keys.tobytes(), bits.tobytes()) for first, keys, bits in _chunks(db, model))
     return sorted(found)

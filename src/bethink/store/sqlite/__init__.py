@@ -10,22 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bethink.errors import StoreDamaged, StoreError
-from bethink.store.sqlite.db.ceiling import (
-    CeilingConnections,
-    ceiling_of,
-    has_untrusted,
-    without_ceiling,
-)
-from bethink.store.sqlite.db.checkpoint import SELECT_PENDING
-from bethink.store.sqlite.db.connection import Connections, select
-from bethink.store.sqlite.db.opening import open_space
-from bethink.store.sqlite.graph import SqliteGraph
-from bethink.store.sqlite.items import SqliteItems
-from bethink.store.sqlite.search.searches import HydrateRows, SqliteSearch
-from bethink.store.sqlite.search.vectors import SqliteVectors, VectorIndex
+from bethink.store.sql.ceiling import has_untrusted
+from bethink.store.sql.connection import select
+from bethink.store.sql.graph import SqlGraph
+from bethink.store.sql.items import SqlItems
+from bethink.store.sql.search.searches import HydrateRows, SqlSearch
+from bethink.store.sql.search.vectors import SqlVectors, VectorIndex
+from bethink.store.sqlite.ceiling import CeilingConnections
+from bethink.store.sqlite.checkpoint import SELECT_PENDING
+from bethink.store.sqlite.connection import SqliteConnections
+from bethink.store.sqlite.opening import open_space
 
 if TYPE_CHECKING:
-    from bethink.store.sqlite.activity import SqliteActivity
+    from bethink.store.sql.activity import SqlActivity
     from bethink.store.sqlite.admin import SqliteAdmin
 
 __all__ = ["SqliteStore"]
@@ -38,7 +35,7 @@ class SqliteStore:
     state of the store; every write is one transaction under the write lock.
     """
 
-    def __init__(self, connections: Connections, space: str) -> None:
+    def __init__(self, connections: SqliteConnections, space: str) -> None:
         """Wrap connections to a space that is ready; `open` is the usual way."""
         self._connections = connections
         vectors = self._index = VectorIndex()
@@ -46,10 +43,10 @@ class SqliteStore:
         self._bounded: dict[tuple[int, bool], SqliteStore] = {}
         self._guard = threading.Lock()
         hydrate = HydrateRows()
-        self.search = SqliteSearch(connections, vectors, hydrate)
-        self.items = SqliteItems(connections, vectors)
-        self.graph = SqliteGraph(connections)
-        self.vectors = SqliteVectors(connections, vectors, hydrate)
+        self.search = SqlSearch(connections, vectors, hydrate)
+        self.items = SqlItems(connections, vectors)
+        self.graph = SqlGraph(connections)
+        self.vectors = SqlVectors(connections, vectors, hydrate)
 
     @classmethod
     def open(cls, path: Path | None, *, space: str, create: bool = True) -> SqliteStore:
@@ -64,11 +61,11 @@ class SqliteStore:
         return store
 
     @cached_property
-    def activity(self) -> SqliteActivity:
+    def activity(self) -> SqlActivity:
         """What is done with memories: uses, files, threads."""
-        from bethink.store.sqlite.activity import SqliteActivity  # start-up time of a recall
+        from bethink.store.sql.activity import SqlActivity  # start-up time of a recall
 
-        return SqliteActivity(self._connections)
+        return SqlActivity(self._connections)
 
     @cached_property
     def admin(self) -> SqliteAdmin:
@@ -85,24 +82,21 @@ class SqliteStore:
 
     def below(self, ceiling: int) -> SqliteStore:
         """Return the same space as seen by those who may see up to a classification."""
-        if ceiling >= ceiling_of(self._connections):
+        if ceiling >= self._connections.ceiling:
             return self
-        seen = self._connections
-        trusted = isinstance(seen, CeilingConnections) and seen.trusted
-        return self._view(ceiling, trusted=trusted)
+        return self._view(ceiling, trusted=self._connections.trusted)
 
     def trusted(self) -> SqliteStore:
         """Return the same space without memories of trust 0; itself where there are none."""
         if not has_untrusted(self._connections):
             return self
-        return self._view(ceiling_of(self._connections), trusted=True)
+        return self._view(self._connections.ceiling, trusted=True)
 
     def _view(self, ceiling: int, *, trusted: bool) -> SqliteStore:
         with self._guard:
             view = self._bounded.get((ceiling, trusted))
             if view is None:
-                base = without_ceiling(self._connections)
-                seen = CeilingConnections(base, ceiling, trusted=trusted)
+                seen = CeilingConnections(self._connections.base, ceiling, trusted=trusted)
                 view = self._bounded[ceiling, trusted] = SqliteStore(seen, self.space)
             return view
 
@@ -111,8 +105,7 @@ class SqliteStore:
         for bounded in self._bounded.values():
             bounded.close()
         self._connections.close()
-        if isinstance(self._connections, CeilingConnections):
-            self._connections.base.close()
+        self._connections.base.close()
 
     def _finish_erasing(self) -> None:
         """Complete an erase that was interrupted, if that is possible now."""
@@ -122,7 +115,5 @@ class SqliteStore:
         except StoreDamaged:
             return  # what else is in the file may be readable
         if pending:
-            from bethink.store.sqlite import erase  # start-up time: seldom needed
-
             with suppress(StoreError):  # busy, or a full disk: it can be read all the same
-                erase.scrub(self._connections, timeout_s=0, attempts=1)
+                self._connections.try_scrub(timeout_s=0, attempts=1)

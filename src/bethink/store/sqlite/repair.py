@@ -7,7 +7,7 @@ whose indexes or values are is copied before.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -18,37 +18,34 @@ import apsw
 from bethink.core.atomic_write import fsync_folder
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
-from bethink.store.sqlite import revisions
-from bethink.store.sqlite.db import history
-from bethink.store.sqlite.db.connection import Connections, Row, select
-from bethink.store.sqlite.db.damage import (
+from bethink.store.sql import checks, history
+from bethink.store.sql.admin import SORTS, TALLY
+from bethink.store.sql.checks import DOCTOR_ACTOR, SELECT_HASHES
+from bethink.store.sql.connection import Database, Row, select
+from bethink.store.sql.damage import (
     LenientCursor,
     decode_leniently,
     missing_counters,
 )
-from bethink.store.sqlite.db.lock import make_private_file
-from bethink.store.sqlite.db.opening import (
+from bethink.store.sql.rows import CONTENT, content_hash, matches_hash
+from bethink.store.sql.sql_functions import STATE_HASH, to_ms
+from bethink.store.sqlite.connection import SqliteConnections
+from bethink.store.sqlite.files import (
     UNFINISHED_COPY,
     copies_before_repair,
+    make_private_file,
+)
+from bethink.store.sqlite.schema import (
     migrate,
     migrations,
     schema_version,
 )
-from bethink.store.sqlite.db.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
-from bethink.store.sqlite.db.sql_functions import STATE_HASH, new_state_hash, to_ms
 
-DOCTOR_ACTOR = "doctor"
 _MAX_COPIES = 2
 _OF_A_TREE = re.compile(r"(?m)^(Tree \d|Freelist)|2nd reference")
-_LAST_ROW = "SELECT rid FROM item WHERE id = ? ORDER BY rev DESC LIMIT 1"
-_SELECT_HASHES = f"SELECT rid, id, rev, status, content_hash, {SELECT_CONTENT} FROM item"
 _SET_CONTENT = f"UPDATE item SET {', '.join(f'{name} = ?' for name in CONTENT)} WHERE rid = ?"
 _INDEXES = """
     SELECT name, coalesce(sql, '') FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'item'
-"""
-_QUARANTINE_ROW = f"""
-    UPDATE item SET status = 'quarantined', state_hash = {new_state_hash(status="'quarantined'")}
-    WHERE rid = ?
 """
 _RESTORE_HASH = """
     UPDATE item SET content_hash = ?1 WHERE rid = ?2 AND state_hash = hash_state(
@@ -76,7 +73,7 @@ def file_state(db: apsw.Connection) -> FileState:
     return FileState(lines == ["ok"], any(_OF_A_TREE.search(line) for line in lines))
 
 
-def copy_before_repair(connections: Connections) -> Path:
+def copy_before_repair(connections: SqliteConnections) -> Path:
     """Copy the file page by page, as it is, to a private file in its folder; keep the last two."""
     assert connections.path is not None
     with connections.read_transaction() as db:
@@ -113,7 +110,7 @@ _AROUND_MARKS = re.compile(r"\s*([(),])\s*")
 Definitions = dict[tuple[str, str], str]
 
 
-def verify_definitions(db: apsw.Connection) -> str:
+def verify_definitions(db: Database) -> str:
     """Name what is not defined as in a new file of this version; "" when all is.
 
     Tables that are not ours are left out: nothing reads them.
@@ -133,8 +130,9 @@ def verify_definitions(db: apsw.Connection) -> str:
     return ", ".join(sorted(wrong))
 
 
-def rebuild_definitions(db: apsw.Connection) -> None:
+def rebuild_definitions(db: Database) -> None:
     """Make indexes, triggers and views those of this version; no table is changed."""
+    assert isinstance(db, apsw.Connection)  # which has savepoints
     expected, found = _expected_definitions(schema_version(db)), _definitions(db)
     for kind, name in sorted(expected.keys() | found.keys()):
         right, present = expected.get((kind, name), ""), found.get((kind, name), "")
@@ -149,7 +147,7 @@ def rebuild_definitions(db: apsw.Connection) -> None:
                 db.execute(right)
 
 
-def _definitions(db: apsw.Connection) -> Definitions:
+def _definitions(db: Database) -> Definitions:
     """Return the SQL of tables, indexes, triggers and views, without what FTS5 makes itself."""
     shadows = {row[0] for row in db.execute(_NOT_IN_TABLES)}
     return {
@@ -171,17 +169,16 @@ def _plain_sql(sql: str) -> str:
     return _AROUND_MARKS.sub(r"\1", " ".join(sql.replace('"', "").split()))
 
 
-_ACTOR = "doctor"
 _ADD_COUNTER = "INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)"
 _LAST_LINE = "SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1"
 
 
-def verify_counters(db: apsw.Connection) -> str:
+def verify_counters(db: Database) -> str:
     """Name the rows of ``meta`` that every space has and this one lacks; "" if it has all."""
     return missing_counters(db)
 
 
-def restore_counters(db: apsw.Connection) -> None:
+def restore_counters(db: Database) -> None:
     """Add the rows of ``meta`` without which nothing can be written.
 
     Versions go on with a number that no program has seen; posting lists are made anew after
@@ -197,18 +194,15 @@ def restore_counters(db: apsw.Connection) -> None:
     db.execute(_ADD_COUNTER, ("journal", ":".join(map(str, head._replace(seal=seal)))))
     if db.changes():
         line = history.JournalLine(history.END_RESTORED, None, "its end was lost")
-        history.write_journal(db, [line], actor=_ACTOR, at=now)
+        history.write_journal(db, [line], actor=DOCTOR_ACTOR, at=now)
 
 
-# What statistics tell apart.
-SORTS = "level, kind, layer, tier, status, source_class"
 KEPT_TALLY = f"SELECT {SORTS}, count FROM tally"
-TALLY = f"SELECT {SORTS}, count(*) FROM item WHERE live_to IS NULL GROUP BY {SORTS}"
 _KEPT_LINKS = "SELECT one, count FROM link_tally"
 _LINKS = "SELECT 1, count(*) FROM (SELECT DISTINCT src, type, dst, src_kind, dst_kind FROM link)"
 
 
-def verify_counts(db: apsw.Connection) -> str:
+def verify_counts(db: Database) -> str:
     """Name the counts for statistics that are not those of the rows; "" when all are."""
     wrong = []
     if sorted(select(db, KEPT_TALLY), key=repr) != sorted(select(db, TALLY), key=repr):
@@ -218,7 +212,7 @@ def verify_counts(db: apsw.Connection) -> str:
     return f"miscounted: {', '.join(wrong)}" if wrong else ""
 
 
-def recount(db: apsw.Connection) -> None:
+def recount(db: Database) -> None:
     """Count the memories and links for statistics anew."""
     db.execute("DELETE FROM tally")
     db.execute(f"INSERT INTO tally ({SORTS}, count) {TALLY}")
@@ -226,29 +220,13 @@ def recount(db: apsw.Connection) -> None:
     db.execute(f"INSERT INTO link_tally (one, count) {_LINKS}")
 
 
-class DamagedRow(NamedTuple):
-    """A revision that is not what was stored."""
-
-    rid: int
-    id: str
-    rev: int
-    status: str
-
-
-def damaged_rows(db: apsw.Connection) -> Iterator[DamagedRow]:
-    """Yield every revision whose content is not what was stored."""
-    for rid, item, rev, status, expected, *content in db.execute(_SELECT_HASHES):
-        if not matches_hash(content, expected):
-            yield DamagedRow(rid, item, rev, status)
-
-
-def quarantine_damaged(db: apsw.Connection) -> None:
+def quarantine_damaged(db: Database) -> None:
     """Take damaged revisions out of recall; their content and hash stay as they are.
 
     Before that, what an index still has right is restored, where the hash confirms it.
     """
     _restore_content_hashes(db)
-    damaged = [row.rid for row in damaged_rows(db)]
+    damaged = [row.rid for row in checks.damaged_rows(db)]
     if not damaged:
         return
     # All are looked up before the first is restored, which needs indexes that fit the table.
@@ -258,35 +236,12 @@ def quarantine_damaged(db: apsw.Connection) -> None:
     for rid, content in restored.items():
         with suppress(apsw.ConstraintError):  # there is more that is wrong with the row
             db.execute(_SET_CONTENT, (*content, rid))
-    _quarantine(db, list(damaged_rows(db)))
+    checks.quarantine_damaged(db)
 
 
-def _quarantine(db: apsw.Connection, damaged: Iterable[DamagedRow]) -> None:
-    now = to_ms(datetime.now(UTC))
-    for rid, item, _, status in damaged:
-        if status == "quarantined":
-            continue
-        try:
-            # A damaged number or id must not put another revision into quarantine.
-            if db.execute(_LAST_ROW, (item,)).get == rid:
-                revisions.set_status(db, [item], "quarantined", actor=DOCTOR_ACTOR, now=now)
-            db.execute(_QUARANTINE_ROW, (rid,))
-        except apsw.ConstraintError:
-            # Its columns have moved, so that SQLite takes no change of the row. Its hash
-            # keeps it out of every answer.
-            continue
-
-
-def repair_states(db: apsw.Connection) -> None:
-    """Restore what the hash or the journal confirms, and quarantine the rest."""
-    history.restore_states(db)
-    left = history.wrong_states(db)
-    _quarantine(db, (DamagedRow(row.rid, row.id, row.rev, _text(row.status)) for row in left))
-
-
-def _restore_content_hashes(db: apsw.Connection) -> None:
+def _restore_content_hashes(db: Database) -> None:
     """Correct a content hash that is damaged itself: the hash of the state tells what it was."""
-    for row in list(db.execute(f"{_SELECT_HASHES} WHERE state_hash IS NOT {STATE_HASH}")):
+    for row in list(db.execute(f"{SELECT_HASHES} WHERE state_hash IS NOT {STATE_HASH}")):
         rid, content = row[0], row[5:]
         try:
             db.execute(_RESTORE_HASH, (content_hash(content), rid))
@@ -294,16 +249,12 @@ def _restore_content_hashes(db: apsw.Connection) -> None:
             continue  # it has values of types that are never stored
 
 
-def _text(value: bytes | None) -> str:
-    return (value or b"").decode("utf-8", "replace")
-
-
-def _read_by_indexes(db: apsw.Connection, rids: Sequence[int]) -> dict[int, Row]:
+def _read_by_indexes(db: Database, rids: Sequence[int]) -> dict[int, Row]:
     """Return the content of rows as an index has it, where the hash confirms that.
 
     A list reads ids and times from an index, and so shows rows whose own are damaged.
     """
-    if not db.filename:
+    if not isinstance(db, apsw.Connection) or not db.filename:
         return {}  # in memory nothing rots
     found: dict[int, Row] = {}
     # SQLite makes no index anew in a connection that has found a broken one.
@@ -311,7 +262,7 @@ def _read_by_indexes(db: apsw.Connection, rids: Sequence[int]) -> dict[int, Row]
         reader.cursor_factory = LenientCursor
         for name, sql in select(reader, _INDEXES):
             condition = re.search(r"\bWHERE\b.*", sql, re.DOTALL)
-            query = f'{_SELECT_HASHES} INDEXED BY "{name}" {condition[0] if condition else ""}'
+            query = f'{SELECT_HASHES} INDEXED BY "{name}" {condition[0] if condition else ""}'
             with suppress(apsw.CorruptError):  # its readable part has been used
                 for rid, _, _, _, expected, *content in reader.execute(query):
                     if rid in rids and matches_hash(content, expected):

@@ -1,0 +1,358 @@
+"""Transactions of one space on a PostgreSQL server, one at a time for each thread."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from bethink.errors import NotFound, StoreError
+from bethink.store.postgres.schema import SCHEMA, SPACE_SETTING
+from bethink.store.postgres.server import (
+    LOCK_TIMEOUT_S,
+    OF_ANOTHER_SERVER,
+    PROPAGATE,
+    Server,
+    is_broken,
+    is_distributed,
+    translate_errors,
+)
+from bethink.store.postgres.session import WITHOUT_VIEW, Lists, Row, Session, ViewKey
+from bethink.store.sql.connection import BUMP_GENERATION, HIGHEST, Database, list_binding
+
+SERVING_ROLE = "bethink_serve"
+_BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+# What the row of a space has after its name while the space is moved, and when it has left.
+ARRIVING = " (being moved here)"
+LEFT = " (moved away)"
+
+
+def space_id_of(name: str) -> int:
+    """Return the id of a space: made from its name, so that no server has to give it."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1
+
+
+class PgConnections:
+    """The transactions of one space; each thread has one at a time."""
+
+    ceiling = HIGHEST
+    trusted = False
+    is_view = False
+
+    def __init__(self, server: Server, space: str, *, state: str = "") -> None:
+        self.server = server
+        self.space = space
+        self.row_name = space + state
+        self.space_id = space_id_of(space)
+        self._local = threading.local()
+        self._closed = False
+        self._lasting: tuple[list[Row], dict[Any, list[Row]]] = ([], {})
+
+    @property
+    def name(self) -> str:
+        """The store's name for messages."""
+        return f"the space {self.space} of {self.server.name}"
+
+    @property
+    def base(self) -> PgConnections:
+        """The connections to the same space that see everything: these."""
+        return self
+
+    @contextmanager
+    def read_transaction(self) -> Iterator[Database]:
+        """Open a transaction in which all statements see the same state of the store."""
+        session: Session | None = getattr(self._local, "session", None)
+        if session is not None:
+            yield session
+            return
+        reading: Session | None = getattr(self._of_thread, "reading", None)
+        opened = self._transaction(writes=False) if reading is None else self._join(reading)
+        with translate_errors(self.name), opened as session:
+            self._prepare(session)
+            yield session
+
+    @property
+    def _of_thread(self) -> threading.local:
+        """What the views of a space share in a thread: the transaction in which they read."""
+        return self._local
+
+    @contextmanager
+    def _join(self, reading: Session) -> Iterator[Session]:
+        """Read in the transaction of another view: the same moment, and no second connection."""
+        session = Session(
+            reading.connection, self.space_id, writes=False, distributed=reading.distributed
+        )
+        session.remember(reading.generation, self._lasting_of(reading.generation))
+        self._local.session = session
+        try:
+            yield session
+        finally:
+            self._local.session = None
+
+    @contextmanager
+    def write_transaction(self, *, commit: bool = True) -> Iterator[Database]:
+        """Open a write transaction: all of it is committed or nothing.
+
+        When the block ends without an error, what was written survives a crash of the server.
+        """
+        if getattr(self._local, "session", None) is not None:
+            raise StoreError(
+                "nothing can be written while a snapshot or another write is open",
+                remedy="write after it is closed",
+            )
+        with (
+            translate_errors(self.name),
+            self._transaction(writes=True, commit=commit) as session,
+        ):
+            yield session
+            if session.total_changes():
+                session.execute(BUMP_GENERATION)
+            session.finish()
+
+    @contextmanager
+    def _transaction(
+        self, *, writes: bool, commit: bool = True, binds: bool = True
+    ) -> Iterator[Session]:
+        with ExitStack() as stack:
+            connection, rows = self._begin(stack, writes=writes)
+            session = Session(
+                connection, self.space_id, writes=writes, distributed=self.server.distributed
+            )
+            if not writes:
+                session.remember(rows, self._lasting_of(rows))
+            self._local.session = session
+            if binds:
+                stack.enter_context(list_binding(Lists))
+            if binds and not writes:
+                self._of_thread.reading = session
+                stack.callback(setattr, self._of_thread, "reading", None)
+            try:
+                yield session
+            except BaseException as error:
+                self._local.session = None
+                _roll_back(connection)
+                if writes and _is_lost(error, connection):
+                    raise StoreError(
+                        f"{self.name} was lost while it was written; nothing was saved",
+                        remedy="try again",
+                    ) from error
+                raise
+            self._local.session = None
+            if not commit:
+                connection.execute("ROLLBACK")
+                return
+            _commit(connection, self.name, writes=writes)
+            self._local.changed = session.changed | self._changed()
+
+    def _changed(self) -> frozenset[str]:
+        found: frozenset[str] = getattr(self._local, "changed", frozenset())
+        return found
+
+    def take_changed(self) -> frozenset[str]:
+        """Return the tables in which this thread has left old rows since it was last asked."""
+        found, self._local.changed = self._changed(), frozenset()
+        return found
+
+    def _lasting_of(self, generation: list[Row]) -> dict[Any, list[Row]]:
+        """Return what is known of the space as of a generation, empty for a new one."""
+        known = self._lasting
+        if known[0] != generation:
+            known = self._lasting = (generation, {})
+        return known[1]
+
+    def _begin(
+        self, stack: ExitStack, *, writes: bool
+    ) -> tuple[psycopg.Connection[Row], list[Row]]:
+        """Begin a transaction; a connection that died while it was idle is replaced.
+
+        Nothing has happened yet, so that another may do the same.
+        """
+        if self._closed:
+            raise StoreError(f"{self.name} was closed", remedy="open it again")
+        for left in range(self.server.pool.max_size, -1, -1):  # all of them may have died
+            connection = stack.enter_context(self.server.connection())
+            try:
+                rows = self._run_beginning(connection, writes=writes)
+            except psycopg.OperationalError:
+                if not left or not is_broken(connection):
+                    raise
+                stack.close()
+                continue
+            if not rows and left and self._became_distributed(connection):
+                stack.close()
+                continue
+            if writes and not rows:
+                _roll_back(connection)
+                raise NotFound(
+                    f"{self.name} does not exist, or was moved away",
+                    remedy="bethink spaces lists them",
+                )
+            return connection, rows
+        raise AssertionError
+
+    def _run_beginning(self, connection: psycopg.Connection[Row], *, writes: bool) -> list[Row]:
+        """Begin a transaction with one message; return the rows of its last statement."""
+        parts = self._beginning(writes=writes)
+        if not self.server.distributed:
+            return _last_result(connection.execute("; ".join(parts)))
+        # Each by itself: a coordinator repeats on other servers the whole text of a setting.
+        with connection.pipeline():
+            for part in (parts[0], PROPAGATE, *parts[1:]):
+                cursor = connection.execute(part)
+        return cursor.fetchall()
+
+    def _became_distributed(self, connection: psycopg.Connection[Row]) -> bool:
+        """Whether nothing was found because the tables were distributed since they were opened."""
+        if self.server.distributed:
+            return False
+        _roll_back(connection)
+        self.server.distributed = is_distributed(connection)
+        if not self.server.distributed:
+            self._run_beginning(connection, writes=False)
+        return self.server.distributed
+
+    def _beginning(self, *, writes: bool) -> list[str]:
+        """Return the statements that begin a transaction; all settings end with it."""
+        parts = [
+            _BEGIN_WRITE if writes else _BEGIN_READ,
+            f"SET LOCAL ROLE {SERVING_ROLE}",
+            f"SET LOCAL {SPACE_SETTING} = '{self.space_id:d}'",
+        ]
+        if not writes:
+            of_space = f"space_id = {self.space_id:d} AND name = 'generation'"
+            parts.append(f"SELECT value FROM {SCHEMA}.meta WHERE {of_space}")
+        else:
+            # The row of the space is the lock of its writers. By its name, too: a space that
+            # was moved away has another one.
+            name = sql.Literal(self.row_name).as_string(None)
+            of_space = f"space_id = {self.space_id:d} AND name = {name}"
+            parts += (
+                f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S}s'",
+                f"SELECT 1 FROM {SCHEMA}.space WHERE {of_space} FOR UPDATE",
+            )
+        return parts
+
+    def _prepare(self, session: Session) -> None:
+        """Make a session ready to be read."""
+
+    @contextmanager
+    def open_snapshot(self) -> Iterator[Database]:
+        """Open a separate transaction, so that the caller may write while reading.
+
+        Its statements bind no lists: between two of them the caller may use another store.
+        """
+        before = getattr(self._local, "session", None)
+        self._local.session = None
+        try:
+            with (
+                translate_errors(self.name),
+                self._transaction(writes=False, binds=False) as session,
+            ):
+                self._local.session = before
+                self._prepare(session)
+                yield session
+        finally:
+            self._local.session = before
+
+    def scrub(self) -> tuple[str, ...]:
+        """Nothing: the server removes deleted rows itself, or when it is told to vacuum."""
+        with self.write_transaction() as db:
+            db.execute("DELETE FROM meta WHERE name = 'unscrubbed'")
+        return ()
+
+    def close(self) -> None:
+        """Release the server; may be called again."""
+        if not self._closed:
+            self._closed = True
+            self.server.release()
+
+
+def _last_result(cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return the rows of the last of several statements."""
+    while cursor.nextset():
+        pass
+    return cursor.fetchall()
+
+
+def _is_lost(error: BaseException, connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server went away, and with it what was not committed."""
+    return isinstance(error, psycopg.OperationalError) and is_broken(connection)
+
+
+def _roll_back(connection: psycopg.Connection[Any]) -> None:
+    """Roll back what failed; a connection that cannot is closed, and the server does it."""
+    try:
+        connection.execute("ROLLBACK")
+    except psycopg.Error:
+        connection.close()
+
+
+def _commit(connection: psycopg.Connection[Any], name: str, *, writes: bool) -> None:
+    try:
+        done = connection.execute("COMMIT")
+    except psycopg.OperationalError as error:
+        if writes and (is_broken(connection) or isinstance(error, OF_ANOTHER_SERVER)):
+            raise StoreError(
+                f"{name} was lost while it saved; whether it was saved is not known",
+                remedy="repeat the write with the same key: it is stored once",
+            ) from error
+        raise
+    if done.statusmessage == "ROLLBACK":
+        raise StoreError(
+            f"{name} did not save: an error before was passed over", remedy="try again"
+        )
+
+
+class PgCeiling(PgConnections):
+    """Transactions of a space that read nothing above a classification, or nothing untrusted."""
+
+    def __init__(self, base: PgConnections, ceiling: int, *, trusted: bool = False) -> None:
+        super().__init__(base.server, base.space)
+        self._base, self.ceiling, self.trusted = base, ceiling, trusted
+        self.is_view = True
+        self._view: ViewKey = WITHOUT_VIEW
+        self._state: tuple[str, Mapping[str, Sequence[Any]]] = ("", {})
+
+    @property
+    def base(self) -> PgConnections:
+        """The connections to the same space that see everything."""
+        return self._base
+
+    @property
+    def _of_thread(self) -> threading.local:
+        return self.base._of_thread
+
+    @contextmanager
+    def write_transaction(self, *, commit: bool = True) -> Iterator[Database]:
+        """Open a write transaction, which sees everything."""
+        if getattr(self._local, "session", None) is not None:
+            raise StoreError(
+                "nothing can be written while a snapshot or another write is open",
+                remedy="write after it is closed",
+            )
+        with self.base.write_transaction(commit=commit) as writing:
+            yield writing
+
+    def _prepare(self, session: Session) -> None:
+        from bethink.store.postgres.hidden import ceiling_view, find_hidden  # it imports this
+
+        generation = str(session.execute("SELECT value FROM meta WHERE name = 'generation'").get)
+        if self._view is WITHOUT_VIEW:
+            self._view = ceiling_view(self.ceiling, trusted=self.trusted)
+        if self._state[0] != generation:
+            found = find_hidden(session, self.ceiling, trusted=self.trusted)
+            self._state = (generation, found)
+        session.show(self._view, self._state[1])
+
+    def close(self) -> None:
+        """Nothing: the base releases the server."""
+        self._closed = True
+
+
+__all__ = ["ARRIVING", "LEFT", "SERVING_ROLE", "PgCeiling", "PgConnections", "space_id_of"]

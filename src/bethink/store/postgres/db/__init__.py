@@ -1,1 +1,0 @@
-"""Connections to a PostgreSQL server, and the statements that go to it."""

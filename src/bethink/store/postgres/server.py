@@ -1,0 +1,314 @@
+"""A PostgreSQL server: its pool of connections, shared in a process, and its errors as ours."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import errors, pq
+from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreError
+from bethink.store.url import shown_store
+
+LOCK_TIMEOUT_S = 30
+POOL_SIZE = 16
+_CONNECT_TIMEOUT_S = 10
+_OPTIONS = {
+    "autocommit": True,
+    # No prepared statements: a pooler in between may give each transaction another session.
+    "prepare_threshold": None,
+    "connect_timeout": _CONNECT_TIMEOUT_S,
+    "application_name": "bethink",
+    "client_encoding": "UTF8",  # whatever the environment says
+}
+INIT_REMEDY = "bethink store init URL"
+# On a coordinator of Citus: settings of a transaction are those of the other servers, too.
+PROPAGATE = "SET LOCAL citus.propagate_set_commands = 'local'"
+
+
+class _NumericLoader(NumericBinaryLoader):
+    """Sums of whole numbers come as numeric; SQLite has them as whole numbers."""
+
+    def load(self, data: Any) -> Any:
+        number = super().load(data)
+        text = f"{number:f}"  # 10000 comes as 1E+4
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+@contextmanager
+def needs_right(connection: psycopg.Connection[Any], problem: str, remedy: str) -> Iterator[None]:
+    """Open a transaction that says what a superuser has to do where the role may not."""
+    try:
+        with connection.transaction():
+            yield
+    except errors.InsufficientPrivilege as error:
+        raise StoreError(problem, remedy=f"as a superuser: {remedy}") from error
+
+
+def configure(connection: psycopg.Connection[Any]) -> None:
+    """Set up a new connection: whole numbers are eight bytes, sums are numbers of Python."""
+    connection.adapters.register_dumper(int, Int8Dumper)
+    connection.adapters.register_loader("numeric", _NumericLoader)
+
+
+class _Rule(NamedTuple):
+    """Which of our errors some errors of the server become."""
+
+    errors: tuple[type[psycopg.Error], ...]
+    error_type: type[BethinkError]
+    message: str
+    remedy: str
+
+
+# What a coordinator says when it has lost one of the servers behind it.
+OF_ANOTHER_SERVER = (
+    errors.ConnectionException,
+    errors.ConnectionFailure,
+    errors.ConnectionDoesNotExist,
+    errors.SqlclientUnableToEstablishSqlconnection,
+)
+_RULES = (
+    _Rule(
+        (errors.LockNotAvailable,),
+        StoreBusy,
+        f"{{name}} was locked by another writer for {LOCK_TIMEOUT_S} seconds",
+        "try again, or stop the other program",
+    ),
+    _Rule(
+        (errors.QueryCanceled,),
+        StoreBusy,
+        "{name} did not answer within the time it allows a statement; nothing was saved",
+        "try again, or raise statement_timeout of the role",
+    ),
+    _Rule(
+        (errors.SerializationFailure, errors.DeadlockDetected),
+        StoreBusy,
+        "{name} was changed by another program at the same time; nothing was saved",
+        "try again",
+    ),
+    _Rule(
+        (PoolTimeout, errors.TooManyConnections),
+        StoreBusy,
+        "{name} has no connection left",
+        "try again, or allow more connections",
+    ),
+    _Rule(
+        (
+            errors.CheckViolation,
+            errors.NotNullViolation,
+            errors.NumericValueOutOfRange,
+            errors.DatetimeFieldOverflow,
+        ),
+        Refused,
+        "a value is out of range: {error}",
+        "give a value within its limits",
+    ),
+    _Rule(
+        (errors.ProgramLimitExceeded,),
+        Refused,
+        "a value is too large for the store: {error}",
+        "split it into smaller parts",
+    ),
+    _Rule(
+        (errors.UndefinedTable, errors.InvalidSchemaName, errors.UndefinedColumn),
+        StoreError,
+        "{name} has no tables of Bethink, or not all of them: {error}",
+        INIT_REMEDY,
+    ),
+    _Rule(
+        (errors.InsufficientPrivilege, errors.InvalidParameterValue),
+        StoreError,
+        "{name} does not allow it: {error}",
+        "as the owner: GRANT bethink_serve TO the role that connects",
+    ),
+    _Rule(
+        (errors.ReadOnlySqlTransaction,),
+        StoreError,
+        "{name} can only be read, it is a standby or read-only; nothing was saved",
+        "connect to the primary server",
+    ),
+    _Rule(
+        (errors.DiskFull, errors.OutOfMemory),
+        StoreError,
+        "{name} has no room left: {error}; nothing was saved",
+        "free some space on the server",
+    ),
+    _Rule(
+        OF_ANOTHER_SERVER,
+        StoreError,
+        "{name} lies on a server that cannot be reached: {error}",
+        "start that server again; spaces on others can be used meanwhile",
+    ),
+    _Rule(
+        (psycopg.OperationalError, psycopg.InterfaceError),
+        StoreError,
+        "{name} cannot be reached: {error}",
+        "check that the server runs, and the URL",
+    ),
+    _Rule(
+        (psycopg.DataError,),
+        Refused,
+        "a value cannot be stored: {error}",
+        "change the value that the message names",
+    ),
+)
+
+
+@contextmanager
+def translate_errors(name: str) -> Iterator[None]:
+    """Translate errors of the driver to our own; ``name`` is the store's for messages."""
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout) as error:
+        raise to_own_error(name, error) from error
+    except UnicodeEncodeError as error:
+        bad = error.object[error.start : error.end]
+        raise BadText(f"{bad!a} is a lone surrogate and cannot be stored") from error
+    except OverflowError as error:
+        raise Refused(f"a number does not fit into the store: {error}") from error
+
+
+def to_own_error(name: str, error: Exception) -> BethinkError:
+    """Return our error for one of the driver."""
+    text = " ".join(str(error).split())
+    for rule in _RULES:
+        if isinstance(error, rule.errors):
+            return rule.error_type(rule.message.format(name=name, error=text), remedy=rule.remedy)
+    return StoreError(f"{name} failed: {text}", remedy="bethink store status URL")
+
+
+class Server:
+    """The connections of this process to one database; `close` counts its users down."""
+
+    _known: dict[tuple[str, int], Server] = {}  # noqa: RUF012 - shared on purpose
+    _guard = threading.Lock()
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.name = shown_store(url)
+        self.process = os.getpid()
+        self.distributed = False
+        self._users = 0
+        self._lent = 0
+        self.pool: ConnectionPool[psycopg.Connection[tuple[Any, ...]]] = ConnectionPool(
+            url,
+            kwargs=dict(_OPTIONS),
+            min_size=0,
+            max_size=POOL_SIZE,
+            timeout=LOCK_TIMEOUT_S,
+            configure=configure,
+            open=False,
+            name="bethink",
+        )
+
+    @classmethod
+    def use(cls, url: str) -> Server:
+        """Return the server of a URL, connecting for its first user.
+
+        Nobody waits for a server that another URL names: of two that connect to the same at
+        once one gives its connections back.
+        """
+        key = (url, os.getpid())
+        known = cls._used(key)
+        if known is not None:
+            return known
+        made = cls._connected(url)
+        with cls._guard:
+            server = cls._known.setdefault(key, made)
+            server._users += 1
+        if server is not made:
+            made.pool.close()
+        return server
+
+    @classmethod
+    def _used(cls, key: tuple[str, int]) -> Server | None:
+        """Return a server that is in use, with one more user."""
+        with cls._guard:
+            server = cls._known.get(key)
+            if server is not None:
+                server._users += 1
+            return server
+
+    @classmethod
+    def _connected(cls, url: str) -> Server:
+        server = cls(url)
+        with translate_errors(server.name):
+            # The pool only says that it timed out; this says why.
+            with connect(url) as connection:
+                server.distributed = is_distributed(connection)
+            server.pool.open()
+        return server
+
+    def release(self) -> None:
+        """Give the server back; the last user closes the connections."""
+        with self._guard:
+            self._users -= 1
+            if self._users == 0:
+                self._known.pop((self.url, self.process), None)
+                if self.process == os.getpid():
+                    self.pool.close()
+
+    @contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        """Lend a connection; one that broke is not used again."""
+        if self.process != os.getpid():
+            raise StoreError(
+                f"{self.name} was opened before the process was forked",
+                remedy="open it again in the new process",
+            )
+        with ExitStack() as stack:
+            connection = self._take(stack)
+            self._count(1)
+            stack.callback(self._count, -1)
+            yield connection
+
+    @property
+    def lent(self) -> int:
+        """How many connections are in use."""
+        return self._lent
+
+    def _count(self, change: int) -> None:
+        with self._guard:
+            self._lent += change
+
+    def _take(self, stack: ExitStack) -> psycopg.Connection[tuple[Any, ...]]:
+        """Take a connection of the pool or, where it has none although it could, a new one.
+
+        The pool waits longer and longer before it tries again to reach a server that was away.
+        """
+        try:
+            return stack.enter_context(self.pool.connection())
+        except PoolTimeout:
+            if self._lent >= self.pool.max_size:
+                raise
+            return stack.enter_context(connect(self.url))  # or says why there is none
+
+
+def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
+    """Open a connection of its own."""
+    connection = psycopg.connect(url, **_OPTIONS)  # type: ignore[arg-type]  # the driver's kwargs
+    configure(connection)
+    return connection
+
+
+def is_broken(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a connection can no longer be used."""
+    return connection.closed or connection.pgconn.status != pq.ConnStatus.OK
+
+
+def is_distributed(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the tables of a database are distributed over several servers."""
+    known = connection.execute("SELECT to_regclass('pg_catalog.pg_dist_partition')").fetchone()
+    if known is None or known[0] is None:
+        return False
+    found = connection.execute(
+        "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('bethink.space')"
+    ).fetchone()
+    return bool(found and found[0])

@@ -1,0 +1,89 @@
+"""Check and rebuild the word index of a space from its memories."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from bethink.store.postgres import words
+from bethink.store.sql.search.lexical import MAX_TERM_LENGTH, tokenizer
+
+if TYPE_CHECKING:
+    from bethink.store.postgres.session import Session
+
+_BATCH = 500
+_SELECT_TEXTS = (
+    "SELECT rid, text, about, original FROM item AS i WHERE i.rid > ? ORDER BY i.rid LIMIT ?"
+)
+_SELECT_GRAMS = "SELECT i.rid, i.folded FROM gram AS i WHERE i.rid > ? ORDER BY i.rid LIMIT ?"
+
+
+def rebuild(session: Session, table: str) -> None:
+    """Rebuild what stands for one of SQLite's word tables."""
+    if table == "grams":
+        session.execute("DELETE FROM gram")
+        for rows in _batches(session, _SELECT_TEXTS):
+            session.write_grams([(rid, text, original) for rid, text, _, original in rows])
+    elif table == "vocabulary":
+        session.execute("DELETE FROM term_gram")
+        session.write_vocabulary(session.execute("SELECT tid, t FROM term").fetchall())
+
+
+def require_consistent(session: Session, table: str) -> None:
+    """Raise the error of SQLite where a word index does not match what it is made from."""
+    if table == "grams" and not _are_grams_right(session):
+        raise apsw.CorruptError("the folded texts do not match the memories")
+    if table == "vocabulary" and not _is_vocabulary_right(session):
+        raise apsw.CorruptError("the trigrams do not match the vocabulary")
+
+
+def _are_grams_right(session: Session) -> bool:
+    stored = dict(row for rows in _batches(session, _SELECT_GRAMS) for row in rows)
+    for rows in _batches(session, _SELECT_TEXTS):
+        for rid, text, _, original in rows:
+            if stored.pop(rid, None) != words.folded_text(text, original):
+                return False
+    return not stored
+
+
+def _is_vocabulary_right(session: Session) -> bool:
+    stored: dict[int, set[str]] = {}
+    for gram, tid in session.execute("SELECT g.gram, g.tid FROM term_gram AS g"):
+        stored.setdefault(tid, set()).add(gram)
+    terms = session.execute("SELECT tid, t FROM term").fetchall()
+    expected = {tid: set(words.vocabulary_trigrams([term])) for tid, term in terms}
+    return stored == {tid: grams for tid, grams in expected.items() if grams}
+
+
+def count_terms(session: Session) -> Counter[str]:
+    """Count how many revisions hold each term, from their texts."""
+    tokens = tokenizer(session)
+    counted: Counter[str] = Counter()
+    for rows in _batches(session, _SELECT_TEXTS):
+        for _, text, about, _ in rows:
+            held = {*tokens(text), *tokens(about)}
+            counted.update(term for term in held if len(term) <= MAX_TERM_LENGTH)
+    return counted
+
+
+def add_counted(session: Session) -> None:
+    """Make the terms anew, with their counts."""
+    counted = count_terms(session)
+    rows = [(tid, term, df) for tid, (term, df) in enumerate(sorted(counted.items()), 1)]
+    session.executemany("INSERT INTO term (tid, t, df) VALUES (?, ?, ?)", rows)
+
+
+def count_differences(session: Session) -> int:
+    """Count the terms that have another count than their texts, or none."""
+    stored: dict[str, int] = dict(session.execute("SELECT t, df FROM term").fetchall())
+    return len({term for term, _ in set(stored.items()) ^ set(count_terms(session).items())})
+
+
+def _batches(session: Session, sql: str) -> Iterator[Sequence[Any]]:
+    last = -1
+    while rows := session.execute(sql, (last, _BATCH)).fetchall():
+        yield rows
+        last = rows[-1][0]

@@ -1,0 +1,467 @@
+"""What happens around items: their use, threads of work, file edits and file snapshots."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.errors import NotFound
+from bethink.model import (
+    ChunkDigest,
+    DayCount,
+    FileEdit,
+    FileHistory,
+    FileSnapshot,
+    Intent,
+    Member,
+    Thread,
+    ThreadEvent,
+)
+from bethink.ports import ForgottenFiles, Momentum, Usage, UsageDecay
+from bethink.store.sql import erase, history
+from bethink.store.sql.connection import HIGHEST, Connections, Database, select
+from bethink.store.sql.search.lexical import as_table
+from bethink.store.sql.sql_functions import (
+    DAY_MS,
+    from_ms,
+    from_ms_or_none,
+    to_json_ids,
+    to_ms,
+)
+from bethink.store.sql.usage import apply_decay, read_momenta, read_usage, write_momenta
+
+_EXISTING_ITEMS = (
+    "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM item WHERE id = value)"
+)
+_COUNT_USE = """
+    INSERT INTO usage (id, recalls, last_at, stamps) VALUES (?1, 1, ?2, json_array(?2))
+    ON CONFLICT (id) DO UPDATE SET
+        recalls = recalls + 1,
+        last_at = max(coalesce(last_at, ?2), ?2),
+        stamps = json_insert(
+            CASE WHEN json_array_length(stamps) >= 20 THEN json_remove(stamps, '$[0]')
+            ELSE stamps END, '$[#]', ?2)
+"""
+_COUNT_USE_ON_DAY = """
+    INSERT INTO usage_day (id, day, recalls) VALUES (?, ?, 1)
+    ON CONFLICT (id, day) DO UPDATE SET recalls = recalls + 1
+"""
+
+
+def record_use(
+    db: Database, ids: Sequence[str], now: int, fading: UsageDecay | None = None
+) -> None:
+    """Count a recall of each item: in total, on this day, and the last twenty times."""
+    known = [row[0] for row in select(db, _EXISTING_ITEMS, (to_json_ids(ids),))]
+    db.executemany(_COUNT_USE, [(item, now) for item in known])
+    db.executemany(_COUNT_USE_ON_DAY, [(item, now // DAY_MS) for item in known])
+    if fading is not None:
+        apply_decay(db, known, now, fading)
+
+
+_COLUMNS = "t.id, t.headline, t.kind, t.anchor, t.lifecycle, t.state, t.created_at, t.updated_at"
+_PUT_THREAD = """
+    INSERT INTO thread (id, headline, kind, anchor, lifecycle, state, created_at, updated_at,
+        classification)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_PUT_MEMBER = """
+    INSERT INTO thread_member (thread, item, role, weight, added_at, classification)
+    VALUES (?, ?, ?, ?, ?, ?)
+"""
+_PUT_EVENT = """
+    INSERT INTO thread_event (thread, seq, kind, item, at, meaningful, classification)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+DROP_THREAD = (
+    "DELETE FROM thread_member WHERE thread = ? AND classification BETWEEN ? AND ?",
+    "DELETE FROM thread_event WHERE thread = ? AND classification BETWEEN ? AND ?",
+    "DELETE FROM thread WHERE id = ? AND classification BETWEEN ? AND ?",
+)
+_SELECT_CREATED = """
+    SELECT created_at FROM thread WHERE id = ? AND classification <= ?
+    ORDER BY classification DESC LIMIT 1
+"""
+_SELECT_ADDED = """
+    SELECT item, added_at FROM thread_member WHERE thread = ? AND classification <= ?
+    ORDER BY classification
+"""
+_CLASSES = """
+    SELECT i.classification FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value
+    WHERE i.rev = (SELECT max(r.rev) FROM item AS r WHERE r.id = i.id)
+"""
+_SELECT_UNKNOWN = """
+    SELECT w.value FROM carray(?) AS w
+    WHERE NOT EXISTS (SELECT 1 FROM item WHERE id = w.value)
+"""
+_SELECT_MEMBERS = """
+    SELECT m.thread, m.item, m.role, m.weight, m.added_at
+    FROM carray(?) AS w CROSS JOIN thread_member AS m ON m.thread = w.value
+    WHERE m.classification = (SELECT max(t.classification) FROM thread AS t WHERE t.id = m.thread)
+    ORDER BY m.thread, m.item
+"""
+_SELECT_EVENTS = """
+    SELECT e.thread, e.seq, e.kind, e.at, e.item, e.meaningful
+    FROM carray(?) AS w CROSS JOIN thread_event AS e ON e.thread = w.value
+    WHERE e.classification = (SELECT max(t.classification) FROM thread AS t WHERE t.id = e.thread)
+    ORDER BY e.thread, e.seq
+"""
+# Of a thread kept for several classifications, the highest that the reader may see.
+_IS_HIGHEST = """
+    t.classification = (SELECT max(h.classification) FROM thread AS h WHERE h.id = t.id)
+"""
+_THREADS_BY_ID = f"""
+    SELECT {_COLUMNS} FROM carray(?) AS w CROSS JOIN thread AS t ON t.id = w.value
+    WHERE {_IS_HIGHEST}
+"""
+_THREADS_OF_ITEMS = f"""
+    SELECT DISTINCT {_COLUMNS} FROM carray(?) AS w
+    CROSS JOIN thread_member AS m ON m.item = w.value
+    CROSS JOIN thread AS t ON t.id = m.thread AND t.classification = m.classification
+    WHERE {_IS_HIGHEST}
+    ORDER BY t.id
+"""
+_THREADS_PAGE = f"""
+    SELECT {_COLUMNS} FROM thread AS t WHERE {_IS_HIGHEST}
+    ORDER BY t.updated_at DESC, t.id LIMIT ? OFFSET ?
+"""
+
+
+def put_thread(
+    db: Database, thread: Thread, *, actor: str, now: int, ceiling: int = HIGHEST
+) -> None:
+    """Store a whole thread; one of the same id is replaced, but for its creation time.
+
+    It is kept for the highest classification of its memories: those who may see less keep the
+    one they see, and one above the writer's ceiling stays. Raises NotFound where a member or
+    an event points at an unknown memory.
+    """
+    ids = _require_known(db, thread)
+    level = max((row[0] for row in select(db, _CLASSES, (as_table(ids),))), default=0)
+    added: dict[str, int] = dict(select(db, _SELECT_ADDED, (thread.id, ceiling)))
+    stored_at = db.execute(_SELECT_CREATED, (thread.id, ceiling)).get
+    created_at = now if thread.created_at is None else to_ms(thread.created_at)
+    created_at = created_at if stored_at is None else int(stored_at)
+    updated_at = now if thread.updated_at is None else to_ms(thread.updated_at)
+    head = (thread.id, thread.headline, thread.kind, thread.anchor)
+    for sql in DROP_THREAD:
+        db.execute(sql, (thread.id, level, max(level, ceiling)))
+    db.execute(_PUT_THREAD, (*head, thread.lifecycle, thread.state, created_at, updated_at, level))
+    db.executemany(
+        _PUT_MEMBER,
+        (
+            (thread.id, one.item, one.role, one.weight, at, level)
+            for one in thread.members
+            for at in (_added_at(one, added.get(one.item, now)),)
+        ),
+    )
+    db.executemany(
+        _PUT_EVENT,
+        (
+            (thread.id, one.seq, one.kind, one.item, to_ms(one.at), int(one.meaningful), level)
+            for one in thread.events
+        ),
+    )
+    history.write_journal(db, [history.JournalLine("thread", None, thread.id)], actor=actor, at=now)
+
+
+def _require_known(db: Database, thread: Thread) -> tuple[str, ...]:
+    """Return the memories of a thread."""
+    event_items = {event.item for event in thread.events if event.item is not None}
+    ids = sorted(event_items | {member.item for member in thread.members})
+    unknown = [row[0] for row in select(db, _SELECT_UNKNOWN, (as_table(tuple(ids)),))]
+    if unknown:
+        raise NotFound(f"there is no memory {', '.join(unknown)}; the thread was not stored")
+    return tuple(ids)
+
+
+def drop_thread(
+    db: Database, thread_id: str, *, actor: str, now: int, ceiling: int = HIGHEST
+) -> None:
+    """Delete a thread with its events; its memories stay, and one above the ceiling."""
+    for sql in DROP_THREAD:
+        db.execute(sql, (thread_id, 0, ceiling))
+    if db.changes():
+        history.write_journal(
+            db, [history.JournalLine("thread dropped", None, thread_id)], actor=actor, at=now
+        )
+
+
+def _added_at(member: Member, otherwise: int) -> int:
+    return otherwise if member.added_at is None else to_ms(member.added_at)
+
+
+def read_thread(db: Database, thread_id: str) -> Thread | None:
+    """Return one thread with its members and events."""
+    found = _load_threads(db, select(db, _THREADS_BY_ID, (as_table((thread_id,)),)))
+    return found[0] if found else None
+
+
+def list_threads(db: Database, limit: int, offset: int) -> list[Thread]:
+    """Return a page of threads, the last changed first."""
+    return _load_threads(db, select(db, _THREADS_PAGE, (max(limit, 0), max(offset, 0))))
+
+
+def threads_of(db: Database, items: Sequence[str]) -> list[Thread]:
+    """Return every thread that one of these memories belongs to, by id."""
+    if not items:
+        return []
+    return _load_threads(
+        db, select(db, _THREADS_OF_ITEMS, (as_table(tuple(dict.fromkeys(items))),))
+    )
+
+
+def _load_threads(db: Database, rows: Iterable[Sequence[Any]]) -> list[Thread]:
+    heads = list(rows)
+    if not heads:
+        return []
+    ids = (as_table(tuple(row[0] for row in heads)),)
+    members: dict[str, list[Member]] = {}
+    for thread_id, item, role, weight, added in select(db, _SELECT_MEMBERS, ids):
+        members.setdefault(thread_id, []).append(Member(item, role, weight, from_ms(added)))
+    events: dict[str, list[ThreadEvent]] = {}
+    for thread_id, seq, kind, at, item, meaningful in select(db, _SELECT_EVENTS, ids):
+        event = ThreadEvent(seq, kind, from_ms(at), item, bool(meaningful))
+        events.setdefault(thread_id, []).append(event)
+    return [
+        Thread(
+            id=key,
+            headline=headline,
+            kind=kind,
+            anchor=anchor,
+            lifecycle=lifecycle,
+            state=state,
+            members=tuple(members.get(key, ())),
+            events=tuple(events.get(key, ())),
+            created_at=from_ms(made),
+            updated_at=from_ms(changed),
+        )
+        for key, headline, kind, anchor, lifecycle, state, made, changed in heads
+    ]
+
+
+# Prompts of captured turns are often not informative ("fix it"); stated reasons are shown.
+MIN_INTENT_LENGTH = 20
+_MAX_LISTED = 50
+
+# An edit that only a memory above the ceiling told of becomes one that was told apart.
+INSERT_EDIT = """
+    INSERT INTO file_edit (path, operation, at, intent, session, turn, item)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET item = ?7
+    WHERE ?8 < coalesce((SELECT i.classification FROM item AS i
+        WHERE i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
+"""
+# instr(), since % and _ in a path must not be wildcards.
+_PATH_CONTAINS = "instr(path, ?1) > 0"
+# An edit has the classification of the memory it belongs to.
+_VISIBLE_OF_PATH = f"""
+    {_PATH_CONTAINS} AND ?2 >= coalesce((SELECT i.classification FROM item AS i
+        WHERE i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
+"""
+_SELECT_TOTAL = f"SELECT count(*), min(at), max(at) FROM file_edit WHERE {_VISIBLE_OF_PATH}"
+_SELECT_PATHS = f"""
+    SELECT path FROM file_edit WHERE {_VISIBLE_OF_PATH}
+    GROUP BY path ORDER BY count(*) DESC, path
+"""
+_SELECT_SESSIONS = f"""
+    SELECT session FROM file_edit WHERE {_VISIBLE_OF_PATH} AND session <> ''
+    GROUP BY session ORDER BY max(at) DESC, session
+"""
+_SELECT_DAYS = f"""
+    SELECT date(at / 1000, 'unixepoch') AS day, operation, count(*)
+    FROM file_edit WHERE {_VISIBLE_OF_PATH} GROUP BY day, operation ORDER BY day DESC, operation
+"""
+_SELECT_INTENTS = f"""
+    SELECT intent, count(*), max(at) AS last FROM file_edit
+    WHERE {_VISIBLE_OF_PATH} AND intent <> '' AND (length(intent) > ?3 OR turn = '')
+    GROUP BY intent ORDER BY last DESC, intent LIMIT ?4
+"""
+_SELECT_ITEMS = f"""
+    SELECT item FROM file_edit WHERE {_VISIBLE_OF_PATH} AND item IS NOT NULL
+    GROUP BY item ORDER BY max(at) DESC, item LIMIT ?3
+"""
+_COUNT_EDITS = f"SELECT count(*) FROM file_edit WHERE {_PATH_CONTAINS}"
+_SNAPSHOT_PATHS = f"SELECT path FROM file_snapshot WHERE {_PATH_CONTAINS} ORDER BY path"
+_DELETE_EDITS = f"DELETE FROM file_edit WHERE {_PATH_CONTAINS}"
+_DELETE_SNAPSHOTS = f"DELETE FROM file_snapshot WHERE {_PATH_CONTAINS}"
+_SELECT_SNAPSHOT = """
+    SELECT path, sha256, mtime_ns, size, chunks, read_at, reads FROM file_snapshot WHERE path = ?
+"""
+_REPLACE_SNAPSHOT = """
+    INSERT OR REPLACE INTO file_snapshot (path, sha256, mtime_ns, size, chunks, read_at, reads)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+
+
+def add_edits(db: Database, edits: Sequence[FileEdit], ceiling: int) -> int:
+    """Add file edits; return how many were new to those who see up to the ceiling."""
+    new = 0
+    for edit in edits:
+        details = (edit.intent, edit.session or "", edit.turn or "", edit.item, ceiling)
+        db.execute(INSERT_EDIT, (edit.path, edit.operation, to_ms(edit.at), *details))
+        new += db.changes()
+    return new
+
+
+def _of_known_items(db: Database, edits: Sequence[FileEdit]) -> list[FileEdit]:
+    """Return the edits without those of a memory that is not there: they would outlive it."""
+    named = sorted({edit.item for edit in edits if edit.item is not None})
+    if not named:
+        return list(edits)
+    known = {row[0] for row in select(db, _EXISTING_ITEMS, (to_json_ids(named),))}
+    return [edit for edit in edits if edit.item is None or edit.item in known]
+
+
+class PathQuery(NamedTuple):
+    """A part of a path, and the highest classification that may be shown."""
+
+    part: str
+    max_classification: int
+
+
+def read_history(db: Database, query: PathQuery, intents: int, items: int) -> FileHistory:
+    """Return all that happened to the files whose path contains this text."""
+    count, first, last = select(db, _SELECT_TOTAL, query)[0]
+    if not count:
+        return FileHistory()
+    return FileHistory(
+        paths=_first_column(db, _SELECT_PATHS, query),
+        edits=count,
+        first_at=from_ms(first),
+        last_at=from_ms_or_none(last),
+        sessions=_first_column(db, _SELECT_SESSIONS, query),
+        days=tuple(DayCount(*row) for row in select(db, _SELECT_DAYS, query)),
+        intents=tuple(
+            Intent(text, number, from_ms(at))
+            for text, number, at in select(
+                db, _SELECT_INTENTS, (*query, MIN_INTENT_LENGTH, intents)
+            )
+        ),
+        items=tuple(row[0] for row in select(db, _SELECT_ITEMS, (*query, items))),
+    )
+
+
+def _first_column(db: Database, sql: str, query: PathQuery) -> tuple[str, ...]:
+    return tuple(row[0] for row in select(db, f"{sql} LIMIT {_MAX_LISTED}", query))
+
+
+def count_matching(db: Database, part: str) -> ForgottenFiles:
+    """Count edits and snapshots of the files whose path contains this text."""
+    paths = [row[0] for row in select(db, _SNAPSHOT_PATHS, (part,))]
+    return ForgottenFiles(select(db, _COUNT_EDITS, (part,))[0][0], len(paths), tuple(paths))
+
+
+def delete_matching(db: Database, part: str) -> ForgottenFiles:
+    """Delete edits and snapshots of the files whose path contains this text."""
+    db.execute(_DELETE_EDITS, (part,))
+    edits = db.changes()
+    db.execute(_DELETE_SNAPSHOTS, (part,))
+    return ForgottenFiles(edits, db.changes())
+
+
+def read_snapshot(db: Database, path: str) -> FileSnapshot | None:
+    """Return the snapshot of the file's last read, if there is one."""
+    for path_, digest, mtime, size, chunks, read_at, reads in select(db, _SELECT_SNAPSHOT, (path,)):
+        digests = tuple(ChunkDigest(*mark) for mark in json.loads(chunks))
+        return FileSnapshot(path_, digest, mtime, size, digests, from_ms(read_at), reads)
+    return None
+
+
+def write_snapshot(db: Database, snapshot: FileSnapshot) -> None:
+    """Store a snapshot of the file as it is now."""
+    chunks = json.dumps(snapshot.chunks, ensure_ascii=False, separators=(",", ":"))
+    state = (snapshot.path, snapshot.sha256, snapshot.mtime_ns, snapshot.size, chunks)
+    db.execute(_REPLACE_SNAPSHOT, (*state, to_ms(snapshot.read_at), snapshot.reads))
+
+
+class SqlActivity:
+    """Use, threads and file edits of a space: `ActivityStore` in SQLite."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def note_use(
+        self, ids: Sequence[str], now: datetime, *, fading: UsageDecay | None = None
+    ) -> None:
+        with self._connections.write_transaction() as db:
+            record_use(db, ids, to_ms(now), fading)
+
+    def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
+        with self._connections.read_transaction() as db:
+            return read_usage(db, ids, now)
+
+    def momenta(self, entities: Sequence[str], now: datetime) -> dict[str, Momentum]:
+        with self._connections.read_transaction() as db:
+            return read_momenta(db, entities, now)
+
+    def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
+        with self._connections.write_transaction() as db:
+            write_momenta(db, values, now)
+
+    def put_thread(self, thread: Thread, *, actor: str, now: datetime) -> None:
+        with self._connections.read_transaction() as db:
+            _require_known(db, thread)  # below a ceiling, of what is visible
+        with self._connections.write_transaction() as db:
+            ceiling = self._connections.ceiling
+            put_thread(db, thread, actor=actor, now=to_ms(now), ceiling=ceiling)
+
+    def drop_thread(self, thread_id: str, *, actor: str, now: datetime) -> None:
+        with self._connections.write_transaction() as db:
+            ceiling = self._connections.ceiling
+            drop_thread(db, thread_id, actor=actor, now=to_ms(now), ceiling=ceiling)
+
+    def thread(self, thread_id: str) -> Thread | None:
+        with self._connections.read_transaction() as db:
+            return read_thread(db, thread_id)
+
+    def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
+        with self._connections.read_transaction() as db:
+            return list_threads(db, limit, offset)
+
+    def threads_of(self, ids: Sequence[str]) -> list[Thread]:
+        with self._connections.read_transaction() as db:
+            return threads_of(db, ids)
+
+    def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
+        with self._connections.read_transaction() as db:
+            told = _of_known_items(db, edits)  # below a ceiling, of what is visible
+        with self._connections.write_transaction() as db:
+            new = add_edits(db, _of_known_items(db, told), self._connections.ceiling)
+            line = history.JournalLine("file edits noted", None, f"{new} of {len(edits)} new")
+            history.write_journal(db, [line], actor=actor, at=to_ms(now))
+            return new
+
+    def file_history(
+        self, part: str, *, intents: int = 10, items: int = 20, max_classification: int = 3
+    ) -> FileHistory:
+        with self._connections.read_transaction() as db:
+            return read_history(db, PathQuery(part, max_classification), intents, items)
+
+    def file_snapshot(self, path: str) -> FileSnapshot | None:
+        with self._connections.read_transaction() as db:
+            return read_snapshot(db, path)
+
+    def keep_file_snapshot(self, snapshot: FileSnapshot) -> None:
+        with self._connections.write_transaction() as db:
+            write_snapshot(db, snapshot)
+
+    def forget_files(
+        self, part: str, *, actor: str, now: datetime, preview: bool = False
+    ) -> ForgottenFiles:
+        if preview:
+            with self._connections.read_transaction() as db:
+                return count_matching(db, part)
+        with self._connections.write_transaction() as db:
+            deleted = delete_matching(db, part)
+            if not deleted.edits and not deleted.snapshots:
+                return deleted
+            erase.mark_scrub_pending(db)
+            # The journal outlives an erase, and a path is content.
+            counts = f"{deleted.edits} edits, {deleted.snapshots} snapshots"
+            line = history.JournalLine("files forgotten", None, counts)
+            history.write_journal(db, [line], actor=actor, at=to_ms(now))
+        return deleted._replace(out_of_reach=self._connections.scrub())

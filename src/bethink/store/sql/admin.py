@@ -1,0 +1,192 @@
+"""Administration of a space: journal, statistics, export and checks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from bethink.errors import Refused
+from bethink.ports import CheckResult, Event, Progress
+from bethink.store.sql import history
+from bethink.store.sql.ceiling import is_below_ceiling
+from bethink.store.sql.connection import Connections, Database, Row, generation, select
+from bethink.store.sql.search.vectors import VectorIndex
+from bethink.store.sql.sql_functions import FIRST_MS, LAST_MS, from_ms_or_none, to_ms
+
+_HIDDEN = "those who may see everything can tell"
+# One that several memories state counts once. These are found by the index of them: as an
+# expression the source asks for no other order.
+_COUNT_LINKS = """
+    SELECT (SELECT count(*) FROM link) - (SELECT count(*) FROM link WHERE stated_by <> '')
+        + (SELECT count(*) FROM (SELECT DISTINCT s.src || '', s.type, s.dst FROM link AS s
+            WHERE s.stated_by <> '' AND NOT EXISTS (SELECT 1 FROM link AS c WHERE c.src = s.src
+                AND c.type = s.type AND c.dst = s.dst AND c.src_kind = 'entity'
+                AND c.dst_kind = 'entity' AND c.stated_by = '')) AS stated)
+"""
+COUNTS = {
+    "memories": "SELECT count(*) FROM item WHERE live_to IS NULL",
+    "forgotten": "SELECT count(DISTINCT e.id) FROM item AS e WHERE e.live_to IS NOT NULL"
+    " AND NOT EXISTS (SELECT 1 FROM item AS l WHERE l.id = e.id AND l.live_to IS NULL)",
+    "revisions": "SELECT count(*) FROM item",
+    "entities": "SELECT count(*) FROM entity",
+    "links": _COUNT_LINKS,
+    "threads": "SELECT count(DISTINCT id) FROM thread",
+    "words": "SELECT count(*) FROM term",
+    "vectors": "SELECT count(*) FROM vector WHERE key = rid",
+    "passages": "SELECT count(*) FROM vector WHERE key <> rid",
+    "unembedded": "SELECT count(*) FROM item"
+    " WHERE live_to IS NULL AND rid NOT IN (SELECT rid FROM vector)",
+    "erased": "SELECT count(*) FROM tombstone",
+    "events": "SELECT count(*) FROM event",
+}
+# All without those that ended: a count without a condition reads no row.
+_COUNT_LIVE = """
+    SELECT (SELECT count(*) FROM item) - (SELECT count(*) FROM item WHERE live_to IS NOT NULL)
+"""
+# By the index of those above 1; of the others the first one seen mostly tells.
+_MOST_CLASSIFIED = """
+    SELECT coalesce((SELECT max(classification) FROM item WHERE classification > 1),
+        (SELECT classification FROM item WHERE classification = 1 LIMIT 1), 0)
+"""
+# What statistics tell apart.
+SORTS = "level, kind, layer, tier, status, source_class"
+TALLY = f"SELECT {SORTS}, count(*) FROM item WHERE live_to IS NULL GROUP BY {SORTS}"
+_MODELS = """
+    SELECT m.name, count(v.key) FROM model AS m
+    LEFT JOIN vector AS v ON v.mid = m.mid AND v.key = v.rid
+    GROUP BY m.mid ORDER BY m.name
+"""
+_OF_ALL = ("generation", "bytes", "erased")
+_OLDEST = f"""
+    SELECT coalesce(occurred_at, stored_at) FROM item WHERE live_to IS NULL
+        AND coalesce(occurred_at, stored_at) BETWEEN {FIRST_MS} AND {LAST_MS}
+    ORDER BY coalesce(occurred_at, stored_at) LIMIT 1
+"""
+_TIME_SPAN = f"SELECT ({_OLDEST}), ({_OLDEST.replace(' LIMIT', ' DESC LIMIT')})"
+
+
+def count_live(db: Database) -> int:
+    """Return the number of live items."""
+    return int(db.execute(COUNTS["memories"] if is_below_ceiling(db) else _COUNT_LIVE).get)
+
+
+def max_classification(db: Database) -> int:
+    """Return the highest classification of any revision, of forgotten items too."""
+    return int(db.execute(_MOST_CLASSIFIED).get)
+
+
+def _count_groups(tally: Sequence[Row]) -> dict[str, dict[str, int]]:
+    """Count live items by each of some columns, most first."""
+    found = {}
+    for place, column in enumerate(SORTS.split(", ")):
+        counts: Counter[str] = Counter()
+        for row in tally:
+            if row[place] is not None:
+                counts[row[place]] += row[-1]
+        by_count = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+        found[f"by_{column}"] = dict(by_count)
+    return found
+
+
+class SqlAdmin:
+    """Journal, statistics, export and checks of a space: `StoreAdmin`; a store adds its own."""
+
+    def __init__(self, connections: Connections, vectors: VectorIndex, space: str) -> None:
+        self._connections = connections
+        self._vectors = vectors
+        self._space = space
+
+    def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
+        with self._connections.read_transaction() as db:
+            return history.read_journal(db, after, limit)
+
+    def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:
+        with self._connections.read_transaction() as db:
+            return history.read_newest_events(db, item, actor, limit)
+
+    def log(self, kind: str, *, item: str | None, actor: str, detail: str, now: datetime) -> None:
+        with self._connections.write_transaction() as db:
+            line = history.JournalLine(kind, item, detail)
+            history.write_journal(db, [line], actor=actor, at=to_ms(now))
+
+    def count(self) -> int:
+        with self._connections.read_transaction() as db:
+            return count_live(db)
+
+    def most_classified(self) -> int:
+        with self._connections.read_transaction() as db:
+            return max_classification(db)
+
+    def stats(self) -> dict[str, Any]:
+        with self._connections.read_transaction() as db:
+            first, last = db.execute(_TIME_SPAN).get
+            counted = self._count_models(db)
+            stats = {
+                "space": self._space,
+                **self._describe(db),
+                "generation": generation(db),
+                "bytes": self._size_in_bytes(db),
+                "oldest": from_ms_or_none(first),
+                "newest": from_ms_or_none(last),
+                **self._count_all(db),
+                **_count_groups(self._tally(db)),
+                "models": counted,
+            }
+            if not is_below_ceiling(db):
+                return stats
+        # The whole store tells of what is hidden.
+        models = {name: count for name, count in counted.items() if count}
+        return {name: stats[name] for name in stats if name not in _OF_ALL} | {"models": models}
+
+    def _describe(self, db: Database) -> dict[str, Any]:
+        """Return where the space is, and the versions of what it is kept in."""
+        raise NotImplementedError
+
+    def _size_in_bytes(self, db: Database) -> int:
+        raise NotImplementedError
+
+    def _count_all(self, db: Database) -> dict[str, int]:
+        """Return how many there are of each kind of thing."""
+        return {name: db.execute(sql).get for name, sql in COUNTS.items()}
+
+    def _tally(self, db: Database) -> list[Row]:
+        """Return the counts of live items by what statistics tell apart."""
+        return select(db, TALLY)
+
+    def _count_models(self, db: Database) -> dict[str, int]:
+        """Return how many memories each model has embedded."""
+        return dict(db.execute(_MODELS))
+
+    def generation(self) -> int:
+        with self._connections.read_transaction() as db:
+            return generation(db)
+
+    def dump(self) -> Iterator[dict[str, Any]]:
+        # start-up time: a recall needs none of it
+        from bethink.store.sql.export import dump_records
+
+        return dump_records(self._connections, self._space)
+
+    def load(self, records: Iterable[Mapping[str, Any]], *, actor: str, now: datetime) -> int:
+        # start-up time: a recall needs none of it
+        from bethink.store.sql.load import load_records
+
+        with self._connections.write_transaction() as db:
+            ceiling = self._connections.ceiling
+            return load_records(db, records, actor=actor, now=to_ms(now), ceiling=ceiling)
+
+    def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
+        if not self._connections.is_view:
+            return self._run_checks(repair=repair, progress=progress)
+        if repair:
+            raise Refused("only those who may see everything can repair the store")
+        found = self._run_checks(repair=False, progress=progress)
+        # What is wrong may be above the ceiling.
+        fine = {one.name for one in found if one.ok and not one.warning}
+        return [one if one.name in fine else one._replace(detail=_HIDDEN) for one in found]
+
+    def _run_checks(self, *, repair: bool, progress: Progress | None) -> list[CheckResult]:
+        """Run all checks on everything there is; return one finding each."""
+        raise NotImplementedError

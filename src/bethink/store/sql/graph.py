@@ -1,0 +1,414 @@
+"""The graph of a space: entities, links, and items that share entities."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.model import Entity, Link, Node
+from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
+from bethink.store.sql import history
+from bethink.store.sql.connection import HIGHEST, Connections, Database, Row, select
+from bethink.store.sql.history import AS_OF_CTE, END_OF_TIME, MENTION_COUNT, MENTION_LINK
+from bethink.store.sql.search.lexical import as_table
+from bethink.store.sql.sql_functions import from_ms, to_ms, to_ms_or_none
+
+if TYPE_CHECKING:
+    from bethink.ports import Vector
+    from bethink.store.sql.entities import EntityIndex
+
+
+# Special entities (the user, the agent itself) are in everything and not selective.
+_ENTITIES_OF_ITEMS = """
+    SELECT l.src, e.id, e.mentions FROM carray(?1) AS w
+    CROSS JOIN link AS l ON l.src = w.value AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.confidence >= ?2
+    CROSS JOIN entity AS e ON e.id = l.dst AND e.kind <> 'special'
+    ORDER BY l.src, e.id
+"""
+_ITEMS_OF_ENTITIES = """
+    SELECT l.dst, l.src, l.confidence FROM carray(?1) AS w
+    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.confidence >= ?2
+    ORDER BY l.dst, l.src
+"""
+# Mentioned then or now: the caller checks the entities of its revisions.
+_ENTITIES_OF_ITEMS_AS_OF = f"""
+    {AS_OF_CTE} SELECT l.src, e.id, {MENTION_COUNT} FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.src = w.value AND {MENTION_LINK} AND l.confidence >= ?
+    CROSS JOIN entity AS e ON e.id = l.dst AND e.kind <> 'special'
+    ORDER BY l.src, e.id
+"""
+_ITEMS_OF_ENTITIES_AS_OF = f"""
+    SELECT l.dst, l.src, l.confidence FROM carray(?1) AS w
+    CROSS JOIN link AS l ON l.dst = w.value AND {MENTION_LINK} AND l.confidence >= ?2
+    ORDER BY l.dst, l.src
+"""
+_SELECT_OTHER_NAMES = """
+    SELECT DISTINCT a.alias, b.alias FROM json_each(?) AS wanted
+    CROSS JOIN alias AS a ON a.alias = wanted.value AND a.classification <= ?
+    CROSS JOIN alias AS b ON b.entity = a.entity AND b.classification <= ?
+    ORDER BY a.alias, b.alias
+"""
+
+
+class SiblingLimits(NamedTuple):
+    """Which entities count: mentioned by at most so many memories, with this confidence."""
+
+    most: int
+    min_confidence: float
+
+
+def find_siblings(
+    db: Database, ids: Sequence[str], limits: SiblingLimits, as_of_ms: int | None = None
+) -> SharedEntities:
+    """Return items that share entities with these items, confidently enough.
+
+    Entities that more than ``most`` memories mention are hubs and are left out. As of a
+    moment in the past it may return too much: entities an item only mentions since.
+    """
+    if not ids:
+        return SharedEntities()
+    most, min_confidence = limits
+    requested = as_table(tuple(dict.fromkeys(ids)))
+    if as_of_ms is None:
+        rows = select(db, _ENTITIES_OF_ITEMS, (requested, min_confidence))
+    else:
+        rows = select(db, _ENTITIES_OF_ITEMS_AS_OF, (as_of_ms, requested, min_confidence))
+    hubs = sorted({entity for _, entity, mentions in rows if mentions > most})
+    specific = sorted({entity for _, entity, mentions in rows if mentions <= most})
+    if not specific:
+        return SharedEntities((), tuple(hubs))
+    mentions: dict[str, list[tuple[str, float]]] = {}
+    sql = _ITEMS_OF_ENTITIES if as_of_ms is None else _ITEMS_OF_ENTITIES_AS_OF
+    for entity, item, confidence in select(db, sql, (as_table(tuple(specific)), min_confidence)):
+        mentions.setdefault(entity, []).append((item, confidence))
+    found = tuple(
+        Sibling(source_id, entity, item, confidence)
+        for source_id, entity, _ in rows
+        for item, confidence in mentions.get(entity, ())
+        if item != source_id
+    )
+    return SharedEntities(found, tuple(hubs))
+
+
+_ADD_LINK = """
+    INSERT INTO link (src_kind, src, type, dst_kind, dst, stated_by,
+        weight, confidence, context, source, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (src, type, dst, src_kind, dst_kind, stated_by) DO UPDATE SET
+        weight = excluded.weight, confidence = excluded.confidence,
+        context = excluded.context, source = excluded.source
+"""
+_SELECT_STATING = """
+    SELECT w.value FROM carray(?) AS w WHERE EXISTS (SELECT 1 FROM item AS i WHERE i.id = w.value)
+"""
+# What a memory above the ceiling states stays.
+_REMOVE_LINK = """
+    DELETE FROM link WHERE src_kind = ? AND src = ? AND type = ? AND dst_kind = ? AND dst = ?
+    AND ? >= coalesce((SELECT i.classification FROM item AS i WHERE i.id = stated_by
+        ORDER BY i.rev DESC LIMIT 1), 0)
+"""
+LINK_COLUMNS = """
+    l.src_kind, l.src, l.dst_kind, l.dst, l.type, l.weight, l.confidence, l.context,
+    l.source, l.stated_by, l.created_at
+"""
+
+
+def links_of(
+    db: Database,
+    ids: Sequence[str],
+    types: Sequence[str],
+    incoming: bool,
+    as_of_ms: int | None = None,
+) -> list[Link]:
+    """Return links that leave these nodes and, with ``incoming``, enter them; each once.
+
+    As of a moment only those made by then.
+    """
+    if not ids:
+        return []
+    requested = as_table(tuple(dict.fromkeys(ids)))
+    of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
+    known_then = "" if as_of_ms is None else "AND l.created_at <= ?"
+    ends = ("src", "dst") if incoming else ("src",)
+    sql = " UNION ".join(
+        f"SELECT {LINK_COLUMNS} FROM carray(?) AS w"
+        f" CROSS JOIN link AS l ON l.{end} = w.value {of_type} {known_then}"
+        for end in ends
+    )
+    values: tuple[Any, ...] = (requested, *([json.dumps(list(types))] if types else ()))
+    if as_of_ms is not None:
+        values = (*values, as_of_ms)
+    rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", values * len(ends))
+    return [to_link(row) for row in _one_per_link(rows)]
+
+
+_FOLLOWS = """
+    SELECT l.src, l.dst FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.src = w.value AND l.type = 'follows' AND l.created_at <= ?
+    UNION ALL
+    SELECT l.src, l.dst FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'follows' AND l.created_at <= ?
+"""
+
+
+def turn_pairs(db: Database, ids: Sequence[str], as_of_ms: int | None) -> list[tuple[str, str]]:
+    """Return the ids of a turn and the one before it, for all links of these turns, in order."""
+    if not ids:
+        return []
+    requested = as_table(tuple(dict.fromkeys(ids)))
+    until = END_OF_TIME if as_of_ms is None else as_of_ms
+    return sorted(set(select(db, _FOLLOWS, (requested, until) * 2)))
+
+
+def _one_per_link(rows: Iterable[Row]) -> list[Row]:
+    """Combine rows of LINK_COLUMNS: a link is its latest statement, as old as the first."""
+    found: dict[Row, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[:5], []).append(row)
+    return [
+        group[0] if len(group) == 1 else (*max(group, key=_AGE)[:-1], min(group, key=_AGE)[-1])
+        for group in found.values()
+    ]
+
+
+_AGE = itemgetter(-1, -2)  # of a row of LINK_COLUMNS; of two of the same time the memories decide
+
+
+def add_links(db: Database, links: Sequence[Link], now: datetime) -> None:
+    """Add links; the same ends and type again overwrite all but the creation time.
+
+    A link between entities is kept for each memory that states it, by its context or source.
+    """
+    memories = _stating_memories(db, links)
+    rows: dict[tuple[str, ...], Row] = {}
+    for link in links:
+        ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
+        key = (*ends, _stated_by(link, memories))
+        created = rows[key][-1] if key in rows else to_ms(link.created_at or now)
+        rows[key] = (link.weight, link.confidence, link.context, link.source, created)
+    db.executemany(_ADD_LINK, [(*key, *values) for key, values in rows.items()])
+
+
+def _stating_memories(db: Database, links: Iterable[Link]) -> frozenset[str]:
+    """Return the memories that links between entities name as their context or source."""
+    between = [link for link in links if link.src.kind == link.dst.kind == "entity"]
+    named = {name for link in between for name in (link.context, link.source) if name}
+    rows = select(db, _SELECT_STATING, (as_table(tuple(named)),)) if named else []
+    return frozenset(name for (name,) in rows)
+
+
+def _stated_by(link: Link, memories: frozenset[str]) -> str:
+    if link.src.kind == link.dst.kind == "entity":
+        return next((name for name in (link.context, link.source) if name in memories), "") or ""
+    return ""
+
+
+def remove_links(db: Database, links: Sequence[Link], ceiling: int = HIGHEST) -> list[Link]:
+    """Remove links by their ends and type; return those that existed."""
+    removed = []
+    for link in links:
+        ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
+        db.execute(_REMOVE_LINK, (*ends, ceiling))
+        if db.changes():
+            removed.append(link)
+    return removed
+
+
+def to_link(row: Sequence[Any]) -> Link:
+    """Convert a row of LINK_COLUMNS to a link."""
+    src_kind, src, dst_kind, dst, kind, weight, confidence, context, source, _, created_at = row
+    return Link(
+        src=Node(src_kind, src),
+        dst=Node(dst_kind, dst),
+        type=kind,
+        weight=weight,
+        confidence=confidence,
+        context=context,
+        source=source,
+        created_at=from_ms(created_at),
+    )
+
+
+# An entity is at the end of a link from every memory that mentions it; the index on
+# (dst, type) covers this query, so those are skipped without a look-up. Of the statements of
+# an edge the first tells its age, the latest the rest.
+_EDGES_OF_ENTITY = f"""
+    SELECT {LINK_COLUMNS.replace("l.created_at", "g.first")} FROM (
+        SELECT e.src, e.type, e.dst, min(e.created_at) AS first FROM (
+            SELECT src, type, dst, created_at FROM link
+            WHERE src = ?1 AND src_kind = 'entity' AND dst_kind = 'entity' AND created_at <= ?2
+            UNION ALL
+            SELECT src, type, dst, created_at FROM link
+            WHERE dst = ?1 AND src_kind = 'entity' AND dst_kind = 'entity' AND created_at <= ?2
+                AND src <> ?1
+        ) AS e
+        GROUP BY e.src, e.type, e.dst ORDER BY first DESC, e.src, e.type, e.dst LIMIT ?3
+    ) AS g
+    CROSS JOIN link AS l ON l.src = g.src AND l.type = g.type AND l.dst = g.dst
+        AND l.src_kind = 'entity' AND l.dst_kind = 'entity' AND l.stated_by = (
+            SELECT s.stated_by FROM link AS s
+            WHERE s.src = g.src AND s.type = g.type AND s.dst = g.dst
+            AND s.src_kind = 'entity' AND s.dst_kind = 'entity' AND s.created_at <= ?2
+            ORDER BY s.created_at DESC, s.stated_by DESC LIMIT 1)
+    ORDER BY g.first DESC, l.src, l.type, l.dst
+"""
+
+
+def edges_of(
+    db: Database, entities: Sequence[str], each: int, until: datetime
+) -> dict[str, list[Link]]:
+    """Return for every entity the edges from and to it, newest first."""
+    at = to_ms(until)
+    return {
+        entity: [to_link(row) for row in select(db, _EDGES_OF_ENTITY, (entity, at, max(each, 0)))]
+        for entity in dict.fromkeys(entities)
+    }
+
+
+class SqlGraph:
+    """The graph of a space: `GraphStore` in SQLite.
+
+    What only some questions need is imported where it is used: start-up time of a recall.
+    """
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    @cached_property
+    def _entities(self) -> EntityIndex:
+        from bethink.store.sql.entities import EntityIndex  # see above
+
+        return EntityIndex()
+
+    def find_entities(
+        self,
+        texts: tuple[str, ...],
+        limit: int = 8,
+        *,
+        as_of: datetime | None = None,
+        max_classification: int = HIGHEST,
+    ) -> list[list[Entity]]:
+        from bethink.store.sql.links import find_entities  # see above
+
+        with self._connections.read_transaction() as db:
+            return find_entities(db, texts, limit, to_ms_or_none(as_of), max_classification)
+
+    def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
+        from bethink.store.sql.links import list_entities  # see above
+
+        with self._connections.read_transaction() as db:
+            return list_entities(db, prefix, limit, offset)
+
+    def list_entities(self, listing: EntityListing, now: datetime) -> list[Entity]:
+        from bethink.store.sql.usage import rank_entities  # see above
+
+        with self._connections.read_transaction() as db:
+            return rank_entities(db, listing, now)
+
+    def near_entities(
+        self, vector: Vector, model: str, limit: int, *, as_of: datetime | None = None
+    ) -> list[ScoredEntity]:
+        with self._connections.read_transaction() as db:
+            return self._entities.near(db, vector, model, limit, to_ms_or_none(as_of))
+
+    def entities_with(
+        self, words: Sequence[str], limit: int, *, as_of: datetime | None = None
+    ) -> list[ScoredEntity]:
+        with self._connections.read_transaction() as db:
+            return self._entities.search_names(db, words, limit, to_ms_or_none(as_of))
+
+    def other_names(
+        self, names: Sequence[str], *, max_classification: int = HIGHEST
+    ) -> dict[str, tuple[str, ...]]:
+        encoded = json.dumps(list(dict.fromkeys(names)), ensure_ascii=False)
+        found: dict[str, list[str]] = {}
+        with self._connections.read_transaction() as db:
+            values = (encoded, max_classification, max_classification)
+            for name, other in select(db, _SELECT_OTHER_NAMES, values):
+                found.setdefault(name, []).append(other)
+        return {name: tuple(others) for name, others in found.items()}
+
+    def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        from bethink.store.sql.entities import merge_entities  # see above
+
+        with self._connections.write_transaction() as db:
+            merge_entities(db, kept, gone, to_ms(now))
+            line = history.JournalLine("merged", None, "two entities")
+            history.write_journal(db, [line], actor=actor, at=to_ms(now))
+
+    def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
+        from bethink.store.sql.entities import split_entities  # see above
+
+        with self._connections.write_transaction() as db:
+            split_entities(db, kept, gone)
+            line = history.JournalLine("split", None, "two entities")
+            history.write_journal(db, [line], actor=actor, at=to_ms(now))
+
+    def links_of(
+        self,
+        ids: Sequence[str],
+        types: Sequence[str] = (),
+        *,
+        incoming: bool = True,
+        as_of: datetime | None = None,
+    ) -> list[Link]:
+        with self._connections.read_transaction() as db:
+            return links_of(db, ids, types, incoming, to_ms_or_none(as_of))
+
+    def follows(
+        self, ids: Sequence[str], *, as_of: datetime | None = None
+    ) -> list[tuple[str, str]]:
+        with self._connections.read_transaction() as db:
+            return turn_pairs(db, ids, to_ms_or_none(as_of))
+
+    def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
+        with self._connections.read_transaction() as db:
+            return edges_of(db, entities, each, until)
+
+    def add_links(
+        self, links: Sequence[Link], *, actor: str = "", now: datetime | None = None
+    ) -> None:
+        at = now or datetime.now(UTC)
+        with self._connections.write_transaction() as db:
+            add_links(db, links, at)
+            if actor:
+                history.write_journal(db, map(_link_line, links), actor=actor, at=to_ms(at))
+
+    def remove_links(self, links: Sequence[Link], *, actor: str, now: datetime) -> int:
+        with self._connections.write_transaction() as db:
+            removed = remove_links(db, links, self._connections.ceiling)
+            lines = [_link_line(link)._replace(kind="unlinked") for link in removed]
+            history.write_journal(db, lines, actor=actor, at=to_ms(now))
+            return len(removed)
+
+    def siblings(
+        self,
+        ids: Sequence[str],
+        *,
+        most: int,
+        min_confidence: float,
+        as_of: datetime | None = None,
+    ) -> SharedEntities:
+        limits = SiblingLimits(most, min_confidence)
+        with self._connections.read_transaction() as db:
+            return find_siblings(db, ids, limits, to_ms_or_none(as_of))
+
+    def mention_activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
+        from bethink.store.sql.usage import read_activity  # see above
+
+        with self._connections.read_transaction() as db:
+            return read_activity(db, entities, now)
+
+
+def _link_line(link: Link) -> history.JournalLine:
+    if link.src.kind == "entity":
+        # The journal outlives an erase, and a relation between entities is content.
+        return history.JournalLine("linked", None, "two entities")
+    return history.JournalLine("linked", link.src.id, f"{link.type} {link.dst.id}")

@@ -1,0 +1,544 @@
+"""Entities and statuses as of a moment in the past, as SQL, and the status history.
+
+The moment is ``m.at``. The revision of that time knows the entities it mentioned; a
+link only knows the live revision.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import apsw
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.ports import Event
+from bethink.ports.values import erased_mark
+from bethink.store.sql.ceiling import is_below_ceiling
+from bethink.store.sql.connection import Database, select
+from bethink.store.sql.journal_key import Secret, journal_keys
+from bethink.store.sql.sql_functions import STATE_HASH, from_ms, state_hash
+
+AS_OF_CTE = "WITH m (at) AS (SELECT ?)"
+MENTION_LINK = """
+    l.type IN ('mentions', 'mentioned') AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+"""
+MENTIONED_AT_REVISION = """
+    CASE WHEN i.live_to IS NULL THEN l.type = 'mentions'
+    ELSE instr(i.entities, json_quote(l.dst)) > 0 END
+"""
+# How many memories that were there mentioned `entity AS e`.
+MENTION_COUNT = f"""
+    (SELECT count(DISTINCT i.id) FROM m CROSS JOIN link AS l ON l.dst = e.id AND {MENTION_LINK}
+    CROSS JOIN item AS i ON i.id = l.src
+        AND i.live_from <= m.at AND (i.live_to IS NULL OR i.live_to > m.at)
+    WHERE {MENTIONED_AT_REVISION})
+"""
+LAST_SEEN = f"""
+    (SELECT max(i.live_from) FROM m CROSS JOIN link AS l ON l.dst = e.id AND {MENTION_LINK}
+    CROSS JOIN item AS i ON i.id = l.src AND i.live_from <= m.at
+    WHERE {MENTIONED_AT_REVISION})
+"""
+_LAST_CHANGE = "SELECT at FROM event ORDER BY seq DESC LIMIT 1"
+_ENTITIES_CREATED_AFTER = "SELECT id FROM entity WHERE created_at > ?"
+
+
+def columns_as_of(columns: str) -> str:
+    """Replace an entity's mentions column by the count as of then, called ``held``."""
+    return columns.replace("e.mentions", f"{MENTION_COUNT} AS held")
+
+
+def is_past(db: Database, at: int) -> bool:
+    """Whether anything was stored or forgotten after a moment."""
+    return any(changed > at for (changed,) in select(db, _LAST_CHANGE))
+
+
+def entities_created_after(db: Database, as_of_ms: int | None) -> set[str]:
+    """Return entities first mentioned after a moment; without one there are none."""
+    return (
+        set()
+        if as_of_ms is None
+        else {row[0] for row in select(db, _ENTITIES_CREATED_AFTER, (as_of_ms,))}
+    )
+
+
+# Of `item AS i` at the moment that is bound or, in other statements, put in its place. What
+# is in quarantine now is so for every moment: its poison is no better for being older.
+STATUS_AT = """
+    CASE coalesce((SELECT n.status FROM status_change AS n WHERE n.id = i.id
+        ORDER BY n.at DESC LIMIT 1), 'active')
+    WHEN 'quarantined' THEN 'quarantined'
+    ELSE coalesce((SELECT s.status FROM status_change AS s WHERE s.id = i.id AND s.at <= MOMENT
+        ORDER BY s.at DESC LIMIT 1), 'active') END
+"""
+END_OF_TIME = 2**62  # later than any moment
+# The ids of what had a status at a moment; of several changes the latest tells.
+IDS_WITH_STATUS_AT = """
+    SELECT id FROM (SELECT id, status, max(at) FROM status_change WHERE at <= ? GROUP BY id)
+    WHERE status = ?
+"""
+_LAST_CHANGE_OF = "SELECT at, status FROM status_change WHERE id = ? ORDER BY at DESC LIMIT 1"
+_ADD_CHANGE = "INSERT OR REPLACE INTO status_change (id, at, status) VALUES (?, ?, ?)"
+# The history should end with what holds. Where it does not, the last revision has stood
+# so since it began, or since the last change that is known.
+_MISSING_CHANGES = """
+    SELECT i.id, max(i.live_from, coalesce(max(s.at), i.live_from)), i.status
+    FROM item AS i LEFT JOIN status_change AS s ON s.id = i.id
+    WHERE i.rev = (SELECT max(rev) FROM item WHERE id = i.id) AND WANTED
+        AND i.status IN ('active', 'superseded', 'quarantined') AND typeof(i.live_from) = 'integer'
+    GROUP BY i.id
+    HAVING i.status <> coalesce((SELECT l.status FROM status_change AS l WHERE l.id = i.id
+        ORDER BY l.at DESC LIMIT 1), 'active')
+    ORDER BY i.id
+"""
+_ORPHANED_CHANGES = """
+    SELECT DISTINCT id FROM status_change
+    WHERE NOT EXISTS (SELECT 1 FROM item WHERE item.id = status_change.id) ORDER BY id
+"""
+
+
+class StatusChange(NamedTuple):
+    """An item's status from a moment on."""
+
+    id: str
+    at: int
+    status: str
+
+
+def record_status_changes(db: Database, changes: Iterable[StatusChange]) -> None:
+    """Add those changes that change anything, in the caller's transaction."""
+    for change in changes:
+        last, status = next(iter(select(db, _LAST_CHANGE_OF, (change.id,))), (change.at, "active"))
+        if status != change.status:
+            # Never before the last one, even if the clock went back.
+            db.execute(_ADD_CHANGE, change._replace(at=max(change.at, last)))
+
+
+def complete_status_history(db: Database, ids: Sequence[str]) -> None:
+    """Add the changes that the rows of these items show and their history lacks."""
+    condition = "i.id IN (SELECT value FROM json_each(?))"
+    rows = select(db, _MISSING_CHANGES.replace("WANTED", condition), (json.dumps(list(ids)),))
+    db.executemany(_ADD_CHANGE, rows)
+
+
+def verify_status_history(db: Database) -> str:
+    """Describe problems of the status history; "" when there are none."""
+    outdated = [row[0] for row in select(db, _MISSING_CHANGES.replace("WANTED", "1"))]
+    orphaned = [row[0] for row in select(db, _ORPHANED_CHANGES)]
+    problems = []
+    if outdated:
+        problems.append(
+            f"{len(outdated):,} differ from the last change, the first is {outdated[0]}"
+        )
+    if orphaned:
+        problems.append(f"{len(orphaned):,} belong to no memory, the first is {orphaned[0]}")
+    return "; ".join(problems)
+
+
+def repair_status_history(db: Database) -> None:
+    """Make every history end with the present status, and drop those without an item."""
+    db.executemany(_ADD_CHANGE, select(db, _MISSING_CHANGES.replace("WANTED", "1")))
+    db.executemany("DELETE FROM status_change WHERE id = ?", select(db, _ORPHANED_CHANGES))
+
+
+_WRONG_STATES = f"""
+    SELECT rid, id, live_from, CAST(content_hash AS BLOB), CAST(live_to AS BLOB),
+        CAST(status AS BLOB), CAST(ended_by AS BLOB), state_hash, rev
+    FROM item WHERE state_hash IS NOT {STATE_HASH}
+"""
+_SET_STATE = """
+    UPDATE item SET live_to = ?, status = ?, ended_by = ?, state_hash = ? WHERE rid = ?
+"""
+_ENDINGS = "SELECT at, CAST(detail AS BLOB) FROM event WHERE item = ? AND kind = 'ended'"
+_OTHER_BEGINNINGS = "SELECT live_from FROM item WHERE id = ? AND rid <> ?"
+_NEXT_BEGINNING = "SELECT min(live_from) FROM item WHERE id = ? AND rev > ?"
+_LAST_EVENT = """
+    SELECT kind FROM event
+    WHERE item = ? AND kind IN ('stored', 'revised', 'restored', 'imported', 'ended')
+    ORDER BY seq DESC LIMIT 1
+"""
+_STATUS_THEN = """
+    SELECT CAST(status AS BLOB) FROM status_change WHERE id = ? AND at <= ? ORDER BY at DESC LIMIT 1
+"""
+_STATUS_BYTES = (b"active", b"superseded", b"quarantined")
+Ending = tuple[bytes | None, bytes | None]
+
+
+class WrongState(NamedTuple):
+    """A revision whose state does not match its hash; values as the bytes in the file."""
+
+    rid: int
+    id: str
+    live_from: int
+    content_hash: bytes
+    live_to: bytes | None
+    status: bytes | None
+    ended_by: bytes | None
+    stored_hash: int | None
+    rev: int
+
+    def hash(self) -> int:
+        """Return the hash that its state would have."""
+        return state_hash(self.content_hash, self.rid, self.live_to, self.status, self.ended_by)
+
+
+def wrong_states(db: Database) -> list[WrongState]:
+    """Return all revisions whose end or status is not what was stored."""
+    return [WrongState(*row) for row in select(db, _WRONG_STATES)]
+
+
+def restore_states(db: Database) -> None:
+    """Give revisions the state they had, where their hash or the journal confirms it."""
+    for row in wrong_states(db):
+        right = next((one for one in _possible_states(db, row) if _is_right(db, row, one)), None)
+        if right is None:
+            continue
+        live_to = None if right.live_to is None else int(right.live_to)
+        texts = (None if one is None else one.decode() for one in (right.status, right.ended_by))
+        try:
+            db.execute(_SET_STATE, (live_to, *texts, right.hash(), row.rid))
+        except apsw.ConstraintError:
+            continue  # rot has moved its columns, so that SQLite takes no change of the row
+
+
+def _is_right(db: Database, row: WrongState, state: WrongState) -> bool:
+    """Whether this was the row's state: its hash says so, or all that the journal tells.
+
+    The journal alone decides only about the row as it is, that is, where the hash itself
+    is damaged.
+    """
+    if state.status not in _STATUS_BYTES or not (state.live_to or b"0").lstrip(b"-").isdigit():
+        return False
+    return state.hash() == row.stored_hash or (state == row and _is_in_journal(db, row))
+
+
+def _possible_states(db: Database, row: WrongState) -> Iterator[WrongState]:
+    """Yield the states that the row may have had, the row as it is first."""
+    endings = [
+        (max(at, row.live_from), reason)
+        for at, reason in select(db, _ENDINGS, (row.id,))
+        if isinstance(at, int) and isinstance(row.live_from, int)
+    ]
+    begun = [one for (one,) in select(db, _OTHER_BEGINNINGS, (row.id, row.rid))]
+    times = {None, row.live_to, *(b"%d" % one for one in begun if isinstance(one, int))}
+    times |= {b"%d" % at for at, _ in endings}
+    reasons = {None, row.ended_by, b"revised", *(reason for _, reason in endings)}
+    yield row
+    for status in (*_STATUS_BYTES, row.status):
+        for live_to in times:
+            for ended_by in reasons:
+                yield row._replace(live_to=live_to, status=status, ended_by=ended_by)
+
+
+def _is_in_journal(db: Database, row: WrongState) -> bool:
+    """Whether the journal and the history of statuses tell the row's state as it is."""
+    until = END_OF_TIME if row.live_to is None else int(row.live_to)
+    known = next((one for (one,) in select(db, _STATUS_THEN, (row.id, until))), b"active")
+    following = db.execute(_NEXT_BEGINNING, (row.id, row.rev)).get
+    is_over = following is not None or db.execute(_LAST_EVENT, (row.id,)).get == "ended"
+    endings: list[Ending] = [] if is_over else [(None, None)]
+    if following is not None:
+        endings.append((b"%d" % following, b"revised"))
+    for at, reason in select(db, _ENDINGS, (row.id,)):
+        endings.append((b"%d" % max(at, row.live_from), reason))
+    return row.status == known and (row.live_to, row.ended_by) in endings
+
+
+_INSERT = "INSERT INTO event (seq, at, kind, item, actor, detail, chain) VALUES (?,?,?,?,?,?,?)"
+_SELECT_HEAD = "SELECT value FROM meta WHERE name = 'journal'"
+_SET_HEAD = "UPDATE meta SET value = ? WHERE name = 'journal'"
+_SELECT_PAGE = (
+    "SELECT seq, at, kind, item, actor, detail FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
+)
+_SELECT_VISIBLE_PAGE = (
+    "SELECT at, kind, item, actor, detail FROM event ORDER BY seq LIMIT ? OFFSET ?"
+)
+_SELECT_NEWEST = """
+    SELECT seq, at, kind, item, actor, detail FROM {event}
+    WHERE (?1 IS NULL OR item = ?1) AND (?2 IS NULL OR actor = ?2)
+    ORDER BY seq DESC LIMIT ?3
+"""
+_NUMBERED = """
+    (SELECT row_number() OVER (ORDER BY seq) AS seq, at, kind, item, actor, detail FROM event)
+"""
+_SELECT_ANY_ITEM = "SELECT 1 FROM item LIMIT 1"
+_SELECT_KEYS = "SELECT value FROM meta WHERE name = 'journal_keys'"
+_SET_KEYS = "INSERT OR REPLACE INTO meta (name, value) VALUES ('journal_keys', ?)"
+_SELECT_ALL = "SELECT seq, at, kind, item, actor, detail, chain FROM event ORDER BY seq"
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+class JournalLine(NamedTuple):
+    """An event of one memory, described without any of its content."""
+
+    kind: str
+    item: str | None
+    detail: str = ""
+
+
+class ChainedLine(NamedTuple):
+    """A line as the file stores it."""
+
+    seq: int
+    at: int
+    kind: str
+    item: str | None
+    actor: str
+    detail: str
+    chain: str
+
+
+BROKEN = "broken"  # in an export, the code of a line after a break of the chain
+
+
+class JournalChain:
+    """How the lines of a journal are chained: each with a code over all before it and itself.
+
+    From a line on the code needs the space's secret (`JournalKey`); lines before are from
+    versions without one. Lines that another secret made cannot be checked.
+    """
+
+    def __init__(self, db: Database, *, create_at: int = 0) -> None:
+        """Read the key of a connection's space; make it, if needed, at the given line."""
+        key = journal_keys.get(db)
+        self._secret = Secret()
+        if key is not None:
+            self._secret = key.ensure(create_at) if create_at else key.read()
+        self.used = parse_keys(next((row[0] for row in select(db, _SELECT_KEYS)), ""))
+        if create_at and self._secret.id and self._secret.id not in dict(self.used):
+            self.used.append((self._secret.id, self._secret.since))
+            db.execute(_SET_KEYS, (",".join(f"{name}:{since}" for name, since in self.used),))
+
+    def code(self, previous: str, line: Sequence[object]) -> str:
+        """Return the code of a line after one with a code."""
+        seq = line[0]
+        assert isinstance(seq, int)
+        if not self._secret.made(seq):
+            return chain_hash(previous, line)
+        return self._secret.mac(f"{previous}\n{_ENCODER.encode(line)}".encode())
+
+    def seal(self, head: JournalHead) -> str:
+        """Return the seal of a journal that ends with this line; empty without a secret."""
+        if not self._secret.made(head.seq):
+            return ""
+        return self._secret.mac(f"end\n{head.seq}\n{head.code}".encode())
+
+    def cut_after(self, head: JournalHead) -> int | None:
+        """Return the line after which others were cut off; None where none were.
+
+        The secret itself says whether there must be a seal. A cut that a write found is kept.
+        """
+        if not self._secret.seals or not self._secret.made(head.seq):
+            return None
+        if head.seal == self.seal(head):
+            return None
+        found = head.seal.removeprefix(_CUT)
+        return int(found) if head.seal.startswith(_CUT) and found.isdecimal() else head.seq
+
+    def lacks_all(self, seq: int) -> bool:
+        """Whether a journal that ends here has no line of its secret, as before its first."""
+        return self._secret.seals and not self._secret.made(seq)
+
+    def can_check(self, seq: int) -> bool:
+        """Whether a line was made without a secret, or with the one that is here.
+
+        The secret itself says what it made, whatever the database says.
+        """
+        made_with = [name for name, since in self.used if since <= seq]
+        return self._secret.made(seq) or not made_with or made_with[-1] == self._secret.id
+
+
+def parse_keys(stored: object) -> list[tuple[str, int]]:
+    """Return which secrets, by name, chained the journal, and from which line on."""
+    # Rot may have made it no text.
+    pairs = (part.partition(":") for part in str(stored or "").split(",") if part)
+    return [(name, int(since)) for name, _, since in pairs if since.isdecimal()]
+
+
+def write_journal(db: Database, lines: Iterable[JournalLine], *, actor: str, at: int) -> None:
+    """Append lines, in the caller's transaction."""
+    append_lines(db, ((at, line.kind, line.item, actor, line.detail) for line in lines))
+
+
+def append_lines(db: Database, lines: Iterable[tuple[int, str, str | None, str, str]]) -> None:
+    """Append lines as the file stores them, without number and code, in their order."""
+    head = journal_head(db)
+    chain: JournalChain | None = None
+    cut: int | None = None
+    chained = []
+    seq, code = head.seq, head.code
+    for line in lines:
+        seq += 1
+        if chain is None:
+            chain = JournalChain(db, create_at=seq)
+            cut = chain.cut_after(head)
+        code = chain.code(code, (seq, *line))
+        chained.append(ChainedLine(seq, *line, code))
+    if chain is not None:
+        db.executemany(_INSERT, chained)
+        new = JournalHead(seq, code)
+        seal = chain.seal(new) if cut is None else f"{_CUT}{cut}"
+        db.execute(_SET_HEAD, (f"{seq}:{code}:{seal}" if seal else f"{seq}:{code}",))
+
+
+class JournalHead(NamedTuple):
+    """The last line of a journal: its number, its code, and the seal that says that it is last."""
+
+    seq: int
+    code: str
+    seal: str = ""
+
+
+_CUT = "cut"  # instead of a seal, before the line after which others were missing
+
+
+def journal_head(db: Database) -> JournalHead:
+    """Return the last line that the journal should have."""
+    seq, _, rest = db.execute(_SELECT_HEAD).get.partition(":")
+    code, _, seal = rest.partition(":")
+    return JournalHead(int(seq), code, seal)
+
+
+def chain_hash(previous: str, line: Sequence[object]) -> str:
+    """Return the code that chains a line to all lines before it, without a secret."""
+    return hashlib.sha256(f"{previous}\n{_ENCODER.encode(line)}".encode()).hexdigest()
+
+
+def read_journal(db: Database, after: int, limit: int) -> list[Event]:
+    """Return lines after a number, oldest first.
+
+    Below a ceiling the visible lines are numbered from 1: a gap would tell of hidden ones.
+    """
+    if is_below_ceiling(db):
+        rows = db.execute(_SELECT_VISIBLE_PAGE, (limit, after))
+        return [
+            Event(number, from_ms(at), *line) for number, (at, *line) in enumerate(rows, after + 1)
+        ]
+    return [
+        Event(seq, from_ms(at), kind, item, actor, detail)
+        for seq, at, kind, item, actor, detail in db.execute(_SELECT_PAGE, (after, limit))
+    ]
+
+
+def read_newest_events(
+    db: Database, item: str | None, actor: str | None, limit: int
+) -> list[Event]:
+    """Return the last lines, newest first: of one memory, by one actor."""
+    sql = _SELECT_NEWEST.format(event=_NUMBERED if is_below_ceiling(db) else "event")
+    return [
+        Event(seq, from_ms(at), kind, item_id, actor_name, detail)
+        for seq, at, kind, item_id, actor_name, detail in db.execute(sql, (item, actor, limit))
+    ]
+
+
+def read_chained(db: Database) -> Iterator[ChainedLine]:
+    """Yield every line with its chain hash, oldest first."""
+    return (ChainedLine(*row) for row in db.execute(_SELECT_ALL))
+
+
+def find_chain_break(db: Database) -> str:
+    """Describe the first break of the journal's chain; "" when there is none."""
+    chain = JournalChain(db)
+    seq, code = 0, ""
+    for line in read_chained(db):
+        if line.seq != seq + 1:
+            return f"line {seq + 1} is missing"
+        seq = line.seq
+        if chain.can_check(seq) and chain.code(code, line[:-1]) != line.chain:
+            return f"line {seq} was changed, or one before it"
+        code = line.chain
+    expected = journal_head(db)
+    if (seq, code) != expected[:2]:
+        return f"it ends at line {seq}, but should end at {expected.seq}"
+    cut = chain.cut_after(expected)
+    if cut is None and chain.lacks_all(seq) and select(db, _SELECT_ANY_ITEM):
+        cut = seq
+    return "" if cut is None else f"lines were cut off after line {cut}"
+
+
+END_RESTORED = "journal restored"  # a line of a repair: which was the last before is not known
+_LAST_RESTORED = "SELECT max(seq) FROM event WHERE kind = ?"
+
+
+def unchecked_lines(db: Database) -> str:
+    """Say which lines cannot be checked, or may be missing; "" if there are none.
+
+    Either their secret is not here, or the counter with the number of the last one was lost.
+    """
+    chain = JournalChain(db)
+    last = journal_head(db).seq
+    unknown = [seq for seq in _ends_of_keys(chain.used, last) if not chain.can_check(seq)]
+    problems = []
+    if unknown:
+        problems.append(
+            f"lines up to {max(unknown)} cannot be checked: they were chained with a secret that"
+            " is not next to the space"
+        )
+    restored = db.execute(_LAST_RESTORED, (END_RESTORED,)).get
+    if restored is not None:
+        problems.append(
+            f"lines may be missing before line {restored}, where a repair restored its end"
+        )
+    return "; ".join(problems)
+
+
+def _ends_of_keys(used: Sequence[tuple[str, int]], last: int) -> list[int]:
+    """Return the last line of each secret."""
+    return [min(last, since - 1) for _, since in used[1:]] + ([last] if used else [])
+
+
+def exported_lines(db: Database) -> Iterator[ChainedLine]:
+    """Yield every line, chained anew without a secret, which does not leave its place.
+
+    From a break of the chain on there are no codes: no export makes it whole.
+    """
+    chain = JournalChain(db)
+    code = plain = ""
+    is_whole = True
+    for number, line in enumerate(read_chained(db), start=1):
+        if line.seq != number or (
+            chain.can_check(number) and chain.code(code, line[:-1]) != line.chain
+        ):
+            is_whole = False
+        code, plain = line.chain, chain_hash(plain, line[:-1])
+        yield line._replace(chain=plain if is_whole else BROKEN)
+
+
+_SELECT_ERASED_KEYS = """
+    SELECT e.key_hash, e.id, e.content_hash FROM json_each(?) AS w
+    CROSS JOIN erased_key AS e ON e.key_hash = w.value
+    WHERE e.classification <= ? ORDER BY e.at, e.id DESC
+"""
+_KEYS_OF = """
+    SELECT key, id, fingerprint FROM idempotency WHERE id IN (SELECT value FROM json_each(?))
+"""
+_ADD_ERASED_KEY = """
+    INSERT OR REPLACE INTO erased_key (key_hash, id, content_hash, classification, at)
+    VALUES (?, ?, ?, ?, ?)
+"""
+
+
+def find_erased_keys(db: Database, keys: Iterable[str], ceiling: int) -> dict[str, tuple[str, str]]:
+    """Return for each key that an erased item had that item, and the mark of its content."""
+    hashed = {_hash_key(key): key for key in keys}
+    rows = select(db, _SELECT_ERASED_KEYS, (json.dumps(list(hashed)), ceiling))
+    return {hashed[key]: (item, mark) for key, item, mark in rows}
+
+
+def bury_keys(db: Database, levels: Mapping[str, int], now: int) -> None:
+    """Remember the keys of items that are about to be erased, by id with their classification."""
+    keys = select(db, _KEYS_OF, (json.dumps(list(levels)),))
+    db.executemany(
+        _ADD_ERASED_KEY,
+        (
+            (_hash_key(key), item, erased_mark(key, fingerprint), levels[item], now)
+            for key, item, fingerprint in keys
+        ),
+    )
+
+
+def _hash_key(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()

@@ -1,0 +1,499 @@
+"""Import an export of a space: each record is checked, and all are stored or none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from bethink.errors import Refused, install_command
+from bethink.store.sql import erase, history
+from bethink.store.sql.activity import DROP_THREAD, INSERT_EDIT
+from bethink.store.sql.connection import HIGHEST, Database
+from bethink.store.sql.entities import bump_entities_version, set_times
+from bethink.store.sql.export import DAMAGED, END, ERASED_KEY, EXPORT_FORMAT
+from bethink.store.sql.links import ADD_ALIAS, RENAME
+from bethink.store.sql.revisions import ADD_SKETCH, next_rid
+from bethink.store.sql.rows import (
+    ALIAS,
+    CONTENT,
+    COUNTER,
+    ENTITIES_INDEX,
+    ENTITY,
+    EVENT,
+    FILE_EDIT,
+    INSERT_ITEM,
+    ITEM,
+    ITEM_STATE,
+    KEY,
+    LINK,
+    SKETCH,
+    STATUS_CHANGE,
+    THREAD,
+    THREAD_EVENT,
+    THREAD_MEMBER,
+    TICK,
+    TOMBSTONE,
+    USAGE,
+    USAGE_DAY,
+    WORDS_SLICE,
+    Field,
+    NewRow,
+    content_hash,
+)
+from bethink.store.sql.search import abmind_queries, word_index
+from bethink.store.sql.search.vectors import VectorIndex
+from bethink.store.sql.usage import ImportedTicks
+
+_ITEM_LAYOUT = (*ITEM, *ITEM_STATE, SKETCH._replace(needed=False))
+_LAYOUTS: dict[str, Sequence[Field]] = {
+    "item": _ITEM_LAYOUT,
+    "entity": ENTITY,
+    "alias": ALIAS,
+    "link": LINK,
+    "status_change": STATUS_CHANGE,
+    "thread": THREAD,
+    "thread_member": THREAD_MEMBER,
+    "thread_event": THREAD_EVENT,
+    "tick": TICK,
+    "counter": COUNTER,
+    "usage": USAGE,
+    "usage_day": USAGE_DAY,
+    "file_edit": FILE_EDIT,
+    "key": KEY,
+    "tombstone": TOMBSTONE,
+    "erased_key": ERASED_KEY,
+    "event": EVENT,
+}
+_TABLE_NAMES = {"key": "idempotency", "counter": "meta"}
+_BATCH = 500
+_CUT = "the journal of the export is broken after line {}; what follows was not imported"
+_ITEM_KNOWN_OR_ERASED = """
+    SELECT EXISTS (SELECT 1 FROM item WHERE id = ?1)
+        OR EXISTS (SELECT 1 FROM tombstone WHERE id = ?1)
+"""
+_ERASED = "SELECT EXISTS (SELECT 1 FROM tombstone WHERE id = ?)"
+_ITEM_EXISTS = "SELECT EXISTS (SELECT 1 FROM item WHERE id = ?)"
+_ENTITY_EXISTS = "SELECT EXISTS (SELECT 1 FROM entity WHERE id = ?)"
+_THREAD_CLASSES = "SELECT classification FROM thread WHERE id = ?"
+_UNKNOWN = -1
+# Threads of older exports tell no classification: it is that of their memories.
+_CLASS_OF_MEMBERS = """
+    SELECT max(i.classification) FROM thread_member AS m JOIN item AS i ON i.id = m.item
+    WHERE m.thread = ?1 AND m.classification = ?2
+    AND i.rev = (SELECT max(r.rev) FROM item AS r WHERE r.id = i.id)
+"""
+_COPY_THREAD = """
+    INSERT INTO thread (id, kind, anchor, headline, lifecycle, state, created_at, updated_at,
+        classification)
+    SELECT id, kind, anchor, headline, lifecycle, state, created_at, updated_at, ?
+    FROM thread WHERE id = ? AND classification = ?
+"""
+_CLASSIFY_PARTS = (
+    "UPDATE thread_member SET classification = ? WHERE thread = ? AND classification = ?",
+    "UPDATE thread_event SET classification = ? WHERE thread = ? AND classification = ?",
+)
+_CLASSIFY_NAMES = """
+    UPDATE alias SET classification = coalesce((SELECT min(i.classification) FROM link AS l
+        JOIN item AS i ON i.id = l.src
+        WHERE l.dst = alias.entity AND l.src_kind = 'item' AND l.dst_kind = 'entity'), 0)
+    WHERE classification = ?
+"""
+_RECOUNT_MENTIONS = """
+    UPDATE entity SET mentions = (
+        SELECT count(*) FROM link AS l
+        JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
+        WHERE l.dst = entity.id AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity')
+    WHERE id IN (SELECT value FROM json_each(?))
+"""
+
+Row = tuple[Any, ...]
+
+
+def load_records(
+    db: Database,
+    records: Iterable[Mapping[str, Any]],
+    *,
+    actor: str,
+    now: int,
+    ceiling: int = HIGHEST,
+) -> int:
+    """Import records; return how many memories came in. Known or erased ones are skipped.
+
+    Below a ceiling nothing of the import depends on what is above it.
+    """
+    loader, end = _Loader(db, ceiling), _EndCheck()
+    for number, record in enumerate(records, 1):
+        if not end.takes(number, record):
+            loader.add(number, record)
+    end.require()
+    return loader.finish(actor, now)
+
+
+def _refuse(number: int, what: str, remedy: str = "") -> NoReturn:
+    raise Refused(f"line {number}: {what}; nothing was imported", remedy=remedy)
+
+
+def _insert_statement(kind: str) -> str:
+    layout = _LAYOUTS[kind]
+    columns = ", ".join(field.column or field.name for field in layout)
+    marks = ", ".join("?" * len(layout))
+    return f"INSERT OR IGNORE INTO {_TABLE_NAMES.get(kind, kind)} ({columns}) VALUES ({marks})"
+
+
+_INSERTS = {kind: _insert_statement(kind) for kind in _LAYOUTS if kind != "item"}
+_INSERT_LINK = (
+    _INSERTS["link"].replace("created_at)", "created_at, stated_by)").removesuffix(")") + ", ?)"
+)
+
+
+def _parse_record(number: int, kind: str, record: Mapping[str, Any]) -> Row:
+    """Return the record's values in the order of its fields."""
+    layout = _LAYOUTS[kind]
+    values = []
+    for field in layout:
+        if field.name in record:
+            try:
+                values.append(field.kind.read(record[field.name]))
+            except (TypeError, ValueError):
+                _refuse(number, f"{kind}.{field.name} must be {field.kind.description}")
+        elif field.needed:
+            _refuse(number, f"{kind}.{field.name} is missing")
+        else:
+            values.append(None)
+    unknown = record.keys() - {field.name for field in layout} - {"type"}
+    if unknown:
+        _refuse(number, f"{kind}.{min(unknown)} is not a field of version {EXPORT_FORMAT}")
+    return tuple(values)
+
+
+def _with_class(row: Row) -> Row:
+    """Mark a row of a thread whose classification has to be found."""
+    return row if row[-1] is not None else (*row[:-1], _UNKNOWN)
+
+
+class _EndCheck:
+    """Whether an export is whole: as many records as its last one says.
+
+    Exports of earlier versions have no such record, and no ``end`` in the first one.
+    """
+
+    def __init__(self) -> None:
+        self._is_promised = self._is_over = False
+        self._last = 0
+
+    def takes(self, number: int, record: object) -> bool:
+        """Whether this record is the last one; raise Refused where it does not fit."""
+        if not isinstance(record, Mapping):
+            return False
+        if self._is_over:
+            _refuse(number, "the export has ended before this line")
+        if number == 1:
+            self._is_promised = record.get("end") is True
+        self._last = number
+        self._is_over = number > 1 and record.get("type") == END
+        if self._is_over and record.get("records") != number - 2:
+            claimed = record.get("records")
+            _refuse(number, f"the export has {number - 2} records, and says {claimed!r}")
+        return self._is_over
+
+    def require(self) -> None:
+        """Raise Refused for an export that has been cut off."""
+        if self._is_promised and not self._is_over:
+            _refuse(
+                self._last,
+                "the export is cut off after this line",
+                remedy='export again; to import what is there remove "end" from line 1',
+            )
+
+
+class _Loader:
+    """The state of one import: what was stored, and what waits to be referenced."""
+
+    def __init__(self, db: Database, ceiling: int) -> None:
+        self._db, self._ceiling = db, ceiling
+        self._rid = next_rid(db)
+        self._imported: dict[str, None] = {}
+        self._skipped: set[str] = set()
+        self._last: tuple[str, int, int | None] = ("", 0, 0)
+        self._rows: list[tuple[NewRow, list[int]]] = []
+        self._entities: dict[str, Row] = {}
+        self._aliases: dict[str, list[Row]] = {}
+        self._touched: set[str] = set()
+        self._threads: dict[tuple[str, int], Row] = {}
+        self._imported_threads: set[tuple[str, int]] = set()
+        self._ticks = ImportedTicks()
+        # A journal cannot be merged into another without breaking its chain. Below a ceiling
+        # it never comes along, or its absence would tell of something above.
+        self._takes_events = ceiling >= HIGHEST and history.journal_head(db)[0] == 0
+        self._chain = ""
+        self._is_broken = False
+        self._events: list[tuple[int, str, str | None, str, str]] = []
+        self._erased_here: list[str] = []  # what another space had under an erased key
+
+    def add(self, number: int, record: Mapping[str, Any]) -> None:
+        """Check one record and store it, if it is new here."""
+        if not isinstance(record, Mapping):
+            _refuse(number, "this is not an object")
+        kind = record.get("type")
+        if number == 1:
+            _require_header(number, record)
+            return
+        if kind == DAMAGED:
+            # Of a journal only the lines before a damaged one are taken over.
+            self._is_broken |= record.get("of") == "event"
+            return
+        if not isinstance(kind, str) or kind not in _LAYOUTS:
+            _refuse(number, f"type must be one of {', '.join(_LAYOUTS)}, not {kind!r}")
+        row = _parse_record(number, kind, record)
+        if kind != "item":
+            self._flush()
+        load = getattr(self, f"_load_{kind}")
+        load(number, row)
+
+    def _load_item(self, number: int, row: Row) -> None:
+        content = row[: len(CONTENT)]
+        live_to, ended_by, status, stored_hash, sketch = row[len(CONTENT) :]
+        self._require_order(number, content[0], content[1], live_to)
+        if stored_hash is not None and stored_hash != content_hash(content):
+            _refuse(
+                number,
+                "item.content_hash does not match the content: the line was changed",
+                remedy="correct the line, or remove content_hash to import it as it is",
+            )
+        if content[0] in self._skipped:
+            return
+        length = word_index.row_length(
+            self._db, word_index.IndexRow(self._rid, *content[WORDS_SLICE])
+        )
+        new = NewRow(self._rid, content, live_to, ended_by, status, length)
+        self._rid += 1
+        self._rows.append((new, sketch or []))
+        self._touched.update(json.loads(content[ENTITIES_INDEX]))
+        if len(self._rows) >= _BATCH:
+            self._flush()
+
+    def _require_order(self, number: int, item: str, rev: int, live_to: int | None) -> None:
+        last, last_rev, last_live_to = self._last
+        if item == last:
+            if rev <= last_rev:
+                _refuse(number, f"item.rev must be above {last_rev}, the revision before it")
+            if last_live_to is None:
+                _refuse(number, "item.rev: a revision follows one that has not ended")
+        elif item in self._imported or item in self._skipped:
+            _refuse(number, f"item.id: the revisions of {item} must be adjacent")
+        elif self._db.execute(_ITEM_KNOWN_OR_ERASED, (item,)).get:
+            self._skipped.add(item)
+        else:
+            self._imported[item] = None
+        self._last = (item, rev, live_to)
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        rows, self._rows = self._rows, []
+        self._db.executemany(INSERT_ITEM, (new.values() for new, _ in rows))
+        self._db.executemany(
+            ADD_SKETCH, ((band, new.rid) for new, sketch in rows for band in sketch)
+        )
+        texts = [word_index.IndexRow(new.rid, *new.content[WORDS_SLICE]) for new, _ in rows]
+        split = [word_index.split_row(self._db, row) for row in texts]
+        word_index.index_rows(self._db, texts, split)
+        abmind_queries.add_signatures(
+            self._db,
+            [
+                (row.rid, abmind_queries.content_terms(row.text, terms.text, self._db))
+                for row, terms in zip(texts, split, strict=True)
+            ],
+        )
+        for entity in sorted(self._touched & self._entities.keys()):
+            self._require_entity(entity)
+
+    def _load_entity(self, number: int, row: Row) -> None:
+        self._entities[row[0]] = row
+
+    def _load_alias(self, number: int, row: Row) -> None:
+        self._aliases.setdefault(row[1], []).append(row)
+
+    def _require_entity(self, entity: str) -> bool:
+        """Store an entity of the export once something refers to it.
+
+        The name of an entity that only erased memories mentioned must not come back.
+        """
+        self._touched.add(entity)
+        row = self._entities.pop(entity, None)
+        if row is None:
+            return bool(self._db.execute(_ENTITY_EXISTS, (entity,)).get)
+        self._db.execute(_INSERTS["entity"], row)
+        named = self._aliases.pop(entity, [])
+        # Exports of earlier versions do not have the classification of a name.
+        unknown = [(*alias[:2], _UNKNOWN) for alias in named if alias[2] is None]
+        self._db.executemany(_INSERTS["alias"], unknown)
+        levels = [alias for alias in named if alias[2] is not None]
+        self._db.executemany(ADD_ALIAS, levels)
+        if levels:  # spelt as the least classified memories spell it
+            self._db.execute(RENAME, (entity, row[2], min(level for *_, level in levels)))
+        return True
+
+    def _load_link(self, number: int, row: Row) -> None:
+        ends = [(row[0], row[1]), (row[3], row[4])]
+        items = [name for kind, name in ends if kind == "item"]
+        if items and not any(item in self._imported for item in items):
+            return
+        stated_by = "" if items else self._stating(row)
+        if stated_by is None or not all(self._item_exists(item) for item in items):
+            return
+        if all(self._require_entity(name) for kind, name in ends if kind == "entity"):
+            self._db.execute(_INSERT_LINK, (*row, stated_by))
+
+    def _stating(self, row: Row) -> str | None:
+        """Return the memory that states a link between entities; None if it was erased here."""
+        named = dict(zip((field.name for field in LINK), row, strict=True))
+        stating = [name for name in (named["context"], named["source"]) if name]
+        if any(self._db.execute(_ERASED, (name,)).get for name in stating):
+            return None
+        return next((name for name in stating if self._item_exists(name)), "")
+
+    def _item_exists(self, item: str) -> bool:
+        return item in self._imported or bool(self._db.execute(_ITEM_EXISTS, (item,)).get)
+
+    def _load_status_change(self, number: int, row: Row) -> None:
+        if row[0] in self._imported:
+            self._db.execute(_INSERTS["status_change"], row)
+
+    def _load_thread(self, number: int, row: Row) -> None:
+        """Keep a thread until a member comes; one that is known here stays as it is."""
+        row = _with_class(row)
+        classes = {level for (level,) in self._db.execute(_THREAD_CLASSES, (row[0],))}
+        known = [level for level in classes if (row[0], level) not in self._imported_threads]
+        if row[-1] not in known and not any(level <= self._ceiling for level in known):
+            self._threads[row[0], row[-1]] = row
+
+    def _load_thread_member(self, number: int, row: Row) -> None:
+        """Store a member; the first stored member also stores its thread.
+
+        A headline whose memories were all erased must not come back.
+        """
+        if not self._item_exists(row[1]):
+            return
+        row = _with_class(row)
+        thread = (row[0], row[-1])
+        if thread in self._threads:
+            self._db.execute(_INSERTS["thread"], self._threads.pop(thread))
+            self._imported_threads.add(thread)
+        if thread in self._imported_threads:
+            self._db.execute(_INSERTS["thread_member"], row)
+
+    def _load_thread_event(self, number: int, row: Row) -> None:
+        row = _with_class(row)
+        is_imported = (row[0], row[-1]) in self._imported_threads
+        if is_imported and (row[3] is None or self._item_exists(row[3])):
+            self._db.execute(_INSERTS["thread_event"], row)
+
+    def _load_tick(self, number: int, row: Row) -> None:
+        self._ticks.add(row)
+        if self._takes_events:
+            self._db.execute(_INSERTS["tick"], row)
+
+    def _load_counter(self, number: int, row: Row) -> None:
+        if self._takes_events:
+            self._db.execute(_INSERTS["counter"], row)
+
+    def _load_usage(self, number: int, row: Row) -> None:
+        if row[0] in self._imported:
+            self._db.execute(_INSERTS["usage"], row)
+
+    def _load_usage_day(self, number: int, row: Row) -> None:
+        if row[0] in self._imported:
+            self._db.execute(_INSERTS["usage_day"], row)
+
+    def _load_file_edit(self, number: int, row: Row) -> None:
+        """Store an edit; one that belongs to a memory only comes with it."""
+        if row[-1] is None or row[-1] in self._imported:
+            self._db.execute(INSERT_EDIT, (*row, self._ceiling))
+
+    def _load_key(self, number: int, row: Row) -> None:
+        if row[1] not in self._imported:
+            return
+        self._db.execute(_INSERTS["key"], row)
+        if history.find_erased_keys(self._db, (row[0],), self._ceiling):
+            self._erased_here.append(row[1])
+
+    def _load_erased_key(self, number: int, row: Row) -> None:
+        if not self._item_exists(row[1]):
+            self._db.execute(_INSERTS["erased_key"], row)
+
+    def _load_tombstone(self, number: int, row: Row) -> None:
+        if not self._item_exists(row[0]):
+            self._db.execute(_INSERTS["tombstone"], row)
+
+    def _load_event(self, number: int, row: Row) -> None:
+        line = history.ChainedLine(*row)
+        if self._is_broken or line.chain == history.BROKEN:
+            # The export says so itself: what it tells from there on is not taken over.
+            self._is_broken = True
+            return
+        if line.seq != len(self._events) + 1:
+            _refuse(number, f"event.seq must be {len(self._events) + 1}: lines are missing")
+        expected = history.chain_hash(self._chain, line[:-1])
+        if line.chain != expected:
+            _refuse(number, "event.chain does not match: the journal was changed")
+        self._chain = expected
+        self._events.append(line[1:-1])
+
+    def finish(self, actor: str, now: int) -> int:
+        """Store what still waits, correct counts and write the journal."""
+        self._flush()
+        if self._takes_events:
+            history.append_lines(self._db, self._events)
+        history.complete_status_history(self._db, list(self._imported))
+        self._db.execute(
+            _RECOUNT_MENTIONS, (json.dumps(sorted(self._touched), ensure_ascii=False),)
+        )
+        self._db.execute(_CLASSIFY_NAMES, (_UNKNOWN,))
+        for name, level in self._imported_threads:
+            if level == _UNKNOWN:
+                self._classify_thread(name)
+        if self._touched:
+            set_times(self._db, self._touched)
+            bump_entities_version(self._db)
+        if not self._takes_events:
+            # The ticks of another space are not imported: items keep their remaining strength.
+            self._ticks.apply(self._db, list(self._imported), now)
+        lines = [history.JournalLine("imported", item) for item in self._imported]
+        if self._imported_threads and not self._takes_events:
+            lines.append(history.JournalLine("threads imported", None))
+        if self._is_broken:
+            lines.insert(0, history.JournalLine("journal", None, _CUT.format(len(self._events))))
+        history.write_journal(self._db, lines, actor=actor, at=now)
+        return len(self._imported) - self._erase_again(actor, now)
+
+    def _classify_thread(self, name: str) -> None:
+        """Give a thread the classification of its members, unless another one has it."""
+        level = self._db.execute(_CLASS_OF_MEMBERS, (name, _UNKNOWN)).get
+        if level not in {row[0] for row in self._db.execute(_THREAD_CLASSES, (name,))}:
+            self._db.execute(_COPY_THREAD, (level, name, _UNKNOWN))
+            for sql in _CLASSIFY_PARTS:
+                self._db.execute(sql, (level, name, _UNKNOWN))
+        for sql in DROP_THREAD:
+            self._db.execute(sql, (name, _UNKNOWN, _UNKNOWN))
+
+    def _erase_again(self, actor: str, now: int) -> int:
+        """Erase what came under another id with a key whose memory was erased here."""
+        if not self._erased_here:
+            return 0
+        found = erase.erase_items(self._db, VectorIndex(), self._erased_here, actor=actor, now=now)
+        return len(found.ids)
+
+
+def _require_header(number: int, record: Mapping[str, Any]) -> None:
+    if record.get("type") != "bethink":
+        _refuse(number, 'an export begins with {"type": "bethink", ...}')
+    version = record.get("version")
+    if version != EXPORT_FORMAT:
+        _refuse(
+            number,
+            f"this version reads exports of version {EXPORT_FORMAT}, not {version!r}",
+            remedy=f"Update the checkout, then: {install_command()}",
+        )

@@ -1,0 +1,289 @@
+"""Fuzzy search: misspelt words and parts of words.
+
+A word that is rare in the index is expanded to the terms it resembles (by the
+vocabulary's trigrams) and also looked for as a substring (by the memories' trigrams). A
+memory scores the share of the query that it holds, each word weighted by its idf and by
+its spelling similarity.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from bethink.core.dataclass import dataclass
+from bethink.core.words import bm25_idf
+from bethink.ports import Match, SearchResult, TextSearch, WordStatistics
+from bethink.store.analysis import (
+    MIN_PART_LENGTH,
+    PART_SIMILARITY,
+    best_substring_match,
+    fold,
+    max_edits,
+    one_edit_variants,
+    spelling_similarity,
+    trigrams,
+)
+from bethink.store.sql.connection import Database
+from bethink.store.sql.search.lexical import (
+    MAX_TERMS,
+    CandidateRow,
+    ItemLoader,
+    ParsedQuery,
+    document_frequencies,
+    find_candidates,
+    parse_query,
+    tokenizer,
+    word_statistics,
+    words_and_terms,
+)
+from bethink.store.sql.search.scope import Predicate
+
+if TYPE_CHECKING:
+    from bethink.store.sql.search.postings import PostingLists
+
+POSTINGS_BUDGET = 200_000
+MIN_CANDIDATES = 40
+RARE_DOCUMENTS = 2  # memories; a word in so few may itself be a slip
+MAX_EXPANSIONS = 8
+MAX_TRIGRAM_CANDIDATES = 300  # terms that share trigrams, looked at for each word
+MAX_EDIT_SEARCH_LENGTH = 8  # letters; longer words keep a trigram whatever the slip
+MAX_WORD_LENGTH = 40
+SimilarTerm = tuple[str, float, int]  # a term, how alike it is, and how many memories hold it
+MAX_ROWS_READ = 2_000  # memories read for a word too short to tell by its trigrams
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyTerm:
+    """A word of the query: the terms it may match with their similarity, and its weight."""
+
+    word: str
+    term: str
+    weight: float
+    readings: Mapping[str, float]
+    hardly_known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzyMatch:
+    """How a memory matches a word: similarity, and the term or substring matched."""
+
+    similarity: float
+    term: str = ""
+    inside: str = ""
+
+
+def search_substring(  # noqa: PLR0917 - the port's parameters
+    db: Database,
+    text: str,
+    depth: int,
+    predicate: Predicate,
+    hydrate: ItemLoader,
+    lists: PostingLists | None = None,
+) -> SearchResult:
+    """Search memories for the query's words, similar spellings and parts of words."""
+    reading = parse_query(db, text)
+    as_of_ms = predicate.as_of_ms
+    query = _expand_query(db, reading, as_of_ms) if reading.terms else _literal_query(text)
+    readings = {term for word in query for term in word.readings}
+    search = TextSearch("", max(MIN_CANDIDATES, 3 * depth // 2), postings_budget=POSTINGS_BUDGET)
+    found = find_candidates(db, readings, search, predicate, lists) if depth > 0 else []
+    rows = {row.rid: row for row in found}
+    pieces: dict[int, dict[str, FuzzyMatch]] = {}
+    for word in query:
+        for row, match in _candidates_by_substring(db, word, max(200, 2 * depth), predicate):
+            rows.setdefault(row.rid, row)
+            pieces.setdefault(row.rid, {})[word.word] = match
+    scored = _score(db, query, rows.values(), pieces)[: max(depth, 0)]
+    items = hydrate(db, [row.rid for row, _, _ in scored])
+    matches = tuple(
+        Match(items[row.rid], score, _describe_matches(db, row, match))
+        for row, score, match in scored
+        if row.rid in items
+    )
+    expanded = [word.word for word in query if word.hardly_known]
+    note = f"words expanded: {', '.join(expanded)}" if expanded else "no word expanded"
+    return SearchResult(matches, note, 1.0 if query else 0.0)
+
+
+def _literal_query(text: str) -> list[FuzzyTerm]:
+    """Search a query without a word, like ``=>`` or an emoji, literally."""
+    piece = "".join(text.split()).replace("\0", "")[:MAX_WORD_LENGTH]
+    return [FuzzyTerm(piece, "", 1.0, {}, hardly_known=True)] if piece else []
+
+
+def _expand_query(db: Database, reading: ParsedQuery, as_of_ms: int | None) -> list[FuzzyTerm]:
+    known = word_statistics(db, reading.spelling, as_of_ms)
+    terms: dict[str, FuzzyTerm] = {}
+    for unit in reading.terms:
+        for word, term in zip(unit.words, unit.terms, strict=True):
+            if term not in terms and len(terms) < MAX_TERMS:
+                find_similar = partial(_similar_terms, db, term, as_of_ms)
+                terms[term] = _expand_term(word, term, unit.joined, known, find_similar)
+    return list(terms.values())
+
+
+def _expand_term(
+    word: str,
+    term: str,
+    joined: str,
+    known: WordStatistics,
+    find_similar: Callable[[], list[SimilarTerm]],
+) -> FuzzyTerm:
+    """Expand a word to similar terms. Its weight is the idf of the likeliest one."""
+    readings = {term: 1.0} if known.frequencies[term] else {}
+    if joined and known.frequencies[joined]:
+        readings[joined] = 1.0
+    hardly_known = known.frequencies[term] <= RARE_DOCUMENTS and len(word) >= 3
+    frequency = known.frequencies[term]
+    if hardly_known and len(term) <= MAX_WORD_LENGTH:
+        similar = find_similar()
+        readings = {**{other: similarity for other, similarity, _ in similar}, **readings}
+        if not frequency and similar:
+            frequency = similar[0][2]
+    return FuzzyTerm(word, term, bm25_idf(known.documents, frequency), readings, hardly_known)
+
+
+def _similar_terms(db: Database, term: str, as_of_ms: int | None) -> list[SimilarTerm]:
+    """Return the terms a word may be a misspelling or compound of."""
+    parts = {
+        term[start:end]
+        for start in range(len(term))
+        for end in range(start + MIN_PART_LENGTH, len(term) + 1)
+    }
+    misspellings = (
+        one_edit_variants(term) if max_edits(term) and len(term) <= MAX_EDIT_SEARCH_LENGTH else ()
+    )
+    found = {t: df for t, df in document_frequencies(db, {*parts, *misspellings}).items() if df}
+    found.update(_sharing_trigrams(db, term))
+    if as_of_ms is not None:
+        known = word_statistics(db, found, as_of_ms).frequencies
+        found = {t: df for t, df in known.items() if df}
+    scored = ((other, spelling_similarity(term, other), df) for other, df in found.items())
+    # A term that holds the word as a part is left to the memories' own trigrams.
+    similar = [
+        (other, similarity, df)
+        for other, similarity, df in scored
+        if other != term and (similarity > PART_SIMILARITY or (similarity > 0.0 and other in parts))
+    ]
+    similar.sort(key=lambda found: (-found[1], -found[2], found[0]))
+    return similar[:MAX_EXPANSIONS]
+
+
+def _sharing_trigrams(db: Database, term: str) -> dict[str, int]:
+    shared = trigrams(term)
+    if not shared or not max_edits(term):
+        return {}
+    lookups = " UNION ALL ".join(
+        ["SELECT rowid AS tid FROM vocabulary WHERE vocabulary MATCH ?"] * len(shared)
+    )
+    return dict(
+        db.execute(
+            f"""
+            SELECT t, df FROM (SELECT tid, count(*) AS shared FROM ({lookups}) GROUP BY tid)
+            JOIN term USING (tid) ORDER BY shared DESC, tid LIMIT {MAX_TRIGRAM_CANDIDATES}""",
+            [_quote_fts5(trigram) for trigram in shared],
+        )
+    )
+
+
+def _candidates_by_substring(
+    db: Database, query_term: FuzzyTerm, remaining: int, predicate: Predicate
+) -> Iterator[tuple[CandidateRow, FuzzyMatch]]:
+    """Yield memories whose text or original contains the word, newest first."""
+    piece = unicodedata.normalize("NFC", query_term.word)[:MAX_WORD_LENGTH]
+    shared = trigrams(piece)
+    if not query_term.hardly_known or not shared:
+        return
+    cursor = db.execute(
+        f"""
+        SELECT i.original, i.rid, i.id, i.text, i.about, i.length
+        FROM grams AS g CROSS JOIN item AS i ON i.rid = g.rowid
+        WHERE grams MATCH ? AND ({predicate.sql}) ORDER BY g.rowid DESC""",
+        (" AND ".join(map(_quote_fts5, shared)), *predicate.values),
+    )
+    # Three letters are a single trigram: most of what it finds is inside other words.
+    rows = islice(cursor, MAX_ROWS_READ) if len(piece) < MIN_PART_LENGTH else cursor
+    for original, *columns in rows:
+        row = CandidateRow(*columns)
+        match = best_substring_match(fold(query_term.word), fold(f"{row.text}\n{original or ''}"))
+        if match is None:
+            continue
+        similarity, inside = match
+        yield row, FuzzyMatch(similarity, inside=inside)
+        remaining -= 1
+        if not remaining:
+            return
+
+
+def _score(
+    db: Database,
+    query: Sequence[FuzzyTerm],
+    rows: Iterable[CandidateRow],
+    pieces: Mapping[int, Mapping[str, FuzzyMatch]],
+) -> list[tuple[CandidateRow, float, list[tuple[FuzzyTerm, FuzzyMatch]]]]:
+    """Score each memory by the share of the query it holds, with its matches; best first."""
+    tokens = tokenizer(db)
+    total = sum(word.weight for word in query)
+    scored = []
+    for row in rows:
+        present = {*tokens(row.text), *tokens(row.about)}
+        matches = [
+            (word, found)
+            for word in query
+            if (found := _best_match(word, present, pieces.get(row.rid, {}).get(word.word)))
+        ]
+        score = (
+            sum(word.weight * found.similarity for word, found in matches) / total
+            if matches
+            else 0.0
+        )
+        if score > 0.0:
+            scored.append((row, score, matches))
+    scored.sort(key=lambda found: (-found[1], found[0].id))
+    return scored
+
+
+def _best_match(
+    query_term: FuzzyTerm, present: set[str], piece: FuzzyMatch | None
+) -> FuzzyMatch | None:
+    found = [
+        FuzzyMatch(near, term) for term, near in query_term.readings.items() if term in present
+    ]
+    if piece is not None:
+        found.append(piece)
+    return max(found, key=lambda match: match.similarity, default=None)
+
+
+def _describe_matches(
+    db: Database, row: CandidateRow, matches: Sequence[tuple[FuzzyTerm, FuzzyMatch]]
+) -> str:
+    exact = [word.word for word, found in matches if found.similarity == 1.0]
+    reasons = [f"matches {', '.join(exact)}"] if exact else []
+    for word, found in matches:
+        if found.similarity == 1.0:
+            continue
+        other = found.inside or _surface_form(db, row, found.term)
+        if found.similarity > PART_SIMILARITY:
+            reasons.append(f"misspelt: '{word.word}' read as '{other}'")
+        elif found.inside:
+            reasons.append(f"'{word.word}' is part of '{other}'")
+        else:
+            reasons.append(f"'{other}' is part of '{word.word}'")
+    return "; ".join(reasons)
+
+
+def _surface_form(db: Database, row: CandidateRow, term: str) -> str:
+    """Return the word of a memory that the index stores as this term."""
+    for text in (row.text, row.about):
+        for word, found in words_and_terms(db, text):
+            if found == term:
+                return word
+    return term
+
+
+def _quote_fts5(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,553 @@
+"""Lexical search: a plan by document frequency, posting lists as arrays, exact BM25.
+
+The rarest terms are searched first, as many as the budget allows; what holds any of them is
+scored by all of the query's terms. Terms left out are only searched when the scope holds too
+few matches of the others: fewer than ``depth`` matches means that there are no more. The
+arrays give the exact score of most memories, and of the others (long ones, those that may
+hold a name in full) the highest they can have: only the best of these are read.
+
+Document frequencies of a moment in the past are counted over the revisions of that
+time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.core.words import bm25_idf
+from bethink.model import Item
+from bethink.ports import Match, SearchResult, TextSearch, Word, WordStatistics
+from bethink.store.analysis import extra_index_words, query_units
+from bethink.store.ranking import (
+    WINDOW_TERMS,
+    DocumentScore,
+    QueryTerm,
+    WeightedQuery,
+    weight_query,
+)
+from bethink.store.sql.ceiling import is_below_ceiling
+from bethink.store.sql.connection import Database, bind_list, generation, select
+from bethink.store.sql.damage import select_readable
+from bethink.store.sql.search.scope import Predicate
+
+if TYPE_CHECKING:
+    from bethink.store.sql.search.postings import IntArray, PostingLists, Ranked
+
+_TOTALS_AS_OF = (
+    "SELECT count(*), total(length), coalesce(max(rid), 0) FROM item WHERE live_from <= ?"
+)
+_FIRST_LATER_ROW = "SELECT min(rid) FROM item WHERE live_from > ?"
+# Rows are numbered in the order of storing, so a row number usually separates the times.
+_COUNT_MATCHING = "SELECT count(*) FROM words WHERE words MATCH ? AND rowid <= ?{rowid}"
+_COUNT_HOLDING = "SELECT count(DISTINCT doc) FROM posting WHERE term = ? AND doc <= ?{doc}"
+_COUNT_HOLDING_AS_OF = """
+    SELECT count(DISTINCT p.doc) FROM posting AS p CROSS JOIN item AS i ON i.rid = p.doc
+    WHERE p.term = ? AND i.live_from <= ?
+"""
+
+Tokens = Callable[[str], list[str]]
+
+
+class _AsOf(NamedTuple):
+    """A moment, and the last row stored by then if row order separates then from later."""
+
+    as_of_ms: int
+    last_row: int | None
+
+
+def statistics_as_of(
+    db: Database, tokens: Tokens, today: Mapping[str, int], as_of_ms: int
+) -> WordStatistics:
+    """Return word statistics over the revisions of a moment.
+
+    ``today`` gives the present document frequency of each index term.
+    """
+    documents, total, last = db.execute(_TOTALS_AS_OF, (as_of_ms,)).get
+    average = total / documents if documents else 0.0
+    later = db.execute(_FIRST_LATER_ROW, (as_of_ms,)).get
+    if later is None:
+        return WordStatistics(documents, average, today)
+    past = _AsOf(as_of_ms, last if last < later else None)
+    frequencies = {
+        term: _document_frequency_as_of(db, tokens, term, past) if df else 0
+        for term, df in today.items()
+    }
+    return WordStatistics(documents, average, frequencies)
+
+
+def _document_frequency_as_of(db: Database, tokens: Tokens, term: str, past: _AsOf) -> int:
+    if past.last_row is None:
+        return int(db.execute(_COUNT_HOLDING_AS_OF, (term, past.as_of_ms)).get)
+    # An appended e yields the stem where the stemmer would cut it once more.
+    spelled = next((word for word in (term, f"{term}e") if tokens(word) == [term]), None)
+    if spelled is None:
+        counting = _COUNT_HOLDING.format(doc=not_hidden(db, "doc"))
+        return int(db.execute(counting, (term, past.last_row)).get)
+    quoted = '"' + spelled.replace('"', '""') + '"'
+    counting = _COUNT_MATCHING.format(rowid=not_hidden(db, "rowid"))
+    return int(db.execute(counting, (quoted, past.last_row)).get)
+
+
+def not_hidden(db: Database, column: str) -> str:
+    """Return the condition on a row of the index by which a ceiling hides it."""
+    if not is_below_ceiling(db):
+        return ""
+    return f" AND {column} NOT IN (SELECT rid FROM temp.hidden_row)"
+
+
+_TOKENIZER_ARGS = ("porter", ["unicode61", "remove_diacritics", "2"])  # as in the schema
+MAX_TERM_LENGTH = 128  # longer ones are blobs: indexed, but not searched
+BLOCK_ROWS = 1_024  # row ids whose postings become blocks together
+MAX_QUERY_LENGTH = 16_384  # characters; a longer query is read no further
+
+
+class ParsedQuery(NamedTuple):
+    """A query as index terms.
+
+    ``spelling`` gives for every index term a word that FTS5 stems to it: an index term
+    itself would be stemmed once more.
+    """
+
+    terms: tuple[QueryTerm, ...]
+    spelling: dict[str, str]
+    word_count: int
+
+
+def as_table(values: Any) -> Any:
+    """Bind strings (a tuple) or integers (an array) as the rows of ``carray(?)``.
+
+    There must be at least one; one statement serves any number of them. A string with NUL
+    cannot be bound and is no id or word of ours: it becomes one that matches nothing.
+    """
+    if isinstance(values, tuple) and "\0" in "".join(values):
+        values = tuple("" if "\0" in value else value for value in values)
+    return bind_list(values)
+
+
+def tokenizer(db: Database) -> Tokens:
+    """Return FTS5's own tokenizer, so that counts agree with the index."""
+    split: Callable[..., Any] = db.fts5_tokenizer(*_TOKENIZER_ARGS)
+
+    def tokens(text: str) -> list[str]:
+        found: list[str] = split(
+            text.encode("utf-8", "replace"),
+            apsw.FTS5_TOKENIZE_DOCUMENT,
+            None,
+            include_offsets=False,
+            include_colocated=False,
+        )
+        return found
+
+    return tokens
+
+
+def words_and_terms(db: Database, text: str) -> Iterator[tuple[str, str]]:
+    """Yield each word as written, with its index term."""
+    split: Callable[..., Any] = db.fts5_tokenizer(*_TOKENIZER_ARGS)
+    encoded = text.encode("utf-8", "replace")
+    for start, end, term in split(encoded, apsw.FTS5_TOKENIZE_DOCUMENT, None):
+        yield encoded[start:end].decode("utf-8", "replace"), term
+
+
+def parse_query(db: Database, text: str) -> ParsedQuery:
+    """Parse a query to index terms; stop words are left out unless there are no others."""
+    tokens = tokenizer(db)
+    query_terms: list[QueryTerm] = []
+    spelling: dict[str, str] = {}
+    units = query_units(_truncate_query(text))
+    for unit in units:
+        if unit.common:
+            continue
+        pairs = [(word, term) for word in unit.words for term in tokens(word)]
+        joined = tokens(unit.joined)[:1] if unit.joined else []
+        if not pairs:
+            continue
+        for word, term in (*pairs, *((unit.joined, term) for term in joined)):
+            spelling.setdefault(term, word)
+        words, terms_ = zip(*pairs, strict=True)
+        query_terms.append(QueryTerm(unit.shown, words, terms_, "".join(joined)))
+    return ParsedQuery(tuple(query_terms), spelling, sum(len(unit.words) for unit in units))
+
+
+def index_terms(db: Database, text: str) -> tuple[str, ...]:
+    """Return the index terms of a text as it would be stored, each once."""
+    tokens = tokenizer(db)
+    text = _storable(text)
+    return tuple(dict.fromkeys((*tokens(text), *tokens(extra_index_words(text)))))
+
+
+def query_words_of(db: Database, text: str) -> tuple[Word, ...]:
+    """Return the words and names of a query, in its order, each once."""
+    tokens = tokenizer(db)
+    found = (
+        Word(unit.shown, tuple(term for word in unit.words for term in tokens(word)), unit.common)
+        for unit in query_units(_truncate_query(text))
+    )
+    return tuple(word for word in found if word.terms)
+
+
+def word_statistics(
+    db: Database, terms: Iterable[str], as_of_ms: int | None = None
+) -> WordStatistics:
+    """Return the number of memories and each index term's document frequency.
+
+    With a moment, as of then.
+    """
+    if as_of_ms is not None:
+        # rarely needed
+
+        return statistics_as_of(db, tokenizer(db), document_frequencies(db, terms), as_of_ms)
+    counters: dict[str, str] = dict(
+        select(db, "SELECT name, value FROM meta WHERE name IN ('documents', 'total_length')")
+    )
+    documents = int(counters.get("documents", "0"))
+    total = int(counters.get("total_length", "0"))
+    return WordStatistics(
+        documents=documents,
+        average_length=total / documents if documents else 0.0,
+        frequencies=document_frequencies(db, terms),
+    )
+
+
+def document_frequencies(db: Database, terms: Iterable[str]) -> dict[str, int]:
+    """Return for each index term the number of memories that hold it, 0 if unknown."""
+    found = dict.fromkeys(terms, 0)
+    if found:
+        found.update(select_readable(db, SELECT_FREQUENCIES, tuple(found), bind=as_table))
+    return found
+
+
+def _storable(text: str) -> str:
+    """Remove what SQLite cannot store; callers reject such text before."""
+    return text.replace("\0", " ").encode("utf-8", "ignore").decode("utf-8")
+
+
+def _truncate_query(text: str) -> str:
+    return _storable(text[:MAX_QUERY_LENGTH])
+
+
+ItemLoader = Callable[[Database, Sequence[int]], dict[int, Item]]
+
+MAX_TERMS = 64
+MAX_EXAMINED = 512  # revisions looked at together
+MAX_TIES = 2_000  # memories with the same score as the last that fits
+CHEAP_DOCUMENT_FREQUENCY = 500  # memories; a word in fewer is always cheap to search
+IDF_RATIO = 4.0  # times the idf
+SELECT_TERM_IDS = "SELECT t, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
+SELECT_FREQUENCIES = "SELECT t, df FROM carray(?) AS w CROSS JOIN term ON t = w.value"
+_SELECT_TEXTS = (
+    "SELECT i.rid, i.id, i.text, i.about, i.length"
+    " FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
+)
+
+
+class CandidateRow(NamedTuple):
+    """A candidate: the columns needed to score a memory by its words."""
+
+    rid: int
+    id: str
+    text: str
+    about: str
+    length: int
+
+
+class SearchPlan(NamedTuple):
+    """Terms to search, rarest first, and terms to search only if those give too little."""
+
+    first: tuple[str, ...]
+    rest: tuple[str, ...]
+    postings: int
+    rest_postings: int
+
+
+def search_text(
+    db: Database,
+    search: TextSearch,
+    predicate: Predicate,
+    hydrate: ItemLoader,
+    lists: PostingLists | None = None,
+) -> SearchResult:
+    """Search memories that hold any of the query's words, ranked by BM25, ties by id."""
+    reading = parse_query(db, search.text)
+    known = word_statistics(db, reading.spelling, predicate.as_of_ms)
+    terms = _limit_terms(reading.terms, known.frequencies)
+    query = weight_query(terms, known, search)
+    plan = make_plan(
+        {term: known.frequencies[term] for term in query.weights},
+        documents=known.documents,
+        budget=search.postings_budget,
+    )
+    ranked = _rank_by_words(db, query, plan, search.depth, predicate, lists)
+    items = hydrate(db, [rid for rid, _ in ranked])
+    searched = {term for unit in terms for term in unit.terms}.intersection(plan.first)
+    return SearchResult(
+        matches=tuple(
+            Match(items[rid], scored.score, query.why(scored))
+            for rid, scored in ranked
+            if rid in items
+        ),
+        note=f"{len(searched)} of {reading.word_count} words searched, {plan.postings:,} postings",
+        ceiling=query.ceiling,
+    )
+
+
+def find_candidates(
+    db: Database,
+    terms: Iterable[str],
+    search: TextSearch,
+    predicate: Predicate,
+    lists: PostingLists | None,
+) -> list[CandidateRow]:
+    """Return the memories in scope that hold any of the index terms, the best by BM25."""
+    known = word_statistics(db, sorted(terms), predicate.as_of_ms)
+    query = weight_query([QueryTerm(t, (t,), (t,)) for t in known.frequencies], known, search)
+    plan = make_plan(known.frequencies, documents=known.documents, budget=search.postings_budget)
+    ranked = _rank_by_words(db, query, plan, search.depth, predicate, lists)
+    return _read_texts(db, [rid for rid, _ in ranked])
+
+
+def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) -> SearchPlan:
+    """Spend the postings budget on the rarest terms; search at least one known term.
+
+    A term in more than a third of all memories waits, if there is a far rarer one.
+    """
+    common_from = max(documents / 3, CHEAP_DOCUMENT_FREQUENCY)
+    first: list[str] = []
+    rest: list[str] = []
+    spent = 0
+    present = [term for term, df in frequencies.items() if df > 0]
+    present.sort(key=lambda term: (frequencies[term], term))
+    for term in present:
+        df = frequencies[term]
+        common = df > common_from and _is_far_less_specific(df, frequencies[present[0]], documents)
+        if first and (spent + df > budget or common):
+            rest.append(term)
+        else:
+            first.append(term)
+            spent += df
+    rest_postings = sum(frequencies[term] for term in rest)
+    return SearchPlan(tuple(first), tuple(rest), spent, rest_postings)
+
+
+def _is_far_less_specific(df: int, rarest: int, documents: int) -> bool:
+    return IDF_RATIO * bm25_idf(documents, df) < bm25_idf(documents, rarest)
+
+
+def _limit_terms(
+    terms: Sequence[QueryTerm], frequencies: Mapping[str, int]
+) -> tuple[QueryTerm, ...]:
+    """Return the rarest known terms of a long query, in the order of the query."""
+    if sum(len(unit.terms) for unit in terms) <= MAX_TERMS:
+        return tuple(terms)
+
+    def rarity(position: int) -> tuple[bool, int, int]:
+        counts = [frequencies[term] for term in terms[position].terms if frequencies[term]]
+        return not counts, min(counts, default=0), position
+
+    kept: dict[int, QueryTerm] = {}
+    remaining = MAX_TERMS
+    for position in sorted(range(len(terms)), key=rarity):
+        unit = terms[position]
+        kept[position] = unit._replace(words=unit.words[:remaining], terms=unit.terms[:remaining])
+        remaining -= len(kept[position].terms)
+        if remaining <= 0:
+            break
+    return tuple(kept[position] for position in sorted(kept))
+
+
+class _RankedRow(NamedTuple):
+    """A memory found; where its words need not be read, its place in the ranking instead."""
+
+    score: float
+    id: str
+    rid: int
+    place: int
+    ranked: Ranked
+    scored: DocumentScore | None
+
+
+class _Best:
+    """The best memories found so far, at most ``depth``, and those that tie with the last."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self._scores: list[float] = []  # a heap
+        self._found: list[_RankedRow] = []
+        self._ties = 0
+
+    def __len__(self) -> int:
+        return len(self._scores)
+
+    def may_hold(self, bound: float) -> bool:
+        """Whether a memory with this highest score may be among the best."""
+        if len(self._scores) < self.depth or bound > self._scores[0]:
+            return True
+        self._ties += 1
+        return bound == self._scores[0] and self._ties < MAX_TIES
+
+    def add(self, row: _RankedRow) -> None:
+        push = heapq.heappush if len(self._scores) < self.depth else heapq.heappushpop
+        push(self._scores, row.score)
+        self._found.append(row)
+
+    def ranked(self) -> list[tuple[int, DocumentScore]]:
+        """Return row ids and scores, best first, ties by id."""
+        best = sorted(self._found, key=lambda row: (-row.score, row.id))[: self.depth]
+        scores = {row.rid: row.scored for row in best if row.scored is not None}
+        for ranked in {id(row.ranked): row.ranked for row in best}.values():
+            rows = [row for row in best if row.ranked is ranked and row.scored is None]
+            counts = ranked.counts([row.place for row in rows])
+            for row, found in zip(rows, counts, strict=True):
+                scores[row.rid] = DocumentScore(row.score, found, ())
+        return [(row.rid, scores[row.rid]) for row in best]
+
+
+def _rank_by_words(  # noqa: PLR0917 - the parts of one search
+    db: Database,
+    query: WeightedQuery,
+    plan: SearchPlan,
+    depth: int,
+    predicate: Predicate,
+    lists: PostingLists | None,
+) -> list[tuple[int, DocumentScore]]:
+    """Return the ``depth`` best in scope: of the plan's terms, then of all if those are few."""
+    if not plan.first or depth < 1:
+        return []
+    from bethink.store.sql.search import postings  # NumPy
+
+    lists = lists or postings.PostingLists()
+    rows = select_readable(db, SELECT_TERM_IDS, (*plan.first, *plan.rest), bind=as_table)
+    tids: dict[str, int] = dict(rows)
+    best = _Best(depth)
+    for rest in ((), plan.rest):
+        best = _Best(depth)
+        searched = [term for term in (*plan.first, *rest) if term in tids]
+        for part, found in lists.read(db, list(tids.values())):
+            by_term = dict(zip(tids, found, strict=True))
+            ranked = postings.rank(query, part, by_term, searched, predicate.rows)
+            _examine(db, query, ranked, best, predicate)
+        if len(best) == depth or not plan.rest:
+            break
+    return best.ranked()
+
+
+def _examine(
+    db: Database, query: WeightedQuery, ranked: Ranked, best: _Best, predicate: Predicate
+) -> None:
+    """Score the revisions in scope that may be among the best, the likeliest first."""
+    first = (3 if predicate.plain else 8) * best.depth // 2
+    for chunk in ranked.best_first(first):
+        for at in range(0, len(chunk), MAX_EXAMINED):
+            piece = chunk[at : at + MAX_EXAMINED]
+            if not best.may_hold(ranked.bounds[piece[0]]):
+                return
+            rids = ranked.part.rows(ranked.positions[piece])
+            ids = rows_in_scope(db, rids, predicate)
+            unknown = [rid for rid in rids[~ranked.exact[piece]].tolist() if rid in ids]
+            texts = {row.rid: row for row in _read_texts(db, unknown)}
+            bounds = ranked.bounds[piece].tolist()
+            for index, rid, bound in zip(piece.tolist(), rids.tolist(), bounds, strict=True):
+                if rid not in ids:
+                    continue
+                if not best.may_hold(bound):
+                    return
+                scored = _score_row(db, query, texts[rid]) if rid in texts else None
+                score = bound if scored is None else scored.score
+                if score > 0.0:
+                    best.add(_RankedRow(score, ids[rid], rid, index, ranked, scored))
+
+
+def rows_in_scope(
+    db: Database, rids: IntArray | array[int], predicate: Predicate
+) -> dict[int, str]:
+    """Return those of the rows that the predicate allows, with their ids."""
+    if not len(rids):
+        return {}
+    rows = select_readable(
+        db,
+        "SELECT i.rid, i.id FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
+        f" WHERE {predicate.sql_of_known_rows}",
+        rids,
+        predicate.values,
+        bind=as_table,
+    )
+    return dict(rows)
+
+
+_MAX_KNOWN_SCOPES, _MAX_KNOWN_ROWS = 4, 32_768
+
+
+class RowsInScope(NamedTuple):
+    """Rows that were looked at: of those in scope the ids, and when they happened, in ms."""
+
+    looked_at: set[int]
+    ids: dict[int, str]
+    begins: dict[int, int]
+    ends: dict[int, int]
+
+
+class KnownRows:
+    """The rows in some scopes, in one state of the store; the searches of a recall share them."""
+
+    def __init__(self) -> None:
+        self._known: tuple[int, dict[object, RowsInScope]] = (-1, {})
+
+    def find(self, db: Database, rids: Sequence[int], predicate: Predicate) -> RowsInScope:
+        """Return the rows in scope, all of these that the predicate allows among them."""
+        known = self._entry_for(db, predicate)
+        new = array("q", [rid for rid in rids if rid not in known.looked_at])
+        if new:
+            sql = (
+                "SELECT i.rid, i.id, i.occurred_at, i.occurred_end FROM carray(?) AS w"
+                f" CROSS JOIN item AS i ON i.rid = w.value WHERE {predicate.sql_of_known_rows}"
+            )
+            for rid, key, begin, end in select_readable(
+                db, sql, new, predicate.values, bind=as_table
+            ):
+                known.ids[rid] = key
+                # Rot makes anything of a number.
+                if isinstance(begin, int):
+                    known.begins[rid] = begin
+                if isinstance(end, int):
+                    known.ends[rid] = end
+            # Last: another thread takes what was looked at for complete.
+            known.looked_at.update(new)
+        return known
+
+    def _entry_for(self, db: Database, predicate: Predicate) -> RowsInScope:
+        # What is not committed may be rolled back.
+        if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            return RowsInScope(set(), {}, {}, {})
+        state, (known_state, scopes) = generation(db), self._known
+        scope = (predicate.sql, predicate.values)
+        if known_state != state or (scope not in scopes and len(scopes) >= _MAX_KNOWN_SCOPES):
+            # A new one, not a cleared one: a thread may still read an older state.
+            scopes = {}
+            self._known = (state, scopes)
+        known = scopes.get(scope)
+        if known is None or len(known.looked_at) > _MAX_KNOWN_ROWS:
+            known = scopes[scope] = RowsInScope(set(), {}, {}, {})
+        return known
+
+
+def _read_texts(db: Database, rids: Sequence[int]) -> list[CandidateRow]:
+    """Return the columns that are needed to score revisions."""
+    if not rids:
+        return []
+    found = select_readable(db, _SELECT_TEXTS, array("q", rids), bind=as_table)
+    return [CandidateRow(*row) for row in found]
+
+
+def _score_row(db: Database, query: WeightedQuery, row: CandidateRow) -> DocumentScore:
+    """Score a memory by its words."""
+    tokens = tokenizer(db)
+    text, about = tokens(row.text), tokens(row.about)
+    if row.length > WINDOW_TERMS:
+        return query.score_best_window(text, about)
+    return query.score(text, about, row.length)

@@ -1,0 +1,390 @@
+"""The searches of a space: by words, pieces, meaning, signature, time and entities."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.model import Item
+from bethink.ports import (
+    Choose,
+    Match,
+    Scope,
+    SearchResult,
+    TextSearch,
+    TrigramSearch,
+    Word,
+    WordStatistics,
+)
+from bethink.ports.values import Calendar
+from bethink.store.sql.connection import Connections, Database, generation, select
+from bethink.store.sql.damage import met_unreadable, select_readable
+from bethink.store.sql.items import count_days, session_spans
+from bethink.store.sql.rows import item_selection, read_items, to_item
+from bethink.store.sql.search.lexical import (
+    ItemLoader,
+    as_table,
+    index_terms,
+    query_words_of,
+    rows_in_scope,
+    search_text,
+    word_statistics,
+)
+from bethink.store.sql.search.scope import Predicate, ScopeRows, compile_scope
+from bethink.store.sql.search.vectors import VectorIndex
+from bethink.store.sql.sql_functions import ceil_ms, from_ms, to_ms_or_none
+
+if TYPE_CHECKING:
+    from bethink.ports import Vector
+    from bethink.store.sql.search.abmind_queries import SignatureIndex
+    from bethink.store.sql.search.postings import PostingLists
+
+
+_MAX_CACHED_ITEMS = 4096
+FEW_ROWS = 1_000  # rows of a scope that are looked at one by one
+
+
+class HydrateRows:
+    """Cache of items by row id until the next write.
+
+    Several searches of one recall find much the same rows. Not for use inside a write
+    transaction, whose rows are not visible yet.
+    """
+
+    def __init__(self) -> None:
+        self._cached = _CachedItems((-1, None), {}, {})
+
+    def reader_as_of(self, moment: datetime | None) -> ItemLoader:
+        """Return a function that reads items as of the moment; as they are without one."""
+        return partial(self._read, as_of_ms=to_ms_or_none(moment))
+
+    def _read(self, db: Database, rids: Sequence[int], *, as_of_ms: int | None) -> dict[int, Item]:
+        cached = self._entry_for((generation(db), as_of_ms))
+        items = cached.items
+        missing = [rid for rid in rids if rid not in items]
+        if missing:
+            cached.add(read_items(db, missing, as_of_ms))
+        return {rid: items[rid] for rid in rids if rid in items}
+
+    def read_in_scope(self, db: Database, ids: Sequence[str], predicate: Predicate) -> list[Item]:
+        """Return those of the items that are in scope."""
+        cached = self._entry_for((generation(db), predicate.as_of_ms))
+        known = array("q", sorted(cached.rows[item] for item in ids if item in cached.rows))
+        others = tuple(item for item in ids if item not in cached.rows)
+        found = [cached.items[rid] for rid in rows_in_scope(db, known, predicate)]
+        if others:
+            start, values = item_selection(predicate.as_of_ms)
+            sql = f"{start}{_FROM_IDS} WHERE {predicate.sql_of_known_rows}"
+            rows = select_readable(db, sql, others, predicate.values, bind=as_table, first=values)
+            read = {row[0]: to_item(row) for row in rows}
+            cached.add(read)
+            found += read.values()
+        return found
+
+    def live_rows(self, db: Database) -> Mapping[str, int]:
+        """Return the row of each live item that was read in this state of the store."""
+        cached = self._cached
+        is_writing = db.txn_state("main") == apsw.SQLITE_TXN_WRITE
+        return {} if is_writing or cached.state != (generation(db), None) else cached.rows
+
+    def _entry_for(self, requested: tuple[int, int | None]) -> _CachedItems:
+        cached = self._cached
+        if cached.state != requested or len(cached.items) > _MAX_CACHED_ITEMS:
+            # A new one, not a cleared one: a thread that still reads an older state of the
+            # store goes on filling that of its state.
+            cached = self._cached = _CachedItems(requested, {}, {})
+        return cached
+
+
+class _CachedItems(NamedTuple):
+    """The items of one state by row id, and the rows of those that are live by id."""
+
+    state: tuple[int, int | None]
+    items: dict[int, Item]
+    rows: dict[str, int]
+
+    def add(self, found: Mapping[int, Item]) -> None:
+        self.items.update(found)
+        self.rows.update((item.id, rid) for rid, item in found.items() if item.live_to is None)
+
+
+UNREADABLE = "some memories cannot be read and are left out (bethink doctor)"
+_EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
+_FROM_IDS = (
+    " FROM carray(?) AS w CROSS JOIN item AS i ON i.id = w.value"
+    " LEFT JOIN usage AS u ON u.id = i.id"
+)
+# Longest duration, by its index: how early an item that overlaps a window may begin.
+_LONGEST_DURATION = """
+    SELECT max(occurred_end - coalesce(occurred_at, stored_at)) FROM item
+    WHERE occurred_end IS NOT NULL
+"""
+
+
+class TimeWindow(NamedTuple):
+    """A time range, and whether events that began before it and reach into it count.
+
+    ``since`` and ``until`` are those of the filters.
+    """
+
+    start: datetime
+    end: datetime
+    overlapping: bool = False
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def search_time(
+    db: Database, window: TimeWindow, depth: int, predicate: Predicate, hydrate: ItemLoader
+) -> SearchResult:
+    """Return items that happened in [start, end), nearest to its middle first, ties by id.
+
+    The middle scores 1, the edges one half; an item counts where it began.
+    """
+    start, end, overlapping, since, until = window
+    first, last = ceil_ms(start), ceil_ms(end)
+    if first >= last or depth < 1:
+        return SearchResult((), "the window is empty")
+    middle, half = (first + last) / 2, (last - first) / 2
+    low = first if since is None else max(first, ceil_ms(since))
+    high = last if until is None else min(last, ceil_ms(until))
+    rows = [
+        *_rows_in_window(db, (low, min(middle, high)), "DESC", depth, predicate),
+        *_rows_in_window(db, (max(middle, low), high), "ASC", depth, predicate),
+    ]
+    if overlapping:
+        rows += _rows_reaching(db, first, depth, predicate)
+    ranked = sorted((abs(at - middle), item, rid, at) for rid, item, at in rows)[:depth]
+    items = hydrate(db, [rid for _, _, rid, _ in ranked])
+    matches = []
+    for distance, _, rid, at in ranked:
+        item = items.get(rid)
+        if item is not None:
+            verb = "happened" if item.occurred_at else "stored"
+            why = f"{verb} {from_ms(at):%Y-%m-%d}"
+            matches.append(Match(item, max(0.0, 1.0 - 0.5 * distance / half), why))
+    return SearchResult(tuple(matches), f"from {start:%Y-%m-%d} to {end:%Y-%m-%d}", 1.0)
+
+
+def _rows_in_window(
+    db: Database,
+    window: tuple[float, float],
+    direction: str,
+    depth: int,
+    predicate: Predicate,
+) -> list[tuple[Any, ...]]:
+    """Return the first ``depth`` rows in scope from one end of a window.
+
+    By the time index, whatever else the scope has an index for; of few rows, by themselves.
+    """
+    values: tuple[Any, ...] = ()
+    table, row_id, at = "item", "t.rid", _EVENT_TIME.replace("i.", "t.")
+    if predicate.rows is not None and len(predicate.rows) <= FEW_ROWS:
+        if not len(predicate.rows):
+            return []
+        values = (as_table(predicate.rows),)
+        table, row_id, at = "carray(?)", "t.value", _EVENT_TIME
+    return select(
+        db,
+        f"SELECT i.rid, i.id, {at} AS at FROM {table} AS t CROSS JOIN item AS i ON i.rid = {row_id}"
+        f" WHERE {at} >= ? AND {at} < ? AND ({predicate.sql})"
+        f" ORDER BY {at} {direction}, i.id LIMIT ?",
+        (*values, *window, *predicate.values, depth),
+    )
+
+
+def _rows_reaching(
+    db: Database, first: int, depth: int, predicate: Predicate
+) -> list[tuple[Any, ...]]:
+    """Return items that began before a moment and had not ended by then, latest first."""
+    longest = db.execute(_LONGEST_DURATION).get
+    if not longest or longest <= 0:
+        return []
+    return select(
+        db,
+        f"SELECT i.rid, i.id, {_EVENT_TIME} AS at FROM item AS i"
+        f" WHERE {_EVENT_TIME} >= ? AND {_EVENT_TIME} < ? AND i.occurred_end > ?"
+        f" AND ({predicate.sql})"
+        f" ORDER BY {_EVENT_TIME} DESC, i.id LIMIT ?",
+        (first - longest, first, first, *predicate.values, depth),
+    )
+
+
+class SqlSearch:
+    """The searches of a space: `ItemSearch` in SQLite.
+
+    What only some questions need is imported where it is used: start-up time of a recall.
+    """
+
+    def __init__(
+        self, connections: Connections, vectors: VectorIndex, hydrate: HydrateRows
+    ) -> None:
+        self._connections = connections
+        self._vectors = vectors
+        self._hydrate = hydrate
+        self._rows = ScopeRows()
+        self._damaged: int | None = None
+        self._compiled: tuple[Scope | None, Predicate | None] = (None, None)
+
+    @cached_property
+    def _lists(self) -> PostingLists:
+        from bethink.store.sql.search.postings import PostingLists  # NumPy
+
+        return PostingLists()
+
+    @cached_property
+    def _signatures(self) -> SignatureIndex:
+        from bethink.store.sql.search.abmind_queries import SignatureIndex  # see above
+
+        return SignatureIndex()
+
+    def _predicate(self, db: Database, scope: Scope) -> Predicate:
+        """Compile a scope; below a ceiling it is no plain one, though its filters may be."""
+        known, compiled = self._compiled
+        if compiled is None or known != scope:
+            compiled = compile_scope(scope)
+            self._compiled = (scope, compiled)  # a recall searches one scope several times
+        predicate = self._rows.find(db, compiled)
+        is_below = self._connections.is_view
+        return predicate._replace(plain=False) if is_below else predicate
+
+    def _tell_damage(self, db: Database, found: SearchResult) -> SearchResult:
+        """Add to a result that memories are missing, because they could not be read.
+
+        What was read is cached, so that this holds until the next write.
+        """
+        if met_unreadable(db):
+            self._damaged = generation(db)
+        if self._damaged is None or self._damaged != generation(db):
+            return found
+        return found._replace(damage=UNREADABLE)
+
+    def text(self, search: TextSearch, scope: Scope) -> SearchResult:
+        with self._connections.read_transaction() as db:
+            found = search_text(
+                db,
+                search,
+                self._predicate(db, scope),
+                self._hydrate.reader_as_of(scope.as_of),
+                self._lists,
+            )
+            return self._tell_damage(db, found)
+
+    def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
+        from bethink.store.sql.search.fuzzy import search_substring  # see above
+
+        with self._connections.read_transaction() as db:
+            found = search_substring(
+                db,
+                text,
+                depth,
+                self._predicate(db, scope),
+                self._hydrate.reader_as_of(scope.as_of),
+                self._lists,
+            )
+            return self._tell_damage(db, found)
+
+    def vector(
+        self, vector: Vector, model: str, depth: int, scope: Scope, choose: Choose | None = None
+    ) -> SearchResult:
+        with self._connections.read_transaction() as db:
+            found = self._vectors.search(
+                db,
+                vector,
+                model,
+                depth,
+                self._predicate(db, scope),
+                self._hydrate.reader_as_of(scope.as_of),
+                choose,
+            )
+            return self._tell_damage(db, found)
+
+    def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
+        from bethink.store.sql.search.abmind_queries import search_pieces  # see above
+
+        with self._connections.read_transaction() as db:
+            found = search_pieces(
+                db, search, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of)
+            )
+            return self._tell_damage(db, found)
+
+    def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
+        from bethink.store.sql.search.abmind_queries import SignatureQuery  # see above
+
+        query = SignatureQuery(text, depth, min_likeness)
+        with self._connections.read_transaction() as db:
+            found = self._signatures.search(
+                db, query, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of)
+            )
+            return self._tell_damage(db, found)
+
+    def time(
+        self,
+        start: datetime,
+        end: datetime,
+        depth: int,
+        scope: Scope,
+        *,
+        overlapping: bool = False,
+    ) -> SearchResult:
+        filters = scope.filters
+        window = TimeWindow(start, end, overlapping, filters.since, filters.until)
+        with self._connections.read_transaction() as db:
+            found = search_time(
+                db,
+                window,
+                depth,
+                self._predicate(db, scope),
+                self._hydrate.reader_as_of(scope.as_of),
+            )
+            return self._tell_damage(db, found)
+
+    def entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
+        from bethink.store.sql.links import search_entities  # see above
+
+        with self._connections.read_transaction() as db:
+            found = search_entities(
+                db,
+                entities,
+                depth,
+                self._predicate(db, scope),
+                self._hydrate.reader_as_of(scope.as_of),
+            )
+            return self._tell_damage(db, found)
+
+    def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
+        from bethink.store.sql.entities import latest_mentions  # see above
+
+        with self._connections.read_transaction() as db:
+            return latest_mentions(
+                db, entities, each, scope, self._hydrate.reader_as_of(scope.as_of)
+            )
+
+    def in_scope(self, ids: Sequence[str], scope: Scope) -> list[Item]:
+        if not ids:
+            return []
+        with self._connections.read_transaction() as db:
+            return self._hydrate.read_in_scope(db, ids, self._predicate(db, scope))
+
+    def calendar(self, scope: Scope, *, sessions: int) -> Calendar:
+        with self._connections.read_transaction() as db:
+            days = count_days(db, scope)
+            return Calendar(tuple(days), tuple(session_spans(db, scope, sessions)))
+
+    def terms(self, text: str) -> tuple[str, ...]:
+        with self._connections.read_transaction() as db:
+            return index_terms(db, text)
+
+    def words(self, text: str) -> tuple[Word, ...]:
+        with self._connections.read_transaction() as db:
+            return query_words_of(db, text)
+
+    def statistics(self, terms: Iterable[str], *, as_of: datetime | None = None) -> WordStatistics:
+        with self._connections.read_transaction() as db:
+            return word_statistics(db, terms, to_ms_or_none(as_of))

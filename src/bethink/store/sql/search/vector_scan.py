@@ -1,0 +1,588 @@
+"""Nearest-neighbour search: scan sign bits, then rescore the best by exact cosine.
+
+A memory with passages is as near as the nearest of its vectors. Chunks and float16 vectors
+that searches read are cached in memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.ports import Background
+from bethink.store.sql.connection import Database, generation, select
+from bethink.store.sql.damage import select_readable
+from bethink.store.sql.search import vector_index
+from bethink.store.sql.search.lexical import KnownRows, as_table, rows_in_scope
+from bethink.store.sql.search.scope import Condition, Predicate
+from bethink.store.sql.search.vector_index import Chunk, StoredModel, read_chunk, read_vectors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bethink.ports import Vector
+    from bethink.store.sql.search.vector_index import BitColumns, Float16Matrix, IntArray
+
+
+MAX_CACHED_VECTORS = 131_072  # vectors, 67 MB of 256 dimensions
+
+ChunkVersions = tuple[tuple[int, int, int], ...]  # of each its id, version and number of rows
+
+
+def smallest_distances(distances: NDArray[np.unsignedinteger[Any]], count: int) -> IntArray:
+    """Return positions of the ``count`` smallest distances, and of all ties with the last."""
+    if len(distances) <= count:
+        return np.arange(len(distances))
+    # The smallest limit that as many are within: near that of a sample.
+    sample = distances[:: max(1, len(distances) // 4_096)]
+    place = min(count * len(sample) // len(distances), len(sample) - 1)
+    limit, step = int(np.partition(sample, place)[place]), 1
+    while np.count_nonzero(distances <= limit) < count:
+        limit, step = limit + step, 2 * step
+    while step:
+        if limit >= step and np.count_nonzero(distances <= limit - step) >= count:
+            limit, step = limit - step, 2 * step
+        else:
+            step //= 2
+    return np.flatnonzero(distances <= limit)
+
+
+class MeasuredVectors(NamedTuple):
+    """Vectors as they are compared, and the length of each."""
+
+    rows: NDArray[np.float32]
+    lengths: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, rows: Float16Matrix) -> MeasuredVectors:
+        wide = vector_index.float16_to_float32(rows)
+        lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+        lengths[lengths == 0.0] = 1.0
+        return cls(wide, lengths)
+
+    def cosines(self, query: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the cosine of the query with each; equal rows get exactly equal ones."""
+        # Not a matrix product, whose sums depend on the position of a row.
+        dots = np.einsum("ij,j->i", self.rows, query)
+        whole = self.lengths * np.sqrt(np.einsum("i,i->", query, query))
+        return np.asarray(dots / whole, np.float64)
+
+
+class Float16Arena:
+    """An append-only array of vectors; none is ever moved or changed.
+
+    A reader that knows a vector's offset may read it at any time.
+    """
+
+    def __init__(self, capacity: int, dim: int) -> None:
+        # Not initialised: untouched memory is not allocated.
+        self.rows: Float16Matrix = np.empty((capacity, dim), np.float16)
+        self.used = 0
+
+
+class CachedHalf(NamedTuple):
+    """Half of the cache: each vector's offset in the arena, -1 if it is not there."""
+
+    offsets: NDArray[np.int32]
+    arena: Float16Arena
+
+
+class CachedChunks(NamedTuple):
+    """The cache of one state of the chunks: what was read lately, and before that."""
+
+    chunks: ChunkVersions
+    young: CachedHalf
+    old: CachedHalf
+
+
+class Float16Cache:
+    """Cache of vectors by their position among all of a model's; changed ones are reread.
+
+    When the younger half is full it becomes the older one, and that is dropped: what is read
+    again and again stays, whatever else is read in between.
+    """
+
+    def __init__(self, max_vectors: int = MAX_CACHED_VECTORS) -> None:
+        self._max_in_half = max(1, max_vectors // 2)
+        self._lock = threading.Lock()
+        self._cached: CachedChunks | None = None
+
+    def read(
+        self,
+        db: Database,
+        chunks: ChunkVersions,
+        keys: IntArray,
+        positions: IntArray,
+        dim: int,
+    ) -> Float16Matrix:
+        """Return the vectors at these places, in their order."""
+        # Uncommitted versions may be rolled back and used again.
+        if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            return read_vectors(db, keys[positions], dim)
+        cached = self._entry_for(chunks, dim)
+        offsets = cached.young.offsets[positions]
+        missing = np.flatnonzero(offsets < 0)
+        found: Float16Matrix = np.take(cached.young.arena.rows, offsets, axis=0, mode="clip")
+        if len(missing):
+            places = positions[missing]
+            offsets = cached.old.offsets[places]
+            more: Float16Matrix = np.take(cached.old.arena.rows, offsets, axis=0, mode="clip")
+            unknown = np.flatnonzero(offsets < 0)
+            if len(unknown):
+                more[unknown] = read_vectors(db, keys[places[unknown]], dim)
+            found[missing] = more
+            self._store(cached, places, more)
+        return found
+
+    def _entry_for(self, chunks: ChunkVersions, dim: int) -> CachedChunks:
+        """Return the cache entry of this state, with all that earlier entries know of it."""
+        with self._lock:
+            cached = self._cached
+            if cached is None or cached.young.arena.rows.shape[1] != dim:
+                halves = [self._empty_half(chunks, dim) for _ in range(2)]
+                cached = self._cached = CachedChunks(chunks, *halves)
+            elif cached.chunks != chunks:
+                halves = [_copy_unchanged(cached.chunks, half, chunks) for half in cached[1:]]
+                cached = self._cached = CachedChunks(chunks, *halves)
+            return cached
+
+    def _empty_half(self, chunks: ChunkVersions, dim: int) -> CachedHalf:
+        return CachedHalf(_no_offsets(chunks), Float16Arena(self._max_in_half, dim))
+
+    def _store(self, cached: CachedChunks, positions: IntArray, vectors: Float16Matrix) -> None:
+        with self._lock:
+            end = cached.young.arena.used + len(positions)
+            if end > self._max_in_half:
+                if self._cached is not cached or len(positions) > self._max_in_half:
+                    return
+                empty = self._empty_half(cached.chunks, vectors.shape[1])
+                cached = self._cached = CachedChunks(cached.chunks, empty, cached.young)
+                end = len(positions)
+            offsets, arena = cached.young
+            arena.rows[arena.used : end] = vectors
+            offsets[positions] = np.arange(arena.used, end)
+            arena.used = end
+
+
+def _no_offsets(chunks: ChunkVersions) -> NDArray[np.int32]:
+    return np.full(sum(rows for _, _, rows in chunks), -1, np.int32)
+
+
+def _copy_unchanged(before: ChunkVersions, half: CachedHalf, chunks: ChunkVersions) -> CachedHalf:
+    """Return a half for another state, with the vectors in chunks that have not changed."""
+    starts, at = {}, 0
+    for chunk in before:
+        starts[chunk] = at
+        at += chunk[2]
+    offsets, at = _no_offsets(chunks), 0
+    for chunk in chunks:
+        if chunk in starts:
+            span = slice(starts[chunk], starts[chunk] + chunk[2])
+            offsets[at : at + chunk[2]] = half.offsets[span]
+        at += chunk[2]
+    return half._replace(offsets=offsets)
+
+
+MIN_RESCORED = 120
+# Multiples of the square root of the number of vectors: rescored at first, and at most.
+FIRST_RESCORED_FACTOR, MAX_RESCORED_FACTOR = 1.5, 16
+STABLE_TOP, EARLY_SHARE = 12, 0.4  # stop when the best ones were all found this early
+MAX_FULL_SCAN = 20_000  # vectors; in larger sets the signs preselect
+# Of so many one is preselected, or so many times as many as are rescored at most.
+SIGN_FILTER_RATIO, SIGN_FILTER_FACTOR = 5, 4
+# Factor of the first fetch: enough if a quarter is in scope.
+OVERFETCH, OVERFETCH_DEFAULT_SCOPE = 4, 2
+MIN_IN_SCOPE = 0.7  # of those found by an index; with fewer the others are left out first
+BACKGROUND_SAMPLE = 256  # vectors, evenly spaced
+
+
+class StoredVectors(NamedTuple):
+    """All vectors of a model that can be found: keys and sign bits, chunk after chunk.
+
+    Each has a column of ``bits`` and the row id of its memory in ``rids``. ``chunks`` holds
+    for each chunk its id, its version and its number of rows.
+    """
+
+    chunks: tuple[tuple[int, int, int], ...]
+    keys: IntArray
+    rids: IntArray
+    bits: BitColumns
+
+    def without(self, hidden: IntArray, state: int) -> StoredVectors:
+        """Return the vectors of other rows than these, in a state of the store."""
+        visible = np.flatnonzero(~np.isin(self.rids, hidden))
+        # One chunk of its own, since positions count from the first visible one.
+        chunk = (-1, state, len(visible))
+        keys = self.keys[visible]
+        rids = keys if self.rids is self.keys else self.rids[visible]
+        return StoredVectors((chunk,), keys, rids, np.ascontiguousarray(self.bits[:, visible]))
+
+
+class ChunkCache:
+    """Cache of a model's chunks between searches; a changed version is read again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cached: StoredVectors | None = None
+        self._scan: VectorScan | None = None
+        self._sample: VectorSample | None = None
+        self._halves = Float16Cache()
+        self._rows = KnownRows()
+
+    def read(self, db: Database, model: StoredModel) -> StoredVectors:
+        """Return all vectors of a model as this transaction sees them."""
+        versions = select(
+            db, "SELECT cid, version FROM chunk WHERE mid = ? ORDER BY number", (model.mid,)
+        )
+        with self._lock:
+            cached = self._cached
+        if cached is not None and [chunk[:2] for chunk in cached.chunks] == versions:
+            return cached
+        stored = _read_changed(db, model, versions, cached)
+        # Uncommitted versions may be rolled back and used again.
+        if db.txn_state("main") != apsw.SQLITE_TXN_WRITE:
+            with self._lock:
+                self._cached = stored
+        return stored
+
+    def scan(self, stored: StoredVectors, query: Vector) -> VectorScan:
+        """Return the scan for a query; the last one is cached for other retrievers."""
+        scan = self._scan
+        if scan is None or scan.stored is not stored or not np.array_equal(scan.query, query):
+            scan = self._scan = VectorScan(stored, self._halves, query, self._rows)
+        return scan
+
+    def sample(self, db: Database, scan: VectorScan) -> VectorSample:
+        """Return the sample of what a scan searches; the last one is cached."""
+        sample = self._sample
+        if sample is None or sample.stored is not scan.stored:
+            sample = self._sample = VectorSample(db, scan)
+        return sample
+
+
+def _read_changed(
+    db: Database,
+    model: StoredModel,
+    versions: Sequence[tuple[Any, ...]],
+    cached: StoredVectors | None,
+) -> StoredVectors:
+    known = {}
+    at = 0
+    for cid, version, count in cached.chunks if cached else ():
+        known[cid, version] = slice(at, at + count)
+        at += count
+    chunks, keys, signs = [], [], []
+    for cid, version in versions:
+        span = known.get((cid, version))
+        if cached is not None and span is not None:
+            chunk = Chunk(version, cached.keys[span], cached.bits[:, span])
+        else:
+            chunk = read_chunk(db, cid, model)
+        chunks.append((cid, chunk.version, len(chunk.keys)))
+        keys.append(chunk.keys)
+        signs.append(chunk.bits)
+    if not chunks:
+        empty = np.empty((0, vector_index.packed_width(model.dim)), np.uint8)
+        none = np.empty(0, np.int64)
+        return StoredVectors((), none, none, vector_index.to_bit_columns(empty))
+    every = np.concatenate(keys)
+    rids = vector_index.rows_of(every) if vector_index.has_passages(every) else every
+    return StoredVectors(tuple(chunks), every, rids, np.concatenate(signs, axis=1))
+
+
+class Ranking(NamedTuple):
+    """Rows with their best cosines, best first, and how many vectors were rescored."""
+
+    rids: IntArray
+    cosines: NDArray[np.float64]
+    rescored: int
+
+    def first(self, count: int) -> Ranking:
+        return Ranking(self.rids[:count], self.cosines[:count], self.rescored)
+
+
+# The rows found with their cosines, best first, and a note on how.
+Found = tuple[Ranking, str]
+
+
+class DistanceEstimates(NamedTuple):
+    """Positions, and each one's estimated distance from the query by its bits."""
+
+    places: IntArray
+    estimates: NDArray[np.unsignedinteger[Any]]
+
+    def nearest(self, count: int) -> IntArray:
+        """Return the ``count`` nearest in order, and all that tie with the last."""
+        near = smallest_distances(self.estimates, count)
+        return self.places[near[np.argsort(self.estimates[near], kind="stable")]]
+
+
+class VectorScan:
+    """One query over one state of the stored vectors: estimates by bits, exact cosines."""
+
+    def __init__(
+        self, stored: StoredVectors, halves: Float16Cache, query: Vector, known: KnownRows
+    ) -> None:
+        self.stored = stored
+        self.known = known
+        self.query = query
+        self.rids = stored.rids
+        self.has_passages = stored.rids is not stored.keys
+        self._halves = halves
+        self._planes = vector_index.query_bit_planes(query)
+        self._signs = vector_index.hamming_distances(self._planes[0], stored.bits)
+        self._last: tuple[int, Ranking] | None = None
+        # Smaller numbers are sorted faster.
+        self._number = np.uint16 if len(query) << vector_index.BIT_PLANES < 2**16 else np.uint32
+
+    def __len__(self) -> int:
+        return len(self.rids)
+
+    @cached_property
+    def per_row(self) -> float:
+        """How many vectors a row has on average."""
+        keys = self.stored.keys
+        rows = vector_index.count_rows(keys) if self.has_passages else len(keys)
+        return len(self) / max(1, rows)
+
+    @cached_property
+    def estimates(self) -> DistanceEstimates:
+        """All positions with their estimates; of many vectors those that the signs select."""
+        count = len(self)
+        if count > MAX_FULL_SCAN:
+            most = int(SIGN_FILTER_FACTOR * MAX_RESCORED_FACTOR * count**0.5)
+            count = max(MAX_FULL_SCAN, min(count // SIGN_FILTER_RATIO, most))
+        return self.estimate_distances(smallest_distances(self._signs, count))
+
+    def estimate_distances(self, positions: IntArray) -> DistanceEstimates:
+        """Estimate the distance of these positions from the query, by all its bit planes."""
+        signs = self.stored.bits
+        if len(positions) < len(self):
+            # Six times as fast as indexing; without a check of positions that are there.
+            signs = np.take(signs, positions, axis=1, mode="clip")
+        weight = 2 ** (vector_index.BIT_PLANES - 1)
+        estimates = np.multiply(self._signs[positions], weight, dtype=self._number)
+        for plane in self._planes[1:]:
+            weight //= 2
+            estimates += np.multiply(
+                vector_index.hamming_distances(plane, signs), weight, dtype=self._number
+            )
+        return DistanceEstimates(positions, estimates)
+
+    def positions_of(self, rids: IntArray) -> IntArray:
+        """Return the positions of all vectors of some rows."""
+        if not len(rids) or not len(self):
+            return np.empty(0, np.int64)
+        wanted = np.zeros(max(int(self.rids.max()), int(rids.max())) + 1, np.bool_)
+        wanted[rids] = True
+        return np.flatnonzero(wanted[self.rids])
+
+    def nearest(self, db: Database, depth: int) -> Ranking:
+        """Return the nearest of all; cached, because a query is run in several scopes."""
+        first = initial_rescore_count(len(self), depth * self.per_row)
+        if self._last is None or self._last[0] != first:
+            most = max(first, int(MAX_RESCORED_FACTOR * len(self) ** 0.5))
+            self._last = (first, self.rescore(db, self.estimates.nearest(most), first))
+        return self._last[1]
+
+    def rescore(self, db: Database, positions: IntArray, first: int) -> Ranking:
+        """Return exact cosines of the ``first`` of these positions, in order of estimate.
+
+        Half as many again are rescored while one of the best came late.
+        """
+        cosines = np.empty(0)
+        while True:
+            end = min(len(positions), max(first, len(cosines) * 3 // 2))
+            more = positions[len(cosines) : end]
+            cosines = np.concatenate([cosines, self.cosines(db, more)])
+            order = np.argsort(-cosines, kind="stable")
+            if end == len(positions) or order[:STABLE_TOP].max() < EARLY_SHARE * end:
+                return self._best_of_rows(self.rids[positions[order]], cosines[order])
+
+    def halves(self, db: Database, positions: IntArray) -> Float16Matrix:
+        """Return the vectors at these positions."""
+        stored = self.stored
+        return self._halves.read(db, stored.chunks, stored.keys, positions, len(self.query))
+
+    def cosines(self, db: Database, positions: IntArray) -> NDArray[np.float64]:
+        """Return the exact cosines of these positions."""
+        return MeasuredVectors.of(self.halves(db, positions)).cosines(self.query)
+
+    def _best_of_rows(self, rids: IntArray, cosines: NDArray[np.float64]) -> Ranking:
+        """Keep the best vector of each row."""
+        if not self.has_passages:
+            return Ranking(rids, cosines, len(rids))
+        _, first = np.unique(rids, return_index=True)
+        first.sort()
+        return Ranking(rids[first], cosines[first], len(rids))
+
+
+def initial_rescore_count(vectors: float, depth: float) -> int:
+    """Return how many are rescored at first, of so many candidate vectors."""
+    return max(MIN_RESCORED, int(4 * depth), int(FIRST_RESCORED_FACTOR * vectors**0.5))
+
+
+_WITH_VALIDITY = """
+    SELECT i.rid FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value
+    WHERE i.valid_from IS NOT NULL OR i.valid_to IS NOT NULL
+"""
+_MAX_CACHED_SCOPES = 16
+# Which vectors of a sample are in a scope, and of how many rows they are.
+_Visible = tuple["NDArray[np.bool_]", int]
+
+
+class VectorSample:
+    """Evenly spaced vectors of one state, to tell how similar a question usually is.
+
+    Which of them are in a scope is cached until the next write, unless it may change with
+    time.
+    """
+
+    def __init__(self, db: Database, scan: VectorScan) -> None:
+        places = np.linspace(0, len(scan) - 1, min(len(scan), BACKGROUND_SAMPLE)).astype(np.int64)
+        self.stored = scan.stored
+        self._vectors = MeasuredVectors.of(scan.halves(db, places))
+        self._rids: list[int] = scan.rids[places].tolist()
+        self._sampled = np.array(sorted(set(self._rids)), np.int64)  # np.unique loads numpy.ma
+        self._is_lasting = not self._rids or not select_readable(
+            db, _WITH_VALIDITY, self._sampled, bind=as_table
+        )
+        self._visible: tuple[int, dict[Condition, _Visible]] = (-1, {})
+
+    def background(self, db: Database, scan: VectorScan, predicate: Predicate) -> Background | None:
+        """Return the usual cosine of the query to the vectors in scope."""
+        places, rows = self._find_visible(db, predicate)
+        if rows < 2:
+            return None
+        cosines = self._vectors.cosines(scan.query)[places]
+        memories = round(rows / len(self._sampled) * len(scan) / scan.per_row)
+        return Background(float(cosines.mean()), float(cosines.std()), memories)
+
+    def _find_visible(self, db: Database, predicate: Predicate) -> _Visible:
+        # What is not committed may be rolled back.
+        lasting = predicate.lasting if self._is_lasting else None
+        if lasting is None or db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            return self._select_visible(db, predicate)
+        state, (known_state, known) = generation(db), self._visible
+        if known_state != state or len(known) >= _MAX_CACHED_SCOPES:
+            known = {}
+            self._visible = (state, known)
+        if lasting not in known:
+            known[lasting] = self._select_visible(db, predicate)
+        return known[lasting]
+
+    def _select_visible(self, db: Database, predicate: Predicate) -> _Visible:
+        visible = rows_in_scope(db, self._sampled, predicate)
+        places = (rid in visible for rid in self._rids)
+        return np.fromiter(places, bool, len(self._rids)), len(visible)
+
+
+def find_nearest(db: Database, scan: VectorScan, depth: int, predicate: Predicate) -> Found:
+    """Return the ``depth`` nearest in scope by cosine, ties by id."""
+    # The head of the overall ranking; if few of it are in scope, the scope's own ranking.
+    if predicate.rows is not None and _are_rare(scan, len(predicate.rows), depth):
+        return _find_among(db, scan, depth, predicate, predicate.rows)
+    ranking, scope_note = scan.nearest(db, depth), ""
+    head = ranking.first((OVERFETCH_DEFAULT_SCOPE if predicate.plain else OVERFETCH) * depth)
+    in_scope = _filter_in_scope(db, scan, head, predicate, depth)
+    if len(in_scope.rids) < depth and ranking.rescored < len(scan):
+        if predicate.rows is not None:
+            return _find_among(db, scan, depth, predicate, predicate.rows)
+        ranking, scope_note = _rank_in_scope(db, scan, ranking, depth, predicate), "in scope "
+        head = ranking.first(OVERFETCH * depth)
+        in_scope = _filter_in_scope(db, scan, head, predicate)
+    if not _is_settled(in_scope, head, ranking, depth):
+        in_scope = _filter_in_scope(db, scan, ranking, predicate)
+    return _to_result(scan, ranking, in_scope.first(depth), scope_note)
+
+
+def _are_rare(scan: VectorScan, rows: int, depth: int) -> bool:
+    """Whether the overall ranking will hold too few of so many rows."""
+    first = initial_rescore_count(len(scan), depth * scan.per_row)
+    return first < len(scan) and first * rows * scan.per_row < 2 * depth * len(scan)
+
+
+def _find_among(
+    db: Database, scan: VectorScan, depth: int, predicate: Predicate, rows: IntArray
+) -> Found:
+    """Rank rows that hold all of the scope; of these only, if many others are among them."""
+    positions = scan.positions_of(rows)
+    ranking = _rank_positions(db, scan, positions, depth)
+    head = ranking.first(OVERFETCH * depth)
+    in_scope = _filter_in_scope(db, scan, head, predicate)
+    if len(in_scope.rids) < MIN_IN_SCOPE * len(head.rids) and ranking.rescored < len(positions):
+        visible = np.fromiter(rows_in_scope(db, rows, predicate), np.int64)
+        ranking = _rank_positions(db, scan, scan.positions_of(visible), depth)
+        head = ranking.first(OVERFETCH * depth)
+        in_scope = _filter_in_scope(db, scan, head, predicate)
+    if not _is_settled(in_scope, head, ranking, depth):
+        in_scope = _filter_in_scope(db, scan, ranking, predicate)
+    return _to_result(scan, ranking, in_scope.first(depth), "in scope ")
+
+
+def _to_result(scan: VectorScan, ranking: Ranking, found: Ranking, scope_note: str) -> Found:
+    return found, f"bits scan, {ranking.rescored:,} {scope_note}of {len(scan):,} rescored"
+
+
+def _is_settled(in_scope: Ranking, head: Ranking, ranking: Ranking, depth: int) -> bool:
+    """Whether rows after the head of a ranking cannot be among the ``depth`` best."""
+    if not depth or len(head.rids) == len(ranking.rids):
+        return True
+    best = in_scope.cosines
+    return len(best) >= depth and bool(best[depth - 1] > head.cosines[-1])
+
+
+def _filter_in_scope(
+    db: Database, scan: VectorScan, ranking: Ranking, predicate: Predicate, depth: int = 0
+) -> Ranking:
+    """Return those in scope, best first, ties by id.
+
+    With a ``depth`` only the first rows are looked at, where no others can be among the best.
+    """
+    if depth:
+        head = ranking.first(depth + depth // 8 + 8)
+        in_scope = _filter_in_scope(db, scan, head, predicate)
+        if _is_settled(in_scope, head, ranking, depth):
+            return in_scope
+    rids = ranking.rids.tolist()
+    ids = scan.known.find(db, rids, predicate).ids
+    places = np.flatnonzero(np.fromiter(map(ids.__contains__, rids), bool, len(rids)))
+    cosines = ranking.cosines[places]
+    if (cosines[1:] == cosines[:-1]).any():
+        places = np.array(sorted(places, key=lambda one: (-ranking.cosines[one], ids[rids[one]])))
+    return Ranking(ranking.rids[places], ranking.cosines[places], ranking.rescored)
+
+
+def _rank_in_scope(
+    db: Database, scan: VectorScan, ranking: Ranking, depth: int, predicate: Predicate
+) -> Ranking:
+    """Rank the few rows in scope: further down the estimates, else all."""
+    share = len(rows_in_scope(db, ranking.rids, predicate)) / len(ranking.rids)
+    first = initial_rescore_count(share * len(scan), depth * scan.per_row)
+    likely = int(2 * first / share) if share else len(scan)
+    if likely <= len(scan) // 4:
+        positions = scan.estimates.nearest(likely)
+        visible = rows_in_scope(db, scan.rids[positions], predicate)
+        positions = positions[np.isin(scan.rids[positions], list(visible))]
+        if len(positions) >= first // 2 and len(visible) >= depth:
+            return scan.rescore(db, positions, len(positions))
+    rows = db.execute(f"SELECT i.rid FROM item AS i WHERE {predicate.sql}", predicate.values)
+    in_scope = np.fromiter((rid for (rid,) in rows), dtype=np.int64)
+    return _rank_positions(db, scan, scan.positions_of(in_scope), depth)
+
+
+def _rank_positions(db: Database, scan: VectorScan, positions: IntArray, depth: int) -> Ranking:
+    """Rank the vectors at some positions."""
+    first = initial_rescore_count(len(scan), depth * scan.per_row)
+    most = max(first, int(MAX_RESCORED_FACTOR * len(positions) ** 0.5))
+    found = scan.rescore(db, scan.estimate_distances(positions).nearest(most), first)
+    if len(found.rids) < depth and found.rescored < len(positions):
+        # A few memories have most of the nearest passages.
+        return scan.rescore(db, positions, len(positions))
+    return found

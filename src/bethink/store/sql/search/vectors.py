@@ -1,0 +1,468 @@
+"""The vectors of a store: add, remove, search and check embeddings.
+
+Importing this costs nothing; NumPy is loaded by the first call that needs it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import apsw
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.errors import ModelError
+from bethink.model import Entity, Item
+from bethink.ports import Choose, Embedding, Match, Nearest, SearchResult
+from bethink.store.sql.ceiling import hides_rows
+from bethink.store.sql.connection import Connections, Database, Row, generation, select
+from bethink.store.sql.damage import as_bytes, select_readable
+from bethink.store.sql.rows import read_items
+from bethink.store.sql.search.lexical import (
+    ItemLoader,
+    RowsInScope,
+    as_table,
+    word_statistics,
+)
+from bethink.store.sql.search.scope import Predicate
+from bethink.store.sql.sql_functions import to_ms_or_none
+
+if TYPE_CHECKING:
+    from bethink.ports import Vector
+    from bethink.store.sql.search.searches import HydrateRows
+    from bethink.store.sql.search.vector_index import StoredModel
+    from bethink.store.sql.search.vector_scan import ChunkCache, Ranking, StoredVectors
+
+# Of each model: how many vectors a ceiling hides, and how many of these are of passages.
+HiddenCounts = Mapping[int, tuple[int, int]]
+NO_ROWS: Mapping[str, int] = MappingProxyType({})
+MAX_CACHED_EMBEDDINGS = 4096  # embeddings, some 6 MB
+_COUNT_HIDDEN = """
+    SELECT v.mid, count(*), count(CASE WHEN v.key <> v.rid THEN 1 END)
+    FROM temp.hidden_row AS h CROSS JOIN main.vector AS v ON v.rid = h.rid GROUP BY v.mid
+"""
+_SELECT_LIVE_ROWS = """
+    SELECT i.id, i.rid, i.rev FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value AND i.live_to IS NULL
+"""
+_COUNT_WITHOUT_VECTOR = """
+    SELECT count(*) FROM item AS i WHERE i.live_to IS NULL
+    AND NOT EXISTS (SELECT 1 FROM vector AS v WHERE v.key = i.rid AND v.mid = ?)
+"""
+# A vector that does not know its passages was made before there were any.
+_SELECT_UNEMBEDDED = """
+    SELECT i.rid FROM item AS i
+    WHERE i.live_to IS NULL AND NOT EXISTS (
+        SELECT 1 FROM vector AS v WHERE v.key = i.rid AND v.mid = ? AND v.passages IS NOT NULL)
+    ORDER BY i.rid LIMIT ?
+"""
+_SELECT_OF_OTHER_MODELS = """
+    SELECT v.rid FROM vector AS v CROSS JOIN item AS i ON i.rid = v.key
+    WHERE v.mid = ? AND i.live_to IS NULL ORDER BY v.slot LIMIT ?
+"""
+_SELECT_EMBEDDINGS = """
+    SELECT i.id, v.key, v.data, v.tokens
+    FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value AND LIVE
+    CROSS JOIN vector AS v ON v.rid = i.rid AND v.mid = ?
+"""
+_EMBEDDINGS_OF_ROWS = """
+    SELECT v.key, v.data, v.tokens, v.passages
+    FROM carray(?) AS w CROSS JOIN vector AS v ON v.key = w.value AND v.mid = ?
+"""
+_EMBEDDINGS_NOW = _SELECT_EMBEDDINGS.replace("LIVE", "i.live_to IS NULL")
+_EMBEDDINGS_AS_OF = _SELECT_EMBEDDINGS.replace(
+    "LIVE", "i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)"
+)
+
+
+class _Searched(NamedTuple):
+    """What a search reads besides rows: the model in use, its vectors, memories without one."""
+
+    model: StoredModel
+    stored: StoredVectors
+    missing: int
+
+
+class VectorIndex:
+    """The vectors of one store.
+
+    Writes happen inside the caller's transaction; chunks that were read are cached for the
+    next search, by any thread.
+    """
+
+    def __init__(self) -> None:
+        self._missing: tuple[object, int] = (None, 0)
+        self._hidden: tuple[int, HiddenCounts] = (-1, {})
+        self._seen: tuple[int, StoredVectors, StoredVectors] | None = None
+        self._embeddings: tuple[object, dict[str, Embedding]] = (None, {})
+        self._searched: tuple[object, _Searched | None] = (None, None)
+
+    @cached_property
+    def _cache(self) -> ChunkCache:
+        from bethink.store.sql.search.vector_scan import ChunkCache  # NumPy
+
+        return ChunkCache()
+
+    def add(self, db: Database, model: str, rows: Sequence[tuple[int, Embedding]]) -> None:
+        """Store the vectors of memories (by row id), replacing earlier ones."""
+        from bethink.store.sql.search import vector_index  # NumPy
+
+        vector_index.append_vectors(db, model, rows)
+
+    def copy(self, db: Database, rid: int, from_rid: int) -> None:
+        """Give a row the vectors of another, as far as that has any."""
+        from bethink.store.sql.search import vector_index  # NumPy
+
+        vector_index.copy_vectors(db, rid, from_rid)
+
+    def remove(self, db: Database, rids: Sequence[int]) -> None:
+        """Remove the vectors of these rows, as far as they have any."""
+        if rids:
+            from bethink.store.sql.search import vector_index  # NumPy
+
+            vector_index.remove_vectors(db, rids)
+
+    def search(  # noqa: PLR0917 - the port's parameters
+        self,
+        db: Database,
+        vector: Vector,
+        model: str,
+        depth: int,
+        predicate: Predicate,
+        hydrate: ItemLoader,
+        choose: Choose | None = None,
+    ) -> SearchResult:
+        """Return the nearest memories in scope by cosine, among the vectors of this model."""
+        from bethink.store.sql.search import vector_scan  # NumPy
+
+        searched = self._find_searched(db, model, len(vector))
+        if searched is None:
+            return SearchResult((), "no vectors are stored")
+        if not vector.any():
+            return SearchResult((), "the question has no vector")
+        scan = self._cache.scan(searched.stored, vector)
+        near, note = vector_scan.find_nearest(db, scan, max(depth, 0), predicate)
+        rids, cosines = near.rids.tolist(), near.cosines.tolist()
+        if choose is not None:
+            known = scan.known.find(db, rids, predicate)
+            chosen = choose(_to_columns(near, rids, known))
+            rids, cosines = ([one[place] for place in chosen] for one in (rids, cosines))
+        found = _read_rows(db, rids, cosines, note, hydrate)
+        usual = self._cache.sample(db, scan).background(db, scan, predicate)
+        found = found._replace(background=usual)
+        if missing := searched.missing:
+            return found._replace(note=f"{found.note}; {missing:,} memories have no vector yet")
+        return found
+
+    def _find_searched(self, db: Database, model: str, dim: int) -> _Searched | None:
+        """Return what a search needs, read once for each state; None without vectors."""
+        hides = hides_rows(db)
+        # An uncommitted generation may be rolled back and used again; 0 is none.
+        is_writing = db.txn_state("main") == apsw.SQLITE_TXN_WRITE
+        written = 0 if is_writing else generation(db)
+        state = (written, model, dim, hides)
+        known_state, searched = self._searched
+        if not written or known_state != state:
+            searched = self._read_searched(db, model, dim, hides=hides)
+            self._searched = (state, searched)
+        return searched
+
+    def _read_searched(
+        self, db: Database, model: str, dim: int, *, hides: bool
+    ) -> _Searched | None:
+        hidden = self._count_hidden(db) if hides else {}
+        known = _model_in_use(db, model, dim, hidden)
+        if known is None:
+            return None
+        stored = self._cache.read(db, known)
+        if hides:
+            stored = self._without_hidden(db, stored)
+        return _Searched(known, stored, self._count_missing(db, known, stored.chunks))
+
+    def _count_hidden(self, db: Database) -> HiddenCounts:
+        """Count the vectors that a connection with a ceiling may not see, once for each state."""
+        state, (known_state, counts) = generation(db), self._hidden
+        if known_state != state:
+            counts = {mid: (count, parts) for mid, count, parts in select(db, _COUNT_HIDDEN)}
+            self._hidden = (state, counts)
+        return counts
+
+    def _without_hidden(self, db: Database, stored: StoredVectors) -> StoredVectors:
+        """Return the vectors that a connection with a ceiling may see, the same until a write."""
+        import numpy as np  # start-up time
+
+        state, seen = generation(db), self._seen
+        if seen is None or seen[0] != state or seen[1] is not stored:
+            hidden = np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
+            seen = self._seen = (state, stored, stored.without(hidden, state))
+        return seen[2]
+
+    def embeddings(
+        self,
+        db: Database,
+        ids: Sequence[str],
+        model: str,
+        as_of: int | None = None,
+        rows: Mapping[str, int] = NO_ROWS,
+    ) -> dict[str, Embedding]:
+        """Return the embeddings of these items' live revisions, or of those live then.
+
+        ``rows`` are those of live items, as far as they are at hand.
+        """
+        from bethink.store.sql.search import vector_index  # NumPy
+
+        known = vector_index.find_model(db, model)
+        if known is None or not ids:
+            return {}
+        cached = self._cached_embeddings(db, known.mid) if as_of is None else {}
+        missing = tuple(item for item in ids if item not in cached)
+        if missing and as_of is None:
+            whole, missing = _read_whole(db, missing, known, rows)
+            cached.update(whole)
+        if missing:
+            sql, as_of_values = (
+                (_EMBEDDINGS_NOW, ()) if as_of is None else (_EMBEDDINGS_AS_OF, (as_of,) * 2)
+            )
+            values = (*as_of_values, known.mid)
+            found = select_readable(db, sql, missing, values, bind=as_table)
+            cached.update(_to_embeddings(found, known.dim))
+        return {item: cached[item] for item in ids if item in cached}
+
+    def _cached_embeddings(self, db: Database, mid: int) -> dict[str, Embedding]:
+        """Return the embeddings that earlier calls read, as long as there was no write since."""
+        state = (mid, generation(db))
+        cached_state, cached = self._embeddings
+        # An uncommitted generation may be rolled back and used again.
+        if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            return {}
+        if cached_state != state or len(cached) > MAX_CACHED_EMBEDDINGS:
+            cached = {}
+            self._embeddings = (state, cached)
+        return cached
+
+    def unembedded_rows(self, db: Database, model: str, limit: int) -> list[int]:
+        """Return rows of live items without a vector of this model, at most ``limit``."""
+        stored = select(db, "SELECT mid, name FROM model")
+        rids: list[int] = []
+        for mid, name in stored:
+            if name != model and len(rids) < limit:
+                rids += (
+                    rid for (rid,) in select(db, _SELECT_OF_OTHER_MODELS, (mid, limit - len(rids)))
+                )
+        if len(rids) >= limit:
+            return rids
+        mid = next((mid for mid, name in stored if name == model), 0)
+        return [rid for (rid,) in select(db, _SELECT_UNEMBEDDED, (mid, limit))]
+
+    def drop_other_models(self, db: Database, model: str) -> None:
+        """Remove the vectors of all models but this one."""
+        from bethink.store.sql.search import vector_index  # NumPy
+
+        for other in vector_index.stored_models(db):
+            if other.name != model:
+                vector_index.drop_model(db, other)
+
+    def rebuild(self, db: Database) -> None:
+        """Rebuild the chunks from the stored vectors."""
+        from bethink.store.sql.search import vector_index  # NumPy
+
+        vector_index.rebuild_chunks(db)
+
+    def verify(self, db: Database) -> list[str]:
+        """Return the inconsistencies between vectors and chunks, as messages."""
+        from bethink.store.sql.search import vector_index  # NumPy
+
+        return vector_index.verify_chunks(db)
+
+    def _count_missing(self, db: Database, model: StoredModel, chunks: object) -> int:
+        """Count live items without a vector of the model, once for each state."""
+        documents = word_statistics(db, ()).documents
+        if documents <= model.memories:
+            return 0
+        state = (model, documents, chunks)
+        if self._missing[0] != state:
+            count = db.execute(_COUNT_WITHOUT_VECTOR, (model.mid,)).get
+            self._missing = (state, count)
+        return self._missing[1]
+
+
+def _read_rows(
+    db: Database,
+    rids: Sequence[int],
+    cosines: Sequence[float],
+    note: str,
+    hydrate: ItemLoader,
+) -> SearchResult:
+    items = hydrate(db, rids)
+    matches = (
+        Match(items[rid], cosine, f"cosine {cosine:.2f}")
+        for rid, cosine in zip(rids, cosines, strict=True)
+        if rid in items
+    )
+    return SearchResult(tuple(matches), note, 1.0)
+
+
+def _to_columns(near: Ranking, rids: Sequence[int], known: RowsInScope) -> Nearest:
+    import numpy as np  # start-up time: see above
+
+    begins, ends = ([*map(one.get, rids)] for one in (known.begins, known.ends))
+    return Nearest(near.cosines, np.array(begins, np.float64), np.array(ends, np.float64))
+
+
+def _read_whole(
+    db: Database, ids: Sequence[str], model: StoredModel, rows: Mapping[str, int]
+) -> tuple[dict[str, Embedding], tuple[str, ...]]:
+    """Return the embeddings of items without passages by their rows, and the other ids."""
+    names = {rows[item]: item for item in ids if item in rows}
+    if not names:
+        return {}, tuple(ids)
+    wanted = array("q", sorted(names))  # in the order of the file
+    found = select_readable(db, _EMBEDDINGS_OF_ROWS, wanted, (model.mid,), bind=as_table)
+    whole = [(names[key], key, data, tokens) for key, data, tokens, parts in found if not parts]
+    known = _to_embeddings(whole, model.dim)
+    return known, tuple(item for item in ids if item not in known)
+
+
+def _to_embeddings(rows: Sequence[Row], dim: int) -> dict[str, Embedding]:
+    """Return the embedding of each memory from its rows: its own vector, and its passages."""
+    from bethink.store.sql.search import vector_index  # NumPy
+
+    halves = vector_index.from_stored_rows((row[2] for row in rows), dim)
+    vectors = vector_index.float16_to_float32(halves)
+    made = [
+        (row[0], row[1], Embedding(vector, as_bytes(row[3])))
+        for row, vector in zip(rows, vectors, strict=True)
+    ]
+    found = {item: embedding for item, _, embedding in made}
+    if len(found) < len(made):
+        # A memory's own vector has the lowest key, then its passages in order.
+        made.sort(key=itemgetter(0, 1))
+        for item, group in groupby(made, key=itemgetter(0)):
+            own, *passages = (embedding for _, _, embedding in group)
+            found[item] = own._replace(passages=tuple(passages))
+    return found
+
+
+def _model_in_use(db: Database, name: str, dim: int, hidden: HiddenCounts) -> StoredModel | None:
+    """Return the stored model of that name; raise ModelError if others are in use.
+
+    Vectors of another model cannot be compared, and while some are left a search of the
+    rest would miss their memories.
+    """
+    from bethink.store.sql.search import vector_index  # NumPy
+
+    known = []
+    for model in vector_index.stored_models(db):
+        count, parts = hidden.get(model.mid, (0, 0))
+        if model.slots > count:
+            seen = model._replace(slots=model.slots - count, passages=model.passages - parts)
+            known.append(seen)
+    own = next((model for model in known if model.name == name), None)
+    others = [model for model in known if model is not own]
+    if others:
+        raise ModelError(
+            f"the vectors of {others[0].memories:,} memories were made by {others[0].name},"
+            f" the embedder in use is {name}",
+            remedy="bethink reindex",
+        )
+    if own is not None and own.dim != dim:
+        raise ModelError(
+            f"the question's vector has {dim} dimensions, those of {name} here have {own.dim}",
+            remedy="bethink reindex",
+        )
+    return own
+
+
+def unembedded_items(db: Database, vectors: VectorIndex, model: str, limit: int) -> list[Item]:
+    """Return live items without a vector of this model, in the order they were stored."""
+    wanted = limit
+    while True:
+        rids = vectors.unembedded_rows(db, model, wanted)
+        items = read_items(db, rids, intact=True)
+        if len(items) >= limit or len(rids) < wanted:
+            return [items[rid] for rid in rids if rid in items][:limit]
+        wanted *= 2  # some are damaged
+
+
+def set_item_embeddings(
+    db: Database,
+    vectors: VectorIndex,
+    model: str,
+    embeddings: Mapping[str, Embedding],
+    only: Mapping[str, int],
+) -> None:
+    """Store vectors of live items; drop other models once none is left unembedded.
+
+    One that was revised since has another text: its vector is not of this one.
+    """
+    live = select(db, _SELECT_LIVE_ROWS, (as_table(tuple(embeddings)),))
+    rows = [(rid, embeddings[item]) for item, rid, rev in live if rev == only.get(item)]
+    vectors.remove(db, [rid for rid, _ in rows])
+    vectors.add(db, model, rows)
+    if not vectors.unembedded_rows(db, model, 1):
+        vectors.drop_other_models(db, model)
+
+
+class SqlVectors:
+    """Vectors and signatures of a space: `VectorStore` in SQLite."""
+
+    def __init__(
+        self, connections: Connections, vectors: VectorIndex, hydrate: HydrateRows
+    ) -> None:
+        self._connections = connections
+        self._vectors = vectors
+        self._hydrate = hydrate
+
+    def embeddings(
+        self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
+    ) -> dict[str, Embedding]:
+        with self._connections.read_transaction() as db:
+            rows = NO_ROWS if as_of else self._hydrate.live_rows(db)
+            return self._vectors.embeddings(db, ids, model, to_ms_or_none(as_of), rows)
+
+    def set_embeddings(
+        self, model: str, embeddings: Mapping[str, Embedding], *, only: Mapping[str, int]
+    ) -> None:
+        with self._connections.write_transaction() as db:
+            set_item_embeddings(db, self._vectors, model, embeddings, only)
+
+    def unembedded(self, model: str, limit: int) -> list[Item]:
+        with self._connections.read_transaction() as db:
+            return unembedded_items(db, self._vectors, model, limit)
+
+    def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
+        from bethink.store.sql.entities import set_entity_embeddings  # a recall needs none
+
+        with self._connections.write_transaction() as db:
+            set_entity_embeddings(db, model, embeddings)
+
+    def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
+        from bethink.store.sql.entities import unembedded_entities  # a recall needs none
+
+        with self._connections.read_transaction() as db:
+            return unembedded_entities(db, model, limit)
+
+    def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
+        from bethink.store.sql.entities import ids_without_vector  # a recall needs none
+
+        with self._connections.read_transaction() as db:
+            return ids_without_vector(db, entities, model)
+
+    def remove_damaged(self) -> int:
+        with self._connections.write_transaction() as db:
+            from bethink.store.sql.search import vector_index  # NumPy
+
+            return vector_index.remove_damaged(db)
+
+    def make_signatures(self, limit: int) -> int:
+        from bethink.store.sql.search.abmind_queries import sign_missing  # a recall needs none
+
+        with self._connections.write_transaction() as db:
+            return sign_missing(db, limit)

@@ -1,0 +1,564 @@
+"""Usage of memories, their decay by ticks, and the momentum of entities.
+
+A tick takes the same amount from every memory, so no row is updated when one is
+written: how far a memory has decayed is the sum of the ticks since its last recall
+(``DECAY``).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.lang.dates import DAY_S
+from bethink.model import Entity
+from bethink.ports import Activity, EntityListing, Momentum, Usage, UsageDecay
+from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, is_stale, momentum
+from bethink.store.sql.connection import Database, Row, select
+from bethink.store.sql.history import (
+    AS_OF_CTE,
+    LAST_SEEN,
+    MENTION_LINK,
+    MENTIONED_AT_REVISION,
+    is_past,
+)
+from bethink.store.sql.links import (
+    ENTITY_COLUMNS,
+    count_layers,
+    normalise_alias,
+    to_entity,
+)
+from bethink.store.sql.search.lexical import as_table
+from bethink.store.sql.sql_functions import (
+    DAY_MS,
+    DECAY,
+    USED_IN_30,
+    USED_IN_90,
+    USED_IN_ALL,
+    USED_LAST,
+    from_ms,
+    from_ms_or_none,
+    to_ms,
+)
+
+_SELECT_DECAY = f"""
+    SELECT i.id, {DECAY} FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value
+        AND i.rev = (SELECT max(rev) FROM item WHERE id = w.value)
+    LEFT JOIN usage AS u ON u.id = i.id
+"""
+_SELECT_DECAY_SINCE = """
+    SELECT i.id, coalesce(u.decay, 1.0), coalesce(u.decay_at, i.stored_at)
+    FROM carray(?) AS w
+    CROSS JOIN item AS i ON i.id = w.value
+        AND i.rev = (SELECT max(rev) FROM item WHERE id = w.value)
+    LEFT JOIN usage AS u ON u.id = i.id
+"""
+_SET_DECAY = """
+    INSERT INTO usage (id, decay, decay_at, regained)
+        VALUES (?1, ?2, ?3, json_array(json_array(?4, ?2, ?3)))
+    ON CONFLICT (id) DO UPDATE SET decay = ?2, decay_at = ?3, regained = json_insert(
+        CASE WHEN json_array_length(regained) >= 20 THEN json_remove(regained, '$[0]')
+        ELSE coalesce(regained, '[]') END, '$[#]', json_array(?4, ?2, ?3))
+"""
+_LAST_TICK = "SELECT number, at, total FROM tick ORDER BY number DESC LIMIT 1"
+_INSERT_TICK = "INSERT INTO tick (number, at, amount, total) VALUES (?, ?, ?, ?)"
+_COUNT_RECALL = """
+    INSERT INTO meta (name, value) VALUES ('recalls', '1')
+    ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value
+"""
+
+
+def apply_decay(db: Database, ids: Sequence[str], now: int, fading: UsageDecay) -> None:
+    """Count one recall: returned memories regain strength; every interval, a tick follows."""
+    number, last, total = next(iter(select(db, _LAST_TICK)), (0, now - 1, 0.0))
+    _restore_strength(db, ids, now, max(now + int(fading.grace_s * 1000), last + 1), fading)
+    if fading.interval < 1:
+        return
+    count = int(db.execute(_COUNT_RECALL).get)
+    if count % fading.interval == 0:
+        # Never before the last one, even if the clock went back.
+        at = max(now, last + 1)
+        db.execute(_INSERT_TICK, (number + 1, at, fading.rate, total + fading.rate))
+
+
+class ImportedTicks:
+    """The ticks of another space, and the decay they leave on memories imported from it."""
+
+    def __init__(self) -> None:
+        self._ticks: list[tuple[int, float]] = []
+
+    def add(self, tick: Sequence[Any]) -> None:
+        """Add one tick: its number, moment, amount and total."""
+        self._ticks.append((tick[1], tick[2]))
+
+    def apply(self, db: Database, ids: Sequence[str], now: int) -> None:
+        """Store the remaining strength of each memory; only ticks from now on apply to it."""
+        if not ids or not (self._ticks or select(db, _LAST_TICK)):
+            return
+        rows = select(db, _SELECT_DECAY_SINCE, (as_table(tuple(ids)),))
+        db.executemany(
+            _SET_DECAY,
+            [(item, self._remaining(left, since), now, now) for item, left, since in rows],
+        )
+
+    def _remaining(self, at_first: float, since: int) -> float:
+        lost = sum(amount for at, amount in self._ticks if at >= since)
+        return max(0.0, round(at_first - lost, 9))
+
+
+def _restore_strength(
+    db: Database, ids: Sequence[str], now: int, safe_until: int, fading: UsageDecay
+) -> None:
+    if not ids:
+        return
+    rows = select(db, _SELECT_DECAY, (as_table(tuple(dict.fromkeys(ids))),))
+    db.executemany(
+        _SET_DECAY,
+        [
+            (item, max(0.0, min(1.0, left + fading.gains.get(item, 0.0))), safe_until, now)
+            for item, left in rows
+        ],
+    )
+
+
+MAX_IMPORTANCE_SAMPLE = 50
+
+_SELECT_USAGE = f"""
+    SELECT u.id, {USED_IN_ALL}, {USED_LAST}, u.stamps, {USED_IN_30}, {USED_IN_90}
+    FROM (SELECT ? AS at, ? AS day) AS m
+    CROSS JOIN carray(?) AS w CROSS JOIN usage AS u ON u.id = w.value
+"""
+# All mentions count, also of memories that have ended; the importance is the mean of live
+# ones. Of very many only the newest are read.
+_MENTION_LINK = (
+    "l.dst = w.value AND l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'"
+    " AND l.created_at <= m.at"
+)
+# The same for a past moment, from the mentions of the revisions of then.
+_SELECT_ACTIVITY_AS_OF = f"""
+    {AS_OF_CTE} SELECT e.id, e.created_at, l.created_at, i.importance,
+        i.live_to IS NULL OR i.live_to > m.at
+    FROM m CROSS JOIN carray(?) AS w
+    CROSS JOIN entity AS e ON e.id = w.value AND e.created_at <= m.at
+    CROSS JOIN link AS l ON l.dst = e.id AND {MENTION_LINK}
+    CROSS JOIN item AS i ON i.id = l.src AND i.rev = (
+        SELECT max(r.rev) FROM item AS r WHERE r.id = l.src AND r.live_from <= m.at)
+    WHERE {MENTIONED_AT_REVISION} ORDER BY e.id, l.created_at DESC
+"""
+# Of very many mentions no more are counted here.
+MAX_COUNTED = 200
+_WEEK = f"l.created_at > m.at - {7 * DAY_MS}"
+_SELECT_ACTIVITY = f"""
+    SELECT e.id, e.created_at, e.mentions,
+        (SELECT count(*) FROM link AS l
+            WHERE l.dst = w.value AND l.type = 'mentions' AND l.created_at > m.at),
+        (SELECT count(*) FROM (SELECT 1 FROM link AS l WHERE {_MENTION_LINK}
+            AND l.created_at > m.at - {DAY_MS} LIMIT {MAX_COUNTED}) AS c),
+        (SELECT count(*) FROM (SELECT 1 FROM link AS l WHERE {_MENTION_LINK}
+            AND {_WEEK} LIMIT {MAX_COUNTED}) AS c)
+    FROM (SELECT ? AS at) AS m
+    CROSS JOIN carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
+    WHERE e.created_at <= m.at
+"""
+_COUNT_EARLIER = f"""
+    SELECT w.value, (SELECT count(*) FROM (SELECT 1 FROM link AS l
+        WHERE {_MENTION_LINK} - {7 * DAY_MS} LIMIT {MAX_COUNTED}) AS c)
+    FROM (SELECT ? AS at) AS m CROSS JOIN carray(?) AS w
+"""
+_COUNT_WEEK = f"""
+    SELECT w.value, (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK} AND {_WEEK})
+    FROM (SELECT ? AS at) AS m CROSS JOIN carray(?) AS w
+"""
+_MAX_ENDED = 2_000
+_COUNT_ENDED = """
+    SELECT count(*) FROM (SELECT 1 FROM item AS e WHERE e.live_to IS NOT NULL LIMIT ?) AS c
+"""
+# Memories that have ended keep their links, but are not among the mentions of an entity.
+_ENDED_MENTIONS = """
+    SELECT l.dst, count(*) FROM (
+        SELECT DISTINCT e.id FROM item AS e WHERE e.live_to IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM item AS r WHERE r.id = e.id AND r.live_to IS NULL)) AS d
+    CROSS JOIN link AS l ON l.src = d.id AND l.type = 'mentions'
+        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    GROUP BY l.dst
+"""
+_SELECT_IMPORTANCE = f"""
+    SELECT w.value, (SELECT avg(importance) FROM (SELECT i.importance FROM link AS l
+        CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
+        WHERE {_MENTION_LINK} AND l.created_at > m.at - {7 * DAY_MS}
+        ORDER BY l.created_at DESC LIMIT {MAX_IMPORTANCE_SAMPLE}))
+    FROM (SELECT ? AS at) AS m CROSS JOIN carray(?) AS w
+"""
+
+
+def read_usage(db: Database, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
+    """Return the usage of items; those never used are left out."""
+    if not ids:
+        return {}
+    at = to_ms(now)
+    rows = select(db, _SELECT_USAGE, (at, at // DAY_MS, as_table(tuple(dict.fromkeys(ids)))))
+    return {
+        item: Usage(
+            recalls,
+            from_ms_or_none(last),
+            tuple(from_ms(stamp) for stamp in json.loads(stamps) if stamp <= at),
+            month,
+            quarter,
+        )
+        for item, recalls, last, stamps, month, quarter in rows
+        if recalls
+    }
+
+
+def read_activity(db: Database, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
+    """Return how many memories were stored about each entity, and when.
+
+    The cost is that of the last week; what came before is already counted.
+    """
+    return _add_importance(db, _count_activity(db, entities, now), now)
+
+
+def _add_importance(
+    db: Database, counted: Mapping[str, Activity], now: datetime
+) -> dict[str, Activity]:
+    if not counted or is_past(db, to_ms(now)):
+        return dict(counted)
+    means = select(db, _SELECT_IMPORTANCE, (to_ms(now), as_table(tuple(counted))))
+    known = ((entity, mean) for entity, mean in means if mean is not None)
+    return {**counted, **{one: counted[one]._replace(mean_importance=mean) for one, mean in known}}
+
+
+def _count_activity(db: Database, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
+    """Return what `read_activity` does; now, not in the past, without the importance."""
+    if not entities:
+        return {}
+    at, requested = to_ms(now), as_table(tuple(dict.fromkeys(entities)))
+    if is_past(db, at):
+        rows = select(db, _SELECT_ACTIVITY_AS_OF, (at, requested))
+        return {
+            entity: _activity_as_of([_PastMention(*row) for row in seen], at)
+            for entity, seen in groupby(rows, itemgetter(0))
+        }
+    counts = [_Mentions(*row) for row in select(db, _SELECT_ACTIVITY, (at, requested))]
+    many = [one for one in counts if one.in_7_days == MAX_COUNTED]
+    weeks = _count_weeks(db, many, at) if many else {}
+    found = {}
+    for one in counts:
+        week = weeks.get(one.entity, one.in_7_days)
+        in_all = max(one.mentions - one.later, week)
+        found[one.entity] = Activity(one.in_1_day, week, in_all, from_ms(one.first_at), 0.5)
+    return found
+
+
+class _Mentions(NamedTuple):
+    """How often an entity is mentioned, with at most MAX_COUNTED of a day and of a week."""
+
+    entity: str
+    first_at: int
+    mentions: int
+    later: int
+    in_1_day: int
+    in_7_days: int
+
+
+def _count_weeks(db: Database, many: Sequence[_Mentions], at: int) -> dict[str, int]:
+    """Count the last week's mentions: where few are earlier, as all without these."""
+    rows = select(db, _COUNT_EARLIER, (at, as_table(tuple(row.entity for row in many))))
+    earlier = {entity: count for entity, count in rows if count < MAX_COUNTED}
+    found: dict[str, int] = {}
+    if earlier and int(db.execute(_COUNT_ENDED, (_MAX_ENDED + 1,)).get) <= _MAX_ENDED:
+        ended: dict[str, int] = dict(select(db, _ENDED_MENTIONS))
+        for row in many:
+            if row.entity in earlier:
+                links = row.mentions + ended.get(row.entity, 0)
+                found[row.entity] = links - row.later - earlier[row.entity]
+    rest = tuple(row.entity for row in many if row.entity not in found)
+    return found | dict(select(db, _COUNT_WEEK, (at, as_table(rest)))) if rest else found
+
+
+class _PastMention(NamedTuple):
+    """A memory that mentioned an entity as of a moment in the past; the latest come first."""
+
+    entity: str
+    first_at: int
+    at: int
+    importance: float
+    was_there: int
+
+
+def _activity_as_of(seen: Sequence[_PastMention], at: int) -> Activity:
+    week = [mention for mention in seen if at - 7 * DAY_MS < mention.at <= at]
+    day = sum(mention.at > at - DAY_MS for mention in week)
+    importances = [mention.importance for mention in week if mention.was_there][
+        :MAX_IMPORTANCE_SAMPLE
+    ]
+    mean = math.fsum(importances) / len(importances) if importances else 0.5
+    live = sum(mention.was_there for mention in seen)
+    return Activity(day, len(week), max(live, len(week)), from_ms(seen[0].first_at), mean)
+
+
+YEAR_DAYS = 365.25
+# For more active entities than this, the stored momentum is used.
+MAX_COMPUTED = 5_000
+# The momentum after a week without mentions is constant.
+_DORMANT_MOMENTUM = momentum(ActivityCounts(), 1.0)
+# What the importance of the last week's memories adds at most.
+_MOMENTUM_OF_IMPORTANCE = momentum(ActivityCounts(), 1.0, 1.0) - momentum(
+    ActivityCounts(), 1.0, 0.0
+)
+
+_MORE_RANKED = 10  # entities beyond the page, at first
+MAX_MOMENTUM = 10.0
+_ROUNDING = 1e-6
+_ALL = 2**62  # more than there are
+
+_STATE_COLUMNS = "e.id, e.mentions, e.momentum, e.momentum_at, e.last_seen_at"
+_STATE_BY_ID = f"""
+    SELECT {_STATE_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
+    WHERE e.created_at <= ?
+"""
+_STATE_BY_ID_AS_OF = f"{AS_OF_CTE} {_STATE_BY_ID.replace('e.last_seen_at', LAST_SEEN)}"
+# How many live memories above a classification mention each entity: seldom many. ABOVE is a
+# number that the index of classifications, which has those above 1, can be used for.
+_HIDDEN_CTE = """
+    WITH hidden (entity, times) AS MATERIALIZED (
+        SELECT l.dst, count(*) FROM item AS i
+        CROSS JOIN link AS l ON l.src = i.id AND l.type = 'mentions'
+            AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+        WHERE i.live_to IS NULL AND i.classification > ABOVE AND i.classification > ? GROUP BY l.dst
+    )
+"""
+_LISTING_COLUMNS = (
+    "e.id, e.mentions - coalesce(h.times, 0) AS seen, e.momentum, e.momentum_at, e.last_seen_at"
+)
+_LISTING_FROM = "entity AS e LEFT JOIN hidden AS h ON h.entity = e.id"
+# Hide an entity that only memories of higher classification mention.
+_IS_VISIBLE = """
+    (seen > 0 OR NOT EXISTS (
+        SELECT 1 FROM link AS l CROSS JOIN item AS i ON i.id = l.src AND i.classification > ?
+        WHERE l.dst = e.id AND l.type = 'mentions' AND l.src_kind = 'item'
+    ))
+"""
+_ENTITIES_BY_ID = (
+    f"SELECT {ENTITY_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
+)
+_SET_MOMENTUM = "UPDATE entity SET momentum = ?, momentum_at = ? WHERE id = ?"
+
+
+class EntityState(NamedTuple):
+    """The momentum columns of an entity's row."""
+
+    id: str
+    mentions: int
+    momentum: float
+    momentum_at: int | None
+    last_seen_at: int | None
+
+
+def read_momenta(db: Database, ids: Sequence[str], now: datetime) -> dict[str, Momentum]:
+    """Return the momentum of each entity: the stored one if recent, else computed."""
+    if not ids:
+        return {}
+    at, requested = to_ms(now), as_table(tuple(dict.fromkeys(ids)))
+    rows = (
+        select(db, _STATE_BY_ID_AS_OF, (at, requested, at))
+        if is_past(db, at)
+        else select(db, _STATE_BY_ID, (requested, at))
+    )
+    return _compute_momenta(db, [EntityState(*row) for row in rows], now)
+
+
+def write_momenta(db: Database, values: Mapping[str, float], now: datetime) -> None:
+    """Store computed momenta."""
+    at = to_ms(now)
+    db.executemany(_SET_MOMENTUM, [(value, at, entity) for entity, value in sorted(values.items())])
+
+
+def rank_entities(db: Database, listing: EntityListing, now: datetime) -> list[Entity]:
+    """Return entities by momentum, number of memories and recency, with their counts."""
+    momenta: dict[str, Momentum] = {}
+    found = _best_entities(db, listing, now, momenta, recent=True)
+    scores = sorted(_rank_score(state, momenta[state.id].value, now) for state in found)
+    wanted = listing.offset + listing.limit
+    # What was quiet for a week needs so many mentions to come before these.
+    lowest = scores[-wanted] if 0 < wanted <= len(scores) else 0.0
+    least = int(max(0.0, 2.0 * (lowest - 10.0 * _DORMANT_MOMENTUM - _ROUNDING)))
+    found += _best_entities(db, listing, now, momenta, recent=False, least=least)
+    ranked = sorted(
+        found, key=lambda state: (-_rank_score(state, momenta[state.id].value, now), state.id)
+    )
+    page = {state.id: state for state in ranked[listing.offset : listing.offset + listing.limit]}
+    if not page:
+        return []
+    rows = select(db, _ENTITIES_BY_ID, (as_table(tuple(page)),))
+    entities = {row[0]: to_entity(row) for row in rows}
+    counts = count_layers(db, tuple(page), listing.max_classification)
+    return [
+        entities[key]._replace(
+            mentions=state.mentions, momentum=momenta[key].value, **counts[key]._asdict()
+        )
+        for key, state in page.items()
+    ]
+
+
+def _best_entities(
+    db: Database,
+    listing: EntityListing,
+    now: datetime,
+    momenta: dict[str, Momentum],
+    *,
+    recent: bool,
+    least: int = 0,
+) -> list[EntityState]:
+    """Return as many entities as could be on the page: those of the last week, or the others.
+
+    Those with fewer mentions than ``least`` are left out; the momenta of the others are added.
+    The most mentioned come first, until no momentum could bring a further one onto the page.
+    """
+    wanted = listing.offset + listing.limit
+    count = wanted + _MORE_RANKED
+    highest = MAX_MOMENTUM if recent else _DORMANT_MOMENTUM
+    while True:
+        rows = _most_mentioned(db, listing, now, (least, count), recent=recent)
+        found = [EntityState(*row[1:]) for row in rows]
+        _add_momenta(db, found, wanted, now, momenta)
+        scores = sorted(_rank_score(state, momenta[state.id].value, now) for state in found)
+        if len(found) < count or not wanted or count == _ALL:
+            return found
+        if scores[-wanted] > 10.0 * highest + 0.5 * rows[-1][0] + _ROUNDING:
+            return found
+        count = 4 * count if count < MAX_COMPUTED else _ALL
+
+
+def _add_momenta(
+    db: Database,
+    states: Sequence[EntityState],
+    wanted: int,
+    now: datetime,
+    momenta: dict[str, Momentum],
+) -> None:
+    """Add the momenta of entities: of those that cannot be on the page a lower bound.
+
+    What costs most is looked up last, of those that the rest leaves.
+    """
+    unknown = [state for state in states if state.id not in momenta]
+    quick = {state.id: _quick_momentum(state, now) for state in unknown}
+    momenta |= {key: known or Momentum(0.0) for key, known in quick.items()}
+    slow = [state for state in unknown if quick[state.id] is None]
+    slow = _possible(states, slow, wanted, now, momenta, MAX_MOMENTUM)
+    counted = _count_activity(db, [state.id for state in slow[:MAX_COMPUTED]], now)
+    momenta |= {state.id: Momentum(state.momentum) for state in slow[MAX_COMPUTED:]}
+    for key, seen in counted.items():
+        momenta[key] = Momentum(_momentum_of(seen._replace(mean_importance=0.0), now))
+    slow = [state for state in slow if state.id in counted]
+    slow = _possible(states, slow, wanted, now, momenta, _MOMENTUM_OF_IMPORTANCE)
+    rest = _add_importance(db, {state.id: counted[state.id] for state in slow}, now)
+    momenta |= {key: Momentum(_momentum_of(seen, now)) for key, seen in rest.items()}
+
+
+def _possible(  # noqa: PLR0917 - what decides about a page
+    states: Sequence[EntityState],
+    unknown: Sequence[EntityState],
+    wanted: int,
+    now: datetime,
+    momenta: Mapping[str, Momentum],
+    more: float,
+) -> list[EntityState]:
+    """Return those that may be on the page if their momentum is so much higher."""
+    scores = sorted(_rank_score(state, momenta[state.id].value, now) for state in states)
+    if not 0 < wanted <= len(scores):
+        return list(unknown)
+    least = scores[-wanted] - 10.0 * more - _ROUNDING
+    return [one for one in unknown if _rank_score(one, momenta[one.id].value, now) >= least]
+
+
+def _most_mentioned(
+    db: Database,
+    listing: EntityListing,
+    now: datetime,
+    bounds: tuple[int, int],
+    *,
+    recent: bool,
+) -> list[Row]:
+    """Return the mentions and the state of entities, the most mentioned first.
+
+    Of those with at least so many mentions at most so many.
+    """
+    where, values = _listing_condition(listing)
+    seen = "e.last_seen_at >= ?" if recent else "coalesce(e.last_seen_at, 0) < ?"
+    sql = f"""
+        {_hidden_cte(listing)} SELECT e.mentions, {_LISTING_COLUMNS} FROM {_LISTING_FROM}
+        WHERE {where} AND {seen} AND e.mentions >= ? ORDER BY e.mentions DESC LIMIT ?
+    """
+    return select(db, sql, (*values, to_ms(now - QUIET_AFTER), *bounds))
+
+
+def _hidden_cte(listing: EntityListing) -> str:
+    return _HIDDEN_CTE.replace("ABOVE", str(min(int(listing.max_classification), 1)))
+
+
+def _listing_condition(listing: EntityListing) -> tuple[str, list[int | str]]:
+    """Return the condition on entities and its values, those of the hidden CTE first."""
+    ceiling = listing.max_classification
+    where = ["seen >= ?", _IS_VISIBLE]
+    values: list[int | str] = [ceiling, listing.min_memories, ceiling]
+    start = normalise_alias(listing.prefix)
+    if listing.kinds:
+        where.append("e.kind IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(listing.kinds))
+    if start:
+        where.append("e.id IN (SELECT entity FROM alias WHERE alias >= ? AND alias < ?)")
+        # The last Unicode character: every name with this prefix sorts before it.
+        values += [start, f"{start}\U0010ffff"]
+    return " AND ".join(where), values
+
+
+def _compute_momenta(
+    db: Database, entities: Iterable[EntityState], now: datetime
+) -> dict[str, Momentum]:
+    found: dict[str, Momentum] = {}
+    outdated: list[EntityState] = []
+    for state in entities:
+        known = _quick_momentum(state, now)
+        if known is not None:
+            found[state.id] = known
+        else:
+            outdated.append(state)
+    activity = read_activity(db, [state.id for state in outdated[:MAX_COMPUTED]], now)
+    for state in outdated:
+        active = activity.get(state.id)
+        found[state.id] = (
+            Momentum(_momentum_of(active, now), recomputed=True)
+            if active
+            else Momentum(state.momentum)
+        )
+    return found
+
+
+def _quick_momentum(state: EntityState, now: datetime) -> Momentum | None:
+    """Return the momentum of a quiet entity or a recent one of any; None where it is outdated."""
+    seen = from_ms_or_none(state.last_seen_at)
+    if seen is None or now - seen > QUIET_AFTER:
+        return Momentum(_DORMANT_MOMENTUM, recomputed=state.momentum != _DORMANT_MOMENTUM)
+    if is_stale(from_ms_or_none(state.momentum_at), seen, now):
+        return None
+    return Momentum(state.momentum)
+
+
+def _momentum_of(seen: Activity, now: datetime) -> float:
+    observed = (now - (seen.first_at or now)).total_seconds() / DAY_S
+    counts = ActivityCounts(seen.in_1_day, seen.in_7_days, seen.in_all)
+    return momentum(counts, observed, seen.mean_importance)
+
+
+def _rank_score(state: EntityState, momentum_now: float, now: datetime) -> float:
+    """Return the list rank: 10 × momentum, 0.5 a memory, minus 2 for every year unseen."""
+    years = (now - from_ms(state.last_seen_at or 0)).total_seconds() / DAY_S / YEAR_DAYS
+    return 10.0 * momentum_now + 0.5 * state.mentions - 2.0 * years

@@ -1,1 +1,0 @@
-"""Database plumbing: connections, locks, opening and migration, rows, history."""
