@@ -28,7 +28,8 @@ from bethink.ports import Clock, Embedder, LanguageModel, NoteStore, Reranker, S
 from bethink.retrieval.context import Context
 from bethink.retrieval.profile import Profile, load_profile, profile_names
 from bethink.retrieval.query_builder import int_in_range, make_filters
-from bethink.store import DEFAULT_STORE, find_store, is_server, open_on_server
+from bethink.store import DEFAULT_STORE, find_store, open_on_server
+from bethink.store.url import is_server
 
 if TYPE_CHECKING:
     from bethink.ingest.admission import WriteContext

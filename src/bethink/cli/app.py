@@ -107,7 +107,8 @@ class App:
     def space_names(self) -> list[str]:
         """List the spaces of the store in use."""
         from bethink.config.spaces import data_dir, list_spaces  # not needed for help
-        from bethink.store import is_server, spaces_on_server
+        from bethink.store import spaces_on_server
+        from bethink.store.url import is_server
 
         if is_server(self.settings.store):
             return spaces_on_server(self.settings.store)

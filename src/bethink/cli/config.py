@@ -85,7 +85,7 @@ def _format_setting(value: Any) -> str:
 
 def _without_password(value: Any) -> Any:
     """Return a setting as it may be shown: the URL of a store has no password."""
-    from bethink.store import shown_store  # not needed for help
+    from bethink.store.url import shown_store  # not needed for help
 
     return shown_store(value) if isinstance(value, str) else value
 
@@ -242,7 +242,7 @@ def _list_server_spaces(app: App) -> int:
 
 def _list_spaces(app: App) -> int:
     from bethink.config.spaces import data_dir, list_spaces  # only for this command
-    from bethink.store import is_server
+    from bethink.store.url import is_server
 
     if is_server(app.settings.store):
         return _list_server_spaces(app)
@@ -319,7 +319,7 @@ def remove(app: App, name: str, *, yes: bool) -> int:
     """
     from bethink.config.spaces import data_dir, list_spaces
     from bethink.errors import NotFound  # only for this subcommand
-    from bethink.store import is_server
+    from bethink.store.url import is_server
 
     if is_server(app.settings.store):
         return _remove_from_server(app, name, yes=yes)

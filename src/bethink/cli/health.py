@@ -386,7 +386,8 @@ for _subcommand in (store_init, store_migrate, store_distribute, store_status):
 
 def _show_store(app: App, url: str | None, step: str) -> int:
     from bethink.errors import BadSetting  # only for this command
-    from bethink.store import is_server, prepare_server, shown_store
+    from bethink.store import prepare_server
+    from bethink.store.url import is_server, shown_store
 
     address = url or app.settings.store
     if not is_server(address):
@@ -432,7 +433,8 @@ def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
     """
     from bethink.config.spaces import resolve_space  # only for this command
     from bethink.errors import BadSetting, NotFound
-    from bethink.store import DEFAULT_STORE, is_server, move_space, shown_store, space_exists
+    from bethink.store import DEFAULT_STORE, move_space, space_exists
+    from bethink.store.url import is_server, shown_store
 
     source, path = app.settings.store, resolve_space(name, app.settings).path
     if target == source or not (is_server(target) or target == DEFAULT_STORE):
@@ -455,7 +457,8 @@ def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
 
 
 def _remove_moved(app: App, space: str, path: Path) -> None:
-    from bethink.store import is_server, remove_from_server  # only for this command
+    from bethink.store import remove_from_server  # only for this command
+    from bethink.store.url import is_server
 
     if is_server(app.settings.store):
         remove_from_server(app.settings.store, space)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bethink.core.registry import Registry
 from bethink.errors import MissingExtra, NotFound
 from bethink.store.url import is_server
-from bethink.store.url import shown_store as shown_store
 
 if TYPE_CHECKING:
     from bethink.ports import Progress, Store
