@@ -15,8 +15,8 @@ from typing import Any
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.ingest.content_checks import is_password, is_secret, trim_value
 from bethink.ingest.secret_kinds import SECRET_KINDS
+from bethink.ingest.secret_values import is_password, is_secret, trim_value
 from bethink.model import Draft
 from bethink.model.fields import GIVEN_FIELDS, field_names
 
@@ -187,7 +187,7 @@ def _compile_kind(kind_index: int) -> Any:
 def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, str]]) -> None:
     """Add one kind's matches to the claimed spans, in order, where they do not overlap."""
     kind = SECRET_KINDS[kind_index]
-    if kind.check_near is not None:
+    if kind.near:
         _claim_words_near(kind_index, raw, claimed)
         return
     for match in _compile_kind(kind_index).finditer(raw):
@@ -196,7 +196,7 @@ def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, st
         position = _free_position(claimed, start, end)
         if position is None:
             continue
-        if kind.unless is not None and kind.unless.search(raw[match.start() : start].decode()):
+        if kind.unless.search(raw[match.start() : start].decode()):
             continue
         value = raw[start:end].decode()
         if group and raw[end : end + 1] not in _QUOTES:
@@ -222,8 +222,6 @@ _MARKS = b"*_~"
 def _claim_words_near(kind_index: int, raw: bytes, claimed: list[tuple[int, int, str]]) -> None:
     """Claim the words that the kind's check accepts and that stand near one of its matches."""
     kind = SECRET_KINDS[kind_index]
-    if kind.check_near is None:
-        return
     words = [_strip_marks(raw, *match.span()) for match in _digit_words().finditer(raw)]
     words = [(start, end) for start, end in words if _MIN_WORD <= end - start <= _MAX_WORD]
     spans = [match.span() for match in _compile_kind(kind_index).finditer(raw)] if words else []
@@ -231,11 +229,8 @@ def _claim_words_near(kind_index: int, raw: bytes, claimed: list[tuple[int, int,
         position = _free_position(claimed, start, end)
         if position is None or not _is_near(raw, spans, start, end):
             continue
-        quote = raw[start - 1 : start] if start else b""
-        quoted = quote in _QUOTES and raw[end : end + 1] == quote
-        value = raw[start:end].decode()
-        value = value if quoted else trim_value(value)
-        if kind.check_near(value, quoted):
+        value = trim_value(raw[start:end].decode())
+        if kind.check(value):
             claimed.insert(position, (start, start + len(value.encode()), kind.name))
 
 

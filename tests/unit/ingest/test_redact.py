@@ -10,7 +10,7 @@ from random import Random
 
 from bethink import Memory
 from bethink.ingest import redaction as redacting
-from bethink.ingest.content_checks import entropy
+from bethink.ingest.secret_values import entropy
 from bethink.ingest.redaction import redact, redact_draft
 from bethink.ingest.secret_kinds import SECRET_KINDS, SecretKind
 from bethink.model import Draft

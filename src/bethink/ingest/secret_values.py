@@ -1,0 +1,345 @@
+"""Whether a value that stands where a secret would is one.
+
+A sentence about passwords goes on with names, versions and code; a secret is drawn by chance
+or made by a person. The checks differ in how much the words around the value already say.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+
+from bethink.core.lazy import lazy_pattern
+from bethink.lang.words import word_set_of
+
+_PLACEHOLDER = lazy_pattern(
+    r"your|example|change[_-]?me(?!\W*\d)|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
+    r"|\$\{|\{\{|\$\(|%\(|process\.env|environ|getenv|env\[|secrets?\.|vault[:/]|\*\*\*|\.\.\.|…"
+    r"|^\d{1,2}(?:文字|桁|位|个|個|자|字)|^\{[A-Za-z_][\w.]*\}|^<.*>$|^![a-z]+$|(?-i:^\$(?:[A-Z_][A-Z0-9_]*|[a-z_][a-z0-9_]*)$)|^%\w+%$"
+    r"|^(?:none|null|true|false|undefined|1?passw(?:or)?d|pass|pw|secret|token|api_?key|string|str"
+    r"|test(?:ing)?|admin|root|guest|user(?:name)?|foo|bar|required|optional|secretstr|hidden)$",
+    re.IGNORECASE,
+)
+_EXAMPLE_MARKER = lazy_pattern(r"example|xxxxx|your|placeholder|\.\.\.|00000000", re.IGNORECASE)
+_CODE_EXPRESSION = lazy_pattern(
+    r"\$?[A-Za-z_][\w.]*(?:->\w+)*[\[(]|[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+(?:$|[})\],;])"
+)
+_SIGNS = lazy_pattern(r"[\W_]+")
+_BRACKETS = frozenset("()[]{}<>;")
+_PATH_PREFIX = lazy_pattern(r"(?:~|\.{1,2})?/|arn:|[A-Za-z]:\\|\w+://")
+_HEX = lazy_pattern(r"(?:0x)?[0-9a-fA-F]+")
+_UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_NUMBER = lazy_pattern(r"[\d.,:%/-]+")
+_NUMBERED_NAME = lazy_pattern(
+    r"(?:[A-Za-z]+|v?\d+)(?:[-_.](?:[A-Za-z]+|v?\d+))+|[A-Z]?[a-z]+\d{1,2}"
+)
+_WORDY_NAME = lazy_pattern(r"[a-z]{2,}(?:[-_.](?:[a-z]{2,}|\d{1,2}))+")
+_SPLIT = lazy_pattern(r"[-_/.+]+")
+_ALGORITHMS = frozenset(
+    {"sha1", "sha256", "sha384", "sha512", "sha", "md5", "hmac", "aes", "aes128", "aes256", "rsa"}
+    | {"rs256", "hs256", "hs512", "es256", "ed25519", "base64", "oauth2", "jwt", "uuid", "uuid4"}
+    | {"utf", "bcrypt", "argon2", "argon2id", "scrypt", "pbkdf2", "gcm", "tls", "x509", "pkcs12"}
+)
+# Measures (16-character, 128bit), versions, dates, ports, paths, programs that keep passwords.
+_NO_PASSWORD = lazy_pattern(
+    r"\d+(?:\.\d+)?(?:[num]s|sec|min|hrs?|[kmg]i?b(?:ps)?|px|[cmk]?m|k?g|[kmg]?hz|k?wh?|[qr]ps|rpm)"
+    r"|(?:[\d.]+:){1,2}\d+/[a-z]+|(?-i:[a-z]\w*(?:/[a-z]\w*){2,})|"
+    r"\d+-(?:\d+)?[a-z]+(?:-[a-z]+)*|\d+(?:st|nd|rd|th|bits?|bytes?|chars?|characters|digits|days|zeichen)"
+    r"|v?\d+(?:\.\d+)+\S*|\d{4}-\d\d-\d\d\S*|[\w.\-]+:\d{2,5}|(?:1password|bitwarden|keepass|lastpass)\S*",
+    re.IGNORECASE,
+)
+_MAX_PASSWORD = 80  # characters
+# Runs of lower case (with its capital), upper case, digits; single signs.
+_PIECE = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^A-Za-z0-9]")
+_MAX_SECRET_PIECE = 3.5
+# Of words drawn by chance 98 in 100 are in such short pieces; of names (Draft2Digital) none.
+_MIN_PIECES, _MAX_DRAWN_PIECE = 4, 2.7
+_NAME_SIGNS = frozenset("-_./:@#,()")
+_PASSWORD_SIGNS = frozenset("!$&*+#%?^~")
+_PORTS = lazy_pattern(r"(?:[\d.]+:){1,2}\d+(?:/[a-z]+)?")  # docker run -p 27017:27017
+_PLAIN_WORD = lazy_pattern(r"\(?[A-Za-z]?[a-z]+(?:[-'][a-z]+)*")
+_FIELD_NAME = lazy_pattern(r"(?:[a-z]+[_\-.])*(?:pass|pwd|token|secret|key)[a-z]*(?:[_\-.]\w+)*")
+_YEAR = lazy_pattern(r"(?:19|20)\d\d")
+_DATE = lazy_pattern(r"(?:19|20)\d\d-\d\d-\d\d")
+_LOGIN_NOUN = lazy_pattern(r"pass(?:w|phrase)|kennw|login")
+_SPOKEN = ("en", "de", "fr", "es", "it", "pt", "nl")
+_MAX_STOP_SHARE = 0.25  # of a sentence in any language it is about one half
+# Visa, Mastercard, American Express, Discover, Diners, JCB.
+_CARD_ISSUER = lazy_pattern(
+    r"4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)\d{12,14}|3[47]\d{13}"
+    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
+)
+_NEXT_FIELD = lazy_pattern(r"[,;&](?=[\w .\-]{1,40}=)|[,;]$")
+_TRAILING_PUNCTUATION = ".,;:!?)]}>\\"
+
+
+def trim_value(value: str) -> str:
+    """Strip a following field of the same line and trailing punctuation."""
+    value = _NEXT_FIELD.split(value, maxsplit=1)[0]
+    return value.rstrip(_TRAILING_PUNCTUATION) if len(value) > 6 else value
+
+
+def entropy(value: str) -> float:
+    """Return the Shannon entropy in bits per character."""
+    total = len(value)
+    counts = Counter(value).values()
+    return -sum(count / total * math.log2(count / total) for count in counts)
+
+
+def is_real_token(value: str) -> bool:
+    """Check a token that its prefix already identifies: no placeholder of a documentation."""
+    return _EXAMPLE_MARKER.search(value) is None and len(set(value)) >= 6
+
+
+def is_generated(value: str) -> bool:
+    """Check for a word made by a machine: kinds of characters alternate, hex digits or a UUID."""
+    if _UUID.fullmatch(value):
+        return True
+    if _HEX.fullmatch(value):
+        return len(value) >= 32 and is_real_token(value)
+    return _is_random(value) and _WORDY_NAME.fullmatch(value) is None
+
+
+def _is_random(value: str) -> bool:
+    if len(value) < 8 or _is_not_secret(value) or _kind_change_rate(value) < 0.3:
+        return False
+    if not _has_kind(value, str.isdigit):
+        return len(value) >= 20 and entropy(value) >= 3.5 and not _is_name(value)
+    return _has_kind(value, str.isalpha) and entropy(value) >= 2.5
+
+
+def is_drawn(value: str) -> bool:
+    """Check a word for chance, whatever its signs: short pieces, unlike words and dates; or hex."""
+    bare = _SIGNS.sub("", value)
+    if _HEX.fullmatch(bare):
+        return is_generated(value)
+    if len(bare) < 20 or not is_real_token(value) or _is_not_secret(bare):
+        return False
+    return _has_kind(bare, str.isdigit) and not _is_name(bare) and entropy(bare) >= 3.5
+
+
+def is_vendor_token(value: str) -> bool:
+    """Check a prefix and what follows: drawn by chance, not the digest that "sha512-" names."""
+    prefix, *parts = _SPLIT.split(value)
+    unbroken = max(map(len, parts)) >= 14 and not prefix.lower().startswith("sha")
+    return unbroken and is_drawn("".join(parts))
+
+
+def is_secret(value: str) -> bool:
+    """Check a value assigned to a token, key or secret: made by a machine, no name in words."""
+    if len(value) < 8 or _is_not_secret(value) or _WORDY_NAME.fullmatch(value):
+        return False
+    if " " in value:
+        return any(is_generated(part) for part in value.split())
+    if _UUID.fullmatch(value) or _HEX.fullmatch(value):
+        return len(value) >= 16 and not value.isdigit() and entropy(value) >= 2.5
+    if not _has_kind(value, str.isdigit):
+        changing = _kind_change_rate(value) >= 0.3 and entropy(value) >= 3.3
+        return len(value) >= 16 and changing and not _is_name(value)
+    return _kind_change_rate(value) >= 0.2 or (len(value) >= 20 and entropy(value) >= 3.3)
+
+
+def is_password(value: str) -> bool:
+    """Check a value assigned to a password: not a word, a placeholder or code."""
+    value = value.removesuffix(":")  # of a condition, as in "if password == other:"
+    if len(value) < 6 or _is_not_secret(value):
+        return False
+    if value.isdigit():
+        return len(value) >= 8 and len(set(value)) > 2
+    if " " in value:
+        words = value.split()
+        return len(words) <= 4 and any(len(one) > 4 and _count_kinds(one) > 2 for one in words)
+    kinds = (_has_kind(value, str.isdigit), _has_kind(value, str.isalpha), not value.isalnum())
+    if sum(kinds) >= 2 and "-" not in value and "_" not in value:
+        return True
+    return is_secret(value)
+
+
+def is_argument(value: str) -> bool:
+    """Check the argument after a password's name: no other name, such as password_2."""
+    return is_password(value) and _FIELD_NAME.fullmatch(value) is None
+
+
+def is_given_password(value: str) -> bool:
+    """Check what a sentence says the password is: letters and digits, no measure or version."""
+    mixed = _has_kind(value, str.isdigit) and _has_kind(value, str.isalpha)
+    if not mixed or not 6 <= len(value) <= _MAX_PASSWORD or " " in value or _is_not_secret(value):
+        return False
+    return _NO_PASSWORD.fullmatch(value) is None
+
+
+def is_unnamed_password(value: str) -> bool:
+    """Check a word where a name could stand: no numbered name, such as postgres-16."""
+    named = _NUMBERED_NAME.fullmatch(value) is not None
+    return is_given_password(value) and not named and is_password(value)
+
+
+def is_signed_password(value: str) -> bool:
+    """Check a word where a name often stands: with a sign that no name has."""
+    return (
+        is_unnamed_password(value)
+        and _count_kinds(value) >= 3
+        and not _PASSWORD_SIGNS.isdisjoint(value)
+    )
+
+
+def is_chance_password(value: str) -> bool:
+    """Check a word that nothing states to be the password: drawn by chance.
+
+    Names of hosts, versions and standards are letters and digits, too.
+    """
+    if len(value) < 8 or not _NAME_SIGNS.isdisjoint(value) or not is_unnamed_password(value):
+        return False
+    pieces = len(_PIECE.findall(value))
+    mixed = _count_kinds(value) >= 3 and _kind_change_rate(value) >= 0.3
+    return mixed and pieces >= _MIN_PIECES and len(value) / pieces <= _MAX_DRAWN_PIECE
+
+
+def is_typed_password(value: str) -> bool:
+    """Check the word after a password option: no other option, plain word or placeholder."""
+    if value[:1] in "-<[" or _PLACEHOLDER.search(value) or _PATH_PREFIX.match(value):
+        return False
+    if len(value) < 6 or _PORTS.fullmatch(value) or _PLAIN_WORD.fullmatch(value):
+        return False
+    return _count_kinds(value) >= 2 or len(value) >= 12
+
+
+def is_url_password(value: str) -> bool:
+    """Check the password part before the @ of a URL."""
+    return len(value) >= 3 and not _PLACEHOLDER.search(value)
+
+
+def is_basic_credentials(value: str) -> bool:
+    """Check whether base64 text decodes to ``user:password``."""
+    try:
+        decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in decoded[1:] and decoded.isascii()
+
+
+def is_key_block(value: str) -> bool:
+    """Check whether a private key block holds a key, not just its first and last line."""
+    return re.search(r"[A-Za-z0-9+/]{24}", value) is not None
+
+
+def is_pass_phrase(value: str) -> bool:
+    """Check several plain words: hardly inflected, and no stop word, which every sentence has."""
+    words = [word for word in re.split(r"[ \-.]", value.strip("\"'\x60").lower()) if word]
+    common = _stop_words(("en", "de")) | word_set_of("en", "stop_words", "sketch")
+    inflected = words[0].endswith("ing") and any(word.endswith("ed") for word in words)
+    stated = len(words) >= 4 and not words[0].endswith("ed") and not inflected
+    return stated and common.isdisjoint(words) and not any(map(_LOGIN_NOUN.match, words))
+
+
+def is_seed_phrase(value: str) -> bool:
+    """Check the words of a wallet's seed (BIP-39): hardly any is a stop word, few come twice."""
+    words = value.replace(",", " ").lower().split()
+    stops = len([word for word in words if word in _stop_words(_SPOKEN)])
+    distinct = len(set(words)) >= 0.9 * len(words)
+    return 12 <= len(words) <= 24 and distinct and stops <= _MAX_STOP_SHARE * len(words)
+
+
+def _stop_words(codes: tuple[str, ...]) -> frozenset[str]:
+    return frozenset().union(*(word_set_of(code, "stop_words", "search") for code in codes))
+
+
+def is_code_seed(value: str) -> bool:
+    """Check the seed of one-time codes (base32): with digits, or fewer vowels than words have."""
+    vowels = sum(char in "AEIOU" for char in value) / len(value)
+    return entropy(value) >= 2.7 and (_has_kind(value, str.isdigit) or vowels < 0.35)
+
+
+def is_spare_code(value: str) -> bool:
+    """Check the first of several codes: no date, and digits in most of its groups."""
+    groups = re.split(r"[\s,;]", value)[0].split("-")
+    numbered = sum(_has_kind(group, str.isdigit) for group in groups)
+    shown = value.isupper() or 2 * numbered > len(groups)
+    return len(value) > 3 and _DATE.search(value) is None and shown
+
+
+def is_card_number(value: str) -> bool:
+    """Check the length, issuer and check digit (Luhn) of a payment card's number."""
+    digits = [int(char) for char in value if char.isdigit()]
+    if not _CARD_ISSUER.fullmatch("".join(map(str, digits))):
+        return False
+    doubled = [digit * 2 - 9 * (digit > 4) for digit in digits[-2::-2]]
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+# By the names that the table of kinds uses.
+CHECKS: dict[str, Callable[[str], bool]] = {
+    "any": lambda _: True,
+    "argument": is_argument,
+    "basic": is_basic_credentials,
+    "card": is_card_number,
+    "chance": is_chance_password,
+    "code": lambda value: _YEAR.fullmatch(value) is None,
+    "code_seed": is_code_seed,
+    "drawn": is_drawn,
+    "generated": is_generated,
+    "given": is_given_password,
+    "key_block": is_key_block,
+    "made": is_unnamed_password,
+    "near": is_chance_password,
+    "password": is_password,
+    "phrase": is_pass_phrase,
+    "secret": is_secret,
+    "seed_phrase": is_seed_phrase,
+    "signed": is_signed_password,
+    "spare_code": is_spare_code,
+    "token": is_real_token,
+    "typed": is_typed_password,
+    "url": is_url_password,
+    "vendor": is_vendor_token,
+}
+
+
+def _is_name(value: str) -> bool:
+    """Whether a word is made of words, as ConvertTo-SecureString is."""
+    letters = _SIGNS.sub("", value)
+    return len(letters) > _MAX_SECRET_PIECE * len(_PIECE.findall(letters))
+
+
+def _is_not_secret(value: str) -> bool:
+    """Check for a placeholder, code, a path, a number or the name of an algorithm."""
+    bare = value.rstrip(_TRAILING_PUNCTUATION)
+    if _PLACEHOLDER.search(value) or _PLACEHOLDER.search(bare):
+        return True
+    if _NUMBER.fullmatch(value) and not value.isdigit():
+        return True
+    if not _BRACKETS.isdisjoint(value) and not _has_kind(value, str.isdigit):
+        return True  # code
+    if _PATH_PREFIX.match(value) and not any(map(_is_random_segment, value.split("/"))):
+        return True
+    if _CODE_EXPRESSION.match(value) and _kind_change_rate(_SIGNS.sub("", value)) < 0.3:
+        return True
+    return len(value) < 24 and not _ALGORITHMS.isdisjoint(_SPLIT.split(value.lower()))
+
+
+def _is_random_segment(part: str) -> bool:
+    return len(part) >= 10 and _kind_change_rate(_SIGNS.sub("", part)) >= 0.3
+
+
+def _has_kind(value: str, is_kind: Callable[[str], bool]) -> bool:
+    return any(map(is_kind, value))
+
+
+def _count_kinds(value: str) -> int:
+    """Count the kinds of characters: lower case, upper case, digits, signs."""
+    tests = (str.islower, str.isupper, str.isdigit, lambda char: not char.isalnum())
+    return sum(_has_kind(value, is_kind) for is_kind in tests)
+
+
+def _kind_change_rate(value: str) -> float:
+    """Return the share of adjacent characters of different kinds (lower, upper, digit)."""
+    kinds = [
+        "a" if c.islower() else "A" if c.isupper() else "0" if c.isdigit() else c for c in value
+    ]
+    changed = sum(one != other for one, other in pairwise(kinds))
+    return changed / max(1, len(value) - 1)
