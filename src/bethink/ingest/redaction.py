@@ -11,8 +11,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any
+from typing import cast
 
+from bethink.core.json_values import Json
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.secret_kinds import SECRET_KINDS
@@ -81,11 +82,17 @@ def _candidate_kinds(text: str) -> list[int]:
     return sorted(found)
 
 
+def _compile(pattern: bytes) -> re.Pattern[bytes]:
+    import re2  # start-up time: loaded with the first text
+
+    return cast("re.Pattern[bytes]", re2.compile(pattern))
+
+
 class _Near(NamedTuple):
     """The keywords that begin so, and those that a search overlooks as they overlap it."""
 
     words: Sequence[bytes]
-    overlap: Any
+    overlap: re.Pattern[bytes] | None
     overlapping: Sequence[bytes]
 
 
@@ -96,13 +103,11 @@ class _KeywordIndex:
     """Keywords by their beginnings: none of these begins another."""
 
     def __init__(self, keywords: Sequence[tuple[str, int]]) -> None:
-        import re2  # start-up time: loaded with the first text
-
         self._kinds: dict[bytes, list[int]] = {}
         for word, i in keywords:
             self._kinds.setdefault(word.encode(), []).append(i)
         self._tree = _any_of({word for word, _ in keywords}).encode()
-        self._search = re2.compile(self._tree)
+        self._search = _compile(self._tree)
         self._near: dict[bytes, _Near] = {}
 
     def add_kinds(self, text: bytes, found: set[int]) -> None:
@@ -127,8 +132,6 @@ class _KeywordIndex:
         return found
 
     def _find_near(self, begin: bytes) -> _Near:
-        import re2  # start-up time: loaded with the first text
-
         longer = [word for word in self._kinds if word.startswith(begin)]
         words = [word for word in self._kinds if any(word in known for known in longer)]
         joined = [
@@ -138,22 +141,20 @@ class _KeywordIndex:
             if word.startswith(begin[n:]) and word not in words
         ]
         pattern = _any_of({text.decode("latin-1") for text, _ in joined}).encode("latin-1")
-        overlap = re2.compile(pattern) if joined else None
+        overlap = _compile(pattern) if joined else None
         self._near[begin] = _Near(words, overlap, [word for _, word in joined])
         return self._near[begin]
 
 
 @cache
-def _signs() -> tuple[Any, Any]:
+def _signs() -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """Return what a lower-cased text without secrets lacks: keywords; long words, card numbers.
 
     As one pattern its automaton would outgrow the memory that RE2 gives it.
     """
-    import re2  # start-up time: loaded with the first text
-
     words = {word for kind in SECRET_KINDS if not kind.long for word in kind.words}
     shapes = rf"\S{{{_LONG_WORD}}}|{_CARD_SHAPE}"
-    return re2.compile(_any_of(words).encode()), re2.compile(shapes.encode())
+    return _compile(_any_of(words).encode()), _compile(shapes.encode())
 
 
 @cache
@@ -178,10 +179,8 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 @cache
-def _compile_kind(kind_index: int) -> Any:
-    import re2  # start-up time: loaded with the first text
-
-    return re2.compile(SECRET_KINDS[kind_index].pattern.encode())
+def _compile_kind(kind_index: int) -> re.Pattern[bytes]:
+    return _compile(SECRET_KINDS[kind_index].pattern.encode())
 
 
 def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, str]]) -> None:
@@ -254,11 +253,9 @@ def _is_near(raw: bytes, spans: list[tuple[int, int]], start: int, end: int) -> 
 
 
 @cache
-def _digit_words() -> Any:
-    import re2  # start-up time: loaded with the first text
-
+def _digit_words() -> re.Pattern[bytes]:
     part = rb"[^\s\"'\x60<>(){}\[\],;=|\\]*"
-    return re2.compile(part + b"[0-9]" + part)
+    return _compile(part + b"[0-9]" + part)
 
 
 _REDACTED_FIELDS = tuple(field for field in GIVEN_FIELDS if field.redacted)
@@ -277,7 +274,7 @@ def redact_draft(draft: Draft) -> tuple[Draft, tuple[str, ...]]:
         return cleaned.text
 
     values = ((name, getattr(draft, name)) for name in _TEXT_FIELDS)
-    changes: dict[str, Any] = {name: clean(value) for name, value in values if value}
+    changes: Json = {name: clean(value) for name, value in values if value}
     for name in _LIST_FIELDS:
         if listed := getattr(draft, name):
             changes[name] = tuple(map(clean, listed))
@@ -286,7 +283,7 @@ def redact_draft(draft: Draft) -> tuple[Draft, tuple[str, ...]]:
     return (draft._replace(**changes) if kinds else draft), tuple(kinds)
 
 
-def _redact_json(value: Any, clean: Callable[[str], str], kinds: dict[str, None]) -> Any:
+def _redact_json(value: object, clean: Callable[[str], str], kinds: dict[str, None]) -> object:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, Mapping):

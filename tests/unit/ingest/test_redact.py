@@ -10,9 +10,9 @@ from random import Random
 
 from bethink import Memory
 from bethink.ingest import redaction as redacting
-from bethink.ingest.secret_values import entropy
 from bethink.ingest.redaction import redact, redact_draft
 from bethink.ingest.secret_kinds import SECRET_KINDS, SecretKind
+from bethink.ingest.secret_values import entropy
 from bethink.model import Draft
 from bethink.render.wire import dumps
 from rows import each_row
