@@ -28,22 +28,18 @@ from errno import EINVAL
 from lzma import LZMAError
 from pathlib import Path
 from struct import error as StructError  # noqa: N812
-from typing import IO, Any, BinaryIO, Literal
+from typing import IO, BinaryIO, ClassVar, Literal
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, NotFound, Refused, TooLarge
 from bethink.importers.entry import (
     Entry,
+    Fields,
+    Reader,
     ReadProgress,
-    SourceLink,
     digest,
-    line_of,
-    list_of,
-    mapping_of,
     metadata_of,
     split_text,
-    text_of,
-    time_of,
 )
 from bethink.importers.streams import json_elements
 from bethink.importers.turn_text import is_uninformative
@@ -211,68 +207,66 @@ class Message(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """A conversation by its own id; ``where`` names it for people."""
+    """A conversation by its own id, and its messages."""
 
-    source: str
     id: str
     title: str
-    where: str
+    messages: Iterable[Message]
 
 
-class ConversationExport(ABC):
+class ConversationExport(Reader, ABC):
     """An export whose ``conversations.json`` is a list of conversations."""
 
-    def __init__(self, path: Path, gauge: ReadProgress) -> None:
-        self._path = path
-        self._gauge = gauge
+    source: ClassVar[str]
 
     def entries(self) -> Iterator[Entry]:
         """Yield the turns of every conversation, in the order of the file."""
         for member in open_members(self._path, self._gauge):
             for number, found in json_elements(member.stream):
-                yield from self._turns(found, f"conversation {number}")
-
-    def links(self) -> Iterator[SourceLink]:
-        """Yield nothing: a turn's place already says which one it follows."""
-        return iter(())
+                where, talk = f"conversation {number}", self._conversation(Fields(found))
+                if isinstance(found, Refused):
+                    yield Entry(where, found)
+                elif talk is None:
+                    yield Entry(where, Refused("it is not a conversation"))
+                else:
+                    yield from self._turns(talk, where)
 
     @abstractmethod
-    def _turns(self, found: Any, where: str) -> Iterator[Entry]:
-        """Yield the turns of one conversation, or the reason why it is refused."""
+    def _conversation(self, chat: Fields) -> Conversation | None:
+        """Return a conversation; None where it is none."""
+
+    def _turns(self, talk: Conversation, where: str) -> Iterator[Entry]:
+        """Yield an entry for every informative message; a long one in several parts.
+
+        A "thanks" and its "you're welcome" are left out, and keep their sequence numbers.
+        """
+        number, before = 0, ""
+        for place, message in enumerate(talk.messages, start=1):
+            is_empty = is_uninformative(message.text, message.who, before)
+            before, own = message.text, message.id or str(place)
+            for part, text in enumerate(split_text(message.text)):
+                number += 1
+                if is_empty:
+                    continue
+                draft = Draft(
+                    text,
+                    level="raw",
+                    topic=talk.title or None,
+                    speaker=message.who,
+                    session=f"{self.source}:{talk.id}"[:200],
+                    seq=number,
+                    occurred_at=message.at,
+                    metadata=metadata_of({"title": talk.title}),
+                )
+                key = digest(self.source, talk.id, own, str(part) if part else "")
+                yield Entry(f"{where}, message {place}", draft, id=key, origin=message.id)
 
 
-def message_entries(conversation: Conversation, messages: Iterable[Message]) -> Iterator[Entry]:
-    """Yield an entry for every informative message; a long one in several parts.
-
-    A "thanks" and its "you're welcome" are left out, and keep their sequence numbers.
-    """
-    number, before = 0, ""
-    for place, message in enumerate(messages, start=1):
-        own = message.id or str(place)
-        is_empty, before = is_uninformative(message.text, message.who, before), message.text
-        for part, text in enumerate(split_text(message.text)):
-            number += 1
-            if is_empty:
-                continue
-            draft = Draft(
-                text,
-                level="raw",
-                topic=line_of(conversation.title) or None,
-                speaker=message.who,
-                session=f"{conversation.source}:{conversation.id}"[:200],
-                seq=number,
-                occurred_at=message.at,
-                metadata=metadata_of({"title": conversation.title}),
-            )
-            yield Entry(
-                f"{conversation.where}, message {place}",
-                draft,
-                id=digest(conversation.source, conversation.id, own, str(part) if part else ""),
-                origin=message.id,
-            )
-
-
-_ROLES: dict[str, Literal["user", "assistant"]] = {"user": "user", "assistant": "assistant"}
+_ROLES: dict[str, Literal["user", "assistant"]] = {
+    "human": "user",
+    "user": "user",
+    "assistant": "assistant",
+}
 _TEXT_CONTENT_TYPES = ("text", "multimodal_text", "code")
 # Citation marks in an answer; their targets are not in the text.
 _CITATION = re.compile(
@@ -288,115 +282,93 @@ _ASSET_TEXTS = {
 class ChatGpt(ConversationExport):
     """One ChatGPT export."""
 
-    def _turns(self, found: Any, where: str) -> Iterator[Entry]:
-        chat = mapping_of(found)
-        mapping = mapping_of(chat.get("mapping"))
-        if isinstance(found, Refused) or not mapping:
-            refused = found if isinstance(found, Refused) else Refused("it is not a conversation")
-            yield Entry(where, refused)
-            return
-        title = line_of(chat.get("title"))
-        own = text_of(chat.get("conversation_id")) or text_of(chat.get("id"))
-        talk = Conversation(
-            "chatgpt", own or digest(title, str(chat.get("create_time"))), title, where
-        )
-        yield from message_entries(
-            talk, _chatgpt_messages(mapping, text_of(chat.get("current_node")))
-        )
+    source = "chatgpt"
+
+    def _conversation(self, chat: Fields) -> Conversation | None:
+        nodes = chat.fields("mapping")
+        if not nodes.given:
+            return None
+        title = chat.line("title")
+        own = chat.text("conversation_id", "id")
+        own = own or digest(title, str(chat.get("create_time")))
+        return Conversation(own, title, _chatgpt_messages(nodes, chat.text("current_node")))
 
 
-def _chatgpt_messages(mapping: dict[str, Any], current: str) -> Iterator[Message]:
-    for name in reversed(_branch(mapping, current)):
-        message = mapping_of(mapping_of(mapping[name]).get("message"))
-        role = _ROLES.get(text_of(mapping_of(message.get("author")).get("role")))
-        if role is None or not _is_visible(message):
-            continue
-        text = _chatgpt_text(mapping_of(message.get("content")))
-        if text:
-            own = text_of(message.get("id")) or name
-            yield Message(own, role, text, time_of(message.get("create_time")))
+def _chatgpt_messages(nodes: Fields, current: str) -> Iterator[Message]:
+    for name in reversed(_branch(nodes, current)):
+        message = nodes.fields(name).fields("message")
+        role = message.fields("author").text("role")
+        text = _chatgpt_text(message.fields("content"))
+        if role in ("user", "assistant") and text and _is_visible(message):
+            at = message.time("create_time")
+            yield Message(message.text("id") or name, _ROLES[role], text, at)
 
 
-def _branch(mapping: dict[str, Any], current: str) -> list[str]:
+def _branch(nodes: Fields, current: str) -> list[str]:
     """Return the node names from the last one up to the root; stop at a cycle."""
-    name = current if current in mapping else _last_leaf(mapping)
+    name = current if current in nodes else _last_leaf(nodes)
     seen: dict[str, None] = {}
-    while name in mapping and name not in seen:
+    while name in nodes and name not in seen:
         seen[name] = None
-        name = text_of(mapping_of(mapping[name]).get("parent"))
+        name = nodes.fields(name).text("parent")
     return list(seen)
 
 
-def _last_leaf(mapping: dict[str, Any]) -> str:
+def _last_leaf(nodes: Fields) -> str:
     """Return the last node without an answer, where the export names no current one."""
-    leaves = [name for name, node in mapping.items() if not mapping_of(node).get("children")]
-    return leaves[-1] if leaves else next(reversed(mapping))
+    leaves = [name for name in nodes.given if not nodes.fields(name).get("children")]
+    return leaves[-1] if leaves else next(reversed(nodes.given))
 
 
-def _is_visible(message: dict[str, Any]) -> bool:
+def _is_visible(message: Fields) -> bool:
     """Whether a message was shown to the other side: not hidden, not addressed to a tool."""
-    if mapping_of(message.get("metadata")).get("is_visually_hidden_from_conversation"):
+    if message.fields("metadata").get("is_visually_hidden_from_conversation"):
         return False
-    return text_of(message.get("recipient")) in ("", "all")
+    return message.text("recipient") in ("", "all")
 
 
-def _chatgpt_text(content: dict[str, Any]) -> str:
-    kind = text_of(content.get("content_type"))
+def _chatgpt_text(content: Fields) -> str:
+    kind = content.text("content_type")
     if kind not in _TEXT_CONTENT_TYPES:
         return ""
     if kind == "code":
-        return text_of(content.get("text"))
-    return "\n\n".join(filter(None, map(_part_text, list_of(content.get("parts")))))
+        return content.text("text")
+    return "\n\n".join(filter(None, map(_part_text, content.array("parts"))))
 
 
 def _part_text(part: object) -> str:
     if isinstance(part, str):
         return _CITATION.sub("", part).strip()
-    fields = mapping_of(part)
-    return text_of(fields.get("text")) or _ASSET_TEXTS.get(text_of(fields.get("content_type")), "")
-
-
-_SENDERS: dict[str, Literal["user", "assistant"]] = {
-    "human": "user",
-    "user": "user",
-    "assistant": "assistant",
-}
+    fields = Fields(part)
+    return fields.text("text") or _ASSET_TEXTS.get(fields.text("content_type"), "")
 
 
 class ClaudeAi(ConversationExport):
     """One Claude.ai export."""
 
-    def _turns(self, found: Any, where: str) -> Iterator[Entry]:
-        chat = mapping_of(found)
-        if isinstance(found, Refused) or not isinstance(chat.get("chat_messages"), list):
-            refused = found if isinstance(found, Refused) else Refused("it is not a conversation")
-            yield Entry(where, refused)
-            return
-        title = line_of(chat.get("name"))
-        own = text_of(chat.get("uuid")) or digest(title, text_of(chat.get("created_at")))
-        yield from message_entries(
-            Conversation("claude", own, title, where), _claude_messages(chat["chat_messages"])
-        )
+    source = "claude"
+
+    def _conversation(self, chat: Fields) -> Conversation | None:
+        if not chat.has_list("chat_messages"):
+            return None
+        title = chat.line("name")
+        own = chat.text("uuid") or digest(title, chat.text("created_at"))
+        return Conversation(own, title, _claude_messages(chat))
 
 
-def _claude_messages(messages: list[Any]) -> Iterator[Message]:
-    for element in messages:
-        message = mapping_of(element)
-        role = _SENDERS.get(text_of(message.get("sender")))
+def _claude_messages(chat: Fields) -> Iterator[Message]:
+    for message in chat.each("chat_messages"):
+        role = _ROLES.get(message.text("sender"))
         text = _claude_text(message)
         if role is not None and text:
-            yield Message(
-                text_of(message.get("uuid")), role, text, time_of(message.get("created_at"))
-            )
+            yield Message(message.text("uuid"), role, text, message.time("created_at"))
 
 
-def _claude_text(message: dict[str, Any]) -> str:
+def _claude_text(message: Fields) -> str:
     """Join the text blocks and file names; older exports have the text alone."""
-    blocks = [mapping_of(block) for block in list_of(message.get("content"))]
-    spoken = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
-    words = "\n\n".join(filter(None, spoken)) or (
-        text_of(message.get("text")) if not blocks else ""
-    )
-    files = [*list_of(message.get("attachments")), *list_of(message.get("files"))]
-    names = filter(None, (line_of(mapping_of(file).get("file_name")) for file in files))
+    blocks = message.each("content")
+    spoken = [block.text("text") for block in blocks if block.get("type") == "text"]
+    words = "\n\n".join(filter(None, spoken)) or ("" if blocks else message.text("text"))
+    files = [*message.each("attachments"), *message.each("files")]
+    names = filter(None, (file.line("file_name") for file in files))
     return "\n\n".join(filter(None, (words, *(f"[file: {name}]" for name in dict.fromkeys(names)))))

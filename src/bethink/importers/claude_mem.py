@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 
 from bethink.errors import Refused
 from bethink.importers.entry import (
     Entry,
-    LinkEnd,
-    ReadProgress,
+    Reader,
     SourceLink,
     digest,
     entity_name_of,
+    item_link,
     line_of,
     list_of,
     metadata_of,
@@ -31,109 +30,56 @@ from bethink.importers.foreign_db import ForeignDb, ForeignRow, open_foreign
 from bethink.model import Draft
 
 _SUPPORTED = "supported: claude-mem 4 and later, with a table observations or session_summaries"
-_SESSION_COLUMNS = (
-    "content_session_id",
-    "claude_session_id",
-    "memory_session_id",
-    "sdk_session_id",
-    "project",
-    "custom_title",
-)
-_OBSERVATION_COLUMNS = (
-    "id",
-    "memory_session_id",
-    "sdk_session_id",
-    "project",
-    "text",
-    "type",
-    "title",
-    "subtitle",
-    "facts",
-    "narrative",
-    "concepts",
-    "files_read",
-    "files_modified",
-    "prompt_number",
-    "merged_into_project",
-    "created_at",
-    "created_at_epoch",
-)
-_SUMMARY_COLUMNS = (
-    "id",
-    "memory_session_id",
-    "sdk_session_id",
-    "project",
-    "request",
-    "investigated",
-    "learned",
-    "completed",
-    "next_steps",
-    "notes",
-    "merged_into_project",
-    "created_at",
-    "created_at_epoch",
-)
-_PROMPT_COLUMNS = (
-    "id",
-    "content_session_id",
-    "claude_session_id",
-    "prompt_number",
-    "prompt_text",
-    "created_at",
-    "created_at_epoch",
-)
-_DIRECTIVE_COLUMNS = (
-    "id",
-    "scope",
-    "project",
-    "content",
-    "status",
-    "created_at",
-    "created_at_epoch",
-)
+# Names of columns differ by version.
+_MEMORY_SESSION = ("memory_session_id", "sdk_session_id")
+_CONTENT_SESSION = ("content_session_id", "claude_session_id")
+_TIME = ("created_at", "created_at_epoch")
 _SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 _KIND_BY_TYPE = {"decision": "decision", "bugfix": "resolution", "discovery": "learning"}
 _MAX_FILES = 16
+_OBSERVATION_COLUMNS = (
+    *("id", *_MEMORY_SESSION, "project", "text", "type", "title", "subtitle", "facts", "narrative"),
+    *("concepts", "files_read", "files_modified", "prompt_number", "merged_into_project", *_TIME),
+)
+_SUMMARY_COLUMNS = (
+    *("id", *_MEMORY_SESSION, "project", *_SUMMARY_PARTS, "merged_into_project", *_TIME),
+)
+_PROMPT_COLUMNS = ("id", *_CONTENT_SESSION, "prompt_number", "prompt_text", *_TIME)
+_DIRECTIVE_COLUMNS = ("id", "scope", "project", "content", "status", *_TIME)
 
 
-class ClaudeMem:
+class ClaudeMem(Reader):
     """One claude-mem database."""
-
-    def __init__(self, path: Path, gauge: ReadProgress) -> None:
-        self._path = path
-        self._gauge = gauge
-        self._projects: dict[str, str] = {}
 
     def entries(self) -> Iterator[Entry]:
         """Yield observations, summaries, prompts and directives, as they were written."""
         with self._open() as db:
+            projects = dict(_session_projects(db))
             kinds: dict[str, tuple[tuple[str, ...], Callable[[ForeignRow], Draft]]] = {
                 "observations": (_OBSERVATION_COLUMNS, _observation_draft),
                 "session_summaries": (_SUMMARY_COLUMNS, _summary_draft),
-                "user_prompts": (_PROMPT_COLUMNS, self._prompt_draft),
+                "user_prompts": (_PROMPT_COLUMNS, lambda row: _prompt_draft(row, projects)),
                 "directives": (_DIRECTIVE_COLUMNS, _directive_draft),
             }
             self._gauge.total, self._gauge.unit = db.count(*kinds), "rows"
-            self._projects = dict(_session_projects(db))
             for table, (columns, make) in kinds.items():
                 for row in db.rows(table, columns, ("id",)):
                     self._gauge.done += 1
-                    if _first_cell(row, "status") in ("", "active"):
+                    if row.first("status") in ("", "active"):
                         yield _row_entry(row, table, make)
 
     def links(self) -> Iterator[SourceLink]:
         """Yield links from a summary to the observations of its session."""
         with self._open() as db:
-            summaries: dict[str, str] = {}
-            for row in db.rows("session_summaries", _SUMMARY_COLUMNS, ("id",)):
-                summaries[_first_cell(row, *_SESSION_ID_COLUMNS)] = _row_id(
-                    "session_summaries", row
-                )
-            for row in db.rows("observations", ("id", *_SESSION_ID_COLUMNS), ("id",)):
-                made = summaries.get(_first_cell(row, *_SESSION_ID_COLUMNS))
+            summaries = {
+                row.first(*_MEMORY_SESSION): _row_id("session_summaries", row)
+                for row in db.rows("session_summaries", _SUMMARY_COLUMNS, ("id",))
+            }
+            for row in db.rows("observations", ("id", *_MEMORY_SESSION), ("id",)):
+                made = summaries.get(row.first(*_MEMORY_SESSION))
                 if made is not None:
-                    src, dst = LinkEnd("item", made), LinkEnd("item", _row_id("observations", row))
-                    yield SourceLink(src, "derives_from", dst, row.where, 1.0)
+                    own = _row_id("observations", row)
+                    yield item_link(made, "derives_from", own, row.where, 1.0)
 
     @contextmanager
     def _open(self) -> Iterator[ForeignDb]:
@@ -146,22 +92,19 @@ class ClaudeMem:
                     db.require(_SUPPORTED, **{table: ("id", "project")})
             yield db
 
-    def _prompt_draft(self, row: ForeignRow) -> Draft:
-        session = _first_cell(row, "content_session_id", "claude_session_id")
-        number = row.number("prompt_number")
-        return Draft(
-            row.text("prompt_text"),
-            level="raw",
-            kind="prompt",
-            topic=self._projects.get(session) or None,
-            speaker="user",
-            session=f"claude-mem:{session}"[:200] if session else None,
-            seq=int(number) if session and number is not None and 0 <= number < 2**53 else None,
-            occurred_at=_created_at(row),
-        )
 
-
-_SESSION_ID_COLUMNS = ("memory_session_id", "sdk_session_id")
+def _prompt_draft(row: ForeignRow, projects: dict[str, str]) -> Draft:
+    session, number = row.first(*_CONTENT_SESSION), row.number("prompt_number")
+    return Draft(
+        row.text("prompt_text"),
+        level="raw",
+        kind="prompt",
+        topic=projects.get(session) or None,
+        speaker="user",
+        session=f"claude-mem:{session}"[:200] if session else None,
+        seq=int(number) if session and number is not None and 0 <= number < 2**53 else None,
+        occurred_at=_created_at(row),
+    )
 
 
 def _row_entry(row: ForeignRow, table: str, make: Callable[[ForeignRow], Draft]) -> Entry:
@@ -173,7 +116,7 @@ def _row_entry(row: ForeignRow, table: str, make: Callable[[ForeignRow], Draft])
         return Entry(row.where, refused)
     if not draft.text:
         return Entry(row.where, Refused("the row has no content"))
-    origin = f"{table} {_first_cell(row, 'id')}"
+    origin = f"{table} {row.first('id')}"
     return Entry(row.where, draft, id=_row_id(table, row), origin=origin)
 
 
@@ -194,7 +137,7 @@ def _observation_draft(row: ForeignRow) -> Draft:
         entities=tuple(filter(None, named))[:_MAX_FILES],
         caption=title or None,
         occurred_at=_created_at(row),
-        metadata=metadata_of({"type": kind, "session": _first_cell(row, *_SESSION_ID_COLUMNS)}),
+        metadata=metadata_of({"type": kind, "session": row.first(*_MEMORY_SESSION)}),
         force=True,
     )
 
@@ -211,7 +154,7 @@ def _summary_draft(row: ForeignRow) -> Draft:
         topic=_project_of(row),
         caption=line_of(row.text("request")) or None,
         occurred_at=_created_at(row),
-        metadata=metadata_of({"session": _first_cell(row, *_SESSION_ID_COLUMNS)}),
+        metadata=metadata_of({"session": row.first(*_MEMORY_SESSION)}),
         force=True,
     )
 
@@ -233,26 +176,17 @@ def _project_of(row: ForeignRow) -> str | None:
 
 
 def _session_projects(db: ForeignDb) -> Iterator[tuple[str, str]]:
-    for row in db.rows("sdk_sessions", _SESSION_COLUMNS, ("id",)):
+    for row in db.rows("sdk_sessions", (*_CONTENT_SESSION, "project"), ("id",)):
         try:
-            yield (
-                _first_cell(row, "content_session_id", "claude_session_id"),
-                line_of(row.text("project")),
-            )
+            yield row.first(*_CONTENT_SESSION), line_of(row.text("project"))
         except Refused:
             continue  # prompts of a session with an unreadable project get none
 
 
-def _first_cell(row: ForeignRow, *columns: str) -> str:
-    """Return the first of these columns that the row has: names differ by version."""
-    cells = (row.cells.get(column) for column in columns)
-    return next((cell.decode("utf-8", "replace") for cell in cells if cell), "")
-
-
 def _row_id(table: str, row: ForeignRow) -> str:
     """Return an id from table, session and row number, unique across databases."""
-    sessions = (*_SESSION_ID_COLUMNS, "content_session_id", "claude_session_id")
-    return digest("claude-mem", table, _first_cell(row, *sessions), _first_cell(row, "id"))
+    session = row.first(*_MEMORY_SESSION, *_CONTENT_SESSION)
+    return digest("claude-mem", table, session, row.first("id"))
 
 
 def _created_at(row: ForeignRow) -> datetime | None:

@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from bethink.errors import Refused
 from bethink.importers.chat_exports import ZIP_MAGIC, conversation_files, open_members
-from bethink.importers.entry import ReadProgress, list_of, mapping_of
+from bethink.importers.entry import Fields, ReadProgress
 from bethink.importers.foreign_db import MAGIC, open_foreign
 from bethink.importers.markdown import MARKDOWN_ENDINGS, parse_note
 from bethink.importers.memory_services import (
@@ -50,11 +49,11 @@ _TRANSCRIPT_KEYS = frozenset(
 
 
 # What identifies the JSON of a program; the first that recognises it counts.
-_VALUES_BY_KIND: dict[str, Callable[[dict[str, Any]], bool]] = {
+_VALUES_BY_KIND: dict[str, Callable[[Fields], bool]] = {
     "chatgpt": lambda whole: isinstance(whole.get("mapping"), dict),
-    "claude": lambda whole: isinstance(whole.get("chat_messages"), list),
+    "claude": lambda whole: whole.has_list("chat_messages"),
     "remind": is_remind_export,
-    "mcp-memory": lambda whole: isinstance(whole.get("entities"), list) and "relations" in whole,
+    "mcp-memory": lambda whole: whole.has_list("entities") and "relations" in whole,
     "letta": lambda whole: is_letta_agent(whole) or is_letta_passage(whole),
     "zep": is_zep,
 }
@@ -92,37 +91,37 @@ def _read_beginning(path: Path) -> bytes:
 def _detect_json(path: Path, beginning: bytes) -> str:
     """Detect the source of JSON or JSON Lines; empty where it is unknown."""
     start = beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if start == b"[":
-        with open_decompressed(path) as file:
-            return _detect_value(next(json_elements(file), (0, None))[1])
-    if start == b'"':
-        with open_decompressed(path) as file:
-            return _detect_value(unpacked(next(json_elements(file), (0, None))[1]))
+    if start in (b"[", b'"'):
+        first = _first_element(path)
+        return _detect_value(unpacked(first) if start == b'"' else first)
     if start != b"{":
         return ""
-    for line in islice(json_lines(path, ReadProgress()), _MAX_LINES_READ):
-        kind = _detect_line(mapping_of(line.found)) or _detect_value(line.found)
+    for number, found in islice(json_lines(path, ReadProgress()), _MAX_LINES_READ):
+        kind = _detect_line(Fields(found)) or _detect_value(found)
         if kind:
             return kind
-        if isinstance(line.found, Refused) and line.number == 1:
-            with open_decompressed(path) as file:
-                return _detect_value(next(json_elements(file), (0, None))[1])
+        if isinstance(found, Refused) and number == 1:
+            return _detect_value(_first_element(path))
     return ""
 
 
-def _detect_line(line: dict[str, Any]) -> str:
+def _first_element(path: Path) -> object:
+    with open_decompressed(path) as file:
+        return next(json_elements(file), (0, None))[1]
+
+
+def _detect_line(line: Fields) -> str:
     if line.get("type") in ("entity", "relation") and ("entityType" in line or "to" in line):
         return "mcp-memory"
-    return "claude-code" if _TRANSCRIPT_KEYS & line.keys() else ""
+    return "claude-code" if _TRANSCRIPT_KEYS & line.given.keys() else ""
 
 
-def _detect_value(value: Any) -> str:
-    whole = mapping_of(value)
+def _detect_value(value: object) -> str:
+    whole = Fields(value)
     for kind, recognises in _VALUES_BY_KIND.items():
         if recognises(whole):
             return kind
-    memories = [list_of(whole.get(name)) for name in LIST_KEYS if name in whole]
-    first = mapping_of(next((element for listed in memories for element in listed), value))
+    first = next((one for name in LIST_KEYS for one in whole.each(name)), whole)
     is_memory = isinstance(first.get("memory"), str) and ("id" in first or "hash" in first)
     return "mem0" if is_memory else ""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import shorten
@@ -52,11 +52,7 @@ def line_of(value: object, limit: int = _MAX_NAME_LENGTH) -> str:
     return shorten(_BLANKS.sub(" ", storable_text(text_of(value))).strip(), limit)
 
 
-def mapping_of(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def list_of(value: object) -> list[Any]:
+def list_of(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
@@ -104,9 +100,9 @@ def entity_name_of(kind: object, name: object) -> str:
     return f"{own_kind}:{own_name}" if own_name else ""
 
 
-def metadata_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def metadata_of(given: Mapping[str, object]) -> dict[str, object]:
     """Return short values as metadata, no more than a few."""
-    kept: dict[str, Any] = {}
+    kept: dict[str, object] = {}
     for key, value in given.items():
         name = storable_text(str(key))[:100]
         if isinstance(value, str) and (text := text_of(value)):
@@ -118,6 +114,57 @@ def metadata_of(given: Mapping[str, Any]) -> dict[str, Any]:
         if len(kept) == _MAX_METADATA_KEYS:
             break
     return kept
+
+
+class Fields:
+    """The fields of a JSON object, read leniently; anything else has none.
+
+    Of several names the first that has such a value counts.
+    """
+
+    __slots__ = ("given",)
+
+    def __init__(self, value: object) -> None:
+        self.given: dict[str, object] = value if isinstance(value, dict) else {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.given
+
+    def get(self, name: str) -> object:
+        """Return the value of a field; None where there is none."""
+        return self.given.get(name)
+
+    def text(self, *names: str) -> str:
+        """Return a stripped text; empty where there is none."""
+        return next((text for name in names if (text := text_of(self.given.get(name)))), "")
+
+    def line(self, *names: str, limit: int = _MAX_NAME_LENGTH) -> str:
+        """Return a text on one line, cut to the length of names."""
+        return next((line for name in names if (line := line_of(self.get(name), limit))), "")
+
+    def time(self, *names: str) -> datetime | None:
+        """Return a time; None where there is none."""
+        return next((at for name in names if (at := time_of(self.given.get(name)))), None)
+
+    def array(self, *names: str) -> list[object]:
+        """Return a list; empty where there is none."""
+        return next((found for name in names if (found := list_of(self.given.get(name)))), [])
+
+    def fields(self, name: str) -> Fields:
+        """Return the fields of an object inside."""
+        return Fields(self.given.get(name))
+
+    def each(self, *names: str) -> list[Fields]:
+        """Return the objects of a list."""
+        return [Fields(one) for one in self.array(*names)]
+
+    def has_list(self, name: str) -> bool:
+        """Whether a field is a list, perhaps an empty one."""
+        return isinstance(self.given.get(name), list)
+
+    def only(self, *names: str) -> dict[str, object]:
+        """Return some of the fields, for metadata."""
+        return {name: self.given.get(name) for name in names}
 
 
 class Entry(NamedTuple):
@@ -156,6 +203,36 @@ class SourceLink(NamedTuple):
     said_in: str = ""
 
 
+def item_link(  # noqa: PLR0917 - the fields of a link
+    src: str, kind: str, dst: str, where: str, weight: float = 0.5, context: str = ""
+) -> SourceLink:
+    """Return the link between two entries, by their ids."""
+    ends = LinkEnd("item", src), LinkEnd("item", dst)
+    return SourceLink(ends[0], kind, ends[1], where, weight, context or None)
+
+
+class Relation(NamedTuple):
+    """A relation between two entities: it becomes a fact, and a link between them."""
+
+    where: str
+    id: str
+    src: str
+    kind: str
+    dst: str
+
+    def entry(self) -> Entry:
+        """Return the fact that states it."""
+        src, dst = (name.partition(":")[2] for name in (self.src, self.dst))
+        text = f"{src} {self.kind.replace('_', ' ')} {dst}"
+        return Entry(self.where, Draft(text, kind="fact", entities=(self.src, self.dst)), self.id)
+
+    def link(self, weight: float = 0.5) -> Iterator[SourceLink]:
+        """Yield the link, unless it is one of an entity with itself."""
+        if self.src != self.dst:
+            src, dst = LinkEnd("entity", self.src), LinkEnd("entity", self.dst)
+            yield SourceLink(src, self.kind, dst, self.where, weight, said_in=self.id)
+
+
 @dataclass(slots=True)
 class ReadProgress:
     """A reader's progress: how much is done, of how much where that is known."""
@@ -180,6 +257,17 @@ class Importer(Protocol):
     def links(self) -> Iterator[SourceLink]:
         """Yield the links between entries; called when all entries have been imported."""
         ...
+
+
+class Reader:
+    """A source at a path; most have no links."""
+
+    def __init__(self, path: Path, gauge: ReadProgress) -> None:
+        self._path, self._gauge = path, gauge
+
+    def links(self) -> Iterator[SourceLink]:
+        """Yield nothing."""
+        return iter(())
 
 
 def digest(*parts: str) -> str:

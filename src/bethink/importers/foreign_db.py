@@ -53,6 +53,11 @@ class ForeignRow(NamedTuple):
         except UnicodeDecodeError as error:
             raise BadText(f"{column} is not UTF-8 at byte {error.start + 1}") from error
 
+    def first(self, *columns: str) -> str:
+        """Return the first of these cells that is not empty, with invalid characters replaced."""
+        cells = (self.cells.get(column) for column in columns)
+        return next((cell.decode("utf-8", "replace") for cell in cells if cell), "")
+
     def number(self, column: str) -> float | None:
         """Return the cell as a number, or None."""
         try:
@@ -60,12 +65,10 @@ class ForeignRow(NamedTuple):
         except ValueError:
             return None
 
-    def json(self, column: str) -> Any:
+    def json(self, column: str) -> object:
         """Return the JSON value of a cell; None where there is none, or it is invalid."""
-        if not self.cells.get(column):
-            return None
         try:
-            return parse_strict_json(self.text(column))
+            return parse_strict_json(self.text(column)) if self.cells.get(column) else None
         except Refused:
             return None
 
@@ -117,28 +120,23 @@ class ForeignDb:
         present = [column for column in names if column in columns]
         if not present:
             return
-        sizes = ", ".join(
-            f"ifnull(octet_length({_quote_identifier(column_name)}), 0)" for column_name in present
-        )
+        quoted = [_quote_identifier(column) for column in present]
+        sizes = ", ".join(f"ifnull(octet_length({name}), 0)" for name in quoted)
         cells = ", ".join(
-            f"CASE WHEN octet_length({_quote_identifier(column_name)}) <= {MAX_CELL_BYTES} "
-            f"THEN CAST({_quote_identifier(column_name)} AS BLOB) END"
-            for column_name in present
+            f"CASE WHEN octet_length({name}) <= {MAX_CELL_BYTES} THEN CAST({name} AS BLOB) END"
+            for name in quoted
         )
-        sorting = ", ".join(
-            _quote_identifier(column_name) for column_name in order if column_name in columns
-        )
+        sorting = ", ".join(_quote_identifier(column) for column in order if column in columns)
         # Only quoted column names vary in this statement.
         select_sql = f"SELECT max(0, {sizes}), {cells} FROM {_quote_identifier(table)}"  # noqa: S608
         with _translate_errors(self._name):
             for number, (largest, *found) in self._select_each(table, select_sql, sorting, columns):
-                where = f"row {number} of {table}"
-                refused = (
-                    TooLarge("a cell", limit=MAX_CELL_BYTES, actual=largest)
-                    if largest > MAX_CELL_BYTES
-                    else None
-                )
-                yield ForeignRow(where, dict(zip(present, found, strict=True)), refused)
+                row = ForeignRow(f"row {number} of {table}", dict(zip(present, found, strict=True)))
+                if largest > MAX_CELL_BYTES:
+                    row = row._replace(
+                        refused=TooLarge("a cell", limit=MAX_CELL_BYTES, actual=largest)
+                    )
+                yield row
 
     def _select_each(
         self, table: str, select_sql: str, sorting: str, columns: frozenset[str]
@@ -178,7 +176,7 @@ class ForeignRecords:
     """
 
     def __init__(
-        self, name: str, tables: Mapping[str, Sequence[Any]], folder: Path | None = None
+        self, name: str, tables: Mapping[str, Sequence[object]], folder: Path | None = None
     ) -> None:
         self._name = name
         self._tables = tables
@@ -200,18 +198,14 @@ class ForeignRecords:
             whole = record if "data" in record else {**record, "data": record}
             yield ForeignRow(where, {name: _json_cell(whole.get(name)) for name in names})
 
-    def _records(self, table: str) -> Iterator[tuple[str, dict[str, Any] | Refused]]:
+    def _records(self, table: str) -> Iterator[tuple[str, dict[str, object] | Refused]]:
         for number, record in enumerate(self._tables.get(table, ()), start=1):
-            is_record = isinstance(record, dict)
-            yield (
-                f"{table} {number}",
-                record if is_record else Refused("the record is not a JSON object"),
-            )
+            yield f"{table} {number}", _record_or_refusal(record)
         for path in sorted((self._folder / table).glob("*.json")) if self._folder else ():
             yield f"{table}/{path.name}", _read_record(path)
 
 
-def _read_record(path: Path) -> dict[str, Any] | Refused:
+def _read_record(path: Path) -> dict[str, object] | Refused:
     """Read the record of a file, which may be wrapped with its kind and version."""
     text = read_text_file(path)
     if isinstance(text, Refused):
@@ -220,11 +214,14 @@ def _read_record(path: Path) -> dict[str, Any] | Refused:
         found = parse_strict_json(text)
     except Refused as refused:
         return refused
-    record = found.get("record", found) if isinstance(found, dict) else None
+    return _record_or_refusal(found.get("record", found) if isinstance(found, dict) else None)
+
+
+def _record_or_refusal(record: object) -> dict[str, object] | Refused:
     return record if isinstance(record, dict) else Refused("the record is not a JSON object")
 
 
-def _json_cell(value: Any) -> bytes | None:
+def _json_cell(value: object) -> bytes | None:
     """Return a JSON value as a database would give it: text as it is, the rest as JSON."""
     if value is None:
         return None

@@ -11,20 +11,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from bethink.core.json_values import parse_strict_json
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.importers.entry import (
     Entry,
-    LinkEnd,
+    Fields,
+    Reader,
     ReadProgress,
+    Relation,
     SourceLink,
     digest,
     entity_name_of,
+    item_link,
     line_of,
-    list_of,
-    mapping_of,
     metadata_of,
     split_text,
     tags_of,
@@ -38,403 +39,72 @@ from bethink.model import Draft
 LIST_KEYS = ("results", "memories")
 _SCOPE_KEYS = ("user_id", "agent_id", "app_id", "run_id", "actor_id")
 _HISTORY_COLUMNS = (
-    "id",
-    "memory_id",
-    "new_memory",
-    "event",
-    "created_at",
-    "updated_at",
-    "is_deleted",
-    "actor_id",
-    "role",
+    *("id", "memory_id", "new_memory", "event", "created_at", "updated_at"),
+    *("is_deleted", "actor_id", "role"),
 )
 _SUPPORTED = "supported: mem0 0.1 and later, with a table history(id, memory_id, new_memory, event)"
 
 
-class Mem0:
+class Mem0(Reader):
     """One export, or one history."""
-
-    def __init__(self, path: Path, gauge: ReadProgress) -> None:
-        self._path = path
-        self._gauge = gauge
 
     def entries(self) -> Iterator[Entry]:
         """Yield an entry for every memory, and for every relation of the graph."""
         if is_database(self._path):
             yield from _history_entries(self._path, self._gauge)
             return
-        for where, found in self._memories():
-            yield found if isinstance(found, Entry) else _memory_entry(where, found)
-        for where, relation in self._relations():
-            yield _relation_entry(where, relation)
+        with open_decompressed(self._path) as file:
+            for number, found in json_elements(file):
+                whole = Fields(found)
+                listed = next((name for name in LIST_KEYS if name in whole), None)
+                if isinstance(found, Refused):
+                    yield Entry(f"memory {number}", found)
+                elif listed is None:
+                    yield _memory_entry(f"memory {number}", whole)
+                else:
+                    for place, memory in enumerate(whole.each(listed), start=1):
+                        yield _memory_entry(f"memory {place}", memory)
+        for relation in self._relations():
+            yield relation.entry() if isinstance(relation, Relation) else relation
 
     def links(self) -> Iterator[SourceLink]:
         """Yield an edge between entities for every relation of the graph."""
-        for where, relation in self._relations():
-            src, kind, dst = _relation_parts(relation)
-            if src and kind and dst and src != dst:
-                yield SourceLink(
-                    LinkEnd("entity", entity_name_of("", src)),
-                    kind,
-                    LinkEnd("entity", entity_name_of("", dst)),
-                    where,
-                    said_in=_relation_id(relation),
-                )
+        for relation in () if is_database(self._path) else self._relations():
+            if isinstance(relation, Relation):
+                yield from relation.link()
 
-    def _memories(self) -> Iterator[tuple[str, Any]]:
-        with open_decompressed(self._path) as file:
-            for number, found in json_elements(file):
-                where = f"memory {number}"
-                if isinstance(found, Refused):
-                    yield where, Entry(where, found)
-                    continue
-                listed = next((name for name in LIST_KEYS if name in mapping_of(found)), None)
-                if listed is None:
-                    yield where, found
-                    continue
-                inside = enumerate(list_of(found[listed]), start=1)
-                yield from ((f"memory {place}", record) for place, record in inside)
-
-    def _relations(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        if is_database(self._path):
-            return
+    def _relations(self) -> Iterator[Relation | Entry]:
         with open_decompressed(self._path) as file:
             for _, found in json_elements(file):
-                relations = list_of(mapping_of(found).get("relations"))
-                for number, relation in enumerate(relations, start=1):
-                    yield f"relation {number}", mapping_of(relation)
+                for number, fields in enumerate(Fields(found).each("relations"), start=1):
+                    target = "target" if "target" in fields else "destination"
+                    kind = "relationship" if "relationship" in fields else "relation"
+                    parts = [fields.line(name) for name in ("source", kind, target)]
+                    where = f"relation {number}"
+                    if all(parts):
+                        src, dst = entity_name_of("", parts[0]), entity_name_of("", parts[2])
+                        own = digest("mem0 relation", *parts)
+                        yield Relation(where, own, src, parts[1], dst)
+                    else:
+                        lack = "the relation lacks its source, its name or its target"
+                        yield Entry(where, Refused(lack))
 
 
-def _memory_entry(where: str, found: Any) -> Entry:
-    memory = mapping_of(found)
-    text = text_of(memory.get("memory")) or text_of(memory.get("data"))
-    known = text_of(memory.get("id")) or text_of(memory.get("hash"))
+def _memory_entry(where: str, memory: Fields) -> Entry:
+    text, known = memory.text("memory", "data"), memory.text("id", "hash")
     if not text:
         return Entry(where, Refused("the record has no memory"))
-    scopes = {name: memory.get(name) for name in _SCOPE_KEYS}
-    own = mapping_of(memory.get("metadata"))
+    own = memory.fields("metadata")
     draft = Draft(
         text,
-        kind=line_of(own.get("type")) or None,
+        kind=own.line("type") or None,
         tags=tags_of(memory.get("categories") or own.get("category")),
         entities=tuple(filter(None, [entity_name_of("person", memory.get("user_id"))])),
-        occurred_at=time_of(memory.get("updated_at")) or time_of(memory.get("created_at")),
-        valid_to=time_of(memory.get("expiration_date")),
-        metadata=metadata_of({**own, **scopes, "role": memory.get("role")}),
+        occurred_at=memory.time("updated_at", "created_at"),
+        valid_to=memory.time("expiration_date"),
+        metadata=metadata_of({**own.given, **memory.only(*_SCOPE_KEYS, "role")}),
     )
     return Entry(where, draft, id=known or digest("mem0", text), origin=known)
-
-
-_SPOKEN_ROLES = ("user", "assistant")
-
-
-class Letta:
-    """One agent file, or a list of passages.
-
-    A memory block becomes an item, a message of the user or the agent a raw memory. System
-    prompts, tools and their calls are no memories.
-    """
-
-    def __init__(self, path: Path, gauge: ReadProgress) -> None:
-        self._path = path
-        self._gauge = gauge
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield the blocks, then the messages of every agent, or the passages."""
-        with open_decompressed(self._path) as file:
-            for number, found in json_elements(file):
-                agent = unpacked(found)
-                if isinstance(found, Refused):
-                    yield Entry(f"element {number}", found)
-                elif is_letta_agent(agent):
-                    yield from _letta_agent(mapping_of(agent), self._path.stem)
-                else:
-                    yield _passage_entry(f"passage {number}", mapping_of(found))
-
-    def links(self) -> Iterator[SourceLink]:
-        """Yield nothing: the file has no links."""
-        return iter(())
-
-
-def is_letta_agent(value: Any) -> bool:
-    """Whether a JSON value is an agent file, of the present or the first version."""
-    whole = mapping_of(value)
-    present = isinstance(whole.get("agents"), list) and isinstance(whole.get("blocks"), list)
-    return present or (isinstance(whole.get("core_memory"), list) and "messages" in whole)
-
-
-def is_letta_passage(value: Any) -> bool:
-    """Whether a JSON value is a passage of Letta's archival memory."""
-    passage = mapping_of(value)
-    owner = {"archive_id", "agent_id", "source_id", "embedding_config"} & passage.keys()
-    return isinstance(passage.get("text"), str) and bool(owner) and "id" in passage
-
-
-def _letta_agent(whole: dict[str, Any], name: str) -> Iterator[Entry]:
-    blocks = [*list_of(whole.get("blocks")), *list_of(whole.get("core_memory"))]
-    labels: Counter[str] = Counter()  # agents may have blocks of the same label
-    for number, block in enumerate(map(mapping_of, blocks), start=1):
-        label, text = line_of(block.get("label")) or "block", text_of(block.get("value"))
-        if not text:
-            continue
-        draft = Draft(
-            f"{label}: {text}",
-            kind="preference" if label == "human" else None,
-            tags=(label,),
-            occurred_at=time_of(block.get("updated_at")) or time_of(block.get("created_at")),
-            metadata=metadata_of({"description": block.get("description")}),
-            force=True,
-        )
-        labels[label] += 1
-        known = digest("letta", name, label, str(labels[label]))
-        yield from _in_parts(Entry(f"block {number}", draft, known))
-    agents = list_of(whole.get("agents")) or [whole]
-    for place, agent in enumerate(map(mapping_of, agents), start=1):
-        called = line_of(agent.get("name")) or name
-        messages = enumerate(map(mapping_of, list_of(agent.get("messages"))), start=1)
-        for number, message in messages:
-            yield from _letta_message(f"agent {place}, message {number}", message, called, number)
-
-
-def _letta_message(where: str, message: dict[str, Any], agent: str, number: int) -> Iterator[Entry]:
-    role, text = line_of(message.get("role")), _message_text(message)
-    if role not in _SPOKEN_ROLES or not text:
-        return
-    at = time_of(message.get("created_at"))
-    draft = Draft(
-        text,
-        level="raw",
-        speaker=role,
-        session=f"letta:{agent}"[:200],
-        seq=number,
-        occurred_at=at,
-    )
-    known = f"{at.isoformat()} {role} {text}" if at else f"{number} {text}"
-    own = text_of(message.get("id"))
-    yield from _in_parts(Entry(where, draft, digest("letta", agent, known), origin=own))
-
-
-def _in_parts(entry: Entry) -> Iterator[Entry]:
-    """Yield an entry, in parts where its text is too long for one memory."""
-    assert isinstance(entry.found, Draft)
-    for number, text in enumerate(split_text(entry.found.text)):
-        own = digest(entry.id, str(number)) if number else entry.id
-        yield entry._replace(found=entry.found._replace(text=text), id=own)
-
-
-def _message_text(message: dict[str, Any]) -> str:
-    """Return what was said: the content, or what the tool ``send_message`` was called with."""
-    content = message.get("content", message.get("text"))
-    parts = (
-        [content]
-        if isinstance(content, str)
-        else [mapping_of(part).get("text") for part in list_of(content)]
-    )
-    said = "\n".join(filter(None, map(text_of, parts)))
-    for call in list_of(message.get("tool_calls")):
-        function = mapping_of(mapping_of(call).get("function"))
-        if function.get("name") == "send_message":
-            said = text_of(mapping_of(unpacked(function.get("arguments"))).get("message")) or said
-    packed = mapping_of(unpacked(said))
-    kind = packed.get("type")
-    if kind in ("heartbeat", "login", "system_alert"):
-        return ""  # events of the server, in the role of the user
-    return text_of(packed.get("message")) if kind == "user_message" else said
-
-
-def unpacked(value: Any) -> Any:
-    """Return the JSON in a text, for objects that were written as text; else the value."""
-    text = text_of(value)
-    if not text.startswith("{"):
-        return value
-    try:
-        return parse_strict_json(text)
-    except Refused:
-        return value
-
-
-def _passage_entry(where: str, passage: dict[str, Any]) -> Entry:
-    text, known = text_of(passage.get("text")), text_of(passage.get("id"))
-    if not text:
-        return Entry(where, Refused("the passage has no text"))
-    draft = Draft(
-        text,
-        tags=tags_of(passage.get("tags")),
-        occurred_at=time_of(passage.get("created_at")),
-        metadata=metadata_of(mapping_of(passage.get("metadata"))),
-    )
-    return Entry(where, draft, id=known or digest("letta passage", text), origin=known)
-
-
-_ZEP_LISTS = ("edges", "nodes", "episodes", "messages")
-
-
-class Zep:
-    """What Zep or Graphiti return of a graph: edges, nodes and episodes.
-
-    An object with these lists, or one list of either. An edge becomes a fact with its time
-    of validity and an edge between entities, a node's summary an item, an episode or a
-    message a raw memory.
-    """
-
-    def __init__(self, path: Path, gauge: ReadProgress) -> None:
-        self._path = path
-        self._gauge = gauge
-        self._nodes: dict[str, str] = {}
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield episodes, then the nodes, then the facts derived from both."""
-        records = list(self._records())
-        self._read_nodes(records)
-        for kind, where, record in sorted(records, key=lambda one: _ZEP_ORDER.index(one[0])):
-            if kind == "refused":
-                yield Entry(where, record["refused"])
-            elif kind == "edge":
-                yield self._fact_entry(where, record)
-            elif kind == "node":
-                yield from _node_entry(where, record)
-            else:
-                entry = _episode_entry(where, record)
-                yield from _in_parts(entry) if isinstance(entry.found, Draft) else (entry,)
-
-    def links(self) -> Iterator[SourceLink]:
-        """Yield an edge between entities, and from each fact to its episodes."""
-        records = list(self._records())
-        self._read_nodes(records)
-        for kind, where, edge in records:
-            known = text_of(edge.get("uuid"))
-            if kind != "edge" or not known:
-                continue
-            src, dst = self._ends(edge)
-            relation = line_of(edge.get("name")).lower()
-            if src and dst and src != dst and relation:
-                ends = (LinkEnd("entity", src), LinkEnd("entity", dst))
-                yield SourceLink(ends[0], relation, ends[1], where, said_in=known)
-            for episode in list_of(edge.get("episodes") or edge.get("episode_uuids")):
-                if isinstance(episode, str):
-                    me, other = LinkEnd("item", known), LinkEnd("item", episode)
-                    yield SourceLink(me, "derives_from", other, where, 1.0)
-
-    def _read_nodes(self, records: list[tuple[str, str, dict[str, Any]]]) -> None:
-        nodes = (node for kind, _, node in records if kind == "node")
-        self._nodes = {text_of(node.get("uuid")): _node_name(node) for node in nodes}
-
-    def _records(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        with open_decompressed(self._path) as file:
-            for number, found in json_elements(file):
-                if isinstance(found, Refused):
-                    yield "refused", f"element {number}", {"refused": found}
-                    continue
-                whole = mapping_of(found)
-                listed = [name for name in _ZEP_LISTS if isinstance(whole.get(name), list)]
-                if not listed:
-                    yield zep_kind(whole) or "episode", f"element {number}", whole
-                for name in listed:
-                    for place, one in enumerate(map(mapping_of, whole[name]), start=1):
-                        yield zep_kind(one) or "episode", f"{name} {place}", one
-
-    def _ends(self, edge: dict[str, Any]) -> tuple[str, str]:
-        src, dst = (
-            self._nodes.get(text_of(edge.get(f"{end}_node_uuid")))
-            or entity_name_of("", edge.get(f"{end}_node_name"))
-            for end in ("source", "target")
-        )
-        return src, dst
-
-    def _fact_entry(self, where: str, edge: dict[str, Any]) -> Entry:
-        known = text_of(edge.get("uuid"))
-        draft = Draft(
-            text_of(edge.get("fact")),
-            kind="fact",
-            entities=tuple(dict.fromkeys(filter(None, self._ends(edge)))),
-            occurred_at=time_of(edge.get("valid_at")) or time_of(edge.get("created_at")),
-            valid_from=time_of(edge.get("valid_at")),
-            valid_to=time_of(edge.get("invalid_at")) or time_of(edge.get("expired_at")),
-            metadata=metadata_of({"relation": edge.get("name")}),
-        )
-        return Entry(where, draft, id=known or digest("zep", draft.text), origin=known)
-
-
-_ZEP_ORDER = ("refused", "episode", "node", "edge")
-
-
-def zep_kind(value: Any) -> str:
-    """Return what a record of Zep is: an edge, a node or an episode; empty if it is none."""
-    record = mapping_of(value)
-    if isinstance(record.get("fact"), str) and (
-        "source_node_uuid" in record or "valid_at" in record
-    ):
-        return "edge"
-    if "uuid" not in record:
-        return ""
-    if isinstance(record.get("content"), str):
-        return "episode"
-    return "node" if isinstance(record.get("name"), str) and "summary" in record else ""
-
-
-def is_zep(value: Any) -> bool:
-    """Whether a JSON value is a graph of Zep or Graphiti, or a record of one."""
-    whole = mapping_of(value)
-    first = (next(iter(list_of(whole.get(name))), None) for name in _ZEP_LISTS)
-    return bool(zep_kind(whole)) or any(zep_kind(one) for one in first)
-
-
-def _node_name(node: dict[str, Any]) -> str:
-    labels = [line_of(label) for label in list_of(node.get("labels"))]
-    kind = next((label for label in labels if label.lower() != "entity"), "")
-    return entity_name_of(kind, node.get("name"))
-
-
-def _node_entry(where: str, node: dict[str, Any]) -> Iterator[Entry]:
-    name, summary = line_of(node.get("name")), text_of(node.get("summary"))
-    if name and summary:
-        draft = Draft(
-            f"{name}: {summary}",
-            entities=tuple(filter(None, [_node_name(node)])),
-            occurred_at=time_of(node.get("created_at")),
-        )
-        known = text_of(node.get("uuid"))
-        yield Entry(where, draft, id=known or digest("zep node", name), origin=known)
-
-
-def _episode_entry(where: str, episode: dict[str, Any]) -> Entry:
-    known, text = text_of(episode.get("uuid")), text_of(episode.get("content"))
-    if not text:
-        return Entry(where, Refused("it is no edge, node or episode"))
-    speaker = line_of(episode.get("name")) if episode.get("role") else ""
-    speaker = speaker or line_of(episode.get("role") or episode.get("role_type"))
-    session = line_of(episode.get("thread_id") or episode.get("session_id"))
-    draft = Draft(
-        text,
-        level="raw",
-        speaker=speaker or None,
-        session=f"zep:{session}" if session else None,
-        occurred_at=time_of(episode.get("valid_at")) or time_of(episode.get("created_at")),
-        metadata=metadata_of({"description": episode.get("source_description")}),
-    )
-    return Entry(where, draft, id=known or digest("zep", text), origin=known)
-
-
-def _relation_parts(relation: dict[str, Any]) -> tuple[str, str, str]:
-    target = relation.get("target", relation.get("destination"))
-    kind = relation.get("relationship", relation.get("relation"))
-    return line_of(relation.get("source")), line_of(kind), line_of(target)
-
-
-def _relation_id(relation: dict[str, Any]) -> str:
-    return digest("mem0 relation", *_relation_parts(relation))
-
-
-def _relation_entry(where: str, relation: dict[str, Any]) -> Entry:
-    src, kind, dst = _relation_parts(relation)
-    if not (src and kind and dst):
-        return Entry(where, Refused("the relation lacks its source, its name or its target"))
-    draft = Draft(
-        f"{src} {kind.replace('_', ' ')} {dst}",
-        kind="fact",
-        entities=(entity_name_of("", src), entity_name_of("", dst)),
-    )
-    return Entry(where, draft, id=_relation_id(relation))
 
 
 def _history_entries(path: Path, gauge: ReadProgress) -> Iterator[Entry]:
@@ -453,23 +123,17 @@ def _history_entries(path: Path, gauge: ReadProgress) -> Iterator[Entry]:
                 yield Entry(row.where, row.refused)
                 continue
             # Only the last event of a memory counts; the rows are in time order.
-            last[_memory_id(row)] = row
+            last[row.first("memory_id")] = row
         for memory_id, row in last.items():
             yield from _final_entry(memory_id, row)
-
-
-def _memory_id(row: ForeignRow) -> str:
-    cell = row.cells.get("memory_id") or b""
-    return cell.decode("utf-8", "replace")
 
 
 def _final_entry(memory_id: str, row: ForeignRow) -> Iterator[Entry]:
     try:
         if row.text("event").upper() == "DELETE" or row.number("is_deleted"):
             return
-        text = row.text("new_memory")
         draft = Draft(
-            text,
+            row.text("new_memory"),
             speaker=line_of(row.text("role")) or None,
             occurred_at=time_of(row.text("updated_at")) or time_of(row.text("created_at")),
             metadata=metadata_of({"actor_id": row.text("actor_id")}),
@@ -477,7 +141,277 @@ def _final_entry(memory_id: str, row: ForeignRow) -> Iterator[Entry]:
     except Refused as refused:
         yield Entry(row.where, refused)
         return
-    if not (text and memory_id):
+    if draft.text and memory_id:
+        yield Entry(row.where, draft, id=memory_id, origin=memory_id)
+    else:
         yield Entry(row.where, Refused("the record has no memory"))
+
+
+_SPOKEN_ROLES = ("user", "assistant")
+
+
+class Letta(Reader):
+    """One agent file, or a list of passages.
+
+    A memory block becomes an item, a message of the user or the agent a raw memory. System
+    prompts, tools and their calls are no memories.
+    """
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the blocks, then the messages of every agent, or the passages."""
+        with open_decompressed(self._path) as file:
+            for number, found in json_elements(file):
+                agent = Fields(unpacked(found))
+                if isinstance(found, Refused):
+                    yield Entry(f"element {number}", found)
+                elif is_letta_agent(agent):
+                    yield from _letta_agent(agent, self._path.stem)
+                else:
+                    yield _passage_entry(f"passage {number}", Fields(found))
+
+
+def is_letta_agent(whole: Fields) -> bool:
+    """Whether JSON is an agent file, of the present or the first version."""
+    present = whole.has_list("agents") and whole.has_list("blocks")
+    return present or (whole.has_list("core_memory") and "messages" in whole)
+
+
+def is_letta_passage(passage: Fields) -> bool:
+    """Whether JSON is a passage of Letta's archival memory."""
+    owner = {"archive_id", "agent_id", "source_id", "embedding_config"} & passage.given.keys()
+    return isinstance(passage.get("text"), str) and bool(owner) and "id" in passage
+
+
+def _letta_agent(whole: Fields, name: str) -> Iterator[Entry]:
+    labels: Counter[str] = Counter()  # agents may have blocks of the same label
+    blocks = (*whole.each("blocks"), *whole.each("core_memory"))
+    for number, block in enumerate(blocks, start=1):
+        label, text = block.line("label") or "block", block.text("value")
+        if not text:
+            continue
+        draft = Draft(
+            f"{label}: {text}",
+            kind="preference" if label == "human" else None,
+            tags=(label,),
+            occurred_at=block.time("updated_at", "created_at"),
+            metadata=metadata_of(block.only("description")),
+            force=True,
+        )
+        labels[label] += 1
+        known = digest("letta", name, label, str(labels[label]))
+        yield from _in_parts(Entry(f"block {number}", draft, known))
+    for place, agent in enumerate(whole.each("agents") or [whole], start=1):
+        called = agent.line("name") or name
+        for number, message in enumerate(agent.each("messages"), start=1):
+            yield from _letta_message(f"agent {place}, message {number}", message, called, number)
+
+
+def _letta_message(where: str, message: Fields, agent: str, number: int) -> Iterator[Entry]:
+    role, text = message.line("role"), _message_text(message)
+    if role not in _SPOKEN_ROLES or not text:
         return
-    yield Entry(row.where, draft, id=memory_id, origin=memory_id)
+    at, session = message.time("created_at"), f"letta:{agent}"[:200]
+    draft = Draft(text, level="raw", speaker=role, session=session, seq=number, occurred_at=at)
+    known = f"{at.isoformat()} {role} {text}" if at else f"{number} {text}"
+    own = digest("letta", agent, known)
+    yield from _in_parts(Entry(where, draft, own, origin=message.text("id")))
+
+
+def _in_parts(entry: Entry) -> Iterator[Entry]:
+    """Yield an entry, in parts where its text is too long for one memory."""
+    if isinstance(entry.found, Refused):
+        yield entry
+        return
+    for number, text in enumerate(split_text(entry.found.text)):
+        own = digest(entry.id, str(number)) if number else entry.id
+        yield entry._replace(found=entry.found._replace(text=text), id=own)
+
+
+def _message_text(message: Fields) -> str:
+    """Return what was said: the content, or what the tool ``send_message`` was called with."""
+    name = "content" if "content" in message else "text"
+    parts = [part.text("text") for part in message.each(name)]
+    said = message.text(name) or "\n".join(filter(None, parts))
+    for call in message.each("tool_calls"):
+        function = call.fields("function")
+        if function.get("name") == "send_message":
+            said = Fields(unpacked(function.get("arguments"))).text("message") or said
+    packed = Fields(unpacked(said))
+    kind = packed.get("type")
+    if kind in ("heartbeat", "login", "system_alert"):
+        return ""  # events of the server, in the role of the user
+    return packed.text("message") if kind == "user_message" else said
+
+
+def unpacked(value: object) -> object:
+    """Return the JSON in a text, for objects that were written as text; else the value."""
+    text = text_of(value)
+    if not text.startswith("{"):
+        return value
+    try:
+        found: object = parse_strict_json(text)
+    except Refused:
+        return value
+    return found
+
+
+def _passage_entry(where: str, passage: Fields) -> Entry:
+    text, known = passage.text("text"), passage.text("id")
+    if not text:
+        return Entry(where, Refused("the passage has no text"))
+    draft = Draft(
+        text,
+        tags=tags_of(passage.get("tags")),
+        occurred_at=passage.time("created_at"),
+        metadata=metadata_of(passage.fields("metadata").given),
+    )
+    return Entry(where, draft, id=known or digest("letta passage", text), origin=known)
+
+
+_ZEP_LISTS = ("edges", "nodes", "episodes", "messages")
+_ZEP_ORDER = ("refused", "episode", "node", "edge")
+
+
+class _ZepRecord(NamedTuple):
+    """A record of a graph: what it is, where it stands, its fields or why it has none."""
+
+    kind: str
+    where: str
+    fields: Fields
+    refused: Refused | None = None
+
+
+class Zep(Reader):
+    """What Zep or Graphiti return of a graph: edges, nodes and episodes.
+
+    An object with these lists, or one list of either. An edge becomes a fact with its time
+    of validity and an edge between entities, a node's summary an item, an episode or a
+    message a raw memory.
+    """
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield episodes, then the nodes, then the facts derived from both."""
+        records = list(self._records())
+        names = _node_names(records)
+        for kind, where, fields, refused in sorted(
+            records, key=lambda one: _ZEP_ORDER.index(one.kind)
+        ):
+            if refused is not None:
+                yield Entry(where, refused)
+            elif kind == "edge":
+                yield _fact_entry(where, fields, _ends(fields, names))
+            elif kind == "node":
+                yield from _node_entry(where, fields)
+            else:
+                yield from _in_parts(_episode_entry(where, fields))
+
+    def links(self) -> Iterator[SourceLink]:
+        """Yield an edge between entities, and from each fact to its episodes."""
+        records = list(self._records())
+        names = _node_names(records)
+        for kind, where, edge, _ in records:
+            known = edge.text("uuid")
+            if kind != "edge" or not known:
+                continue
+            src, dst = _ends(edge, names)
+            relation = edge.line("name").lower()
+            if src and dst and relation:
+                yield from Relation(where, known, src, relation, dst).link()
+            for episode in edge.array("episodes", "episode_uuids"):
+                if isinstance(episode, str):
+                    yield item_link(known, "derives_from", episode, where, 1.0)
+
+    def _records(self) -> Iterator[_ZepRecord]:
+        with open_decompressed(self._path) as file:
+            for number, found in json_elements(file):
+                where, whole = f"element {number}", Fields(found)
+                if isinstance(found, Refused):
+                    yield _ZepRecord("refused", where, whole, found)
+                    continue
+                listed = [name for name in _ZEP_LISTS if whole.has_list(name)]
+                if not listed:
+                    yield _ZepRecord(zep_kind(whole) or "episode", where, whole)
+                for name in listed:
+                    for place, one in enumerate(whole.each(name), start=1):
+                        yield _ZepRecord(zep_kind(one) or "episode", f"{name} {place}", one)
+
+
+def _node_names(records: list[_ZepRecord]) -> dict[str, str]:
+    nodes = (record.fields for record in records if record.kind == "node")
+    return {node.text("uuid"): _node_name(node) for node in nodes}
+
+
+def _ends(edge: Fields, names: dict[str, str]) -> tuple[str, str]:
+    src, dst = (
+        names.get(edge.text(f"{end}_node_uuid")) or entity_name_of("", edge.get(f"{end}_node_name"))
+        for end in ("source", "target")
+    )
+    return src, dst
+
+
+def zep_kind(record: Fields) -> str:
+    """Return what a record of Zep is: an edge, a node or an episode; empty if it is none."""
+    if isinstance(record.get("fact"), str) and (
+        "source_node_uuid" in record or "valid_at" in record
+    ):
+        return "edge"
+    if "uuid" not in record:
+        return ""
+    if isinstance(record.get("content"), str):
+        return "episode"
+    return "node" if isinstance(record.get("name"), str) and "summary" in record else ""
+
+
+def is_zep(whole: Fields) -> bool:
+    """Whether JSON is a graph of Zep or Graphiti, or a record of one."""
+    first = (one for name in _ZEP_LISTS for one in whole.each(name)[:1])
+    return bool(zep_kind(whole)) or any(map(zep_kind, first))
+
+
+def _node_name(node: Fields) -> str:
+    labels = map(line_of, node.array("labels"))
+    kind = next((label for label in labels if label.lower() != "entity"), "")
+    return entity_name_of(kind, node.get("name"))
+
+
+def _fact_entry(where: str, edge: Fields, ends: tuple[str, str]) -> Entry:
+    known = edge.text("uuid")
+    draft = Draft(
+        edge.text("fact"),
+        kind="fact",
+        entities=tuple(dict.fromkeys(filter(None, ends))),
+        occurred_at=edge.time("valid_at", "created_at"),
+        valid_from=edge.time("valid_at"),
+        valid_to=edge.time("invalid_at", "expired_at"),
+        metadata=metadata_of({"relation": edge.get("name")}),
+    )
+    return Entry(where, draft, id=known or digest("zep", draft.text), origin=known)
+
+
+def _node_entry(where: str, node: Fields) -> Iterator[Entry]:
+    name, summary = node.line("name"), node.text("summary")
+    if name and summary:
+        draft = Draft(
+            f"{name}: {summary}",
+            entities=tuple(filter(None, [_node_name(node)])),
+            occurred_at=node.time("created_at"),
+        )
+        known = node.text("uuid")
+        yield Entry(where, draft, id=known or digest("zep node", name), origin=known)
+
+
+def _episode_entry(where: str, episode: Fields) -> Entry:
+    known, text = episode.text("uuid"), episode.text("content")
+    if not text:
+        return Entry(where, Refused("it is no edge, node or episode"))
+    speaker = episode.line("name") if episode.get("role") else ""
+    session = line_of(episode.get("thread_id") or episode.get("session_id"))
+    draft = Draft(
+        text,
+        level="raw",
+        speaker=speaker or line_of(episode.get("role") or episode.get("role_type")) or None,
+        session=f"zep:{session}" if session else None,
+        occurred_at=episode.time("valid_at", "created_at"),
+        metadata=metadata_of({"description": episode.get("source_description")}),
+    )
+    return Entry(where, draft, id=known or digest("zep", text), origin=known)
