@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from stat import S_ISDIR, S_ISFIFO, S_ISREG
 from typing import Any, BinaryIO, Protocol
@@ -232,11 +233,11 @@ def guess_format(beginning: bytes, name: str = "the file") -> str:
     content = beginning.removeprefix(_BOM).strip()
     first = content.partition(b"\n")[0]
     if first.startswith((b"{", b'"')):
-        try:
-            return "bethink" if is_export(_parse_record_line(first, 1)) else "jsonl"
-        except Refused:
-            if first.startswith(b"{") and (_has_record_line(content) or _is_lax_record(first)):
-                return "jsonl"  # the error will name the line
+        value = _parse_json(first)
+        if not isinstance(value, Refused):
+            return "bethink" if is_export(value) else "jsonl"
+        if first.startswith(b"{") and (_has_record_line(content) or _is_lax_record(first)):
+            return "jsonl"  # the error will name the line
     if _is_whole_json(content, complete=len(beginning) < BEGINNING_BYTES):
         raise unknown_json(name)
     if first.startswith(b"{"):
@@ -252,7 +253,7 @@ def _format_of_lines(content: bytes, name: str) -> str:
     A comment or a stray value above records: the reader will name it, and read the rest.
     """
     lines = [line for line in content.split(b"\n", _MAX_LINES_TRIED) if line.strip()]
-    parsed = [_parse_json_line(line) for line in lines[:_MAX_LINES_TRIED]]
+    parsed = [_parse_json(line) for line in lines[:_MAX_LINES_TRIED]]
     if any(map(is_export, parsed)):
         return "bethink"
     records = sum(isinstance(value, dict) for value in parsed)
@@ -273,7 +274,7 @@ def unknown_json(name: str) -> Refused:
 def _has_record_line(content: bytes) -> bool:
     """Whether one of the first lines is a JSON object of its own, so that each is meant to be."""
     lines = content.split(b"\n", _MAX_LINES_TRIED)[:_MAX_LINES_TRIED]
-    parsed = (_parse_json_line(line) for line in lines if line.startswith(b"{"))
+    parsed = (_parse_json(line) for line in lines if line.startswith(b"{"))
     return any(isinstance(found, dict) for found in parsed)
 
 
@@ -291,12 +292,12 @@ def _is_whole_json(content: bytes, *, complete: bool) -> bool:
         return False
     return (
         not complete
-        or isinstance(_parse_json_line(content), dict | list)
+        or isinstance(_parse_json(content), dict | list)
         or (content.startswith(b"{") and bool(_OBJECT_START.match(content)))
     )
 
 
-def is_export(first: Any) -> bool:
+def is_export(first: object) -> bool:
     """Whether this is the first record of an export."""
     return isinstance(first, dict) and first.get("type") == "bethink"
 
@@ -305,30 +306,29 @@ def read_records(stream: InputStream) -> Iterator[dict[str, Any]]:
     """Yield the records of an export; an invalid line ends the import."""
     for number, line in enumerate(stream.reader, start=1):
         if line.strip():
-            value = _parse_record_line(line, number)
+            try:
+                value = parse_strict_json(line.removeprefix(_BOM).decode())
+            except UnicodeDecodeError as error:
+                raise BadText(f"line {number} is not UTF-8 at byte {error.start + 1}") from error
             if not isinstance(value, dict):
                 raise BadText(f"line {number} is not a record of an export")
             yield value
 
 
-def _parse_record_line(line: bytes, number: int) -> Any:
-    try:
-        return parse_strict_json(line.removeprefix(_BOM).decode())
-    except UnicodeDecodeError as error:
-        raise BadText(f"line {number} is not UTF-8 at byte {error.start + 1}") from error
-
-
 MAX_JSON_LINE_BYTES = 16 * 1024 * 1024
 
 
-class JsonLine(NamedTuple):
-    """A line by its number from 1, and its value or why it has none."""
+class Element(NamedTuple):
+    """A line of a file or an element of an array by its number from 1.
+
+    ``found`` is its value, or a Refused that says why it has none.
+    """
 
     number: int
-    found: Any
+    found: object
 
 
-def json_lines(path: Path, gauge: ReadProgress) -> Iterator[JsonLine]:
+def json_lines(path: Path, gauge: ReadProgress) -> Iterator[Element]:
     """Yield the lines of a file that are not blank; lines that are too long are not held."""
     with path.open("rb") as file:
         gauge.total = os.fstat(file.fileno()).st_size
@@ -338,9 +338,9 @@ def json_lines(path: Path, gauge: ReadProgress) -> Iterator[JsonLine]:
             number += 1
             gauge.done = min(gauge.total, file.tell())
             if len(content) > MAX_JSON_LINE_BYTES and not content.endswith(b"\n"):
-                yield JsonLine(number, _skip_long_line(stream, len(content)))
+                yield Element(number, _skip_long_line(stream, len(content)))
             elif content.strip():
-                yield JsonLine(number, _parse_json_line(content.removeprefix(_BOM)))
+                yield Element(number, _parse_json(content))
 
 
 def _skip_long_line(stream: BinaryIO, size: int) -> Refused:
@@ -352,13 +352,16 @@ def _skip_long_line(stream: BinaryIO, size: int) -> Refused:
     return TooLarge("the line", limit=MAX_JSON_LINE_BYTES, actual=size)
 
 
-def _parse_json_line(content: bytes) -> Any:
+def _parse_json(content: bytes) -> object:
+    """Return the value of JSON, or the Refused that says why there is none."""
+    value: object
     try:
-        return parse_strict_json(content.decode())
+        value = parse_strict_json(content.removeprefix(_BOM).decode())
     except UnicodeDecodeError as error:
-        return BadText(f"not UTF-8 at byte {error.start + 1}")
+        value = BadText(f"not UTF-8 at byte {error.start + 1}")
     except Refused as refused:
-        return refused
+        value = refused
+    return value
 
 
 MAX_ELEMENT_BYTES = 32 * 1024 * 1024
@@ -374,22 +377,21 @@ class ByteReader(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-class Element(NamedTuple):
-    """An element of an array by its number from 1, or why it cannot be read."""
-
-    number: int
-    found: Any
-
-
 def json_elements(stream: ByteReader, *, max_bytes: int = MAX_ELEMENT_BYTES) -> Iterator[Element]:
     """Yield the elements of a JSON array in a stream; of anything else, the value itself."""
     pieces = _read_pieces(stream)
     first = next(pieces, b"")
     if not first.startswith(b"["):
-        yield Element(1, _parse_element(_join_pieces(first, pieces, max_bytes)))
+        held = bytearray(first)
+        for piece in pieces:
+            held += piece
+            if len(held) > max_bytes:
+                yield Element(1, TooLarge("the JSON", limit=max_bytes, actual=len(held)))
+                return
+        yield Element(1, _parse_json(bytes(held)))
         return
     scan = _ArrayScanner(max_bytes)
-    for piece in _chain_first(first, pieces):
+    for piece in chain((first,), pieces):
         yield from scan.feed(piece)
     yield from scan.finish()
 
@@ -402,31 +404,6 @@ def _read_pieces(stream: ByteReader) -> Iterator[bytes]:
     yield first.lstrip(_JSON_BLANKS)
     while piece := stream.read(_READ_BYTES):
         yield piece
-
-
-def _chain_first(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from others
-
-
-def _join_pieces(first: bytes, others: Iterator[bytes], max_bytes: int) -> bytes | Refused:
-    held = bytearray()
-    for piece in _chain_first(first, others):
-        held += piece
-        if len(held) > max_bytes:
-            return TooLarge("the JSON", limit=max_bytes, actual=len(held))
-    return bytes(held)
-
-
-def _parse_element(content: bytes | Refused) -> Any:
-    if isinstance(content, Refused):
-        return content
-    try:
-        return parse_strict_json(content.decode())
-    except UnicodeDecodeError as error:
-        return BadText(f"not UTF-8 at byte {error.start + 1}")
-    except Refused as refused:
-        return refused
 
 
 @dataclass(slots=True)
@@ -497,4 +474,4 @@ class _ArrayScanner:
         if size > self.most_bytes:
             yield Element(self.number, TooLarge("it", limit=self.most_bytes, actual=size))
         else:
-            yield Element(self.number, _parse_element(content))
+            yield Element(self.number, _parse_json(content))
