@@ -10,33 +10,21 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import Refused
 from bethink.importers.entry import (
     Entry,
-    LinkEnd,
-    ReadProgress,
+    Fields,
+    Relation,
     SourceLink,
     digest,
     entity_name_of,
     line_of,
-    location_id,
     metadata_of,
     split_text,
     tags_of,
-    time_of,
 )
-from bethink.importers.markdown import (
-    MARKDOWN_ENDINGS,
-    Note,
-    Section,
-    hashtags,
-    parse_note,
-    split_sections,
-)
-from bethink.importers.streams import TextFile, read_text_files
+from bethink.importers.markdown import Note, NoteReader, Section, hashtags, split_sections
 from bethink.model import Draft
 
 _LIST_ITEM = re.compile(r"[ \t]*[-*+][ \t]+(?P<said>\S.*)")
@@ -68,53 +56,36 @@ class _Relation(NamedTuple):
     line: int
 
 
-class BasicMemory:
+class BasicMemory(NoteReader):
     """One project's folder, or one note."""
-
-    def __init__(self, path: Path, gauge: ReadProgress) -> None:
-        self._path = path
-        self._gauge = gauge
-        self._place = location_id(path)
-
-    def entries(self) -> Iterator[Entry]:
-        """Yield the observations, relations and sections of every note."""
-        for file in read_text_files(self._path, MARKDOWN_ENDINGS, self._gauge):
-            if isinstance(file.text, Refused):
-                yield Entry(file.name, file.text)
-                continue
-            card = self._parse_card(file)
-            sections = list(split_sections(card.note.body, card.note.lines_before))
-            yield from _observations(card, sections)
-            for relation in _relations(sections):
-                yield _relation_entry(card, relation)
-            yield from _section_entries(card, sections)
 
     def links(self) -> Iterator[SourceLink]:
         """Yield an edge between two notes for every relation."""
-        for file in read_text_files(self._path, MARKDOWN_ENDINGS, ReadProgress()):
-            if isinstance(file.text, Refused):
-                continue
-            card = self._parse_card(file)
-            for relation in _relations(
-                list(split_sections(card.note.body, card.note.lines_before))
-            ):
-                src, dst = _note_entity(card.title), _note_entity(relation.target)
-                if src and dst and src != dst:
-                    yield SourceLink(
-                        LinkEnd("entity", src),
-                        relation.type,
-                        LinkEnd("entity", dst),
-                        f"{card.name} line {relation.line}",
-                        said_in=_relation_id(card, relation),
-                    )
+        for name, note in self._notes():
+            card = self._card(name, note)
+            for one in _relations(_sections(note)):
+                src, dst = _note_entity(card.title), _note_entity(one.target)
+                if src and dst:
+                    where, own = f"{name} line {one.line}", _relation_id(card, one)
+                    yield from Relation(where, own, src, one.type, dst).link()
 
-    def _parse_card(self, file: TextFile) -> _NoteCard:
-        assert isinstance(file.text, str)
-        note = parse_note(file.text)
-        stem = posixpath.splitext(posixpath.basename(file.name))[0]
-        title = line_of(note.head.get("title")) or stem
+    def _note_entries(self, name: str, note: Note) -> Iterator[Entry]:
+        """Yield the observations, relations and sections of a note."""
+        card, sections = self._card(name, note), _sections(note)
+        yield from _observations(card, sections)
+        for relation in _relations(sections):
+            yield _relation_entry(card, relation)
+        yield from _section_entries(card, sections)
+
+    def _card(self, name: str, note: Note) -> _NoteCard:
+        title = line_of(note.head.get("title"))
+        title = title or posixpath.splitext(posixpath.basename(name))[0]
         kind = line_of(note.head.get("type"))
-        return _NoteCard(file.name, note, title, kind, digest(self._place, file.name))
+        return _NoteCard(name, note, title, kind, digest(self._place, name))
+
+
+def _sections(note: Note) -> list[Section]:
+    return list(split_sections(note.body, note.lines_before))
 
 
 def _note_entity(title: str) -> str:
@@ -156,13 +127,9 @@ def _observations(card: _NoteCard, parts: list[Section]) -> Iterator[Entry]:
 def _relations(parts: list[Section]) -> Iterator[_Relation]:
     for line, said in _list_items(parts):
         found = _RELATION.fullmatch(said)
-        if found is not None and line_of(found["target"]):
-            yield _Relation(
-                line_of(found["type"]),
-                line_of(found["target"]),
-                (found["context"] or "").strip(),
-                line,
-            )
+        if found is not None and (target := line_of(found["target"])):
+            context = (found["context"] or "").strip()
+            yield _Relation(line_of(found["type"]), target, context, line)
 
 
 def _relation_id(card: _NoteCard, relation: _Relation) -> str:
@@ -220,7 +187,7 @@ def _draft(
         topic=line_of(posixpath.dirname(card.name)) or None,
         tags=tuple(dict.fromkeys((*tags_of(head.get("tags")), *tags)))[:32],
         entities=(_note_entity(card.title), *others),
-        occurred_at=time_of(head.get("created")) or time_of(head.get("date")),
+        occurred_at=Fields(head).time("created", "date"),
         metadata=metadata_of(given),
         force=True,
     )

@@ -16,13 +16,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
-from bethink.importers.entry import Entry, ReadProgress, SourceLink, line_of, split_text
+from bethink.importers.entry import Entry, Reader, line_of, split_text, time_of
 from bethink.importers.streams import displayable_name, file_names_under
 from bethink.importers.turn_text import (
     EchoFilter,
@@ -272,10 +272,8 @@ def _unwrap_queued_prompt(entry: _Entry) -> _Entry:
     attachment = entry.get("attachment")
     if entry.get("type") != "attachment" or not isinstance(attachment, dict):
         return entry
-    if attachment.get("type") != "queued_command" or attachment.get("commandMode") not in (
-        None,
-        "prompt",
-    ):
+    is_prompt = attachment.get("commandMode") in (None, "prompt")
+    if attachment.get("type") != "queued_command" or not is_prompt:
         return entry
     inner = {key: attachment.get(key) for key in ("origin", "isMeta")}
     message = {"role": "user", "content": attachment.get("prompt")}
@@ -313,13 +311,7 @@ def _string_field(entry: _Entry, name: str) -> str:
 def _timestamp(entry: _Entry) -> datetime | None:
     """Return when an entry was written; None where it has no readable timestamp."""
     text = entry.get("timestamp")
-    if not isinstance(text, str):
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None
+    return time_of(text) if isinstance(text, str) else None
 
 
 HOST = "claude-code"
@@ -378,12 +370,8 @@ def _shorten_id(uuid: str) -> str:
 _PATH_SEPARATOR = re.compile(r"[/\\]")
 
 
-class ClaudeCode:
+class ClaudeCode(Reader):
     """One transcript, or all below a folder."""
-
-    def __init__(self, path: Path, gauge: ReadProgress) -> None:
-        self._path = path
-        self._gauge = gauge
 
     def entries(self) -> Iterator[Entry]:
         """Yield the turns of every session, in its order."""
@@ -397,10 +385,6 @@ class ClaudeCode:
         for name in names:
             yield from _file_entries(self._path / name, displayable_name(name))
             self._gauge.done += 1
-
-    def links(self) -> Iterator[SourceLink]:
-        """Yield nothing: a turn's place already says which one it follows."""
-        return iter(())
 
 
 def _is_subagent(name: str) -> bool:

@@ -53,10 +53,7 @@ class SourceLinker:
     """Adds the links of one import, or counts them in a preview."""
 
     def __init__(self, memory: Memory, kind: str, tally: Tally, intake: Intake) -> None:
-        self._memory = memory
-        self._kind = kind
-        self._tally = tally
-        self._intake = intake
+        self._memory, self._kind, self._tally, self._intake = memory, kind, tally, intake
         self._seen: set[int] = set()
         self._would_replace: list[Link] = []
         self._entities = lru_cache(maxsize=10_000)(self._find_entities)
@@ -81,17 +78,12 @@ class SourceLinker:
         context = source_link.context or (
             self._intake.find_item(source_link.said_in) if source_link.said_in else None
         )
-        link = Link(
-            src,
-            dst,
-            _relation_type(source_link),
-            source_link.weight,
-            context=context,
-            source=self._kind,
-        )
-        if hash(_link_mark(link)) in self._seen:
+        relation, weight = _relation_type(source_link), source_link.weight
+        link = Link(src, dst, relation, weight, context=context, source=self._kind)
+        mark = hash(_link_mark(link))
+        if mark in self._seen:
             return None
-        self._seen.add(hash(_link_mark(link)))
+        self._seen.add(mark)
         return link, sources
 
     def _nodes_of(self, end: LinkEnd) -> NodesByStore:
@@ -293,17 +285,26 @@ class Import:
         found = self._note_missing_end(found)
         if scratch is None:
             self.tally.stored = self._memory.import_(found, progress=progress)
-            return
-        known = _KnownItemCounter(self._memory, found)
-        taken = scratch.import_(known)
-        self.tally.stored = taken - known.known
-        self.tally.repeated = known.known
+        else:
+            taken = scratch.import_(self._count_known(found))
+            self.tally.stored = taken - self.tally.repeated
 
     def _note_missing_end(self, found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for number, record in enumerate(found):
             if number == 0 and record.get("end") is not True:
                 self.tally.warnings.append(_NO_END)
             yield record
+
+    def _count_known(self, found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Pass records on, and count the items among them that the memory already has."""
+        last = ""
+        while batch := list(islice(found, _PROGRESS_EVERY)):
+            # The revisions of an item are consecutive.
+            ids = [str(one.get("id")) for one in batch if one.get("type") == "item"]
+            new = [own for own in dict.fromkeys(ids) if own != last]
+            self.tally.repeated += len(self._memory.store.items.get(new))
+            last = ids[-1] if ids else last
+            yield from batch
 
 
 _NO_END = "this export of an earlier version does not say whether it is whole"
@@ -327,33 +328,6 @@ def _report_progress(stream: InputStream, progress: Progress | None) -> Iterator
         if progress is not None and number % _PROGRESS_EVERY == 0:
             progress(stream.done, stream.size)
         yield record
-
-
-class _KnownItemCounter:
-    """Pass records on, and count the items among them that a memory already has."""
-
-    def __init__(self, memory: Memory, given: Iterable[Mapping[str, Any]]) -> None:
-        self._memory = memory
-        self._given = given
-        self.known = 0
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        ids: list[str] = []
-        last = ""
-        for record in self._given:
-            own = record.get("id")
-            # The revisions of an item are consecutive.
-            if record.get("type") == "item" and isinstance(own, str) and own != last:
-                ids.append(own)
-                last = own
-            if len(ids) >= _PROGRESS_EVERY:
-                self._count_known(ids)
-            yield record
-        self._count_known(ids)
-
-    def _count_known(self, ids: list[str]) -> None:
-        self.known += len(self._memory.store.items.get(ids))
-        ids.clear()
 
 
 @contextmanager

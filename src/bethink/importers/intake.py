@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count, groupby, islice
 from typing import Any, Literal
 
@@ -62,9 +63,6 @@ class PreparedEntry(NamedTuple):
     @property
     def draft(self) -> Draft:
         return self.piece.draft
-
-    def with_key(self, key: str) -> PreparedEntry:
-        return self._replace(key=key)
 
     def to_draft(self) -> Draft:
         """Return the draft with its key and with the mark that later imports compare."""
@@ -124,7 +122,6 @@ _MAX_COMPARED = 64  # of a group, on either side; where more changed, they are n
 _MIN_SIMILARITY = 0.5
 _MAX_COMPARED_CHARS = 2_000  # characters
 _UPDATED_FIELDS = changeable_fields() - {"source", "metadata", "pinned", "trust"}
-_EMPTY_DRAFT = Draft("")
 
 
 class Verdict(NamedTuple):
@@ -135,9 +132,14 @@ class Verdict(NamedTuple):
     item: Item | None = None
 
 
+def _find_by_key(key: str | None, store: Store) -> tuple[str, str] | None:
+    """Return the id that was stored with a key, and the fingerprint; None where none was."""
+    return store.items.find_keys((key,)).get(key) if key else None
+
+
 def classify_entry(ready: PreparedEntry, store: Store) -> Verdict:
     """Classify an entry that has its own key, or is identified by its text."""
-    found = store.items.find_keys((ready.key,)).get(ready.key) if ready.key else None
+    found = _find_by_key(ready.key, store)
     if found is None:
         return Verdict("new", ready)
     item = store.items.get([found[0]]).get(found[0])
@@ -159,7 +161,7 @@ def _classify_foreign(ready: PreparedEntry, item: Item, store: Store) -> Verdict
     """
     if any(revision.text == ready.draft.text for revision in store.items.history(item.id)):
         return Verdict("known", ready, item)
-    later = ready.with_key(import_key(ready.key, ready.version))
+    later = ready._replace(key=import_key(ready.key, ready.version))
     return Verdict("known" if store.items.find_keys((later.key,)) else "new", later)
 
 
@@ -201,7 +203,7 @@ def assign_group_keys(
     keys |= _match_changed({n: entry for n, entry in enumerate(entries) if n not in keys}, vacant)
     numbers = (import_key(kind, f"{group}#{number}") for number in count())
     free = (key for key in numbers if key not in slots and not store.items.find_keys((key,)))
-    return [ready.with_key(keys.get(n) or next(free)) for n, ready in enumerate(entries)]
+    return [ready._replace(key=keys.get(n) or next(free)) for n, ready in enumerate(entries)]
 
 
 def _group_items(group: str, kind: str, store: Store) -> tuple[dict[str, Item], dict[str, str]]:
@@ -211,7 +213,7 @@ def _group_items(group: str, kind: str, store: Store) -> tuple[dict[str, Item], 
     missed = 0
     for number in range(MAX_GROUP_SIZE):
         key = import_key(kind, f"{group}#{number}")
-        found = store.items.find_keys((key,)).get(key)
+        found = _find_by_key(key, store)
         missed = 0 if found else missed + 1
         if found is not None and is_erased(found[1]):
             erased[key] = found[1]
@@ -283,7 +285,7 @@ def update_fields(item: Item, ready: PreparedEntry) -> dict[str, Any]:
     fields = {
         name: getattr(draft, name)
         for name in _UPDATED_FIELDS
-        if getattr(draft, name) not in (getattr(item, name, None), getattr(_EMPTY_DRAFT, name))
+        if getattr(draft, name) not in (getattr(item, name, None), getattr(_DEFAULT_DRAFT, name))
     }
     fields["tags"], fields["text"] = draft.tags, draft.text
     same = draft.text == item.text
@@ -347,22 +349,16 @@ class Tally:
     def count(self, ready: PreparedEntry, status: str) -> None:
         """Count the outcome of an entry: stored, updated, duplicate or repeated."""
         self.redacted += bool(ready.piece.redacted)
-        if status == "duplicate":
-            self.duplicates += 1
-        elif status == "repeated":
-            self.repeated += 1
-        elif status == "updated":
-            self.updated += 1
-        else:
-            self._count_stored(ready)
-
-    def _count_stored(self, ready: PreparedEntry) -> None:
-        draft = ready.draft
-        kind = draft.kind or classify_kind(ready.piece.folded, draft.level)
-        self.stored += 1
-        self.kinds[kind] += 1
-        if len(self.first) < MAX_SAMPLES:
-            self.first.append(ImportSample(kind, ready.where, draft.caption or caption(draft.text)))
+        name = {"duplicate": "duplicates", "repeated": "repeated", "updated": "updated"}
+        counted = name.get(status, "stored")
+        setattr(self, counted, getattr(self, counted) + 1)
+        if counted == "stored":
+            draft = ready.draft
+            kind = draft.kind or classify_kind(ready.piece.folded, draft.level)
+            self.kinds[kind] += 1
+            if len(self.first) < MAX_SAMPLES:
+                text = draft.caption or caption(draft.text)
+                self.first.append(ImportSample(kind, ready.where, text))
 
 
 INTAKE_BATCH = 500
@@ -384,11 +380,8 @@ class Intake:
 
         Entries of a group beyond ``most_in_group`` are identified by their text.
         """
-        self._memory = memory
-        self._scratch = scratch
-        self._kind = kind
-        self._tally = tally
-        self._most_in_group = most_in_group
+        self._memory, self._scratch = memory, scratch
+        self._kind, self._tally, self._most_in_group = kind, tally, most_in_group
         self._ctx = WriteContext(memory.store, None, utc_now(), memory.settings.actor, make_id)
         self._seen: set[int] = set()
         self._groups: set[int] = set()
@@ -410,7 +403,7 @@ class Intake:
     def find_item(self, own: str) -> str | None:
         """Return the item that an entry has become, or would; None where there is none."""
         key = import_key(self._kind, own)
-        found = (store.items.find_keys((key,)).get(key) for store in self.stores)
+        found = (_find_by_key(key, store) for store in self.stores)
         item = self._met_as.get(key) or next((one[0] for one in found if one), None)
         items = (store.items.get([item]).get(item) for store in self.stores) if item else ()
         return item if any(one is not None and one.live_to is None for one in items) else None
@@ -429,23 +422,18 @@ class Intake:
         self, entries: Iterable[Entry], given: Mapping[str, Any]
     ) -> Iterator[PreparedEntry | Refusal]:
         """Yield prepared entries, those of a group with their assigned keys."""
+        make = partial(prepare_entry, kind=self._kind, given=given, ctx=self._ctx)
         for group, members in groupby(entries, key=lambda entry: entry.group):
             if not group:
-                yield from (
-                    prepare_entry(member, self._kind, given, self._ctx) for member in members
-                )
+                yield from map(make, members)
                 continue
             name = self._group_name(group)
-            made = [
-                prepare_entry(member, self._kind, given, self._ctx)
-                for member in islice(members, self._most_in_group)
-            ]
+            made = [make(member) for member in islice(members, self._most_in_group)]
             kept = [member for member in made if isinstance(member, PreparedEntry)]
             yield from (member for member in made if isinstance(member, Refusal))
             yield from assign_group_keys(name, self._kind, kept, self._memory.store)
             for member in members:
-                own = member._replace(id=digest(name, repr(member.found)))
-                yield prepare_entry(own, self._kind, given, self._ctx)
+                yield make(member._replace(id=digest(name, repr(member.found))))
 
     def _group_name(self, group: str) -> str:
         """Return the group's name; one that occurs again gets a number."""
@@ -481,7 +469,7 @@ class Intake:
         versions = [entry.version for entry in pending if entry.key == ready.key]
         versions += [self._updated[ready.key]] if ready.key in self._updated else []
         for store in () if versions else self.stores:
-            found = store.items.find_keys((ready.key,)).get(ready.key)
+            found = _find_by_key(ready.key, store)
             item = store.items.get([found[0]]).get(found[0]) if found else None
             if item is not None and (version := imported_version(item.metadata, ready.key)):
                 versions.append(version)
@@ -542,13 +530,11 @@ class Intake:
     def _find_existing(self, ready: PreparedEntry) -> Remembered | Refused | None:
         """Return the space's answer for what it already holds or must refuse."""
         key = ready.draft.key
-        used = self._memory.store.items.find_keys((key,)).get(key) if key else None
-        if used is not None and is_erased(used[1]):
-            return Remembered(used[0], "repeated")
-        if used is not None and used[1] != ready.piece.fingerprint:
-            return Conflict(f"the key {key!r:.80} was used before with other content")
+        used = _find_by_key(key, self._memory.store)
         if used is not None:
-            return Remembered(used[0], "repeated")
+            if is_erased(used[1]) or used[1] == ready.piece.fingerprint:
+                return Remembered(used[0], "repeated")
+            return Conflict(f"the key {key!r:.80} was used before with other content")
         # Without its key: the store checks keys only when it writes, and a preview does not.
         piece = replace(ready.piece, draft=ready.draft._replace(key=None))
         try:

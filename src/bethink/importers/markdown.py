@@ -9,30 +9,33 @@ from __future__ import annotations
 
 import posixpath
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.importers.entry import (
     Entry,
-    LinkEnd,
+    Fields,
+    Reader,
     ReadProgress,
     SourceLink,
     digest,
+    item_link,
     line_of,
     location_id,
     metadata_of,
     split_text,
     tags_of,
-    time_of,
 )
-from bethink.importers.streams import TextFile, read_text_files
+from bethink.importers.streams import read_text_files
 from bethink.model import Draft
 
 if TYPE_CHECKING:
@@ -325,47 +328,56 @@ class _ParsedNote(NamedTuple):
     tags: tuple[str, ...]
 
 
-class Markdown:
-    """One folder, or one note."""
+class NoteReader(Reader, ABC):
+    """A folder of notes, or one note."""
 
     def __init__(self, path: Path, gauge: ReadProgress) -> None:
-        self._path = path
-        self._gauge = gauge
+        super().__init__(path, gauge)
         self._place = location_id(path)
 
     def entries(self) -> Iterator[Entry]:
-        """Yield an entry for every section that is not empty."""
-        for file in read_text_files(self._path, MARKDOWN_ENDINGS, self._gauge):
-            if isinstance(file.text, Refused):
-                yield Entry(file.name, file.text)
-                continue
-            sheet = _parse_file(file)
-            for section, own in self._sections(sheet):
-                yield from _section_entries(sheet, section, own)
+        """Yield the entries of every note, and the notes that cannot be read."""
+        for name, text in read_text_files(self._path, MARKDOWN_ENDINGS, self._gauge):
+            if isinstance(text, Refused):
+                yield Entry(name, text)
+            else:
+                yield from self._note_entries(name, parse_note(text))
+
+    @abstractmethod
+    def _note_entries(self, name: str, note: Note) -> Iterator[Entry]: ...
+
+    def _notes(self) -> Iterator[tuple[str, Note]]:
+        """Yield the notes that can be read, again."""
+        for name, text in read_text_files(self._path, MARKDOWN_ENDINGS, ReadProgress()):
+            if not isinstance(text, Refused):
+                yield name, parse_note(text)
+
+
+class Markdown(NoteReader):
+    """Notes of any kind: a memory for every section that is not empty."""
+
+    def _note_entries(self, name: str, note: Note) -> Iterator[Entry]:
+        sheet = _with_shared(name, note)
+        for section, own in self._sections(sheet):
+            yield from _section_entries(sheet, section, own)
 
     def links(self) -> Iterator[SourceLink]:
         """Yield links from a section to the beginning of the note that it links to."""
         first: dict[str, str] = {}
         names: dict[str, str] = {}
-        for sheet in self._notes():
+        for sheet in starmap(_with_shared, self._notes()):
             opening = next(self._sections(sheet), None)
             if opening is not None:
                 first[sheet.name] = opening[1]
                 for called in (*_stems(sheet.name), *_aliases(sheet)):
                     names.setdefault(called.casefold(), sheet.name)
-        for sheet in self._notes():
+        for sheet in starmap(_with_shared, self._notes()):
             for section, own in self._sections(sheet):
                 for link in linked_notes(section.text):
                     target = _link_target(link, sheet.name, first, names)
                     if target is not None and first[target] != own:
                         where = f"{sheet.name} line {section.line}"
-                        ends = (LinkEnd("item", own), LinkEnd("item", first[target]))
-                        yield SourceLink(ends[0], "references", ends[1], where)
-
-    def _notes(self) -> Iterator[_ParsedNote]:
-        for file in read_text_files(self._path, MARKDOWN_ENDINGS, ReadProgress()):
-            if not isinstance(file.text, Refused):
-                yield _parse_file(file)
+                        yield item_link(own, "references", first[target], where)
 
     def _sections(self, sheet: _ParsedNote) -> Iterator[tuple[Section, str]]:
         """Yield its sections, each with an id that is stable while the headings above it are."""
@@ -374,15 +386,12 @@ class Markdown:
             yield section, digest(self._place, sheet.name, *above, str(section.number))
 
 
-def _parse_file(file: TextFile) -> _ParsedNote:
-    assert isinstance(file.text, str)
-    note = parse_note(file.text)
-    head = note.head
-    title = line_of(head.get("title")) or line_of(title_of(note.body)) or _stem(file.name)
-    moments = (time_of(head.get(name)) for name in _DATE_KEYS)
-    at = next((moment for moment in moments if moment), None) or date_in(_stem(file.name))
-    tags = (*tags_of(head.get("tags") or head.get("tag")), *hashtags(note.body))
-    return _ParsedNote(file.name, note, title, at, tuple(dict.fromkeys(tags))[:32])
+def _with_shared(name: str, note: Note) -> _ParsedNote:
+    head = Fields(note.head)
+    title = head.line("title") or line_of(title_of(note.body)) or _stem(name)
+    at = head.time(*_DATE_KEYS) or date_in(_stem(name))
+    tags = (*tags_of(note.head.get("tags") or note.head.get("tag")), *hashtags(note.body))
+    return _ParsedNote(name, note, title, at, tuple(dict.fromkeys(tags))[:32])
 
 
 def _section_entries(sheet: _ParsedNote, section: Section, own: str) -> Iterator[Entry]:
@@ -392,12 +401,12 @@ def _section_entries(sheet: _ParsedNote, section: Section, own: str) -> Iterator
     where = f"{sheet.name} line {section.line}"
     own_tags = set(hashtags(section.text))
     from_head = tags_of(head.get("tags") or head.get("tag"))
-    about: dict[str, Any] = {key: value for key, value in head.items() if key not in _RESERVED_KEYS}
+    about = {key: value for key, value in head.items() if key not in _RESERVED_KEYS}
     for part, text in enumerate(split_text(section.text, 64 * 1024 - _HEAD_BYTES)):
         draft = Draft(
             f"{lead}\n{text}",
             kind=line_of(head.get("type")) or "note",
-            topic=line_of(head.get("topic")) or _topic(sheet.name),
+            topic=line_of(head.get("topic")) or line_of(posixpath.dirname(sheet.name)) or None,
             tags=tuple(tag for tag in sheet.tags if tag in from_head or tag in own_tags),
             caption=lead,
             occurred_at=sheet.at,
@@ -411,11 +420,6 @@ def _without_title(headings: tuple[str, ...], title: str) -> tuple[str, ...]:
     """Return the headings below the title: a note with a changed title is the same note."""
     is_title = bool(headings) and line_of(headings[0]).casefold() == title.casefold()
     return headings[1:] if is_title else headings
-
-
-def _topic(name: str) -> str | None:
-    """Return the folder of a note; None at the top."""
-    return line_of(posixpath.dirname(name)) or None
 
 
 def _stem(name: str) -> str:

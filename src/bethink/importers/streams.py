@@ -144,7 +144,7 @@ def open_stream(name: str) -> Iterator[InputStream]:
         return
     path = to_path(name)
     # The name becomes the source of the memories, so it must be storable.
-    display_name = os.fsencode(path.name).decode("utf-8", "replace")
+    display_name = displayable_name(path.name)
     if S_ISFIFO(path.stat().st_mode):
         with _open_pipe(path) as file:
             yield _make_stream(display_name, file)
@@ -383,12 +383,10 @@ def json_elements(stream: ByteReader, *, max_bytes: int = MAX_ELEMENT_BYTES) -> 
     first = next(pieces, b"")
     if not first.startswith(b"["):
         held = bytearray(first)
-        for piece in pieces:
+        while len(held) <= max_bytes and (piece := next(pieces, b"")):
             held += piece
-            if len(held) > max_bytes:
-                yield Element(1, TooLarge("the JSON", limit=max_bytes, actual=len(held)))
-                return
-        yield Element(1, _parse_json(bytes(held)))
+        too_large = TooLarge("the JSON", limit=max_bytes, actual=len(held))
+        yield Element(1, too_large if len(held) > max_bytes else _parse_json(bytes(held)))
         return
     scan = _ArrayScanner(max_bytes)
     for piece in chain((first,), pieces):
