@@ -10,12 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-_own_process: list[bool] = []  # filled by a process that runs one command and ends
-
-
-def owns_process() -> bool:
-    """Whether the process runs one command and ends: only then are its settings ours."""
-    return bool(_own_process)
+from bethink.cli import process
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is not None:
         return _run(argv)
-    _own_process.append(True)
+    process.runs_one_command = True
     # The arithmetic of one command ends before a thread pool would have started.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")

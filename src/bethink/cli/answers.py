@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bethink.cli import owns_process
+from bethink.cli import process
 from bethink.cli.app import App, BadUse
 from bethink.cli.help import PROGRAM
 from bethink.cli.output import (
@@ -64,7 +64,7 @@ def run_query(
     found = _query_worker(app, kind, request, result_type, more)
     if found is not None:
         return found
-    load_numpy(keep_memory=owns_process())
+    load_numpy(keep_memory=process.runs_one_command)
     with app.open() as memory:
         require_profile(memory, request.profile, kind)
         return job(memory)

@@ -20,7 +20,6 @@ from bethink.core import plural
 if TYPE_CHECKING:
     from bethink.api.write import Forgotten
     from bethink.ingest.revision import Undo
-    from bethink.maintain.runner import UndoResult
     from bethink.model import Item
 
 
@@ -243,6 +242,8 @@ def undo(app: App, item_id: str | None, *, yes: bool) -> int:
     retired memories are restored, created ones are removed.
     """
     if item_id is not None and item_id.startswith("run-"):
+        from bethink.cli.maintenance import undo_run  # only for a run
+
         return undo_run(app, item_id, yes=yes)
     with app.open() as memory:
         preview = memory.undo(item_id, preview=True)
@@ -260,44 +261,6 @@ def undo(app: App, item_id: str | None, *, yes: bool) -> int:
     else:
         app.note(dim("nothing was changed; use --yes to apply"))
     return 0
-
-
-def undo_run(app: App, run: str, *, yes: bool) -> int:
-    """Undo a maintenance run: show a preview, confirm, apply."""
-    with app.open() as memory:
-        result = memory.undo_run(run, preview=True)
-        if not app.json:
-            _print_run(app, result)
-        if yes or confirm(app, "Undo this change?"):
-            result = memory.undo_run(run)
-    if app.json:
-        app.out.json({"done": not result.preview, **_run_json(result)})
-    elif result.preview:
-        app.note(dim("nothing was changed; use --yes to apply"))
-    else:
-        app.out.line(green("undone"), " ", bold(run))
-    return 0
-
-
-def _print_run(app: App, preview: UndoResult) -> None:
-    for item_id in preview.restored:
-        app.out.line(yellow("would restore "), bold(item_id))
-    for item_id, status in preview.judged:
-        app.out.line(yellow(f"would mark as {status} "), bold(item_id))
-    for item_id in preview.ended:
-        app.out.line(yellow("would remove "), bold(item_id))
-    if preview.unlinked:
-        app.out.line(dim(f"would remove {plural(preview.unlinked, 'link')}"))
-
-
-def _run_json(result: UndoResult) -> dict[str, Any]:
-    return {
-        "run": result.run,
-        "restored": list(result.restored),
-        "ended": list(result.ended),
-        "judged": [{"id": item_id, "status": status} for item_id, status in result.judged],
-        "unlinked": result.unlinked,
-    }
 
 
 def _print_undo_preview(app: App, preview: Undo, item: Item) -> None:

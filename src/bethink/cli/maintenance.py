@@ -24,7 +24,14 @@ from bethink.errors import StoreError
 
 if TYPE_CHECKING:
     from bethink.maintain.journal import RunRecord
-    from bethink.maintain.runner import AppliedProposal, Plan, Report, SkippedProposal, Step
+    from bethink.maintain.runner import (
+        AppliedProposal,
+        Plan,
+        Report,
+        SkippedProposal,
+        Step,
+        UndoResult,
+    )
     from bethink.maintain.succession import RevokeResult
 
 
@@ -89,8 +96,6 @@ def maintain(app: App, /, jobs: tuple[str, ...], **options: Any) -> int:
     a small memory at most 5; pinned and protected ones, goals and caveats never.
     """  # fmt: skip
     if options["undo"]:
-        from bethink.cli.forget import undo_run  # only for --undo
-
         return undo_run(app, options["undo"], yes=True)
     with app.open() as memory:
         if options["runs"]:
@@ -222,6 +227,44 @@ def report_json(report: Report, *, preview: bool) -> dict[str, Any]:
         ],
         "left": [left._asdict() for left in report.left],
         "remarks": [{"job": entry.job, "text": entry.why} for entry in plan.remarks],
+    }
+
+
+def undo_run(app: App, run: str, *, yes: bool) -> int:
+    """Undo a maintenance run: show a preview, confirm, apply."""
+    with app.open() as memory:
+        result = memory.undo_run(run, preview=True)
+        if not app.json:
+            _print_run(app, result)
+        if yes or confirm(app, "Undo this change?"):
+            result = memory.undo_run(run)
+    if app.json:
+        app.out.json({"done": not result.preview, **_run_json(result)})
+    elif result.preview:
+        app.note(dim("nothing was changed; use --yes to apply"))
+    else:
+        app.out.line(green("undone"), " ", bold(run))
+    return 0
+
+
+def _print_run(app: App, preview: UndoResult) -> None:
+    for item_id in preview.restored:
+        app.out.line(yellow("would restore "), bold(item_id))
+    for item_id, status in preview.judged:
+        app.out.line(yellow(f"would mark as {status} "), bold(item_id))
+    for item_id in preview.ended:
+        app.out.line(yellow("would remove "), bold(item_id))
+    if preview.unlinked:
+        app.out.line(dim(f"would remove {plural(preview.unlinked, 'link')}"))
+
+
+def _run_json(result: UndoResult) -> dict[str, Any]:
+    return {
+        "run": result.run,
+        "restored": list(result.restored),
+        "ended": list(result.ended),
+        "judged": [{"id": item_id, "status": status} for item_id, status in result.judged],
+        "unlinked": result.unlinked,
     }
 
 

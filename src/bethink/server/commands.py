@@ -222,8 +222,8 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
         EarlyHandshake,
         StdioBridge,
         take_over_stdio,
-        watch_parent,
     )
+    from bethink.server.parent import watch_parent
     from bethink.server.telemetry import start_tracing
 
     # Exit at once: a thread blocked on input cannot be stopped, and nothing needs cleanup.

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.store.analysis import extra_index_words, fold, query_units, unspaced_runs
-from bethink.store.sql.search.lexical import index_terms, query_words_of, tokenizer
+from bethink.store.sql.search.lexical import index_terms, query_words_of
+from bethink.store.sql.search.terms import tokenizer
 
 any_text = st.text(
     st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=40

@@ -18,9 +18,10 @@ from old_schema import bring_back
 from bethink.ports import TextSearch
 from bethink.store.ranking import WeightedQuery, weight_query
 from bethink.store.sql.search import postings, word_index
-from bethink.store.sql.search.lexical import parse_query, tokenizer
+from bethink.store.sql.search.lexical import parse_query
 from bethink.store.sql.search.postings import PostingLists
 from bethink.store.sql.search.scope import Condition, ScopeRows
+from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sqlite import SqliteStore
 from records import NOW, mention, record, scope
 

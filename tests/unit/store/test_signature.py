@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bethink.store.signature import MAX_WORDS_WITHOUT_WINDOWS, SIGNATURE_BYTES, sign_texts
 from bethink.store.sql.search.abmind_queries import content_terms
-from bethink.store.sql.search.lexical import tokenizer
+from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sqlite import SqliteStore
 from corpus import NOTES, TALK
 from records import NOW, at, record, scope

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from bethink.ports import SearchResult, TextSearch
 from bethink.store.ranking import weight_query
 from bethink.store.sql.search import word_index as words
-from bethink.store.sql.search.lexical import make_plan, parse_query, tokenizer
+from bethink.store.sql.search.lexical import make_plan, parse_query
 from bethink.store.sql.search.scope import Predicate
+from bethink.store.sql.search.terms import tokenizer
 
 any_text = st.text(
     st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=60

@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
-from time import sleep
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from bethink.core.json_values import Json
@@ -29,28 +28,6 @@ from bethink.server.tools.answers import in_tool_words, one_line
 
 if TYPE_CHECKING:
     from bethink.server.tools.calls import ToolExecutor
-
-POLL_INTERVAL_S = 1.0
-
-
-def watch_parent(
-    exit_process: Callable[[int], None] = os._exit,
-    *,
-    get_parent: Callable[[], int] = os.getppid,
-    interval_s: float = POLL_INTERVAL_S,
-) -> Thread:
-    """Start a thread that exits the process once its parent has changed."""
-    parent = get_parent()
-
-    def watch() -> None:
-        while get_parent() == parent:
-            sleep(interval_s)
-        exit_process(0)
-
-    thread = Thread(target=watch, name="bethink-parent", daemon=True)
-    thread.start()
-    return thread
-
 
 MAX_LINE_BYTES = 16 << 20  # of one message; the largest import is by far smaller
 _MAX_DEPTH = 100  # of nested lists and objects; the library gives up at 200

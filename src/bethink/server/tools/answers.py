@@ -20,10 +20,10 @@ from bethink.render.quoting import (
     quote_item,
     truncate,
 )
-from bethink.server.tools.tool import Call
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
+    from bethink.server.tools.tool import Call
 
 __all__ = [
     "MAX_QUOTE_CHARS",

@@ -221,7 +221,7 @@ def _start_processes(workers: int, space: str | None, store: str | None) -> Exec
 
 def _open_in_process(space: str | None, store: str | None) -> None:
     """Open the memory in a process of a pool, which ends with the server."""
-    from bethink.server.mcp.stdio import watch_parent  # start-up time: seldom needed
+    from bethink.server.parent import watch_parent  # start-up time: seldom needed
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the server as well
     watch_parent()

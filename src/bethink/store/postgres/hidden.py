@@ -18,7 +18,7 @@ from bethink.store.postgres.sql_tree import parse
 from bethink.store.postgres.statements import PARTS
 from bethink.store.postgres.translate import View
 from bethink.store.sql import ceiling as shared
-from bethink.store.sql.search.lexical import MAX_TERM_LENGTH, tokenizer
+from bethink.store.sql.search.terms import MAX_TERM_LENGTH, tokenizer
 
 _VIEW = re.compile(r"CREATE TEMP VIEW (\w+) AS (.*?);\n", re.DOTALL)
 _COLUMNS = {

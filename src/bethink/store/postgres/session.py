@@ -56,7 +56,8 @@ from bethink.store.postgres.translate import (
 )
 from bethink.store.sql import activity, history
 from bethink.store.sql.search import lexical
-from bethink.store.sql.search.lexical import SELECT_FREQUENCIES, SELECT_TERM_IDS, tokenizer
+from bethink.store.sql.search.lexical import SELECT_FREQUENCIES, SELECT_TERM_IDS
+from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sql.sql_functions import state_hash
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from bethink.store.postgres import words
-from bethink.store.sql.search.lexical import MAX_TERM_LENGTH, tokenizer
+from bethink.store.sql.search.terms import MAX_TERM_LENGTH, tokenizer
 
 if TYPE_CHECKING:
     from bethink.store.postgres.session import Session

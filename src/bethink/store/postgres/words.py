@@ -15,7 +15,7 @@ import apsw
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
-from bethink.store.sql.search.lexical import tokenizer
+from bethink.store.sql.search.terms import tokenizer
 
 _PART = re.compile(r'"((?:[^"]|"")*)"|(\()|(\))|\b(AND|OR)\b|(\w+)\s*:|(\S)')
 _SEPARATOR = "\N{INFORMATION SEPARATOR ONE}"  # between text and original; no word has it

@@ -22,8 +22,7 @@ from bethink.model import (
 )
 from bethink.ports import ForgottenFiles, Momentum, Usage, UsageDecay
 from bethink.store.sql import erase, history
-from bethink.store.sql.connection import HIGHEST, Connections, Database, select
-from bethink.store.sql.search.lexical import as_table
+from bethink.store.sql.connection import HIGHEST, Connections, Database, as_table, select
 from bethink.store.sql.sql_functions import (
     DAY_MS,
     from_ms,

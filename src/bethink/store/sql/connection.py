@@ -127,8 +127,14 @@ class _ListBinding(threading.local):
 _lists = _ListBinding()
 
 
-def bind_list(values: Any) -> Any:
-    """Bind strings (a tuple) or integers (an array) as the rows of ``carray(?)``."""
+def as_table(values: Any) -> Any:
+    """Bind strings (a tuple) or integers (an array) as the rows of ``carray(?)``.
+
+    There must be at least one; one statement serves any number of them. A string with NUL
+    cannot be bound and is no id or word of ours: it becomes one that matches nothing.
+    """
+    if isinstance(values, tuple) and "\0" in "".join(values):
+        values = tuple("" if "\0" in value else value for value in values)
     return _lists.make(values)
 
 

@@ -24,7 +24,7 @@ from bethink.errors import NotFound, Refused
 from bethink.model import Entity, Item
 from bethink.ports import Embedding, Mention, Scope, ScoredEntity
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY, is_below_ceiling
-from bethink.store.sql.connection import Database, generation, select
+from bethink.store.sql.connection import Database, as_table, generation, select
 from bethink.store.sql.history import (
     AS_OF_CTE,
     END_OF_TIME,
@@ -32,7 +32,7 @@ from bethink.store.sql.history import (
     entities_created_after,
 )
 from bethink.store.sql.links import ADD_ALIAS, ENTITY_COLUMNS, normalise_alias, to_entity
-from bethink.store.sql.search.lexical import ItemLoader, as_table
+from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import compile_scope
 from bethink.store.sql.sql_functions import to_json_ids
 

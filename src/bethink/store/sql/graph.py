@@ -13,9 +13,8 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, Link, Node
 from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
 from bethink.store.sql import history
-from bethink.store.sql.connection import HIGHEST, Connections, Database, Row, select
+from bethink.store.sql.connection import HIGHEST, Connections, Database, Row, as_table, select
 from bethink.store.sql.history import AS_OF_CTE, END_OF_TIME, MENTION_COUNT, MENTION_LINK
-from bethink.store.sql.search.lexical import as_table
 from bethink.store.sql.sql_functions import from_ms, to_ms, to_ms_or_none
 
 if TYPE_CHECKING:

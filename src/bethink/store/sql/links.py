@@ -22,9 +22,9 @@ from bethink.errors import Refused
 from bethink.model import Entity, Item
 from bethink.ports import Match, Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
-from bethink.store.sql.connection import HIGHEST, Database, select
+from bethink.store.sql.connection import HIGHEST, Database, as_table, select
 from bethink.store.sql.history import AS_OF_CTE, columns_as_of
-from bethink.store.sql.search.lexical import ItemLoader, as_table
+from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.sql_functions import from_ms_or_none, to_ms
 

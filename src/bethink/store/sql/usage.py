@@ -20,7 +20,7 @@ from bethink.lang.dates import DAY_S
 from bethink.model import Entity
 from bethink.ports import Activity, EntityListing, Momentum, Usage, UsageDecay
 from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, is_stale, momentum
-from bethink.store.sql.connection import Database, Row, select
+from bethink.store.sql.connection import Database, Row, as_table, select
 from bethink.store.sql.history import (
     AS_OF_CTE,
     LAST_SEEN,
@@ -34,7 +34,6 @@ from bethink.store.sql.links import (
     normalise_alias,
     to_entity,
 )
-from bethink.store.sql.search.lexical import as_table
 from bethink.store.sql.sql_functions import (
     DAY_MS,
     DECAY,

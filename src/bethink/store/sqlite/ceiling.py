@@ -14,7 +14,7 @@ import apsw
 from bethink.errors import StoreError
 from bethink.store.sql.ceiling import ANY_HIDDEN, views
 from bethink.store.sql.connection import select
-from bethink.store.sql.search.lexical import MAX_TERM_LENGTH, tokenizer
+from bethink.store.sql.search.terms import MAX_TERM_LENGTH, tokenizer
 from bethink.store.sqlite.connection import SqliteConnections
 
 _STATE = """

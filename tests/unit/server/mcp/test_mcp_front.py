@@ -28,9 +28,9 @@ from bethink.server.mcp.stdio import (
     EarlyHandshake,
     Pipe,
     StdioBridge,
-    watch_parent,
 )
 from bethink.server.mcp.view import EXTENSION, MIME
+from bethink.server.parent import watch_parent
 from bethink.server.tools import TOOLS
 from bethink.server.tools.calls import ToolExecutor
 from serving import Given

@@ -39,10 +39,10 @@ from bethink.store.sql.search.lexical import (
     MAX_QUERY_LENGTH,
     ItemLoader,
     rows_in_scope,
-    tokenizer,
     word_statistics,
 )
 from bethink.store.sql.search.scope import Predicate
+from bethink.store.sql.search.terms import tokenizer
 
 if TYPE_CHECKING:
     import numpy as np

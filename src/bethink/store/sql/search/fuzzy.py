@@ -36,11 +36,10 @@ from bethink.store.sql.search.lexical import (
     document_frequencies,
     find_candidates,
     parse_query,
-    tokenizer,
     word_statistics,
-    words_and_terms,
 )
 from bethink.store.sql.search.scope import Predicate
+from bethink.store.sql.search.terms import tokenizer, words_and_terms
 
 if TYPE_CHECKING:
     from bethink.store.sql.search.postings import PostingLists

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -32,9 +32,13 @@ from bethink.store.ranking import (
     weight_query,
 )
 from bethink.store.sql.ceiling import is_below_ceiling
-from bethink.store.sql.connection import Database, bind_list, generation, select
+from bethink.store.sql.connection import Database, as_table, generation, select
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search.scope import Predicate
+from bethink.store.sql.search.terms import (
+    Tokens,
+    tokenizer,
+)
 
 if TYPE_CHECKING:
     from bethink.store.sql.search.postings import IntArray, PostingLists, Ranked
@@ -50,8 +54,6 @@ _COUNT_HOLDING_AS_OF = """
     SELECT count(DISTINCT p.doc) FROM posting AS p CROSS JOIN item AS i ON i.rid = p.doc
     WHERE p.term = ? AND i.live_from <= ?
 """
-
-Tokens = Callable[[str], list[str]]
 
 
 class _AsOf(NamedTuple):
@@ -101,9 +103,6 @@ def not_hidden(db: Database, column: str) -> str:
     return f" AND {column} NOT IN (SELECT rid FROM temp.hidden_row)"
 
 
-_TOKENIZER_ARGS = ("porter", ["unicode61", "remove_diacritics", "2"])  # as in the schema
-MAX_TERM_LENGTH = 128  # longer ones are blobs: indexed, but not searched
-BLOCK_ROWS = 1_024  # row ids whose postings become blocks together
 MAX_QUERY_LENGTH = 16_384  # characters; a longer query is read no further
 
 
@@ -117,42 +116,6 @@ class ParsedQuery(NamedTuple):
     terms: tuple[QueryTerm, ...]
     spelling: dict[str, str]
     word_count: int
-
-
-def as_table(values: Any) -> Any:
-    """Bind strings (a tuple) or integers (an array) as the rows of ``carray(?)``.
-
-    There must be at least one; one statement serves any number of them. A string with NUL
-    cannot be bound and is no id or word of ours: it becomes one that matches nothing.
-    """
-    if isinstance(values, tuple) and "\0" in "".join(values):
-        values = tuple("" if "\0" in value else value for value in values)
-    return bind_list(values)
-
-
-def tokenizer(db: Database) -> Tokens:
-    """Return FTS5's own tokenizer, so that counts agree with the index."""
-    split: Callable[..., Any] = db.fts5_tokenizer(*_TOKENIZER_ARGS)
-
-    def tokens(text: str) -> list[str]:
-        found: list[str] = split(
-            text.encode("utf-8", "replace"),
-            apsw.FTS5_TOKENIZE_DOCUMENT,
-            None,
-            include_offsets=False,
-            include_colocated=False,
-        )
-        return found
-
-    return tokens
-
-
-def words_and_terms(db: Database, text: str) -> Iterator[tuple[str, str]]:
-    """Yield each word as written, with its index term."""
-    split: Callable[..., Any] = db.fts5_tokenizer(*_TOKENIZER_ARGS)
-    encoded = text.encode("utf-8", "replace")
-    for start, end, term in split(encoded, apsw.FTS5_TOKENIZE_DOCUMENT, None):
-        yield encoded[start:end].decode("utf-8", "replace"), term
 
 
 def parse_query(db: Database, text: str) -> ParsedQuery:

@@ -17,8 +17,8 @@ import numpy as np
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreDamaged
 from bethink.store.ranking import WINDOW_TERMS, WeightedQuery
-from bethink.store.sql.connection import Database, select
-from bethink.store.sql.search.lexical import BLOCK_ROWS, MAX_TERM_LENGTH, as_table
+from bethink.store.sql.connection import Database, as_table, select
+from bethink.store.sql.search.terms import BLOCK_ROWS, MAX_TERM_LENGTH
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

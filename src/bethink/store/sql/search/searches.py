@@ -23,13 +23,12 @@ from bethink.ports import (
     WordStatistics,
 )
 from bethink.ports.values import Calendar
-from bethink.store.sql.connection import Connections, Database, generation, select
+from bethink.store.sql.connection import Connections, Database, as_table, generation, select
 from bethink.store.sql.damage import met_unreadable, select_readable
 from bethink.store.sql.items import count_days, session_spans
 from bethink.store.sql.rows import item_selection, read_items, to_item
 from bethink.store.sql.search.lexical import (
     ItemLoader,
-    as_table,
     index_terms,
     query_words_of,
     rows_in_scope,

@@ -28,9 +28,8 @@ import numpy as np
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError, StoreDamaged
 from bethink.ports import Embedding
-from bethink.store.sql.connection import Database, Row, select
+from bethink.store.sql.connection import Database, Row, as_table, select
 from bethink.store.sql.damage import as_bytes, met_unreadable, select_readable
-from bethink.store.sql.search.lexical import as_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

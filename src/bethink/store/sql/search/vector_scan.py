@@ -16,10 +16,10 @@ import numpy as np
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.ports import Background
-from bethink.store.sql.connection import Database, generation, select
+from bethink.store.sql.connection import Database, as_table, generation, select
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search import vector_index
-from bethink.store.sql.search.lexical import KnownRows, as_table, rows_in_scope
+from bethink.store.sql.search.lexical import KnownRows, rows_in_scope
 from bethink.store.sql.search.scope import Condition, Predicate
 from bethink.store.sql.search.vector_index import Chunk, StoredModel, read_chunk, read_vectors
 

@@ -21,15 +21,10 @@ from bethink.errors import ModelError
 from bethink.model import Entity, Item
 from bethink.ports import Choose, Embedding, Match, Nearest, SearchResult
 from bethink.store.sql.ceiling import hides_rows
-from bethink.store.sql.connection import Connections, Database, Row, generation, select
+from bethink.store.sql.connection import Connections, Database, Row, as_table, generation, select
 from bethink.store.sql.damage import as_bytes, select_readable
 from bethink.store.sql.rows import read_items
-from bethink.store.sql.search.lexical import (
-    ItemLoader,
-    RowsInScope,
-    as_table,
-    word_statistics,
-)
+from bethink.store.sql.search.lexical import ItemLoader, RowsInScope, word_statistics
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.sql_functions import to_ms_or_none
 

@@ -17,19 +17,16 @@ from typing import Self
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.store.sql.connection import Database
+from bethink.store.sql.connection import Database, as_table
 from bethink.store.sql.damage import MAX_TERM_ID
 from bethink.store.sql.search.fuzzy import search_substring
 from bethink.store.sql.search.lexical import (
-    BLOCK_ROWS,
-    MAX_TERM_LENGTH,
-    as_table,
     index_terms,
     query_words_of,
     search_text,
-    tokenizer,
     word_statistics,
 )
+from bethink.store.sql.search.terms import BLOCK_ROWS, MAX_TERM_LENGTH, tokenizer
 
 __all__ = [
     "IndexRow",
