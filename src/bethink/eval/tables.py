@@ -6,12 +6,13 @@ A figure is never cut: its last digit may be the one that matters.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bethink.cli.output import Column, Printer, bold, dim, display_width, print_table
 from bethink.core import plural
+from bethink.core.named_tuple import NamedTuple
 from bethink.eval.baselines import BM25, COSINE, MEASURED_AGAINST, RRF
 from bethink.eval.metrics import ACCEPTED_LOSS, ALL
 
@@ -23,14 +24,7 @@ Json = dict[str, Any]
 
 _METRIC_TITLES = {"ndcg@10": "nDCG@10", "mrr": "MRR", "precision@5": "P@5", "precision@10": "P@10"}
 _MAIN_METRICS = (
-    "recall@5",
-    "recall@10",
-    "hit@5",
-    "all@5",
-    "all@10",
-    "ndcg@10",
-    "mrr",
-    "precision@5",
+    *("recall@5", "recall@10", "hit@5", "all@5", "all@10", "ndcg@10", "mrr", "precision@5"),
 )
 _WITH_INTERVAL = ("recall@10", "ndcg@10")
 MAX_UNRESOLVED_SHOWN = 5
@@ -44,6 +38,38 @@ class ReportTable:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+
+
+class Cells(NamedTuple):
+    """A column of a table: its heading, the value of a row, and the format of that.
+
+    The value is a function of the row, or names of fields with dots between them.
+    """
+
+    head: str
+    value: str | Callable[[Json], object]
+    form: str = ""
+
+    def text(self, row: Json) -> str:
+        """Return the cell of a row; a dash where there is no value."""
+        value: object = row
+        for name in self.value.split(".") if isinstance(self.value, str) else ():
+            value = value.get(name) if isinstance(value, dict) else None
+        if not isinstance(self.value, str):
+            value = self.value(row)
+        return "–" if value is None else format(value, self.form)
+
+
+COUNT, NUMBER, TENTHS, SIGNED, PERCENT = ",", ".3f", ".1f", "+.3f", ".1%"
+
+
+def make_table(
+    title: str, columns: Sequence[Cells], rows: Iterable[Json], note: str = ""
+) -> ReportTable:
+    """Make a table of rows of data."""
+    heads = tuple(column.head for column in columns)
+    cells = tuple(tuple(column.text(row) for column in columns) for row in rows)
+    return ReportTable(title, heads, cells, note)
 
 
 def report_tables(report: Json) -> Iterator[ReportTable]:
@@ -136,19 +162,8 @@ def unresolved_lines(report: Json) -> Iterator[str]:
         yield f"and {len(unknown) - MAX_UNRESOLVED_SHOWN:,} more; --json lists all"
 
 
-def format_number(value: float | None, digits: int = 3) -> str:
-    """Format a number; a dash where there is none."""
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def format_signed(value: float | None, digits: int = 3) -> str:
-    """Format a difference with its sign."""
-    return "–" if value is None else f"{value:+.{digits}f}"
-
-
-def format_percent(value: float | None) -> str:
-    """Format a share as a percentage."""
-    return "–" if value is None else f"{value:.1%}"
+def _metric_title(name: str) -> str:
+    return _METRIC_TITLES.get(name, name)
 
 
 def _named_profiles(reports: Sequence[Json]) -> Iterator[tuple[str, Json]]:
@@ -163,30 +178,36 @@ def _named_profiles(reports: Sequence[Json]) -> Iterator[tuple[str, Json]]:
             yield f"{label}, {profile['name']}" if several else label, profile
 
 
-_SET_METRICS = ("hit@1", "hit@3", "hit@10", "recall@10", "all@5", "all@10", "ndcg@10")
+def _name_head(reports: Sequence[Json]) -> str:
+    return "set" if len(reports) > 1 else "profile"
 
 
-def _sets_table(reports: Sequence[Json]) -> ReportTable:
-    rows = [
-        (
-            name if row["type"] == ALL else "",
-            row["type"],
-            f"{row['n']:,}",
-            *(format_number((row["quality"] or {}).get(metric)) for metric in _SET_METRICS),
-            format_number(row["newer_first"]),
-            *(format_percent(row[f"{status}_share"]) for status in ("found", "unsure", "silent")),
-        )
+def _type_rows(reports: Sequence[Json]) -> list[Json]:
+    """The rows of all types; the first of a profile has its name."""
+    return [
+        {**row, "name": name if row["type"] == ALL else ""}
         for name, profile in _named_profiles(reports)
         for row in profile["types"]
     ]
-    heads = (
-        "set" if len(reports) > 1 else "profile", "questions", ">n",
-        *(f">{_METRIC_TITLES.get(name, name)}" for name in _SET_METRICS),
-        ">newer first", ">found", ">unsure", ">silent",
-    )  # fmt: skip
+
+
+_SET_METRICS = ("hit@1", "hit@3", "hit@10", "recall@10", "all@5", "all@10", "ndcg@10")
+_STATUSES = ("found", "unsure", "silent")
+_STATUS_CELLS = tuple(Cells(f">{status}", f"{status}_share", PERCENT) for status in _STATUSES)
+
+
+def _sets_table(reports: Sequence[Json]) -> ReportTable:
+    columns = (
+        Cells(_name_head(reports), "name"),
+        Cells("questions", "type"),
+        Cells(">n", "n", COUNT),
+        *(Cells(f">{_metric_title(one)}", f"quality.{one}", NUMBER) for one in _SET_METRICS),
+        Cells(">newer first", "newer_first", NUMBER),
+        *_STATUS_CELLS,
+    )
     asked = "; ".join(dict.fromkeys(map(how_asked, reports)))
     title = "Quality by set and type" if len(reports) > 1 else "Answers by type"
-    return ReportTable(title, heads, tuple(rows), f"measured {asked}")
+    return make_table(title, columns, _type_rows(reports), f"measured {asked}")
 
 
 BEHIND = "behind"
@@ -195,38 +216,31 @@ _BASELINE_METRICS = ("recall@10", "ndcg@10")
 
 def _baseline_table(reports: Sequence[Json]) -> Iterator[ReportTable]:
     """Our figure, those of the baselines, our ratio to the better, and a mark."""
-    rows = [
-        (
-            name if row["type"] == ALL else "",
-            row["type"],
-            f"{row['n']:,}",
-            *(cell for metric in _BASELINE_METRICS for cell in _baseline_cells(row, metric)),
-            behind_mark(row),
-        )
-        for name, profile in _named_profiles(reports)
-        for row in profile["types"]
-        if row["baselines"]
-    ]
+    columns = (
+        Cells(_name_head(reports), "name"),
+        Cells("questions", "type"),
+        Cells(">n", "n", COUNT),
+        *(column for metric in _BASELINE_METRICS for column in _baseline_columns(metric)),
+        Cells("", behind_mark),
+    )
+    note = (
+        "ratio to the better of BM25 and cosine of the same embedder; the baselines return "
+        "their first k memories whole, without a token budget, and are never silent"
+    )
+    rows = [row for row in _type_rows(reports) if row["baselines"]]
     if rows:
-        columns = (
-            f">{head}"
-            for metric in _BASELINE_METRICS
-            for head in (_METRIC_TITLES.get(metric, metric), BM25, COSINE, RRF, "ratio")
-        )
-        heads = ("set" if len(reports) > 1 else "profile", "questions", ">n", *columns, "")
-        note = (
-            "ratio to the better of BM25 and cosine of the same embedder; the baselines return "
-            "their first k memories whole, without a token budget, and are never silent"
-        )
-        yield ReportTable("Against plain baselines", heads, tuple(rows), note)
+        yield make_table("Against plain baselines", columns, rows, note)
 
 
-def _baseline_cells(row: Json, metric: str) -> Iterator[str]:
-    yield format_number(row["quality"][metric])
+def _baseline_columns(metric: str) -> Iterator[Cells]:
+    def ratio(row: Json) -> float | None:
+        best = max(_plain_values(row, metric), default=0.0)
+        return row["quality"][metric] / best if best else None
+
+    yield Cells(f">{_metric_title(metric)}", f"quality.{metric}", NUMBER)
     for method in (BM25, COSINE, RRF):
-        yield format_number(row["baselines"].get(method, {}).get(metric))
-    best = max(_plain_values(row, metric), default=0.0)
-    yield format_number(row["quality"][metric] / best if best else None, 2)
+        yield Cells(f">{method}", f"baselines.{method}.{metric}", NUMBER)
+    yield Cells(">ratio", ratio, ".2f")
 
 
 def _plain_values(row: Json, metric: str) -> list[float]:
@@ -236,7 +250,7 @@ def _plain_values(row: Json, metric: str) -> list[float]:
 def behind_mark(row: Json) -> str:
     """Name the metrics in which a baseline is ahead; empty where none is."""
     behind = [
-        _METRIC_TITLES.get(metric, metric)
+        _metric_title(metric)
         for metric in _BASELINE_METRICS
         if row["quality"][metric] < max(_plain_values(row, metric), default=0.0)
     ]
@@ -247,47 +261,34 @@ def _calibration_tables(reports: Sequence[Json], pooled: Sequence[Json]) -> Iter
     """ECE and AUC by set and of all together, and the reliability diagram of the last."""
     named = [(name, profile["calibration"]) for name, profile in _named_profiles(reports)]
     named += [(f"all sets, {one['name']}", one["calibration"]) for one in pooled]
-    rated = [(name, found) for name, found in named if found]
+    rated = [{**found, "name": name} for name, found in named if found]
     if not rated:
         return
-    rows = [
-        (
-            name,
-            f"{found['n']:,}",
-            f"{found['answerable']:,}",
-            format_number(found["ece"]),
-            format_number(found["auc"]),
-        )
-        for name, found in rated
-    ]
-    heads = ("set" if pooled else "profile", ">answers", ">answerable", ">ECE", ">AUC")
+    columns = (
+        Cells("set" if pooled else "profile", "name"),
+        Cells(">answers", "n", COUNT),
+        Cells(">answerable", "answerable", COUNT),
+        Cells(">ECE", "ece", NUMBER),
+        Cells(">AUC", "auc", NUMBER),
+    )
     note = (
         "ECE: mean distance of the confidence from the share that was right, in ten bins of "
         "equal weight; answerable questions and the others weigh half each; AUC: the former "
         "against the latter"
     )
-    yield ReportTable("Calibration", heads, tuple(rows), note)
-    name, found = rated[-1]
-    yield _reliability_table(name, found)
+    yield make_table("Calibration", columns, rated, note)
+    bins = (
+        Cells("confidence", lambda one: f"{one['low']:.2f} to {one['high']:.2f}"),
+        Cells(">weight", "share", PERCENT),
+        Cells(">said", "confidence", NUMBER),
+        Cells(">right", "right", NUMBER),
+        Cells("0 to 1", lambda one: _reliability_line(one["confidence"], one["right"])),
+    )
+    note = "#: the share of answers that were right; |: what was said on average"
+    yield make_table(f"Reliability of {rated[-1]['name']}", bins, rated[-1]["bins"], note)
 
 
 _DIAGRAM_WIDTH = 40
-
-
-def _reliability_table(name: str, found: Json) -> ReportTable:
-    rows = [
-        (
-            f"{one['low']:.2f} to {one['high']:.2f}",
-            format_percent(one["share"]),
-            format_number(one["confidence"]),
-            format_number(one["right"]),
-            _reliability_line(one["confidence"], one["right"]),
-        )
-        for one in found["bins"]
-    ]
-    heads = ("confidence", ">weight", ">said", ">right", "0 to 1")
-    note = "#: the share of answers that were right; |: what was said on average"
-    return ReportTable(f"Reliability of {name}", heads, tuple(rows), note)
 
 
 def _reliability_line(said: float, right: float) -> str:
@@ -301,217 +302,198 @@ def _reliability_line(said: float, right: float) -> str:
 
 def _quality_table(profiles: Sequence[Json], asked: str) -> ReportTable:
     rows = [
-        (
-            profile["name"] if view == ALL else "",
-            view,
-            f"{next(iter(figures.values()))['n']:,}",
-            *(
-                _format_estimate(figures[name], interval=name in _WITH_INTERVAL)
-                for name in _MAIN_METRICS
-            ),
-        )
+        {**figures, "name": profile["name"] if view == ALL else "", "view": view}
         for profile in profiles
         for view, figures in profile["quality"].items()
         if figures
     ]
-    heads = (
-        "profile",
-        "questions",
-        ">n",
-        *(f">{_METRIC_TITLES.get(name, name)}" for name in _MAIN_METRICS),
+    columns = (
+        Cells("profile", "name"),
+        Cells("questions", "view"),
+        Cells(">n", f"{_MAIN_METRICS[0]}.n", COUNT),
+        *map(_estimate_column, _MAIN_METRICS),
     )
     note = f"measured {asked}; ± is half of the 95 % interval over the n questions"
-    return ReportTable("Quality", heads, tuple(rows), note)
+    return make_table("Quality", columns, rows, note)
 
 
-def _format_estimate(figure: Json, *, interval: bool) -> str:
-    if not interval:
-        return format_number(figure["value"])
-    return f"{figure['value']:.3f} ±{(figure['high'] - figure['low']) / 2:.3f}"
+def _estimate_column(metric: str) -> Cells:
+    def with_interval(row: Json) -> str:
+        figure = row[metric]
+        return f"{figure['value']:.3f} ±{(figure['high'] - figure['low']) / 2:.3f}"
+
+    if metric in _WITH_INTERVAL:
+        return Cells(f">{_metric_title(metric)}", with_interval)
+    return Cells(f">{_metric_title(metric)}", f"{metric}.value", NUMBER)
+
+
+_METRIC_CELLS = Cells("metric", lambda row: _metric_title(str(row["metric"])))
+_CHANGE_CELLS = (
+    Cells(">change", "value", SIGNED),
+    Cells("95 %", lambda row: f"{row['low']:+.3f} to {row['high']:+.3f}"),
+    Cells(">p", "p", NUMBER),
+)
+_NOISE_CELLS = Cells("", lambda row: "" if row["significant"] else "may be noise")
+
+
+def difference_columns(before: str, after: str) -> tuple[Cells, ...]:
+    """The columns of a paired difference: how many, the two values, the change."""
+    values = Cells(f">{before}", "before", NUMBER), Cells(f">{after}", "after", NUMBER)
+    return (Cells(">n", "n", COUNT), *values, *_CHANGE_CELLS)
 
 
 def _comparison_table(rows: Sequence[Json]) -> Iterator[ReportTable]:
-    if rows:
-        cells = tuple(
-            (f"{row['profile']} – {row['base']}", *_difference_cells(row)) for row in rows
-        )
-        heads = ("difference", "metric", ">n", ">before", ">after", ">change", "95 %", ">p", "")
-        yield ReportTable("Profiles compared, paired by question", heads, cells)
-
-
-def _difference_cells(row: Json) -> tuple[str, ...]:
-    return (
-        _METRIC_TITLES.get(str(row["metric"]), str(row["metric"])),
-        f"{row['n']:,}",
-        format_number(row["before"]),
-        format_number(row["after"]),
-        format_signed(row["value"]),
-        f"{format_signed(row['low'])} to {format_signed(row['high'])}",
-        format_number(row["p"]),
-        "" if row["significant"] else "may be noise",
+    columns = (
+        Cells("difference", lambda row: f"{row['profile']} – {row['base']}"),
+        *(_METRIC_CELLS, *difference_columns("before", "after"), _NOISE_CELLS),
     )
+    if rows:
+        yield make_table("Profiles compared, paired by question", columns, rows)
 
 
 def _abstention_table(reports: Sequence[Json]) -> Iterator[ReportTable]:
     rows = [
-        (
-            "" if place else name,
-            kind["kind"],
-            f"{kind['n']:,}",
-            *(format_percent(kind[f"{status}_share"]) for status in ("found", "unsure", "silent")),
-            *(
-                "" if place else _format_lost(profile["abstention"], loss)
-                for loss in ("silenced", "lost")
-            ),
-            format_number(kind["auc_score"]),
-            format_number(kind["auc_confidence"]),
-            format_percent(kind["silent_at_loss"]),
-        )
+        {
+            **kind,
+            "name": "" if place else name,
+            **{f"hits_{loss}": "" if place else _format_lost(profile["abstention"], loss)
+               for loss in ("silenced", "lost")},
+        }
         for name, profile in _named_profiles(reports)
         for place, kind in enumerate(profile["abstention"]["kinds"])
-    ]
+    ]  # fmt: skip
+    columns = (
+        Cells(_name_head(reports), "name"),
+        Cells("questions", "kind"),
+        Cells(">n", "n", COUNT),
+        *_STATUS_CELLS,
+        Cells(">true hits silenced", "hits_silenced"),
+        Cells(">true hits lost", "hits_lost"),
+        Cells(">AUC score", "auc_score", NUMBER),
+        Cells(">AUC confidence", "auc_confidence", NUMBER),
+        Cells(f">best at {ACCEPTED_LOSS:.0%} loss", "silent_at_loss", PERCENT),
+    )
+    note = (
+        "none of these has an answer in the memory. A true hit is in the first ten before "
+        "the gate: silenced where the answer is empty, lost where the hit is not in it. AUC: "
+        "how often a true hit's score or confidence lies above these; last: what a "
+        "threshold could silence"
+    )
     if rows:
-        heads = (
-            "set" if len(reports) > 1 else "profile", "questions", ">n", ">found", ">unsure",
-            ">silent", ">true hits silenced", ">true hits lost", ">AUC score", ">AUC confidence",
-            f">best at {ACCEPTED_LOSS:.0%} loss",
-        )  # fmt: skip
-        note = (
-            "none of these has an answer in the memory. A true hit is in the first ten before "
-            "the gate: silenced where the answer is empty, lost where the hit is not in it. AUC: "
-            "how often a true hit's score or confidence lies above these; last: what a "
-            "threshold could silence"
-        )
-        yield ReportTable("Abstention", heads, tuple(rows), note)
+        yield make_table("Abstention", columns, rows, note)
 
 
 def _format_lost(account: Json, name: str) -> str:
-    share = format_percent(account[f"{name}_share"])
+    share = Cells("", f"{name}_share", PERCENT).text(account)
     return f"{account[name]:,} of {account['true_hits']:,} ({share})"
 
 
+_SPEED_COLUMNS = (
+    Cells("profile", "name"),
+    Cells(">n", "speed.n", COUNT),
+    Cells(">p50 ms", "speed.p50_ms", TENTHS),
+    Cells(">p95 ms", "speed.p95_ms", TENTHS),
+    Cells(">CPU p50 ms", "speed.cpu_p50_ms", TENTHS),
+    Cells(">tokens an answer", "cost.tokens", ".0f"),
+    Cells(">recall in it", "cost.recall", NUMBER),
+    Cells(">recall per 1,000 tokens", "cost.recall_per_1000_tokens", NUMBER),
+)
+
+
 def _speed_table(report: Json, profiles: Sequence[Json]) -> ReportTable:
-    rows = [
-        (
-            profile["name"],
-            f"{profile['speed']['n']:,}",
-            format_number(profile["speed"]["p50_ms"], 1),
-            format_number(profile["speed"]["p95_ms"], 1),
-            format_number(profile["speed"]["cpu_p50_ms"], 1),
-            format_number(profile["cost"]["tokens"], 0),
-            format_number(profile["cost"]["recall"]),
-            format_number(profile["cost"]["recall_per_1000_tokens"]),
-        )
-        for profile in profiles
-    ]
-    heads = (
-        "profile", ">n", ">p50 ms", ">p95 ms", ">CPU p50 ms", ">tokens an answer",
-        ">recall in it", ">recall per 1,000 tokens",
-    )  # fmt: skip
     rate = report["measured_on"]["memories_per_second"]
-    stored = (
-        f"{report['measured_on']['stored']:,} memories stored at {rate:,.0f} a second; "
-        if rate
-        else "the memories were stored earlier; "
-    )
-    return ReportTable(
-        "Speed and cost",
-        heads,
-        tuple(rows),
-        f"{stored}tokens are those of the answer as it is given",
-    )
+    stored = "the memories were stored earlier; "
+    if rate:
+        stored = f"{report['measured_on']['stored']:,} memories stored at {rate:,.0f} a second; "
+    note = f"{stored}tokens are those of the answer as it is given"
+    return make_table("Speed and cost", _SPEED_COLUMNS, profiles, note)
+
+
+_RETRIEVER_COLUMNS = (
+    Cells("retriever", "channel"),
+    Cells(
+        ">queried", lambda row: f"{row['n'] - row['skipped'] - row['degraded']:,} of {row['n']:,}"
+    ),
+    Cells(">returned", "returned", TENTHS),
+    Cells(">of the relevant", "found_share", PERCENT),
+    Cells(
+        ">only by it",
+        lambda row: f"{row['unique']:,} ({Cells('', 'unique_share', PERCENT).text(row)})",
+    ),
+    Cells(">of those in top 10", "unique_answered", COUNT),
+    Cells(">ms", "milliseconds", ".2f"),
+    Cells("", lambda row: "dead" if row["dead"] else "" if row["unique"] else "nothing alone"),
+)
 
 
 def _retriever_table(profile: Json) -> ReportTable:
-    rows = [
-        (
-            row["channel"],
-            f"{row['n'] - row['skipped'] - row['degraded']:,} of {row['n']:,}",
-            format_number(row["returned"], 1),
-            format_percent(row["found_share"]),
-            f"{row['unique']:,} ({format_percent(row['unique_share'])})",
-            f"{row['unique_answered']:,}",
-            format_number(row["milliseconds"], 2),
-            _retriever_verdict(row),
-        )
-        for row in profile["channels"]
-    ]
-    heads = (
-        "retriever", ">queried", ">returned",
-        ">of the relevant", ">only by it", ">of those in top 10",
-        ">ms", "",
-    )  # fmt: skip
-    return ReportTable(f"Retrievers of {profile['name']}", heads, tuple(rows))
+    return make_table(f"Retrievers of {profile['name']}", _RETRIEVER_COLUMNS, profile["channels"])
 
 
-def _retriever_verdict(row: Json) -> str:
-    if row["dead"]:
-        return "dead"
-    return "" if row["unique"] else "nothing alone"
+_FIRST_STAGE_COLUMNS = (
+    Cells("stage", "stage"),
+    Cells(">n", "n", COUNT),
+    Cells(">left", "left", TENTHS),
+    Cells(">recall@10 after", "recall_after", NUMBER),
+)
+_MOVES = (
+    Cells(">change", lambda row: row["recall_after"] - row["recall_before"], SIGNED),
+    Cells(">mean rise", "rise", "+.2f"),
+    Cells(">up / down", lambda row: f"{row['up']:,} / {row['down']:,}"),
+    Cells(">in / out", lambda row: f"{row['gained']:,} / {row['lost']:,}"),
+)
 
 
 def _stage_table(profile: Json) -> ReportTable:
-    rows = [
-        (
-            row["stage"],
-            f"{row['n']:,}",
-            format_number(row["left"], 1),
-            format_number(row["recall_after"]),
-            format_signed(row["recall_after"] - row["recall_before"]) if place else "",
-            format_signed(row["rise"], 2) if place else "",
-            f"{row['up']:,} / {row['down']:,}" if place else "",
-            f"{row['gained']:,} / {row['lost']:,}" if place else "",
-            format_number(row["milliseconds"], 2),
-        )
-        for place, row in enumerate(profile["stages"])
-    ]
-    heads = (
-        "stage", ">n", ">left", ">recall@10 after", ">change", ">mean rise", ">up / down",
-        ">in / out",
-        ">ms",
-    )  # fmt: skip
+    """The stages; nothing stands before the first, so it has moved nothing."""
+    first = profile["stages"][:1]
+
+    def unless_first(move: Cells) -> Cells:
+        return Cells(move.head, lambda row: "" if row in first else move.text(row))
+
+    columns = (
+        *_FIRST_STAGE_COLUMNS,
+        *map(unless_first, _MOVES),
+        Cells(">ms", "milliseconds", ".2f"),
+    )
     note = "rise: ranks that the first relevant hit gained; in / out: relevant hits added, dropped"
-    return ReportTable(f"Stages of {profile['name']}", heads, tuple(rows), note)
+    return make_table(f"Stages of {profile['name']}", columns, profile["stages"], note)
 
 
 def _ablation_table(entries: Sequence[Json]) -> Iterator[ReportTable]:
     if not entries:
         return
-    rows = []
-    for entry in entries:
-        silent = [format_percent(kind["silent_share"]) for kind in entry["abstention"]["kinds"]]
-        rows.append(
-            (
-                f"{entry['profile']} without {entry['part']}",
-                f"{entry['n']:,}",
-                *(_format_change(change) for change in entry["changes"].values()),
-                " / ".join(silent) or "–",
-                format_percent(entry["abstention"]["lost_share"]),
-                format_signed(entry["p50_ms_change"], 1),
-            )
-        )
-    names = [_METRIC_TITLES.get(name, name) for name in entries[0]["changes"]]
-    heads = (
-        "profile", ">n", *(f">{name}" for name in names), ">silent", ">hits lost", ">ms",
-    )  # fmt: skip
+    columns = (
+        Cells("profile", lambda entry: f"{entry['profile']} without {entry['part']}"),
+        Cells(">n", "n", COUNT),
+        *map(_ablated_metric, entries[0]["changes"]),
+        Cells(">silent", lambda entry: " / ".join(_silent_shares(entry)) or None),
+        Cells(">hits lost", "abstention.lost_share", PERCENT),
+        Cells(">ms", "p50_ms_change", "+.1f"),
+    )
     note = "change and 95 % interval, paired by question; * is unlikely to be noise"
-    yield ReportTable("Without each part", heads, tuple(rows), note)
+    yield make_table("Without each part", columns, entries, note)
 
 
-def _format_change(change: Json) -> str:
-    mark = "*" if change["significant"] else ""
-    value, low, high = (format_signed(change[name]) for name in ("value", "low", "high"))
-    return f"{value} ({low} to {high}){mark}"
+def _silent_shares(entry: Json) -> list[str]:
+    return [_STATUS_CELLS[-1].text(kind) for kind in entry["abstention"]["kinds"]]
+
+
+def _ablated_metric(metric: str) -> Cells:
+    def change(entry: Json) -> str:
+        found = entry["changes"][metric]
+        value, low, high = (format(found[name], SIGNED) for name in ("value", "low", "high"))
+        return f"{value} ({low} to {high}){'*' if found['significant'] else ''}"
+
+    return Cells(f">{_metric_title(metric)}", change)
 
 
 def _regression_table(against: Json) -> ReportTable:
-    rows = tuple(
-        (row["profile"], *_difference_cells(row), row["verdict"]) for row in against["rows"]
+    columns = (
+        *(Cells("profile", "profile"), _METRIC_CELLS, *difference_columns("then", "now")),
+        *(_NOISE_CELLS, Cells("verdict", "verdict")),
     )
-    heads = (
-        "profile", "metric", ">n", ">then", ">now", ">change", "95 %", ">p", "", "verdict",
-    )  # fmt: skip
-    return ReportTable(f"Against {against['file']}", heads, rows, against["note"])
+    return make_table(f"Against {against['file']}", columns, against["rows"], against["note"])
 
 
 _COLUMN_GAP = 2

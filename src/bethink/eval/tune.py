@@ -33,7 +33,7 @@ from bethink.eval.runner import (
     run_recall,
 )
 from bethink.eval.spaces import FilledSpace
-from bethink.eval.tables import ReportTable, format_number, format_signed
+from bethink.eval.tables import Cells, ReportTable, difference_columns, make_table
 from bethink.retrieval.profile import SLOTS, Bounds, Profile, bounds_of
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
@@ -538,22 +538,10 @@ def tune_result_tables(result: TuneResult, metrics: str) -> Iterator[ReportTable
         ("setting", ">before", ">after"),
         tuple((name, f"{before:g}", f"{after:g}") for name, before, after in result.changes),
     )
-    yield ReportTable(
-        f"Mean of {metrics}",
-        ("questions", ">n", ">before", ">after", ">change", "95 %", ">p"),
-        tuple(
-            (
-                name,
-                f"{gain.n:,}",
-                format_number(gain.before),
-                format_number(gain.after),
-                format_signed(gain.value),
-                f"{format_signed(gain.low)} to {format_signed(gain.high)}",
-                format_number(gain.p),
-            )
-            for name, gain in (("training", result.train), ("held out", result.held_out))
-        ),
-    )
+    gains = {"training": result.train, "held out": result.held_out}
+    columns = (Cells("questions", "name"), *difference_columns("before", "after"))
+    rows = [{"name": name, **asdict(gain)} for name, gain in gains.items()]
+    yield make_table(f"Mean of {metrics}", columns, rows)
 
 
 def tune_verdict(result: TuneResult) -> str:

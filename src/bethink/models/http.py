@@ -1,16 +1,18 @@
-"""HTTP client for model servers: deadline, retry with backoff, circuit breaker."""
+"""The HTTP client of model servers: deadline, retry with backoff, circuit breaker."""
 
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
+from math import inf
 from socket import SHUT_RDWR
 from threading import Lock, Thread
-from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, TypeVar
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from bethink.core.named_tuple import NamedTuple
@@ -125,55 +127,27 @@ class HttpReply(NamedTuple):
         return json.loads(self.body, parse_constant=_refuse_constant)
 
 
+class HttpRequest(NamedTuple):
+    """JSON to post, how many seconds it may take, and how many bytes the answer may have."""
+
+    payload: object
+    limit: int
+    timeout_s: float = 60.0
+    connect_s: float = inf
+
+
 class NoReply(ModelError):
     """No complete reply: refused, reset, cut short or too slow. A retry may help."""
-
-
-def post_json(
-    url: Url,
-    payload: Any,
-    headers: Mapping[str, str],
-    *,
-    timeout_s: float,
-    limit: int,
-    connect_s: float | None = None,
-) -> HttpReply:
-    """Post JSON and return the reply of at most ``limit`` bytes; raise NoReply without one.
-
-    ``connect_s`` limits the time to connect; by default it is all of ``timeout_s``.
-    Everything that can hang runs in a thread of its own, which is abandoned at the deadline:
-    name lookup, TLS handshake, an answer that comes byte by byte. Redirects are not followed:
-    the texts were meant for this host.
-    """
-    times = (timeout_s if connect_s is None else min(connect_s, timeout_s), timeout_s)
-    exchange = _HttpExchange(url, json.dumps(payload).encode(), headers, times, limit)
-    thread = Thread(target=exchange.run, name=f"ask {url.host}", daemon=True)
-    thread.start()
-    thread.join(timeout_s)
-    if thread.is_alive():
-        exchange.abort()
-        raise NoReply(f"{url.host} did not answer within {timeout_s:g} s")
-    if isinstance(exchange.outcome, HttpReply):
-        return exchange.outcome
-    raise exchange.outcome
 
 
 class _HttpExchange:
     """One request and its reply; run in one thread, awaited and aborted from another."""
 
-    def __init__(
-        self,
-        url: Url,
-        body: bytes,
-        headers: Mapping[str, str],
-        times: tuple[float, float],
-        limit: int,
-    ) -> None:
-        self._url, self._body, self._limit = url, body, limit
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        self._headers.update(headers)
-        connect_s, self._read_timeout_s = times
-        self._connection = _make_connection(url, connect_s)
+    def __init__(self, url: Url, request: HttpRequest, headers: Mapping[str, str]) -> None:
+        self._url, self._request = url, request
+        json_type = "application/json"
+        self._headers = {"Content-Type": json_type, "Accept": json_type, **headers}
+        self._connection = _make_connection(url, min(request.connect_s, request.timeout_s))
         self.outcome: HttpReply | ModelError = NoReply(f"no request was sent to {url.host}")
 
     def run(self) -> None:
@@ -203,26 +177,22 @@ class _HttpExchange:
                 sock.shutdown(SHUT_RDWR)
 
     def _send_request(self) -> HttpReply | ModelError:
+        body, limit = json.dumps(self._request.payload).encode(), self._request.limit
         self._connection.connect()
-        self._connection.sock.settimeout(self._read_timeout_s)
-        self._connection.request("POST", self._url.path, self._body, self._headers)
+        self._connection.sock.settimeout(self._request.timeout_s)
+        self._connection.request("POST", self._url.path, body, self._headers)
         with self._connection.getresponse() as response:
-            announced = response.length or 0
-            body = bytearray()
-            while announced <= self._limit and (piece := response.read1(_CHUNK_BYTES)):
-                body += piece
-                if len(body) > self._limit:
-                    break
-            if max(announced, len(body)) > self._limit:
-                return ModelError(
-                    f"the answer of {self._url.host} is larger than {self._limit:,} bytes"
-                )
+            size = response.length or 0
+            found = bytearray()
+            while max(size, len(found)) <= limit and (piece := response.read1(_CHUNK_BYTES)):
+                found += piece
+            if max(size, len(found)) > limit:
+                return ModelError(f"the answer of {self._url.host} is larger than {limit:,} bytes")
             if response.length:
                 return NoReply(f"the answer of {self._url.host} is incomplete")
             waits = response.headers.get("Retry-After", "")
-            return HttpReply(
-                response.status, bytes(body), float(waits) if waits.isdecimal() else 0.0
-            )
+            retry_after_s = float(waits) if waits.isdecimal() else 0.0
+            return HttpReply(response.status, bytes(found), retry_after_s)
 
 
 def _make_connection(url: Url, timeout_s: float) -> HTTPConnection:
@@ -248,57 +218,172 @@ _TRANSIENT_STATUSES = (
     HTTPStatus.TOO_MANY_REQUESTS,
 )
 _AUTH_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+# What reading an answer of another shape raises.
+_UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
 
-Sleep = Callable[[float], None]
-MonotonicClock = Callable[[], float]
+
+class Pace(Protocol):
+    """How a client measures time, and waits."""
+
+    @property
+    def clock(self) -> Callable[[], float]: ...
+
+    @property
+    def sleep(self) -> Callable[[float], None]: ...
 
 
-def post_with_retry(
-    send: Callable[[float], HttpReply],
-    deadline: float,
-    *,
-    server: str,
-    clock: MonotonicClock = monotonic,
-    sleep: Sleep = sleep,
-) -> HttpReply:
-    """Call ``send`` with the seconds left; retry with backoff up to the deadline.
+class ModelServer(NamedTuple):
+    """A server that answers JSON with JSON, by its name in messages.
 
-    At most three attempts. The returned reply may still be a refusal, but not a transient
-    one.
+    ``headers`` is called for every request, so that a key is stored nowhere else. The
+    remedies are for a model that it does not have (``missing``), and for a refused key.
     """
-    failure: ModelError = NoReply(f"{server} did not answer in time")
-    for wait_s in _backoff_delays():
-        left_s = deadline - clock()
-        if left_s <= 0:
-            break
+
+    name: str
+    url: Url
+    headers: Callable[[], Mapping[str, str]] = dict
+    missing: str = ""
+    missing_remedy: str = ""
+    auth_remedy: str = ""
+
+    def post(self, request: HttpRequest, pace: Pace, deadline: float) -> HttpReply:
+        """Post with retry; the returned reply may be a refusal, but not a transient one."""
+        return self.retry(
+            lambda left_s: self.post_once(request._replace(timeout_s=left_s)), pace, deadline
+        )
+
+    def post_once(self, request: HttpRequest) -> HttpReply:
+        """Post and return the reply; raise NoReply without one.
+
+        Everything that can hang runs in a thread of its own, which is abandoned at the
+        deadline: name lookup, TLS handshake, an answer that comes byte by byte. Redirects are
+        not followed: the texts were meant for this host.
+        """
+        exchange = _HttpExchange(self.url, request, self.headers())
+        thread = Thread(target=exchange.run, name=f"ask {self.url.host}", daemon=True)
+        thread.start()
+        thread.join(request.timeout_s)
+        if thread.is_alive():
+            exchange.abort()
+            raise NoReply(f"{self.url.host} did not answer within {request.timeout_s:g} s")
+        if isinstance(exchange.outcome, HttpReply):
+            return exchange.outcome
+        raise exchange.outcome
+
+    def retry(self, send: Callable[[float], HttpReply], pace: Pace, deadline: float) -> HttpReply:
+        """Call ``send`` with the seconds left, at most three times, with backoff."""
+        failure: ModelError = NoReply(f"{self.name} did not answer in time")
+        for wait_s in _backoff_delays():
+            left_s = deadline - pace.clock()
+            if left_s <= 0:
+                break
+            try:
+                reply = send(left_s)
+            except NoReply as error:
+                failure = error
+            else:
+                if not _is_transient(reply.status):
+                    return reply
+                failure = self.error(f"answered with status {reply.status}")
+                wait_s = max(wait_s, reply.retry_after_s)  # noqa: PLW2901 - as the server asks
+            if pace.clock() + wait_s >= deadline:
+                break
+            pace.sleep(wait_s)
+        raise failure
+
+    def check_status(self, status: int) -> None:
+        """Raise a ModelError with a sentence and a remedy, unless the status is 200."""
+        if status == HTTPStatus.OK:
+            return
+        if status in _AUTH_STATUSES:
+            raise self.error(f"refused the credentials ({status})", self.auth_remedy)
+        if status == HTTPStatus.NOT_FOUND:
+            raise self.error(f"does not have {self.missing}", self.missing_remedy)
+        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+            raise self.error("redirects to another address; redirects are not followed")
+        raise self.error(f"answered with status {status}")
+
+    def parse(self, reply: HttpReply, read: Callable[[Any], T], problem: str) -> T:
+        """Return what ``read`` finds in the reply; raise ModelError where it finds nothing."""
         try:
-            reply = send(left_s)
-        except NoReply as error:
-            failure = error
-        else:
-            if not _is_transient(reply.status):
-                return reply
-            failure = ModelError(f"{server} answered with status {reply.status}")
-            wait_s = max(wait_s, reply.retry_after_s)  # noqa: PLW2901 - the server's Retry-After
-        if clock() + wait_s >= deadline:
-            break
-        sleep(wait_s)
-    raise failure
+            return read(reply.json())
+        except _UNREADABLE as error:
+            raise self.error(problem) from error
+
+    def error(self, problem: str, remedy: str = "") -> ModelError:
+        """Return the error of this server."""
+        return ModelError(f"{self.name} {problem}", remedy=remedy)
 
 
-def check_status(
-    status: int, server: str, *, missing: str, missing_remedy: str = "", auth_remedy: str = ""
-) -> None:
-    """Raise a ModelError with a sentence and a remedy, unless the status is 200."""
-    if status == HTTPStatus.OK:
-        return
-    if status in _AUTH_STATUSES:
-        raise ModelError(f"{server} refused the credentials ({status})", remedy=auth_remedy)
-    if status == HTTPStatus.NOT_FOUND:
-        raise ModelError(f"{server} does not have {missing}", remedy=missing_remedy)
-    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        raise ModelError(f"{server} redirects to another address; redirects are not followed")
-    raise ModelError(f"{server} answered with status {status}")
+OLLAMA_HOST_VARIABLE = "OLLAMA_HOST"
+OPENAI_BASE_VARIABLE = "OPENAI_BASE_URL"
+OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
+OPENAI_HOST = "api.openai.com"
+_OLLAMA_PORT = 11_434
+
+
+def ollama_server(path: str, model: str) -> ModelServer:
+    """Return Ollama: on this machine unless the environment says otherwise."""
+    given = os.environ.get(OLLAMA_HOST_VARIABLE, "").strip() or "127.0.0.1"
+    if "://" in given:
+        url = parse_base_url(given, variable=OLLAMA_HOST_VARIABLE)
+    else:
+        # The server uses the same variable as its listen address, without a scheme.
+        url = parse_base_url(f"http://{given}", variable=OLLAMA_HOST_VARIABLE)
+        has_port = given.partition("/")[0].rpartition("]")[2].rpartition(":")[1] == ":"
+        url = url if has_port else url._replace(port=_OLLAMA_PORT)
+    # A server that listens on all addresses is reached on loopback.
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(url.host, url.host)  # noqa: S104
+    url = url._replace(host=host, path=f"{url.path}{path}")
+    return ModelServer(
+        f"ollama at {host}", url, missing=model, missing_remedy=f"ollama pull {model}"
+    )
+
+
+def openai_server(path: str, model: str) -> ModelServer:
+    """Return OpenAI, unless the environment names another server of its protocol."""
+    return keyed_server(
+        *("openai", f"https://{OPENAI_HOST}/v1", path, model),
+        variables=(OPENAI_BASE_VARIABLE, OPENAI_KEY_VARIABLE),
+        header=lambda key: {"Authorization": f"Bearer {key}"} if key else {},
+    )
+
+
+def keyed_server(
+    provider: str,
+    home: str,
+    path: str,
+    model: str,
+    *,
+    variables: tuple[str, str],
+    header: Callable[[str], Mapping[str, str]],
+) -> ModelServer:
+    """Return a server with a key; one that is hosted elsewhere than ``home`` may need none.
+
+    ``variables`` name those of the environment that hold the address and the key.
+    """
+    base_variable, key_variable = variables
+    base = parse_base_url(os.environ.get(base_variable, "").strip() or home, variable=base_variable)
+
+    def headers() -> Mapping[str, str]:
+        key = read_key(key_variable)
+        if not key and base.host == urlsplit(home).hostname:
+            # Before any text leaves this machine.
+            raise ModelError(f"{key_variable} is not set", remedy=f"set it, or {base_variable}")
+        return header(key)
+
+    url, remedy = base._replace(path=f"{base.path}{path}"), f"check {key_variable}"
+    name = f"{provider} at {base.host}"
+    return ModelServer(name, url, headers, missing=model, auth_remedy=remedy)
+
+
+def read_key(variable: str) -> str:
+    """Read a key from the environment; empty where there is none."""
+    key = os.environ.get(variable, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        # Not shown, and not passed to a library whose error would show it.
+        raise ModelError(f"{variable} contains characters that are not valid in a key")
+    return key
 
 
 def read_timeout(env: Mapping[str, str], variable: str, default: float) -> float:
@@ -319,15 +404,6 @@ def truncate_bytes(text: str, max_bytes: int) -> str:
     """Truncate a text to at most so many UTF-8 bytes."""
     encoded = text.encode()
     return text if len(encoded) <= max_bytes else encoded[:max_bytes].decode(errors="ignore")
-
-
-def bearer_header(env: Mapping[str, str], variable: str) -> dict[str, str]:
-    """Return the Authorization header, if the variable holds a key."""
-    key = env.get(variable, "").strip()
-    if not (key.isascii() and key.isprintable()):
-        # Not shown, and not passed to a library whose error would show it.
-        raise ModelError(f"{variable} contains characters that are not valid in a key")
-    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def _backoff_delays() -> Iterator[float]:

@@ -488,7 +488,7 @@ def test_openai_itself_is_asked_in_its_own_words(monkeypatch):
     model = open_openai("gpt")
     body = model._protocol.request_formats[0](model._make_request(prompt(), ""))
 
-    assert str(model._protocol.url) == "https://api.openai.com/v1/chat/completions"
+    assert str(model._protocol.server.url) == "https://api.openai.com/v1/chat/completions"
     assert body["max_completion_tokens"] == 100
     assert not {"max_tokens", "temperature"} & body.keys()
 
@@ -496,7 +496,7 @@ def test_openai_itself_is_asked_in_its_own_words(monkeypatch):
 def test_anthropics_address_is_the_usual_one(monkeypatch):
     """Unless the variable says otherwise; one that is none is refused on opening."""
     monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
-    assert str(open_anthropic("x")._protocol.url) == "https://api.anthropic.com/v1/messages"
+    assert str(open_anthropic("x")._protocol.server.url) == "https://api.anthropic.com/v1/messages"
 
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "ftp://box")
     with pytest.raises(BadSetting, match="ANTHROPIC_BASE_URL"):

@@ -280,7 +280,7 @@ def test_half_a_character_is_refused(embedder):
 
 
 def address(embedder: ServedEmbedder) -> str:
-    return str(embedder._service.url)
+    return str(embedder._service.server.url)
 
 
 @each_row(

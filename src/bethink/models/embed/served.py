@@ -26,18 +26,15 @@ from bethink.core.atomic_write import atomic_replace
 from bethink.core.characters import has_substance
 from bethink.core.lazy import Lazy
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import ModelError
 from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.tokenizers import require_encodable
 from bethink.models.http import (
     CircuitBreaker,
     HttpReply,
-    Url,
-    bearer_header,
-    check_status,
-    parse_base_url,
-    post_json,
-    post_with_retry,
+    HttpRequest,
+    ModelServer,
+    ollama_server,
+    openai_server,
     read_timeout,
     truncate_bytes,
 )
@@ -169,18 +166,12 @@ _TOO_LONG_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARG
 
 
 class EmbeddingProtocol(NamedTuple):
-    """The request and response format of one kind of embedding server.
-
-    ``headers`` is called for every request, so that a key is stored nowhere else.
-    """
+    """The request and response format of one kind of embedding server."""
 
     provider: str
-    url: Url
-    headers: Callable[[], Mapping[str, str]]
-    make_request: Callable[[str, Sequence[str]], Any]
-    read_vectors: Callable[[Any], list[Any]]
-    missing_model_remedy: str = ""
-    auth_remedy: str = ""
+    server: ModelServer
+    make_request: Callable[[str, Sequence[str]], object]
+    read_vectors: Callable[[Any], list[object]]
 
 
 class EmbedderTimeouts(NamedTuple):
@@ -275,77 +266,44 @@ class ServedEmbedder:
         """Request unit vectors; on a size error, retry one by one, then truncated."""
         import numpy as np  # start-up time
 
-        reply = self._post_texts(texts, timeout_s)
+        timeouts, server = self._timeouts, self._service.server
+        limit = min(MAX_REPLY_BYTES, _REPLY_BYTES_PER_TEXT * (1 + len(texts)))
+        request = HttpRequest(self._service.make_request(self._name, texts), limit)
+        reply = server.post(request, timeouts, timeouts.clock() + timeout_s)
         if reply.status in _TOO_LONG_STATUSES:
             if len(texts) > 1:
                 return np.concatenate([self._request_vectors([text], timeout_s) for text in texts])
             if texts[0] != (short := truncate_bytes(texts[0], _FALLBACK_TEXT_BYTES)):
                 return self._request_vectors([short], timeout_s)
-        self._check_status(reply.status)
+        server.check_status(reply.status)
         return self._validate_vectors(reply, texts)
-
-    def _post_texts(self, texts: Sequence[str], timeout_s: float) -> HttpReply:
-        """Post the texts, with up to three attempts within the timeout."""
-        service, timeouts = self._service, self._timeouts
-        question = service.make_request(self._name, texts)
-        limit = min(MAX_REPLY_BYTES, _REPLY_BYTES_PER_TEXT * (1 + len(texts)))
-        return post_with_retry(
-            lambda left_s: post_json(
-                service.url, question, service.headers(), timeout_s=left_s, limit=limit
-            ),
-            timeouts.clock() + timeout_s,
-            server=self._server,
-            clock=timeouts.clock,
-            sleep=timeouts.sleep,
-        )
-
-    def _check_status(self, status: int) -> None:
-        service = self._service
-        check_status(
-            status,
-            self._server,
-            missing=self._name,
-            missing_remedy=service.missing_model_remedy,
-            auth_remedy=service.auth_remedy,
-        )
 
     def _validate_vectors(self, reply: HttpReply, texts: Sequence[str]) -> Matrix:
         import numpy as np  # start-up time
 
         from bethink.models.embed.token_table import normalise
 
-        try:
-            matrix = np.array(self._service.read_vectors(reply.json()))
-        except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
-            raise self._error("returned an answer without vectors") from error
+        server, read = self._service.server, self._service.read_vectors
+        matrix = server.parse(
+            reply, lambda answer: np.array(read(answer)), "returned an answer without vectors"
+        )
         if matrix.ndim != 2 or matrix.dtype.kind not in "fi" or not matrix.shape[1]:
-            raise self._error("returned something that is not a vector")
+            raise server.error("returned something that is not a vector")
         if len(matrix) != len(texts):
-            raise self._error(f"returned {len(matrix)} vectors for {len(texts)} texts")
+            raise server.error(f"returned {len(matrix)} vectors for {len(texts)} texts")
         if not np.isfinite(matrix).all():
-            raise self._error("returned values that are not finite numbers")
-        self._fix_dimensions(matrix.shape[1])
+            raise server.error("returned values that are not finite numbers")
+        dim = matrix.shape[1]
+        with self._lock:  # the first answer fixes the dimensions
+            self._dim = self._dim or dim
+        if dim != self._dim:
+            problem = f"returned {dim} dimensions, instead of {self._dim}"
+            raise server.error(problem, "bethink reindex")
         if not matrix.any() and any(map(has_substance, texts)):
-            raise self._error("returned vectors of zeros")
+            raise server.error("returned vectors of zeros")
         # Scaled first: float32 would not hold the squares of very large numbers.
         peaks = np.abs(matrix).max(axis=1, keepdims=True)
         return normalise((matrix / np.where(peaks > 0, peaks, 1)).astype(np.float32))
-
-    def _fix_dimensions(self, dim: int) -> None:
-        """Fix the dimensions at the first answer; refuse vectors of other dimensions."""
-        with self._lock:
-            self._dim = self._dim or dim
-        if dim != self._dim:
-            raise self._error(
-                f"returned {dim} dimensions, instead of {self._dim}", "bethink reindex"
-            )
-
-    def _error(self, problem: str, remedy: str = "") -> ModelError:
-        return ModelError(f"{self._server} {problem}", remedy=remedy)
-
-    @property
-    def _server(self) -> str:
-        return f"{self._service.provider} at {self._service.url.host}"
 
 
 def timeouts_from(env: Mapping[str, str]) -> EmbedderTimeouts:
@@ -357,87 +315,37 @@ def timeouts_from(env: Mapping[str, str]) -> EmbedderTimeouts:
     )
 
 
-OLLAMA_HOST_VARIABLE = "OLLAMA_HOST"
-_OLLAMA_PORT = 11_434
-
-
 def open_ollama(
     model: str, *, timeouts: EmbedderTimeouts | None = None, breaker: CircuitBreaker | None = None
 ) -> ServedEmbedder:
     """Create the embedder of a model that Ollama serves."""
-    url = ollama_url(os.environ)
     service = EmbeddingProtocol(
-        provider="ollama",
-        url=url._replace(path=f"{url.path}/api/embed"),
-        headers=dict,
+        "ollama",
+        ollama_server("/api/embed", model),
         make_request=lambda name, texts: {"model": name, "input": list(texts)},
-        read_vectors=_read_ollama_vectors,
-        missing_model_remedy=f"ollama pull {model}",
+        read_vectors=lambda answer: list(answer["embeddings"]),
     )
     return ServedEmbedder(service, model, timeouts=timeouts, breaker=breaker)
-
-
-def _read_ollama_vectors(answer: Any) -> list[Any]:
-    return list(answer["embeddings"])
-
-
-def ollama_url(env: Mapping[str, str]) -> Url:
-    """Return Ollama's URL: on this machine unless the environment says otherwise."""
-    given = env.get(OLLAMA_HOST_VARIABLE, "").strip() or "127.0.0.1"
-    if "://" in given:
-        url = parse_base_url(given, variable=OLLAMA_HOST_VARIABLE)
-    else:
-        # The server uses the same variable as its listen address, without a scheme.
-        url = parse_base_url(f"http://{given}", variable=OLLAMA_HOST_VARIABLE)
-        has_port = given.partition("/")[0].rpartition("]")[2].rpartition(":")[1] == ":"
-        url = url if has_port else url._replace(port=_OLLAMA_PORT)
-    # A server that listens on all addresses is reached on loopback.
-    return url._replace(host={"0.0.0.0": "127.0.0.1", "::": "::1"}.get(url.host, url.host))  # noqa: S104
-
-
-OPENAI_BASE_VARIABLE = "OPENAI_BASE_URL"
-OPENAI_KEY_VARIABLE = "OPENAI_API_KEY"
-OPENAI_HOST = "api.openai.com"
 
 
 def open_openai(
     model: str, *, timeouts: EmbedderTimeouts | None = None, breaker: CircuitBreaker | None = None
 ) -> ServedEmbedder:
     """Create the embedder of a model behind OpenAI's protocol."""
-    base = openai_base_url()
     service = EmbeddingProtocol(
-        provider="openai",
-        url=base._replace(path=f"{base.path}/embeddings"),
-        headers=lambda: openai_headers(base),
+        "openai",
+        openai_server("/embeddings", model),
         make_request=lambda name, texts: {
             "model": name,
             "input": list(texts),
             "encoding_format": "float",
         },
         read_vectors=_read_openai_vectors,
-        auth_remedy=f"check {OPENAI_KEY_VARIABLE}",
     )
     return ServedEmbedder(service, model, timeouts=timeouts, breaker=breaker)
 
 
-def openai_base_url() -> Url:
-    """Return the server's URL: OpenAI itself unless the environment says otherwise."""
-    given = os.environ.get(OPENAI_BASE_VARIABLE, "").strip()
-    return parse_base_url(given or f"https://{OPENAI_HOST}/v1", variable=OPENAI_BASE_VARIABLE)
-
-
-def openai_headers(base: Url) -> Mapping[str, str]:
-    """Return the authorization header; a self-hosted server may need none."""
-    headers = bearer_header(os.environ, OPENAI_KEY_VARIABLE)
-    if base.host == OPENAI_HOST and not headers:
-        # Before any text leaves this machine.
-        raise ModelError(
-            f"{OPENAI_KEY_VARIABLE} is not set", remedy="set it, or " + OPENAI_BASE_VARIABLE
-        )
-    return headers
-
-
-def _read_openai_vectors(answer: Any) -> list[Any]:
+def _read_openai_vectors(answer: Any) -> list[object]:
     rows = answer["data"]
     if sorted(row["index"] for row in rows) != list(range(len(rows))):
         raise ValueError("the vectors are not numbered")

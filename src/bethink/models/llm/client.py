@@ -20,14 +20,12 @@ from typing import Any
 
 from bethink.core.json_schema import SchemaViolation, validate, without_limits
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import BadSetting, ModelError
+from bethink.errors import BadSetting
 from bethink.models.http import (
     CircuitBreaker,
     HttpReply,
-    Url,
-    check_status,
-    post_json,
-    post_with_retry,
+    HttpRequest,
+    ModelServer,
     read_timeout,
 )
 from bethink.ports import Budget, BudgetSpent, Prompt, Unusable
@@ -73,23 +71,14 @@ class ChatProtocol(NamedTuple):
     """The request and response format of one kind of language model server.
 
     ``request_formats`` are its ways of requesting JSON, the strictest first; a server that
-    rejects one is sent the next. ``headers`` is called for every request, so that a key is
-    stored nowhere else. ``read_completion`` raises ordinary Python errors on an invalid
-    answer.
+    rejects one is sent the next. ``read_completion`` raises ordinary Python errors on an
+    invalid answer.
     """
 
     provider: str
-    url: Url
-    headers: Callable[[], Mapping[str, str]]
-    request_formats: tuple[Callable[[CompletionRequest], dict[str, Any]], ...]
+    server: ModelServer
+    request_formats: tuple[Callable[[CompletionRequest], dict[str, object]], ...]
     read_completion: Callable[[Any], Completion]
-    missing_model_remedy: str = ""
-    auth_remedy: str = ""
-
-    @property
-    def server(self) -> str:
-        """The server's description for messages."""
-        return f"{self.provider} at {self.url.host}"
 
 
 def sum_usage(usage: Any, *names: str) -> int | None:
@@ -170,7 +159,7 @@ class BilledRequest:
     """
 
     protocol: ChatProtocol
-    body: dict[str, Any]
+    body: dict[str, object]
     request: CompletionRequest
     budget: Budget
     charge: BudgetReservation | None
@@ -181,19 +170,15 @@ class BilledRequest:
         """Send the request once and record its cost."""
         with self.charge or self._reserve_retry() as charge:
             self.charge = None  # the next attempt is charged separately
-            headers = self.protocol.headers()
+            request = HttpRequest(self.body, MAX_REPLY_BYTES, left_s, self.connect_s)
+            server = self.protocol.server
+            server.headers()  # raises where a key is missing: then nothing is sent
             # Once sent, the request may be billed, whether or not an answer arrives.
             charge.commit(self.request.input_tokens, 0)
-            reply = post_json(
-                self.protocol.url,
-                self.body,
-                headers,
-                timeout_s=left_s,
-                limit=MAX_REPLY_BYTES,
-                connect_s=self.connect_s,
-            )
+            reply = server.post_once(request)
             if reply.status == HTTPStatus.OK:
-                self.completion = self._parse_reply(reply)
+                read, problem = self.protocol.read_completion, "sent a reply that is not an answer"
+                self.completion = server.parse(reply, read, problem)
                 charge.commit(*self._price(self.completion))
             else:
                 charge.commit(0, 0)
@@ -205,9 +190,8 @@ class BilledRequest:
             return self.budget.reserve(request.input_tokens, request.output_tokens)
         except BudgetSpent as spent:
             # Report the server's failure: without it there would be no second attempt.
-            raise ModelError(
-                f"{self.protocol.server} failed, and the budget allows no retry"
-            ) from spent
+            problem = "failed, and the budget allows no retry"
+            raise self.protocol.server.error(problem) from spent
 
     def _price(self, completion: Completion) -> tuple[int, int]:
         written = (
@@ -217,12 +201,6 @@ class BilledRequest:
             self.request.input_tokens if completion.tokens_in is None else completion.tokens_in,
             estimated_tokens(written) if completion.tokens_out is None else completion.tokens_out,
         )
-
-    def _parse_reply(self, reply: HttpReply) -> Completion:
-        try:
-            return self.protocol.read_completion(reply.json())
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as e:
-            raise ModelError(f"{self.protocol.server} sent a reply that is not an answer") from e
 
 
 LLM_TIMEOUT_VARIABLE = "BETHINK_LLM_TIMEOUT_S"
@@ -269,7 +247,7 @@ class ServedLanguageModel:
         for _ in range(_MAX_ANSWERS):
             said = self._request_completion(self._make_request(prompt, problem), budget)
             if said.is_refused:
-                raise Unusable(f"{self._protocol.server} refused to answer {prompt.name!r}")
+                raise Unusable(f"{self._protocol.server.name} refused to answer {prompt.name!r}")
             try:
                 return _validated_object(said, prompt)
             except SchemaViolation as misfit:
@@ -280,7 +258,7 @@ class ServedLanguageModel:
                     else ""
                 )
         raise Unusable(
-            f"{self._protocol.server} gave no usable answer to {prompt.name!r}: {problem}",
+            f"{self._protocol.server.name} gave no usable answer to {prompt.name!r}: {problem}",
             remedy=remedy,
         )
 
@@ -303,50 +281,28 @@ class ServedLanguageModel:
         self, completion_request: CompletionRequest, budget: Budget
     ) -> Completion:
         """Request a completion in the strictest format that the server supports."""
-        forms = (
-            range(len(self._protocol.request_formats))
-            if self._known_format is None
-            else (self._known_format,)
-        )
-        for form in forms:
+        protocol, known = self._protocol, self._known_format
+        for form in range(len(protocol.request_formats)) if known is None else (known,):
             # Before the breaker: an exhausted budget says nothing about the server.
             with budget.reserve(
                 completion_request.input_tokens, completion_request.output_tokens
             ) as charge:
-                body, connect_s = (
-                    self._protocol.request_formats[form](completion_request),
-                    self._timeouts.connect_s,
-                )
-                request = BilledRequest(
-                    self._protocol, body, completion_request, budget, charge, connect_s
-                )
+                body = protocol.request_formats[form](completion_request)
+                about = completion_request, budget, charge, self._timeouts.connect_s
+                request = BilledRequest(protocol, body, *about)
                 wait_s = min(self._timeouts.answer_s, budget.seconds_left)
                 status = self._breaker(partial(self._send, request, wait_s))
             if request.completion is not None:
                 self._known_format = form
                 return request.completion
-        raise ModelError(
-            f"{self._protocol.server} answered {completion_request.task!r} with status {status}"
-        )
+        raise protocol.server.error(f"answered {completion_request.task!r} with status {status}")
 
     def _send(self, request: BilledRequest, wait_s: float) -> int:
         """Send with retry; return 200, or a status that rejects this request format."""
-        timeouts, protocol = self._timeouts, self._protocol
-        reply = post_with_retry(
-            request,
-            timeouts.clock() + wait_s,
-            server=protocol.server,
-            clock=timeouts.clock,
-            sleep=timeouts.sleep,
-        )
+        timeouts, server = self._timeouts, self._protocol.server
+        reply = server.retry(request, timeouts, timeouts.clock() + wait_s)
         if reply.status not in _FORMAT_REJECTED_STATUSES:
-            check_status(
-                reply.status,
-                protocol.server,
-                missing=self._model,
-                missing_remedy=protocol.missing_model_remedy,
-                auth_remedy=protocol.auth_remedy,
-            )
+            server.check_status(reply.status)
         return reply.status
 
 

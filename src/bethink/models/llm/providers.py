@@ -8,19 +8,17 @@ server with OpenAI's chat protocol, with ``OPENAI_BASE_URL`` and ``OPENAI_API_KE
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from bethink.errors import ModelError
-from bethink.models.embed.served import (
+from bethink.models.http import (
     OPENAI_HOST,
-    OPENAI_KEY_VARIABLE,
-    ollama_url,
-    openai_base_url,
-    openai_headers,
+    CircuitBreaker,
+    keyed_server,
+    ollama_server,
+    openai_server,
 )
-from bethink.models.http import CircuitBreaker, Url, parse_base_url
 from bethink.models.llm.client import (
     ChatProtocol,
     Completion,
@@ -30,6 +28,8 @@ from bethink.models.llm.client import (
     sum_usage,
 )
 
+Body = dict[str, object]
+
 _MIN_CONTEXT_WINDOW = 4096
 
 
@@ -37,33 +37,34 @@ def open_ollama(
     model: str, *, timeouts: LlmTimeouts | None = None, breaker: CircuitBreaker | None = None
 ) -> ServedLanguageModel:
     """Create the language model of Ollama's chat protocol."""
-    url = ollama_url(os.environ)
     protocol = ChatProtocol(
-        provider="ollama",
-        url=url._replace(path=f"{url.path}/api/chat"),
-        headers=dict,
+        "ollama",
+        ollama_server("/api/chat", model),
         request_formats=(
             lambda request: _ollama_body(request) | {"format": request.outline_schema},
             lambda request: _ollama_body(request.with_schema_in_text()) | {"format": "json"},
             lambda request: _ollama_body(request.with_schema_in_text()),
         ),
         read_completion=_read_ollama,
-        missing_model_remedy=f"ollama pull {model}",
     )
     return ServedLanguageModel(protocol, model, timeouts=timeouts, breaker=breaker)
 
 
-def _ollama_body(request: CompletionRequest) -> dict[str, Any]:
+def _chat_body(request: CompletionRequest, **settings: object) -> Body:
+    messages = [
+        {"role": "system", "content": request.system},
+        {"role": "user", "content": request.user},
+    ]
+    return {"model": request.model, "messages": messages, "stream": False, **settings}
+
+
+def _ollama_body(request: CompletionRequest) -> Body:
     # By default Ollama silently drops the beginning of a prompt that exceeds a small window.
     # Each new size reloads the model, so there are few sizes.
     needed = request.input_tokens + request.output_tokens
     window = max(_MIN_CONTEXT_WINDOW, 1 << (needed - 1).bit_length())
     options = {"temperature": 0, "num_predict": request.output_tokens, "num_ctx": window}
-    messages = [
-        {"role": "system", "content": request.system},
-        {"role": "user", "content": request.user},
-    ]
-    return {"model": request.model, "messages": messages, "stream": False, "options": options}
+    return _chat_body(request, options=options)
 
 
 def _read_ollama(answer: Any) -> Completion:
@@ -82,44 +83,31 @@ def open_openai(
     model: str, *, timeouts: LlmTimeouts | None = None, breaker: CircuitBreaker | None = None
 ) -> ServedLanguageModel:
     """Create the language model of OpenAI's chat protocol."""
-    base = openai_base_url()
-    is_home = base.host == OPENAI_HOST
+    server = openai_server("/chat/completions", model)
+    body = partial(_openai_body, is_home=server.url.host == OPENAI_HOST)
     protocol = ChatProtocol(
-        provider="openai",
-        url=base._replace(path=f"{base.path}/chat/completions"),
-        headers=lambda: openai_headers(base),
+        "openai",
+        server,
         request_formats=(
-            lambda request: (
-                _openai_body(request, is_openai_host=is_home)
-                | {"response_format": _openai_response_format(request)}
+            lambda request: body(request, response_format=_openai_response_format(request)),
+            lambda request: body(
+                request.with_schema_in_text(), response_format={"type": "json_object"}
             ),
-            lambda request: (
-                _openai_body(request.with_schema_in_text(), is_openai_host=is_home)
-                | {"response_format": {"type": "json_object"}}
-            ),
-            lambda request: _openai_body(request.with_schema_in_text(), is_openai_host=is_home),
+            lambda request: body(request.with_schema_in_text()),
         ),
         read_completion=_read_openai,
-        auth_remedy=f"check {OPENAI_KEY_VARIABLE}",
     )
     return ServedLanguageModel(protocol, model, timeouts=timeouts, breaker=breaker)
 
 
-def _openai_body(request: CompletionRequest, *, is_openai_host: bool) -> dict[str, Any]:
-    messages = [
-        {"role": "system", "content": request.system},
-        {"role": "user", "content": request.user},
-    ]
+def _openai_body(request: CompletionRequest, *, is_home: bool, **settings: object) -> Body:
     # OpenAI's reasoning models refuse the old name of the limit, and any temperature.
-    settings: dict[str, Any] = (
-        {"max_completion_tokens": request.output_tokens}
-        if is_openai_host
-        else {"max_tokens": request.output_tokens, "temperature": 0}
-    )
-    return {"model": request.model, "messages": messages, "stream": False, **settings}
+    if is_home:
+        return _chat_body(request, max_completion_tokens=request.output_tokens, **settings)
+    return _chat_body(request, max_tokens=request.output_tokens, temperature=0, **settings)
 
 
-def _openai_response_format(request: CompletionRequest) -> dict[str, Any]:
+def _openai_response_format(request: CompletionRequest) -> Body:
     named = {"name": request.task, "strict": True, "schema": request.outline_schema}
     return {"type": "json_schema", "json_schema": named}
 
@@ -143,7 +131,6 @@ def _read_openai(answer: Any) -> Completion:
 
 ANTHROPIC_BASE_VARIABLE = "ANTHROPIC_BASE_URL"
 ANTHROPIC_KEY_VARIABLE = "ANTHROPIC_API_KEY"
-_ANTHROPIC_HOST = "api.anthropic.com"
 _ANTHROPIC_VERSION = "2023-06-01"
 _INPUT_TOKEN_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _TRUNCATED_REASONS = ("max_tokens", "model_context_window_exceeded")
@@ -153,38 +140,27 @@ def open_anthropic(
     model: str, *, timeouts: LlmTimeouts | None = None, breaker: CircuitBreaker | None = None
 ) -> ServedLanguageModel:
     """Create the language model of Anthropic's Messages protocol."""
-    given = os.environ.get(ANTHROPIC_BASE_VARIABLE, "").strip()
-    base = parse_base_url(given or f"https://{_ANTHROPIC_HOST}", variable=ANTHROPIC_BASE_VARIABLE)
     protocol = ChatProtocol(
-        provider="anthropic",
-        url=base._replace(path=f"{base.path}/v1/messages"),
-        headers=lambda: _anthropic_headers(base),
+        "anthropic",
+        keyed_server(
+            *("anthropic", "https://api.anthropic.com", "/v1/messages", model),
+            variables=(ANTHROPIC_BASE_VARIABLE, ANTHROPIC_KEY_VARIABLE),
+            header=_anthropic_headers,
+        ),
         request_formats=(
             _anthropic_tool_body,
             lambda request: _anthropic_body(request.with_schema_in_text()),
         ),
         read_completion=_read_anthropic,
-        auth_remedy=f"check {ANTHROPIC_KEY_VARIABLE}",
     )
     return ServedLanguageModel(protocol, model, timeouts=timeouts, breaker=breaker)
 
 
-def _anthropic_headers(base: Url) -> Mapping[str, str]:
-    key = os.environ.get(ANTHROPIC_KEY_VARIABLE, "").strip()
-    if base.host == _ANTHROPIC_HOST and not key:
-        # Before any text leaves this machine.
-        raise ModelError(
-            f"{ANTHROPIC_KEY_VARIABLE} is not set", remedy="set it, or " + ANTHROPIC_BASE_VARIABLE
-        )
-    if not (key.isascii() and key.isprintable()):
-        # Not shown, and not passed to a library whose error would show it.
-        raise ModelError(
-            f"{ANTHROPIC_KEY_VARIABLE} contains characters that are not valid in a key"
-        )
+def _anthropic_headers(key: str) -> Mapping[str, str]:
     return {"anthropic-version": _ANTHROPIC_VERSION, **({"x-api-key": key} if key else {})}
 
 
-def _anthropic_body(request: CompletionRequest) -> dict[str, Any]:
+def _anthropic_body(request: CompletionRequest) -> Body:
     return {
         "model": request.model,
         "max_tokens": request.output_tokens,
@@ -193,7 +169,7 @@ def _anthropic_body(request: CompletionRequest) -> dict[str, Any]:
     }
 
 
-def _anthropic_tool_body(request: CompletionRequest) -> dict[str, Any]:
+def _anthropic_tool_body(request: CompletionRequest) -> Body:
     tool = {
         "name": request.task,
         "description": "Receives the answer.",

@@ -11,18 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from bethink.errors import ModelError
 from bethink.models.embed.served import EmbedderTimeouts
 from bethink.models.embed.tokenizers import require_encodable
 from bethink.models.http import (
     CircuitBreaker,
     HttpReply,
+    HttpRequest,
+    ModelServer,
     Url,
-    bearer_header,
-    check_status,
     parse_base_url,
-    post_json,
-    post_with_retry,
+    read_key,
     read_timeout,
     truncate_bytes,
 )
@@ -74,7 +72,14 @@ class HttpReranker:
     ) -> None:
         where, _, self._model = address.partition("#")
         url = parse_base_url(where, variable="the reranker's address")
-        self._url = url._replace(path=url.path or _DEFAULT_PATH)
+        url = url._replace(path=url.path or _DEFAULT_PATH)
+        self._server = ModelServer(
+            f"the reranker at {url.host}",
+            url,
+            _headers,
+            missing=self._model or url.path,
+            auth_remedy=f"check {RERANK_KEY_VARIABLE}",
+        )
         limit_s = read_timeout(os.environ, RERANK_TIMEOUT_VARIABLE, DEFAULT_TIMEOUT_S)
         self._timeouts = timeouts or EmbedderTimeouts(query_s=limit_s)
         self._breaker = breaker or CircuitBreaker()
@@ -83,7 +88,7 @@ class HttpReranker:
     @property
     def url(self) -> Url:
         """The URL that the texts are sent to."""
-        return self._url
+        return self._server.url
 
     def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
         """Score how well each text answers the query. Equal texts are sent once."""
@@ -95,7 +100,7 @@ class HttpReranker:
         deadline = self._timeouts.clock() + self._timeouts.query_s
         given = self._breaker(lambda: self._request_scores(question, short, deadline))
         if not given:
-            raise self._error("returned no scores")
+            raise self._server.error("returned no scores")
         named = (distinct[place] for place in given)
         scores = dict(zip(named, _to_unit_range(given.values()), strict=True))
         return [scores.get(text, 0.0) for text in texts]
@@ -118,74 +123,48 @@ class HttpReranker:
             )
             if short != (texts[0], query):
                 return self._request_scores(short[1], short[:1], deadline)
-        check_status(
-            reply.status,
-            self._server,
-            missing=self._model or self._url.path,
-            auth_remedy=f"check {RERANK_KEY_VARIABLE}",
-        )
+        self._server.check_status(reply.status)
         return self._read_scores(reply, len(texts))
 
     def _post_query(self, query: str, texts: Sequence[str], deadline: float) -> HttpReply:
         """Post the query; after a refusal, try the other protocol variant."""
-        reply = self._post_with_retry(
-            self._make_payload(query, texts, uses_texts_field=self._uses_texts_field), deadline
-        )
+        reply = self._post(query, texts, deadline, uses_texts=self._uses_texts_field)
         if reply.status == HTTPStatus.UNPROCESSABLE_ENTITY:
-            other = self._post_with_retry(
-                self._make_payload(query, texts, uses_texts_field=not self._uses_texts_field),
-                deadline,
-            )
+            other = self._post(query, texts, deadline, uses_texts=not self._uses_texts_field)
             if other.status not in _BAD_REQUEST_STATUSES:
                 self._uses_texts_field = not self._uses_texts_field
                 return other
         return reply
 
-    def _make_payload(
-        self, query: str, texts: Sequence[str], *, uses_texts_field: bool
-    ) -> dict[str, Any]:
-        model = {"model": self._model} if self._model else {}
-        if uses_texts_field:
-            return {**model, "query": query, "texts": list(texts), "truncate": True}
-        return {**model, "query": query, "documents": list(texts), "top_n": len(texts)}
-
-    def _post_with_retry(self, payload: dict[str, Any], deadline: float) -> HttpReply:
-        texts = payload.get("documents") or payload["texts"]
-        return post_with_retry(
-            lambda left_s: post_json(
-                self._url,
-                payload,
-                bearer_header(os.environ, RERANK_KEY_VARIABLE),
-                timeout_s=left_s,
-                limit=_REPLY_BYTES_PER_TEXT * (1 + len(texts)),
-            ),
-            deadline,
-            server=self._server,
-            clock=self._timeouts.clock,
-            sleep=self._timeouts.sleep,
-        )
+    def _post(
+        self, query: str, texts: Sequence[str], deadline: float, *, uses_texts: bool
+    ) -> HttpReply:
+        payload: dict[str, object] = {"model": self._model} if self._model else {}
+        if uses_texts:
+            payload |= {"query": query, "texts": list(texts), "truncate": True}
+        else:
+            payload |= {"query": query, "documents": list(texts), "top_n": len(texts)}
+        request = HttpRequest(payload, _REPLY_BYTES_PER_TEXT * (1 + len(texts)))
+        return self._server.post(request, self._timeouts, deadline)
 
     def _read_scores(self, reply: HttpReply, texts: int) -> dict[int, float]:
         """Read the scores by position; raise ModelError where one is invalid."""
-        try:
-            pairs = _positions_and_scores(reply.json())
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise self._error("returned an answer without scores") from error
+        pairs = self._server.parse(
+            reply, _positions_and_scores, "returned an answer without scores"
+        )
         scores: dict[int, float] = {}
         for place, score in pairs:
             if not _is_number(place, int) or not 0 <= place < texts or place in scores:
-                raise self._error(f"returned scores that do not match the {texts} texts")
+                raise self._server.error(f"returned scores that do not match the {texts} texts")
             if not _is_number(score, int | float) or not abs(score) <= _MAX_SCORE:
-                raise self._error("returned scores that are not finite numbers")
+                raise self._server.error("returned scores that are not finite numbers")
             scores[place] = float(score)
         return scores
 
-    @property
-    def _server(self) -> str:
-        return f"the reranker at {self._url.host}"
 
-    def _error(self, problem: str) -> ModelError:
-        return ModelError(f"{self._server} {problem}")
+def _headers() -> dict[str, str]:
+    key = read_key(RERANK_KEY_VARIABLE)
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def _positions_and_scores(answer: Any) -> list[tuple[Any, Any]]:
