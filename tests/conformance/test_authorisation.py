@@ -9,18 +9,21 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from mcp.client.client import Client
 
 from bethink import Memory
 from bethink.access.policy import ANONYMOUS, ARGUMENT_OPERATIONS, GRANTABLE, POLICY, Right
-from bethink.server.mcp.http import MAX_SESSIONS, MAX_SESSIONS_PER_CALLER
 from bethink.server.mcp.manifest import PROMPTS, RESOURCES, TEMPLATES, ServerManifest
 from bethink.server.mcp.server import make_server
 from bethink.server.mcp.view import VIEW_RESOURCE
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
 from bethink.server.tools import TOOLS
 from bethink.server.tools.calls import ToolExecutor
+from deferred import Deferred
+from rows import each_row
 from serving import Callers, Given, make_door, mcp, served, talk
+
+mcp_http = Deferred("bethink.server.mcp.http")
+mcp_sdk = Deferred("mcp.client.client")
 
 THREAD, OTHER = "thread-1", "other-1"
 STORED = "The staging database is called heron"
@@ -167,7 +170,7 @@ def fits_mcp(answer: httpx.Response, needed: Right, right: Right) -> bool:
     return answer.status_code == 200 and denied == (right < needed)
 
 
-@pytest.mark.parametrize("caller", ["none", "unknown", "expired", "elsewhere", "read", "admin"])
+@each_row("caller", ["none", "unknown", "expired", "elsewhere", "read", "admin"])
 def test_no_resource_or_prompt_deviates_from_the_table(
     memory: Memory, tmp_path: Path, caller: str
 ) -> None:
@@ -279,13 +282,13 @@ def test_nobody_has_all_the_sessions(memory: Memory, tmp_path: Path) -> None:
         for wrong in ({"Mcp-Protocol-Version": "2020-01-01"}, {}):
             await client.delete("/mcp", headers=greedy[1] | wrong)
         assert await is_open(greedy[0])
-        greedy += [await begin("read") for _ in range(MAX_SESSIONS)]
+        greedy += [await begin("read") for _ in range(mcp_http.MAX_SESSIONS)]
 
         assert await is_open(await begin("admin"))
         assert await is_open(other)
         assert not await is_open(greedy[0])
-        assert [await is_open(one) for one in greedy[-MAX_SESSIONS_PER_CALLER - 1 :]] == [
-            False, *[True] * MAX_SESSIONS_PER_CALLER
+        assert [await is_open(one) for one in greedy[-mcp_http.MAX_SESSIONS_PER_CALLER - 1 :]] == [
+            False, *[True] * mcp_http.MAX_SESSIONS_PER_CALLER
         ]  # fmt: skip
 
     talk(app, conversation)
@@ -329,7 +332,7 @@ def test_a_server_for_the_network_trusts_nobody_unseen(memory: Memory) -> None:
             opening,
             executor=ToolExecutor(opening, default_principal=ANONYMOUS),
         )
-        async with Client(server) as client:
+        async with mcp_sdk.Client(server) as client:
             assert (await client.list_tools()).tools == []
             assert (await client.call_tool("recall", {"query": "heron"})).is_error
 

@@ -33,6 +33,7 @@ from bethink.server.tools.functions import Functions
 from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOTES, NOW
 from naughty import NAUGHTY
+from rows import each_row
 from serving import Callers, make_door, mcp, served, talk
 
 PACKAGE = Path(bethink.__file__).parent
@@ -191,7 +192,7 @@ def asked() -> Iterator[Memory]:
         yield memory
 
 
-@pytest.mark.parametrize(
+@each_row(
     "target",
     ["query", "times", "redactor", "importer", "notes", "fence", "frame", "settings", "remember"],
 )

@@ -13,11 +13,12 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from langgraph.store.base import GetOp, Op, PutOp, SearchOp
-from langgraph.store.memory import InMemoryStore
 
 from bethink import Memory
-from bethink.integrations.langgraph import BethinkStore
+from deferred import Deferred
+
+langgraph = Deferred("langgraph.store.base", "langgraph.store.memory")
+integration = Deferred("bethink.integrations.langgraph")
 
 LABELS = st.sampled_from(["a", "b", "users", "a/b", "日本", " spaced ", '"'])
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
@@ -61,15 +62,15 @@ class LikeInMemory(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.memory = Memory.open(":memory:", embedder="none")
-        self.error_type = BethinkStore(self.memory)
-        self.oracle = InMemoryStore()
+        self.error_type = integration.BethinkStore(self.memory)
+        self.oracle = langgraph.InMemoryStore()
 
     def teardown(self) -> None:
         self.memory.close()
 
     @initialize(entries=st.lists(st.tuples(NAMESPACES, KEYS, VALUES), max_size=4))
     def begin(self, entries: list[Any]) -> None:
-        ops: list[Op] = [PutOp(*entry) for entry in entries]
+        ops: list[langgraph.Op] = [langgraph.PutOp(*entry) for entry in entries]
         self.error_type.batch(ops)
         self.oracle.batch(ops)
 
@@ -119,7 +120,7 @@ class LikeInMemory(RuleBasedStateMachine):
         self, prefix: Any, suffix: Any, depth: int | None, limit: int, offset: int
     ) -> None:
         # Their store goes on to list a namespace in which there is nothing any more.
-        filled = InMemoryStore()
+        filled = langgraph.InMemoryStore()
         for item in self.oracle.search((), limit=1000):
             filled.put(item.namespace, item.key, item.value)
         asked = {"prefix": prefix, "suffix": suffix, "max_depth": depth}
@@ -128,13 +129,13 @@ class LikeInMemory(RuleBasedStateMachine):
 
     @rule(
         ops=st.lists(
-            st.tuples(NAMESPACES, KEYS, st.none() | VALUES).map(lambda made: PutOp(*made))
-            | st.tuples(NAMESPACES, KEYS).map(lambda made: GetOp(*made))
-            | PREFIXES.map(lambda prefix: SearchOp(prefix, limit=1000)),
+            st.tuples(NAMESPACES, KEYS, st.none() | VALUES).map(lambda made: langgraph.PutOp(*made))
+            | st.tuples(NAMESPACES, KEYS).map(lambda made: langgraph.GetOp(*made))
+            | PREFIXES.map(lambda prefix: langgraph.SearchOp(prefix, limit=1000)),
             max_size=6,
         )
     )
-    def batch(self, ops: list[Op]) -> None:
+    def batch(self, ops: list[langgraph.Op]) -> None:
         both = zip(self.error_type.batch(ops), self.oracle.batch(ops), strict=True)
         for ours, theirs in both:
             assert (ours is None) == (theirs is None)

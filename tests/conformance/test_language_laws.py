@@ -16,6 +16,7 @@ from bethink.ports import Budget, BudgetSpent, LanguageModel, Prompt, Unusable
 from bethink.prompts import Passage, fill_prompt, template_names
 from bethink.testing import ScriptedModel
 from language_server import BROKEN, INJECTED, WRONG, LanguageServer, sample, talking
+from rows import each_row
 
 SUBJECTS = [*LLMS, "scripted"]
 HEAVY = ("numpy", "tokenizers", "apsw", "rich", "http.client", "ssl")
@@ -88,7 +89,7 @@ def test_opening_asks_nobody_and_loads_nothing(provider):
     assert done.stdout.split("\n")[:2] == [f"{provider}:some:model", "[]"], done.stderr
 
 
-@pytest.mark.parametrize("name", template_names())
+@each_row("name", template_names())
 def test_every_prompt_gets_an_answer_of_its_shape(model, server, name):
     """What comes back is what the model said, and nothing else."""
     prompt = filled(name)
@@ -103,7 +104,7 @@ def test_every_prompt_gets_an_answer_of_its_shape(model, server, name):
     assert budget.spent.tokens_out > 0
 
 
-@pytest.mark.parametrize("answer", [{}, {"score": 12}, {"score": True}, {"score": 3, "more": 1}])
+@each_row("answer", [{}, {"score": 12}, {"score": True}, {"score": 3, "more": 1}])
 def test_what_does_not_keep_the_schema_is_not_given(model, server, answer):
     """Unusable says which rule was broken."""
     server.answer = answer
@@ -112,7 +113,7 @@ def test_what_does_not_keep_the_schema_is_not_given(model, server, answer):
         model.complete(filled("rerank"), budget=Budget())
 
 
-@pytest.mark.parametrize("limits", [
+@each_row("limits", [
     {"calls": 0}, {"tokens_in": 50}, {"tokens_out": 10}, {"seconds": 0.0},
 ], ids=str)  # fmt: skip
 def test_nothing_is_sent_beyond_the_budget(model, server, limits):
@@ -156,8 +157,8 @@ def test_threads_share_one(model, server):
     assert answers == [{"score": 5}] * 24
 
 
-@pytest.mark.parametrize("provider", LLMS)
-@pytest.mark.parametrize("fault", ["HTML", "nothing in it", "orders", "orders in JSON"])
+@each_row("provider", LLMS)
+@each_row("fault", ["HTML", "nothing in it", "orders", "orders in JSON"])
 def test_nobodys_words_are_repeated(server, provider, fault):
     """An error never holds what a server or a model said."""
     server.fault = (BROKEN | WRONG)[fault]

@@ -7,14 +7,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from anthropic.lib.tools import ToolError
-from anthropic.tools import BetaLocalFilesystemMemoryTool
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from bethink import Memory
-from bethink.integrations.anthropic import BethinkMemoryTool
+from deferred import Deferred
+
+anthropic = Deferred("anthropic.lib.tools", "anthropic.tools")
+integration = Deferred("bethink.integrations.anthropic")
 
 NAMES = st.sampled_from(["a", "b.md", "c", ".hidden", "é", "a b"])
 PATHS = st.lists(NAMES, max_size=3).map(lambda parts: "/".join(["/memories", *parts]))
@@ -44,9 +45,9 @@ class LikeAFolder(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.memory = Memory.open(":memory:", embedder="none")
-        self.error_type = BethinkMemoryTool(self.memory)
+        self.error_type = integration.BethinkMemoryTool(self.memory)
         self.folder = tempfile.TemporaryDirectory()
-        self.theirs = BetaLocalFilesystemMemoryTool(self.folder.name)
+        self.theirs = anthropic.BetaLocalFilesystemMemoryTool(self.folder.name)
 
     def teardown(self) -> None:
         self.memory.close()
@@ -67,7 +68,7 @@ class LikeAFolder(RuleBasedStateMachine):
     def told(self, tool: Any, command: dict[str, Any]) -> str:
         try:
             return str(tool.call(command))
-        except ToolError as error:
+        except anthropic.ToolError as error:
             return f"! {error}"
         except OSError as error:
             return f"? {error}"  # the folder's tool lets these through

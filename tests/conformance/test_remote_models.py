@@ -20,6 +20,7 @@ from bethink.testing import FixedClock
 from corpus import NOW
 from language_server import sample
 from postgres_server import initialised_url
+from rows import each_row
 
 PROFILES = (
     *("abmind", "default", "default-deep", "linksee", "memind-deep", "memind-simple"),
@@ -164,7 +165,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     return {"space": f"remote-{tmp_path.name}", "store": initialised_url()}
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@each_row("profile", PROFILES)
 def test_a_recall_asks_no_remote_model_inside_of_its_snapshot(
     watch: Watch, place: dict[str, Any], profile: str
 ) -> None:

@@ -20,6 +20,7 @@ from bethink.models.rerank.cross_encoder import CrossEncoder
 from bethink.ports import Reranker
 from bethink.testing import check_reranker
 from rerank_server import reranking
+from rows import each_row
 from tiny_bert import make_tiny_reader
 
 HEAVY = ("numpy", "onnx", "onnxruntime", "tokenizers", "http.client", "ssl")
@@ -91,7 +92,7 @@ def test_every_reranker_is_tried() -> None:
     assert {label.partition(":")[0] for label in SAMPLES} == set(RERANKERS)
 
 
-@pytest.mark.parametrize("label", SAMPLES)
+@each_row("label", SAMPLES)
 def test_opening_loads_nothing(label: str) -> None:
     """Opening imports nothing heavy, reads no file and asks no server."""
     name = SAMPLES[label].format(folder="nowhere", url="http://nowhere.invalid")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bethink import Memory
 from bethink.core.characters import find_unstorable
 from bethink.model import Filters
@@ -11,6 +9,7 @@ from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.testing import check_retriever
 from corpus import QUESTIONS, days_ago
 from naughty import NAUGHTY
+from rows import each_row
 
 NAMES = sorted(RETRIEVERS)
 ASKED = [text for text, _ in QUESTIONS] + ["Priya Maria Tomasz", "midleware tennant", "the"]
@@ -27,13 +26,13 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_a_retriever_keeps_the_laws(filled: Memory, name: str) -> None:
     """Best first, unique, ranked from 1, each score its own evidence; filters before the cut."""
     check_retriever(RETRIEVERS[name](), filled, questions=ASKED, filters=FILTERS, texts=())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_any_text_is_a_valid_question(filled: Memory, name: str) -> None:
     """Operators, quotes, emoji, other scripts: all just words to look for."""
     texts = [

@@ -20,6 +20,7 @@ from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import open_space
 from records import MODEL, embedding, record, scope
 from remembering import SHARED
+from rows import each_row
 
 PROFILES = (
     "abmind",
@@ -148,7 +149,7 @@ def _assert_same_hit(one: Candidate, other: Candidate) -> None:
     assert [e.value for e in one.evidence] == pytest.approx(values, abs=TOLERANCE)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@each_row("profile", PROFILES)
 def test_every_profile_answers_alike(twins: tuple[History, History], profile: str) -> None:
     """Hits, order and evidence are equal; scores to a millionth."""
     for question in QUESTIONS:
@@ -156,8 +157,8 @@ def test_every_profile_answers_alike(twins: tuple[History, History], profile: st
         assert_same(one, other)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("where", FILTERS[1:], ids="-".join)
+@each_row("profile", PROFILES)
+@each_row("where", FILTERS[1:], ids="-".join)
 def test_filters_select_the_same(
     twins: tuple[History, History], profile: str, where: dict[str, Any]
 ) -> None:
@@ -169,7 +170,7 @@ def test_filters_select_the_same(
         assert_same(one, other)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@each_row("profile", PROFILES)
 def test_the_past_is_the_same(twins: tuple[History, History], profile: str) -> None:
     """As of any moment of the history."""
     for moment in twins[0].moments[::4]:
@@ -181,7 +182,7 @@ def test_the_past_is_the_same(twins: tuple[History, History], profile: str) -> N
             assert_same(one, other)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@each_row("profile", PROFILES)
 def test_readers_below_a_ceiling_see_the_same(twins: tuple[History, History], profile: str) -> None:
     """What is hidden is hidden alike."""
     for question in QUESTIONS[:4]:

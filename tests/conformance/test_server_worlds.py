@@ -13,6 +13,7 @@ import test_twin_worlds as worlds
 from bethink import Memory
 from bethink.models import open_embedder
 from postgres_server import CITUS, open_space
+from rows import each_row
 
 LIMIT_S = 1200 if CITUS else 180
 
@@ -50,7 +51,7 @@ def test_a_space_tells_nothing_of_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(LIMIT_S)
-@pytest.mark.parametrize("name", histories.HISTORIES)
+@each_row("name", histories.HISTORIES)
 def test_a_history_above_leaves_no_trace_below(name: str, tmp_path: Path) -> None:
     """The histories in which something once was left behind."""
     steps = histories.HISTORIES[name]

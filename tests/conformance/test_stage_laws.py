@@ -19,6 +19,7 @@ from bethink.testing import (
     sample_context,
 )
 from corpus import NOW, QUESTIONS
+from rows import each_row
 from shapes import pools
 
 STAGE_NAMES = sorted(STAGES)
@@ -29,7 +30,7 @@ lawful = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], m
 FINDING = {"entity_meaning", "entity_name"}
 
 
-@pytest.mark.parametrize("name", STAGE_NAMES)
+@each_row("name", STAGE_NAMES)
 @given(pool=pools())
 @lawful
 def test_any_pool_leaves_a_stage_lawful(filled: Memory, name: str, pool: Pool) -> None:
@@ -37,14 +38,14 @@ def test_any_pool_leaves_a_stage_lawful(filled: Memory, name: str, pool: Pool) -
     check_stage(STAGES[name](), filled, pools=[pool], finds=name in FINDING)
 
 
-@pytest.mark.parametrize("name", STAGE_NAMES)
+@each_row("name", STAGE_NAMES)
 def test_a_stage_keeps_the_laws(filled: Memory, name: str) -> None:
     """On real pools, none, ties; nothing in, nothing out, but for those that look themselves."""
     check_stage(STAGES[name](), filled, finds=name in FINDING)
 
 
-@pytest.mark.parametrize("name", STAGE_NAMES)
-@pytest.mark.parametrize("question", [text for text, _ in QUESTIONS])
+@each_row("name", STAGE_NAMES)
+@each_row("question", [text for text, _ in QUESTIONS])
 def test_a_real_pool_leaves_a_stage_lawful(filled: Memory, name: str, question: str) -> None:
     """The laws hold for what the retrievers really find."""
     ctx = sample_context(filled, question)
@@ -55,7 +56,7 @@ def test_a_real_pool_leaves_a_stage_lawful(filled: Memory, name: str, question: 
     check_pool(STAGES[name]()(pool, ctx))
 
 
-@pytest.mark.parametrize("name", FUSION_NAMES)
+@each_row("name", FUSION_NAMES)
 def test_a_fusion_keeps_the_laws(filled: Memory, name: str) -> None:
     """The order of retrievers changes no score and no place; nothing is fused to nothing."""
     check_fusion(FUSIONS[name](), filled)

@@ -34,6 +34,7 @@ from records import (
     scope,
     texts,
 )
+from rows import each_row
 
 
 class Kind(NamedTuple):
@@ -208,7 +209,7 @@ def test_an_update_adds_a_revision_and_keeps_the_old_one(store: Store) -> None:
     assert store.admin.count() == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "seen"), [(-1, []), (0, [1]), (59.999, [1]), (60, [2]), (100, []), (200, [3])]
 )
 def test_as_of_shows_what_was_live_at_that_moment(
@@ -240,7 +241,7 @@ def test_as_of_shows_what_was_live_at_that_moment(
     assert [match.item.rev for match in found.matches] == speaking_of_ana
 
 
-@pytest.mark.parametrize("rev", [1, 2, 4])
+@each_row("rev", [1, 2, 4])
 def test_a_stale_revision_is_a_conflict(store: Store, rev: int) -> None:
     """Who read revision 2 may only write revision 3."""
     put(store, record("a"))
@@ -607,8 +608,8 @@ FILTERS = {
 }
 
 
-@pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("name", FILTERS)
+@each_row("search", SEARCHES)
+@each_row("name", FILTERS)
 def test_a_filter_comes_before_every_cut(crowd: Store, search: str, name: str) -> None:
     """Each search finds all that pass, however deep they would rank without."""
     where = scope(**FILTERS[name])
@@ -618,7 +619,7 @@ def test_a_filter_comes_before_every_cut(crowd: Store, search: str, name: str) -
     assert set(ids(SEARCHES[search](crowd, 20, where))) == expected
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@each_row("name", FILTERS)
 def test_items_in_scope_are_those_that_browsing_shows(crowd: Store, name: str) -> None:
     """Ids outside the scope, and unknown ones, are left out."""
     where = scope(**FILTERS[name])
@@ -630,7 +631,7 @@ def test_items_in_scope_are_those_that_browsing_shows(crowd: Store, name: str) -
     assert crowd.search.in_scope([], where) == []
 
 
-@pytest.mark.parametrize("name", ["nothing", *FILTERS])
+@each_row("name", ["nothing", *FILTERS])
 def test_days_and_conversations_are_those_of_what_browsing_shows(crowd: Store, name: str) -> None:
     """Counts by day and kind, and spans of conversations: filters, ceiling and moment hold."""
     put(
@@ -665,7 +666,7 @@ def test_days_and_conversations_are_those_of_what_browsing_shows(crowd: Store, n
         assert view.search.calendar(where, sessions=2) == (counted, found[:2])
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+@each_row("search", SEARCHES)
 def test_searches_are_best_first_and_no_deeper_than_asked(crowd: Store, search: str) -> None:
     """Each item once, scores falling, equal ones by id."""
     found = SEARCHES[search](crowd, 15, scope())
@@ -676,7 +677,7 @@ def test_searches_are_best_first_and_no_deeper_than_asked(crowd: Store, search: 
     assert len(set(ids(found))) == 15
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+@each_row("search", SEARCHES)
 def test_secrets_are_above_the_usual_ceiling(crowd: Store, search: str) -> None:
     """Classification 3 is only seen by those who raise the ceiling."""
     usual = SEARCHES[search](crowd, 500, scope())
@@ -1121,7 +1122,7 @@ BROKEN: dict[str, tuple[Callable[[list[dict[str, object]]], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("how", BROKEN)
+@each_row("how", BROKEN)
 def test_a_broken_export_is_refused_by_line_and_field(
     store: Store, kind: Kind, tmp_path: Path, how: str
 ) -> None:

@@ -26,6 +26,7 @@ from bethink.errors import BethinkError
 from bethink.maintain.insights import Insights
 from bethink.retrieval.provenance import InsightNode
 from bethink.testing import FixedClock
+from rows import each_row
 
 CEILING = 1
 START = datetime(2026, 5, 4, 8, tzinfo=UTC)
@@ -243,7 +244,7 @@ HISTORIES = {
 }
 
 
-@pytest.mark.parametrize("name", HISTORIES)
+@each_row("name", HISTORIES)
 def test_a_history_above_leaves_no_trace_below(name: str) -> None:
     """The histories in which something once was left behind."""
     live_through(HISTORIES[name], _in_memory)
@@ -294,8 +295,8 @@ def _told(chance: random.Random, number: int) -> tuple[str, dict[str, Any]]:
     return f"Report {number} on {one} and {other} is fixed", fields
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("ceiling", range(3))
+@each_row("seed", range(4))
+@each_row("ceiling", range(3))
 def test_threads_below_a_ceiling_are_those_of_what_is_below_it(ceiling: int, seed: int) -> None:
     """Whoever looks for them, those who see all or those below, at once or in several runs."""
     plain, full = World(_in_memory), World(_in_memory)
@@ -333,8 +334,8 @@ def _tree(nodes: Sequence[InsightNode]) -> list[Any]:
     )
 
 
-@pytest.mark.parametrize("looks", ["owner", "caller"])
-@pytest.mark.parametrize("ceiling", range(3))
+@each_row("looks", ["owner", "caller"])
+@each_row("ceiling", range(3))
 def test_insights_below_a_ceiling_are_those_of_what_is_below_it(ceiling: int, looks: str) -> None:
     """Whoever has them made; they are of the class of their memories, and come to rest."""
     plain, full = World(_in_memory), World(_in_memory)

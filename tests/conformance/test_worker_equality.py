@@ -21,6 +21,7 @@ from bethink.worker.client import request_worker
 from bethink.worker.codec import decode, encode
 from bethink.worker.operations import CompareReply, QueryRequest, RecallReply, recall, why_not
 from corpus import CONVERSATION, NOTES, NOW
+from rows import each_row
 from tiny_bert import make_tiny_bert
 from working import Desk
 
@@ -48,7 +49,7 @@ def asked_here(tmp_path_factory):
     desk.close()
 
 
-@pytest.mark.parametrize("profile", sorted(profile_names()))
+@each_row("profile", sorted(profile_names()))
 def test_the_json_is_the_same_to_the_last_byte(asked_here, profile):
     """Ids, scores, order, evidence, relations, sections, cursor; found or not found."""
     desk, memory = asked_here

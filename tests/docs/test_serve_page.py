@@ -16,11 +16,13 @@ from bethink.access.guard import (
 from bethink.access.policy import POLICY, Right
 from bethink.server.listener import HEAD_TIMEOUT_S
 from bethink.server.mcp import http as sessions
-from bethink.server.mcp.http import MAX_SESSIONS
 from bethink.server.mcp.stdio import READ_TIMEOUT_S
 from bethink.server.rest.handlers import MAX_IMPORT_BYTES
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
+from deferred import Deferred
 from rows import each_row
+
+mcp_http = Deferred("bethink.server.mcp.http")
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
@@ -67,6 +69,6 @@ def test_the_limits_are_those_that_hold() -> None:
         f"{READ_TIMEOUT_S:.0f} s for an answer",
         f"{MAX_CONCURRENT_PER_CALLER} requests at once of one caller and {MAX_CONCURRENT} of all",
         f"{DEFAULT_RATE:,} a minute",
-        f"{MAX_SESSIONS} sessions of MCP and {sessions.MAX_SESSIONS_PER_CALLER} of one caller",
+        f"{mcp_http.MAX_SESSIONS} sessions of MCP and {sessions.MAX_SESSIONS_PER_CALLER} of one caller",
     ):
         assert said in PAGE

@@ -11,35 +11,35 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.shared.exceptions import MCPError
 
 from bethink.server.tools import TOOLS
 from bethink.server.tools.catalog import DEFAULT_TOOLS
+from deferred import Deferred
 from served import SCRIPT, raw, room
+
+mcp_sdk = Deferred("mcp.client.client", "mcp.client.stdio", "mcp.shared.exceptions")
 
 # Most start several processes, each of which imports the protocol library.
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 
 
 def talk(
-    folder: Path, conversation: Callable[[Client], Awaitable[Any]], *words: str,
+    folder: Path, conversation: Callable[[mcp_sdk.Client], Awaitable[Any]], *words: str,
     mode: str = "legacy", **env: str,
 ) -> Any:  # fmt: skip
     """One conversation with one server process; it is gone afterwards."""
 
     async def run() -> Any:
-        told = StdioServerParameters(
+        told = mcp_sdk.StdioServerParameters(
             command=SCRIPT, args=["mcp", *words], env=room(folder, **env), cwd=folder
         )
-        async with Client(stdio_client(told), mode=mode) as client:
+        async with mcp_sdk.Client(mcp_sdk.stdio_client(told), mode=mode) as client:
             return await conversation(client)
 
     return anyio.run(run)
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+async def call(client: mcp_sdk.Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """What a tool answers, which must not be an error."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
@@ -51,7 +51,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 def test_a_client_finds_and_uses_everything(tmp_path: Path, mode: str) -> None:
     """Tools, resources and prompts, by the handshake and without it."""
 
-    async def conversation(client: Client) -> None:
+    async def conversation(client: mcp_sdk.Client) -> None:
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == list(TOOLS)
         stored = await call(client, "remember", text="The deploy key lives in vault B, says Mara")
@@ -78,12 +78,12 @@ def test_a_client_finds_and_uses_everything(tmp_path: Path, mode: str) -> None:
         assert [one.uri_template for one in templates][-1] == "memory://item/{id}"
         item = await client.read_resource(f"memory://item/{stored['id']}")
         assert "vault B" in item.contents[0].text  # type: ignore[union-attr]
-        with pytest.raises(MCPError, match="no such resource"):
+        with pytest.raises(mcp_sdk.MCPError, match="no such resource"):
             await client.read_resource("memory://nothing/at-all")
         for prompt in (await client.list_prompts()).prompts:
             given = {one.name: "deploy key" for one in prompt.arguments or []}
             assert (await client.get_prompt(prompt.name, given)).messages
-        with pytest.raises(MCPError, match="no tool 'nonsense'"):
+        with pytest.raises(mcp_sdk.MCPError, match="no tool 'nonsense'"):
             await client.call_tool("nonsense", {})
 
     (tmp_path / ".git").mkdir()
@@ -94,7 +94,7 @@ def test_a_client_finds_and_uses_everything(tmp_path: Path, mode: str) -> None:
 def test_errors_are_sentences(tmp_path: Path) -> None:
     """With what to do about it, and nothing of what went on inside."""
 
-    async def conversation(client: Client) -> None:
+    async def conversation(client: mcp_sdk.Client) -> None:
         assert len((await client.list_tools()).tools) == len(DEFAULT_TOOLS)
         for tool, arguments, told in (
             ("recall", {"query": "a", "k": 500}, "from 1 to 50"),
@@ -117,10 +117,10 @@ def test_the_space_is_the_projects(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name / ".git").mkdir(parents=True)
 
-    async def write(client: Client) -> None:
+    async def write(client: mcp_sdk.Client) -> None:
         await call(client, "remember", text="The staging database is called heron")
 
-    async def ask(client: Client) -> str:
+    async def ask(client: mcp_sdk.Client) -> str:
         return str((await call(client, "recall", query="staging database"))["status"])
 
     here, there = str(tmp_path / "one"), str(tmp_path / "two")
@@ -145,7 +145,7 @@ def test_http_serves_this_machine_alone(tmp_path: Path) -> None:
     assert "reachable from other machines" in refused.stderr
 
     async def conversation() -> None:
-        async with Client(f"http://127.0.0.1:{port}/mcp") as client:
+        async with mcp_sdk.Client(f"http://127.0.0.1:{port}/mcp") as client:
             await call(client, "remember", text="Releases are cut on Tuesdays")
             answer = await call(client, "recall", query="when are releases cut?")
             assert answer["status"] == "found"

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import anyio
 import pytest
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp_types import TextContent
 
+from deferred import Deferred
 from served import SCRIPT, room
+
+mcp_sdk = Deferred("mcp.client.client", "mcp.client.stdio", "mcp_types")
 
 # Each conversation starts a process, which imports the protocol library.
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
@@ -33,13 +33,13 @@ class Said(NamedTuple):
 class Agent:
     """Somebody who calls tools."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: mcp_sdk.Client) -> None:
         self._client = client
 
     async def __call__(self, tool: str, **arguments: Any) -> Said:
         result = await self._client.call_tool(tool, arguments)
         [content] = result.content
-        assert isinstance(content, TextContent)
+        assert isinstance(content, mcp_sdk.TextContent)
         return Said(content.text, result.structured_content or {}, bool(result.is_error))
 
 
@@ -47,10 +47,10 @@ def talk(folder: Path, conversation: Callable[[Agent], Awaitable[None]]) -> None
     """One conversation with a server of its own, which is gone afterwards."""
 
     async def run() -> None:
-        server = StdioServerParameters(
+        server = mcp_sdk.StdioServerParameters(
             command=SCRIPT, args=["mcp", "--tools", "undo"], env=room(folder), cwd=folder
         )
-        async with Client(stdio_client(server)) as client:
+        async with mcp_sdk.Client(mcp_sdk.stdio_client(server)) as client:
             await conversation(Agent(client))
 
     anyio.run(run)

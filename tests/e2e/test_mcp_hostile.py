@@ -9,12 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 import anyio
-import mcp_types as types
 import pytest
 from jsonschema import Draft202012Validator
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.shared.exceptions import MCPError
 
 from bethink import Memory, errors
 from bethink.config.settings import Settings
@@ -33,8 +29,13 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from bethink.testing import FixedClock
 from corpus import NOTES, NOW
+from deferred import Deferred
 from naughty import NAUGHTY
+from rows import each_row
 from served import SCRIPT, room
+
+mcp_sdk = Deferred("mcp.client.client", "mcp.client.stdio", "mcp.shared.exceptions")
+types = Deferred("mcp_types")
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -100,7 +101,7 @@ def asked(memory: Memory, tool: str, **told: Any) -> Reply:
     return reply
 
 
-@pytest.mark.parametrize(("tool", "name"), EVERYWHERE)
+@each_row(("tool", "name"), EVERYWHERE)
 def test_every_parameter_of_every_tool(memory: Memory, tool: str, name: str) -> None:
     """Every string and what is no string: answered in the tool's schema, or refused."""
     takes = TOOLS[tool].input_schema["properties"]
@@ -185,7 +186,7 @@ def test_a_sample_through_a_real_server(tmp_path: Path) -> None:
     ]
     log, refused = tmp_path / "log.txt", list[str]()
 
-    async def call(client: Client, tool: str, **told: Any) -> types.CallToolResult:
+    async def call(client: mcp_sdk.Client, tool: str, **told: Any) -> types.CallToolResult:
         result = await client.call_tool(tool, told)
         text = "".join(one.text for one in result.content if isinstance(one, types.TextContent))
         if result.is_error:
@@ -193,19 +194,19 @@ def test_a_sample_through_a_real_server(tmp_path: Path) -> None:
             assert not INTERNALS.search(text) or any(one in text for one in told.values())
         return result
 
-    async def read_one(client: Client, uri: str) -> None:
+    async def read_one(client: mcp_sdk.Client, uri: str) -> None:
         try:
             await client.read_resource(uri)
-        except MCPError as error:
+        except mcp_sdk.MCPError as error:
             refused.append(error.data["kind"])
 
     async def run() -> None:
-        server = StdioServerParameters(
+        server = mcp_sdk.StdioServerParameters(
             command=SCRIPT, args=["mcp", "--tools", "all"], cwd=tmp_path,
             env=room(tmp_path, BETHINK_EMBEDDER="none"),
         )  # fmt: skip
         with log.open("w") as errors_:
-            async with Client(stdio_client(server, errlog=errors_)) as client:
+            async with mcp_sdk.Client(mcp_sdk.stdio_client(server, errlog=errors_)) as client:
                 for text in strings:
                     stored = await call(client, "remember", text=text)
                     if not stored.is_error:

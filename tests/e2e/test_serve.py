@@ -18,11 +18,11 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from mcp.client.client import Client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 
+from deferred import Deferred
 from served import PATIENT
+
+mcp_sdk = Deferred("mcp.client.client", "mcp.client.streamable_http", "mcp.shared._httpx_utils")
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 # Each starts a process that imports the protocol library and a web server.
@@ -92,8 +92,11 @@ def test_a_token_opens_rest_and_mcp_alike(tmp_path: Path) -> None:
     reader = token(tmp_path, "reader", "read")
 
     async def conversation() -> None:
-        client = create_mcp_http_client(headers=reader)
-        async with client, Client(streamable_http_client(url + "/mcp", http_client=client)) as mcp:
+        client = mcp_sdk.create_mcp_http_client(headers=reader)
+        async with (
+            client,
+            mcp_sdk.Client(mcp_sdk.streamable_http_client(url + "/mcp", http_client=client)) as mcp,
+        ):
             names = [tool.name for tool in (await mcp.list_tools()).tools]
             assert "recall" in names
             assert "remember" not in names
@@ -122,7 +125,7 @@ def test_both_eras_of_the_protocol_without_a_token(tmp_path: Path) -> None:
     """From this machine: tools that write are there, erasing is not."""
 
     async def conversation(url: str, mode: str) -> None:
-        async with Client(f"{url}/mcp", mode=mode) as client:  # type: ignore[arg-type]
+        async with mcp_sdk.Client(f"{url}/mcp", mode=mode) as client:  # type: ignore[arg-type]
             stored = await client.call_tool("remember", {"text": f"Herons nest in {mode}"})
             ids = [(stored.structured_content or {})["id"]]
             assert not (await client.call_tool("forget", {"ids": ids})).is_error

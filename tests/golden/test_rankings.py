@@ -19,6 +19,7 @@ from bethink.retrieval.explain import explain
 from bethink.retrieval.profile import profile_names
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, FOREIGN, NOTES, NOW, QUESTIONS
+from rows import each_row
 
 HERE = Path(__file__).parent
 ASKED = [text for text, _ in QUESTIONS] + FOREIGN
@@ -46,7 +47,7 @@ def rendered(memory: Memory, profile: str) -> str:
     return "\n\n".join(pages) + "\n"
 
 
-@pytest.mark.parametrize("profile", sorted(profile_names()))
+@each_row("profile", sorted(profile_names()))
 def test_rankings_and_explanations_stay(named: Memory, profile: str) -> None:
     """A change here is either meant, and reviewed, or a mistake."""
     file = HERE / f"{profile}.txt"

@@ -28,6 +28,7 @@ from bethink.demo.year import (
     year_events,
 )
 from bethink.ports import Embedder
+from rows import each_row
 
 HERE = Path(__file__).parent
 START = datetime(2025, 3, 3, 6, 0, tzinfo=UTC)
@@ -55,7 +56,7 @@ def items(memory: Memory, question: str, k: int = 3, **limits: object) -> list[s
     return [hit.item.text for hit in answer.hits if hit.item.level != "insight"]
 
 
-@pytest.mark.parametrize("asked", CORRECTED_QUESTIONS, ids=lambda one: one.text)
+@each_row("asked", CORRECTED_QUESTIONS, ids=lambda one: one.text)
 def test_a_corrected_fact_comes_as_it_is_now(memory: Memory, asked: DemoQuestion) -> None:
     """Among the best three, and before what it was once."""
     found = items(memory, asked.text)
@@ -67,7 +68,7 @@ def test_a_corrected_fact_comes_as_it_is_now(memory: Memory, asked: DemoQuestion
     )
 
 
-@pytest.mark.parametrize("asked", STABLE_QUESTIONS, ids=lambda one: one.text)
+@each_row("asked", STABLE_QUESTIONS, ids=lambda one: one.text)
 def test_a_question_finds_its_answer(memory: Memory, asked: DemoQuestion) -> None:
     """Among the best three, a cause among ten, however much was said around it in a year."""
     most = 10 if asked.text.startswith("why") else 3
@@ -76,7 +77,7 @@ def test_a_question_finds_its_answer(memory: Memory, asked: DemoQuestion) -> Non
     assert first_at(found, asked.expected) < most, found
 
 
-@pytest.mark.parametrize("question", UNANSWERABLE_QUESTIONS)
+@each_row("question", UNANSWERABLE_QUESTIONS)
 def test_what_nobody_told_is_not_answered(memory: Memory, question: str) -> None:
     """What may be related is marked as unsure; nothing is told as found."""
     assert memory.recall(question, track=False).status != "found"

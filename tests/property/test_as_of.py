@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from bethink.ports import Embedder, UsageDecay
 from bethink.retrieval.profile import profile_names
 from bethink.testing import FixedClock
 from corpus import NOW
+from rows import each_row
 
 TEXTS = (
     "The deploy key is in vault A",
@@ -116,7 +116,7 @@ def told(answer: Recall) -> list[tuple[object, ...]]:
     ]
 
 
-@pytest.mark.parametrize("profile", sorted(profile_names(())))
+@each_row("profile", sorted(profile_names(())))
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(happened=lives)
 def test_the_past_answers_as_it_did(

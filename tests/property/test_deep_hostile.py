@@ -19,6 +19,7 @@ from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOTES, NOW
 from language_server import BROKEN, WRONG, LanguageServer, talking
 from naughty import NAUGHTY
+from rows import each_row
 
 QUESTION = "what are all the things that rotate, and who rotates them?"
 OTHERS = "The other tenant's launch code is 0000"
@@ -134,7 +135,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LanguageServer]:
         yield running
 
 
-@pytest.mark.parametrize("fault", [*BROKEN, *WRONG])
+@each_row("fault", [*BROKEN, *WRONG])
 def test_a_misbehaving_server_costs_its_patience_and_no_answer(server, embedder, fault):
     """Every fault is told under degraded, and the rules go on; nobody else is connected to."""
     server.fault = {**BROKEN, **WRONG}[fault]

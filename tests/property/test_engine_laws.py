@@ -16,6 +16,7 @@ from bethink.retrieval.stages.assemble import token_cost
 from bethink.retrieval.stages.gate import Threshold
 from bethink.testing import FixedClock
 from corpus import NOW
+from rows import each_row
 from shapes import WORDS
 
 PROFILES = sorted(profile_names())
@@ -55,7 +56,7 @@ def lawful(answer: Recall) -> None:
             assert replay(cand.evidence) == cand.score, step.name
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@each_row("profile", PROFILES)
 @given(entries=drafts, question=sentences)
 @settings(max_examples=25)
 def test_every_step_of_every_profile_is_lawful(

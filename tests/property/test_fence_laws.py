@@ -6,7 +6,6 @@ import random
 import re
 from datetime import UTC, date, datetime
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from bethink.ports import Prompt
 from bethink.prompts import Passage, fill_prompt
 from bethink.prompts.template import fence_code, first_unused_code
 from naughty import NAUGHTY
+from rows import each_row
 
 SPACE = "here"
 _FLAGS = re.DOTALL | re.MULTILINE
@@ -128,7 +128,7 @@ def test_a_code_that_occurs_is_passed_over():
     assert first_unused_code(["aa", "bb", "cc"], ["xbbx", "aa"]) == "cc"
 
 
-@pytest.mark.parametrize("text", NAUGHTY, ids=lambda text: ascii(text)[:24])
+@each_row("text", NAUGHTY, ids=lambda text: ascii(text)[:24])
 def test_nothing_hidden_is_shown(text):
     """Directions, tags, escapes and zero widths are taken out; the standing part never changes."""
     prompt = judged(text, [text])

@@ -19,6 +19,7 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, validate_arguments
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
+from rows import each_row
 
 WORDS = (
     "deploy key", "Priya", "SQLite", "when?", "2026-05-07", "last week", "yesterday", "default",
@@ -69,7 +70,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         yield opened
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@each_row("tool", TOOLS)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(drawn=st.data())
 def test_an_answer_keeps_its_schema(memory: Memory, tool: str, drawn: st.DataObject) -> None:

@@ -21,6 +21,7 @@ from bethink.retrieval.profile import load_profile, profile_names
 from bethink.testing import FixedClock
 from corpus import NOW
 from naughty import NAUGHTY
+from rows import each_row
 from shapes import WORDS
 
 PROFILES = sorted(profile_names())
@@ -297,7 +298,7 @@ def test_the_past_can_be_asked(
 
 
 @every_profile
-@pytest.mark.parametrize("question", ["deploy key", "what did we decide last week?", "?", "Redis"])
+@each_row("question", ["deploy key", "what did we decide last week?", "?", "Redis"])
 def test_an_empty_memory_answers(memory: Memory, profile: str, question: str) -> None:
     """With nothing and the reason."""
     answer = memory.recall(question, profile=profile, track=False)

@@ -22,6 +22,7 @@ from bethink.server.tools.tool import STRING, object_schema
 from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from naughty import NAUGHTY
+from rows import each_row
 from serving import URL, Callers, make_door, served
 
 ERROR = Draft202012Validator(
@@ -135,7 +136,7 @@ def _utf8(text: str) -> str:
 
 
 @settings(max_examples=25)
-@pytest.mark.parametrize(
+@each_row(
     "number",
     range(len(TOOL_ROUTES)),
     ids=lambda n: f"{TOOL_ROUTES[n].method} {TOOL_ROUTES[n].path}",

@@ -18,6 +18,7 @@ from bethink.core.json_schema import (
     without_limits,
 )
 from bethink.models.llm.client import parse_object
+from rows import each_row
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -173,7 +174,7 @@ def test_any_text_gives_an_object_or_a_misfit(text):
         assert str(misfit)  # noqa: PT017
 
 
-@pytest.mark.parametrize(
+@each_row(
     "schema",
     [
         None, [], {}, {"type": "null"}, {"type": ["string", "null"]}, {"type": "string", "pattern": "a"},
@@ -193,7 +194,7 @@ def test_a_schema_of_another_kind_is_refused(schema):
         check_schema(schema, ["memories"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "schema", "why"),
     [
         ("a\ud800", {"type": "string"}, "character that cannot be stored"),

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from bethink import Memory
 from bethink.errors import BethinkError
 from bethink.importers.importer import import_from
 from bethink.importers.intake import Tally
+from rows import each_row
 
 EXAMPLES = 8
 JUNK: tuple[Any, ...] = (
@@ -143,7 +143,7 @@ def numbers(told: Tally | str) -> Any:
     return (told.stored, told.updated, told.known, told.links, told.n_refused)
 
 
-@pytest.mark.parametrize("kind", CASES)
+@each_row("kind", CASES)
 @given(drawn=st.data())
 @settings(max_examples=EXAMPLES)
 def test_any_part_of_a_source_imports_once(kind: str, drawn: st.DataObject) -> None:
@@ -170,9 +170,7 @@ def test_any_part_of_a_source_imports_once(kind: str, drawn: st.DataObject) -> N
             assert second.read == first.read
 
 
-@pytest.mark.parametrize(
-    "make", [foreign.chatgpt, foreign.remind, foreign.claude_mem, foreign.mem0_history]
-)
+@each_row("make", [foreign.chatgpt, foreign.remind, foreign.claude_mem, foreign.mem0_history])
 @given(flips=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=3)), min_size=1, max_size=8))
 @settings(max_examples=EXAMPLES)
 def test_a_damaged_file_is_told(make: foreign.Maker, flips: list[tuple[float, bytes]]) -> None:

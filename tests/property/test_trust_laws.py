@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from bethink import Memory, Recall
+from rows import each_row
 
 PROFILES = (
     "default", "default-deep", "abmind", "linksee",
@@ -57,7 +56,7 @@ def _answers(vouched: list[str], forged: list[str], question: str) -> dict[str, 
         return {name: memory.recall(question, profile=name) for name in PROFILES}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_row("seed", range(12))
 def test_untrusted_memories_never_make_an_answer_surer(seed: int) -> None:
     """Adding memories of trust 0 raises no confidence and makes nothing found, in any profile."""
     chance = random.Random(seed)

@@ -34,6 +34,7 @@ from bethink.store.sqlite import SqliteStore
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, FOREIGN, NOTES, NOW, QUESTIONS, days_ago
 from fallible import with_methods
+from rows import each_row
 
 KEY = "The deploy key lives in vault B"
 ROTATE = "Rotate the deploy key every quarter"
@@ -340,13 +341,13 @@ def test_an_erased_memory_is_gone(dated: Memory, clock: FixedClock) -> None:
 # --- Recalling ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("question", "expected"), QUESTIONS)
+@each_row(("question", "expected"), QUESTIONS)
 def test_questions_are_answered(filled: Memory, question: str, expected: str) -> None:
     """What was meant is among the first three."""
     assert any(text.startswith(expected) for text in texts(filled.recall(question))[:3])
 
 
-@pytest.mark.parametrize("question", FOREIGN)
+@each_row("question", FOREIGN)
 def test_what_is_not_known_is_not_told(filled: Memory, question: str) -> None:
     """A question about something else finds nothing, and the nearest miss is named."""
     answer = filled.recall(question)
@@ -393,7 +394,7 @@ FILTERS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@each_row("name", FILTERS)
 def test_a_filter_lets_only_its_own_through(plain: Memory, name: str) -> None:
     """Given as a keyword or as Filters, and told by the answer."""
     inside, outside, where = FILTERS[name]

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from bethink.cli import main
+from rows import each_row
 
 
 @pytest.fixture
@@ -162,7 +163,7 @@ def test_a_turn_over_the_limit_does_not_end_a_run(call, tmp_path):
     assert "stored in parts, because it is over the limit of a memory: answer_1:0" in err
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "told"),
     [
         (("eval", "gone"), "there is no data set, file or folder gone"),

@@ -11,6 +11,7 @@ import pytest
 from bethink.errors import Refused
 from bethink.eval.case import neutral_id
 from bethink.eval.datasets import DatasetOptions, open_dataset
+from rows import each_row
 
 LOCOMO = [
     {
@@ -272,7 +273,7 @@ def without(record: dict, *path) -> dict:
     return copy
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "record", "told"),
     [
         ("locomo", without(LOCOMO[0], "conversation", "session_1", 0, "dia_id"),
@@ -361,7 +362,7 @@ def test_limits_take_the_first_cases(tmp_path):
     assert dataset.title.endswith("first 1")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("files", "told"),
     [
         ({}, "qrels contains no .tsv"),
@@ -382,7 +383,7 @@ def test_incomplete_beir_folders_are_refused(tmp_path, files, told):
         list(open_dataset("beir", DatasetOptions(path=tmp_path)).cases())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "told"),
     [
         ({"query": "x"}, "'relevant' is missing"),
@@ -404,7 +405,7 @@ def test_own_questions_in_the_wrong_form_are_named_by_line(tmp_path, line, told)
         list(open_dataset("jsonl", DatasetOptions(path=asked, corpus=corpus)).cases())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "told"),
     [
         ({"txt": "a"}, "the field 'text' is missing"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import io
 
-import pytest
-
 from bethink.cli.output import Printer
 from bethink.eval.tables import ReportTable, print_tables
+from rows import each_row
 
 SHEET = ReportTable(
     "Quality",
@@ -17,8 +16,8 @@ SHEET = ReportTable(
 )
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-@pytest.mark.parametrize("width", [20, 36, 38, 40, 44, 60, 200])
+@each_row("terminal", [True, False])
+@each_row("width", [20, 36, 38, 40, 44, 60, 200])
 def test_no_figure_is_ever_cut(monkeypatch, width, terminal):
     """However narrow the terminal, every cell is there whole and every row on its own line."""
     monkeypatch.setenv("COLUMNS", str(width))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bethink.errors import Refused
 from bethink.eval.metrics import QUALITY_METRICS, get_metric
+from rows import each_row
 
 units = st.lists(st.sampled_from("abcdefghij"), unique=True)
 wanted = st.dictionaries(st.sampled_from("abcdefghij"), st.sampled_from([1.0, 2.0]), min_size=1)
@@ -71,7 +72,7 @@ def test_the_relevant_ones_first_are_perfect(relevant):
     assert get_metric("ndcg@10")(ranked, relevant) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("name", ["recall", "recall@", "recall@x", "fame@10", ""])
+@each_row("name", ["recall", "recall@", "recall@x", "fame@10", ""])
 def test_a_metric_that_does_not_exist_is_named(name):
     """An unknown metric is refused with what there is."""
     with pytest.raises(Refused, match="unknown metric"):

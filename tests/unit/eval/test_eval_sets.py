@@ -27,6 +27,7 @@ from bethink.eval.tables import headline, how_asked, report_tables, unresolved_l
 from bethink.model import Draft
 from bethink.models import open_embedder
 from bethink.retrieval.profile import load_profile
+from rows import each_row
 
 PLAIN = {"default": load_profile("default")}
 MEMORIES = [
@@ -212,9 +213,7 @@ def test_sets_are_compared_with_their_own_earlier_figures(data):
         compare_sets(document, other, file="f", tolerance=0.0)
 
 
-@pytest.mark.parametrize(
-    ("ranked", "value"), [("xnyo", 1.0), ("on", 0.0), ("n", 1.0), ("xy", 0.0), ("", 0.0)]
-)
+@each_row(("ranked", "value"), [("xnyo", 1.0), ("on", 0.0), ("n", 1.0), ("xy", 0.0), ("", 0.0)])
 def test_newer_first_is_above_every_outdated_one(ranked, value):
     """n corrects o: found and above it. What was not found does not come first."""
     assert newer_first(Judged("q", "", {"n": 1.0}, tuple(ranked), frozenset("o"))) == value

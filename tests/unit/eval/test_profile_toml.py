@@ -9,9 +9,10 @@ import pytest
 from bethink.errors import BadProfile
 from bethink.eval.tune import profile_toml
 from bethink.retrieval.profile import load_profile, parse_profile, profile_names
+from rows import each_row
 
 
-@pytest.mark.parametrize("name", sorted(profile_names()))
+@each_row("name", sorted(profile_names()))
 def test_every_shipped_profile_survives_writing_and_reading(name):
     """What is written reads back as the same profile."""
     profile = load_profile(name)

@@ -10,40 +10,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from anthropic import Anthropic, AsyncAnthropic
-from anthropic.lib.tools import ToolError
-from anthropic.types.beta import (
-    BetaMemoryTool20250818CreateCommand,
-    BetaMemoryTool20250818DeleteCommand,
-    BetaMemoryTool20250818InsertCommand,
-    BetaMemoryTool20250818RenameCommand,
-    BetaMemoryTool20250818StrReplaceCommand,
-    BetaMemoryTool20250818ViewCommand,
-)
 
 from bethink import Memory
-from bethink.integrations.anthropic import BethinkAsyncMemoryTool, BethinkMemoryTool
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
+from deferred import Deferred
 from messages_server import messages_server, says, uses
 from naughty import NAUGHTY
+from rows import each_row
+
+anthropic = Deferred("anthropic", "anthropic.lib.tools", "anthropic.types.beta")
+integration = Deferred("bethink.integrations.anthropic")
 
 KEY = "AKIA" + "Q3EGLQ7XUVZ5T2MB"
 TEA = "/memories/prefs/tea.md"
 
 
 @pytest.fixture
-def tool(embedder: Embedder) -> Iterator[BethinkMemoryTool]:
+def tool(embedder: Embedder) -> Iterator[integration.BethinkMemoryTool]:
     with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as memory:
-        yield BethinkMemoryTool(memory)
+        yield integration.BethinkMemoryTool(memory)
 
 
 def do(tool: Any, command: str, **fields: Any) -> str:
     """What the model reads: an answer, or an error after a mark."""
     try:
         return tool.call({"command": command, **fields})
-    except ToolError as error:
+    except anthropic.ToolError as error:
         return f"! {error}"
 
 
@@ -61,7 +55,7 @@ def content(tool: Any, path: str) -> str:
     return "\n".join(line.partition("\t")[2] for line in lines)
 
 
-def test_a_file_is_made_seen_and_changed(tool: BethinkMemoryTool) -> None:
+def test_a_file_is_made_seen_and_changed(tool: integration.BethinkMemoryTool) -> None:
     """In the words that the tool is specified with."""
     assert view(tool, "/memories") == (
         "Here're the files and directories up to 2 levels deep in /memories, "
@@ -86,7 +80,7 @@ def test_a_file_is_made_seen_and_changed(tool: BethinkMemoryTool) -> None:
     assert content(tool, TEA) == "# Tea\nSince May:\nSam drinks black tea.\nNo sugar.\n"
 
 
-def test_folders_are_listed_moved_and_deleted(tool: BethinkMemoryTool) -> None:
+def test_folders_are_listed_moved_and_deleted(tool: integration.BethinkMemoryTool) -> None:
     """Two levels deep, without what is hidden; a folder is there as long as a file is in it."""
     for path in ("a.md", "deep/er/est/x.md", "deep/y.md", ".hidden/z.md", "deep/.env"):
         create(tool, f"/memories/{path}", "1234")
@@ -108,7 +102,7 @@ def test_folders_are_listed_moved_and_deleted(tool: BethinkMemoryTool) -> None:
     assert content(tool, "/memories/.hidden/z.md") == "1234"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "fields", "told"),
     [
         ("view", {"path": "/memories/no"}, "The path /memories/no does not exist. Please provide a valid path."),
@@ -137,7 +131,7 @@ def test_folders_are_listed_moved_and_deleted(tool: BethinkMemoryTool) -> None:
     ],
 )  # fmt: skip
 def test_every_refusal_says_why(
-    tool: BethinkMemoryTool, command: str, fields: dict[str, Any], told: str
+    tool: integration.BethinkMemoryTool, command: str, fields: dict[str, Any], told: str
 ) -> None:
     """In the tool's own words, and nothing has changed."""
     create(tool, "/memories/f", "one two\nfour")
@@ -148,25 +142,23 @@ def test_every_refusal_says_why(
     assert [view(tool, path) for path in ("/memories", "/memories/f")] == before
 
 
-def test_a_command_that_is_none_is_refused(tool: BethinkMemoryTool) -> None:
+def test_a_command_that_is_none_is_refused(tool: integration.BethinkMemoryTool) -> None:
     """Whatever a model makes up."""
     for made_up in ({"command": "format"}, {}, [], "view", {"command": ["view"]}):
-        with pytest.raises(ToolError):
+        with pytest.raises(anthropic.ToolError):
             tool.call(made_up)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "\n", "   ", "\n\n\n", "—", "a\x00b", "\r\n\r\n", "é\u0301", "x" * 60_000]
-)
-def test_any_text_is_kept_exactly(tool: BethinkMemoryTool, text: str) -> None:
+@each_row("text", ["", "\n", "   ", "\n\n\n", "—", "a\x00b", "\r\n\r\n", "é\u0301", "x" * 60_000])
+def test_any_text_is_kept_exactly(tool: integration.BethinkMemoryTool, text: str) -> None:
     """Also one that says nothing, or holds what the text of a memory may not."""
     create(tool, "/memories/f", text)
 
     assert content(tool, "/memories/f") == text
 
 
-@pytest.mark.parametrize("text", NAUGHTY[3::29], ids=lambda text: repr(text)[:30])
-def test_naughty_texts_are_files_or_refused(tool: BethinkMemoryTool, text: str) -> None:
+@each_row("text", NAUGHTY[3::29], ids=lambda text: repr(text)[:30])
+def test_naughty_texts_are_files_or_refused(tool: integration.BethinkMemoryTool, text: str) -> None:
     """Nothing else happens, whether as content, as a path or as a text to replace."""
     made = create(tool, "/memories/f", text)
     if not made.startswith("!") and "Note:" not in made:
@@ -181,7 +173,7 @@ def test_naughty_texts_are_files_or_refused(tool: BethinkMemoryTool, text: str) 
     assert view(tool, "/memories").startswith("Here're")
 
 
-def test_too_large_is_refused_with_the_limit(tool: BethinkMemoryTool) -> None:
+def test_too_large_is_refused_with_the_limit(tool: integration.BethinkMemoryTool) -> None:
     """At once and by growing; the file stays as it was."""
     create(tool, "/memories/f", "x" * 60_000)
 
@@ -192,7 +184,7 @@ def test_too_large_is_refused_with_the_limit(tool: BethinkMemoryTool) -> None:
     assert content(tool, "/memories/f") == "x" * 60_000
 
 
-def test_every_state_of_a_file_is_in_its_history(tool: BethinkMemoryTool) -> None:
+def test_every_state_of_a_file_is_in_its_history(tool: integration.BethinkMemoryTool) -> None:
     """A change is a revision; a deleted file is forgotten and could come back."""
     create(tool, TEA, "green tea")
     do(tool, "str_replace", path=TEA, old_str="green", new_str="black")
@@ -206,7 +198,7 @@ def test_every_state_of_a_file_is_in_its_history(tool: BethinkMemoryTool) -> Non
     assert content(tool, TEA) == "no tea at all"
 
 
-def test_what_the_files_say_is_recalled(tool: BethinkMemoryTool) -> None:
+def test_what_the_files_say_is_recalled(tool: integration.BethinkMemoryTool) -> None:
     """As it is now, by words of the text and of the path, as written by an agent."""
     create(tool, "/memories/people/sam.md", "Sam drinks green tea in the morning.")
     do(tool, "str_replace", path="/memories/people/sam.md", old_str="green", new_str="black")
@@ -218,7 +210,7 @@ def test_what_the_files_say_is_recalled(tool: BethinkMemoryTool) -> None:
     assert hits[0].item.source_class == "agent"
 
 
-def test_secrets_are_not_stored_and_the_model_is_told(tool: BethinkMemoryTool) -> None:
+def test_secrets_are_not_stored_and_the_model_is_told(tool: integration.BethinkMemoryTool) -> None:
     """When a file is made and when it is edited."""
     made = create(tool, "/memories/f", f"the key is {KEY}\n")
     edited = do(tool, "insert", path="/memories/f", insert_line=1, insert_text=f"again {KEY}")
@@ -230,14 +222,14 @@ def test_secrets_are_not_stored_and_the_model_is_told(tool: BethinkMemoryTool) -
 
 
 def test_files_are_in_the_export_and_gone_when_erased(
-    tool: BethinkMemoryTool, embedder: Embedder
+    tool: integration.BethinkMemoryTool, embedder: Embedder
 ) -> None:
     """They are memories like others."""
     create(tool, TEA, "Sam drinks tea")
     create(tool, "/memories/empty", "")
     with Memory.open(":memory:", embedder=embedder) as other:
         other.import_(json.loads(json.dumps(list(tool.memory.export()))))
-        copy = BethinkMemoryTool(other)
+        copy = integration.BethinkMemoryTool(other)
 
         assert [content(copy, TEA), content(copy, "/memories/empty")] == ["Sam drinks tea", ""]
         assert create(copy, TEA, "x") == f"! File {TEA} already exists"
@@ -247,7 +239,7 @@ def test_files_are_in_the_export_and_gone_when_erased(
     assert create(tool, TEA, "anew").startswith("File created")
 
 
-def test_clearing_forgets_every_file_and_nothing_else(tool: BethinkMemoryTool) -> None:
+def test_clearing_forgets_every_file_and_nothing_else(tool: integration.BethinkMemoryTool) -> None:
     """Other memories of the space are not its business."""
     tool.memory.remember("Bob drinks coffee")
     create(tool, TEA, "Sam drinks tea")
@@ -263,7 +255,7 @@ def test_edits_from_many_sides_are_all_there(tmp_path: Path) -> None:
         Memory.open(path=path, embedder="none") as one,
         Memory.open(path=path, embedder="none") as two,
     ):
-        tools = [BethinkMemoryTool(one), BethinkMemoryTool(two)]
+        tools = [integration.BethinkMemoryTool(one), integration.BethinkMemoryTool(two)]
         create(tools[0], "/memories/log", "start\n")
         told: list[str] = []
 
@@ -298,7 +290,7 @@ def test_only_one_of_many_makes_a_file(tmp_path: Path) -> None:
         Memory.open(path=path, embedder="none") as one,
         Memory.open(path=path, embedder="none") as two,
     ):
-        tools = [BethinkMemoryTool(one), BethinkMemoryTool(two)]
+        tools = [integration.BethinkMemoryTool(one), integration.BethinkMemoryTool(two)]
         told: list[str] = []
         threads = [
             threading.Thread(
@@ -318,7 +310,7 @@ def test_only_one_of_many_makes_a_file(tmp_path: Path) -> None:
         ]
 
 
-def test_a_model_uses_it_through_the_sdks_runner(tool: BethinkMemoryTool) -> None:
+def test_a_model_uses_it_through_the_sdks_runner(tool: integration.BethinkMemoryTool) -> None:
     """Against a server that speaks the protocol: answers and errors reach the model."""
     with messages_server(
         uses(1, command="view", path="/memories"),
@@ -327,7 +319,7 @@ def test_a_model_uses_it_through_the_sdks_runner(tool: BethinkMemoryTool) -> Non
         uses(4, command="view", path="/memories/../etc/passwd"),
         says("Noted."),
     ) as script:
-        client = Anthropic(api_key="none", base_url=script.url, max_retries=0)
+        client = anthropic.Anthropic(api_key="none", base_url=script.url, max_retries=0)
         runner = client.beta.messages.tool_runner(
             model="scripted",
             max_tokens=100,
@@ -345,11 +337,11 @@ def test_a_model_uses_it_through_the_sdks_runner(tool: BethinkMemoryTool) -> Non
     assert tool.memory.recall("what does Sam drink?").hits
 
 
-def test_the_asynchronous_client_has_its_own(tool: BethinkMemoryTool) -> None:
+def test_the_asynchronous_client_has_its_own(tool: integration.BethinkMemoryTool) -> None:
     """The same files, beside the event loop."""
 
     async def main() -> tuple[list[tuple[str, bool]], str]:
-        both = BethinkAsyncMemoryTool(tool.memory)
+        both = integration.BethinkAsyncMemoryTool(tool.memory)
         with messages_server(
             uses(1, command="create", path=TEA, file_text="Sam drinks tea.\n"),
             uses(2, command="insert", path=TEA, insert_line=1, insert_text="No sugar."),
@@ -359,7 +351,9 @@ def test_the_asynchronous_client_has_its_own(tool: BethinkMemoryTool) -> None:
             uses(6, command="delete", path="/memories/sam.md"),
             says("Done."),
         ) as script:
-            async with AsyncAnthropic(api_key="none", base_url=script.url, max_retries=0) as client:
+            async with anthropic.AsyncAnthropic(
+                api_key="none", base_url=script.url, max_retries=0
+            ) as client:
                 runner = client.beta.messages.tool_runner(
                     model="scripted",
                     max_tokens=100,
@@ -379,27 +373,29 @@ def test_the_asynchronous_client_has_its_own(tool: BethinkMemoryTool) -> None:
 def test_caching_is_asked_for_where_wanted(embedder: Embedder) -> None:
     """Both tools hand the setting on."""
     with Memory.open(":memory:", embedder=embedder) as memory:
-        for kind in (BethinkMemoryTool, BethinkAsyncMemoryTool):
+        for kind in (integration.BethinkMemoryTool, integration.BethinkAsyncMemoryTool):
             made = kind(memory, cache_control={"type": "ephemeral"})
             assert made.to_dict()["cache_control"] == {"type": "ephemeral"}
 
 
-def test_the_asynchronous_tool_has_every_command(tool: BethinkMemoryTool) -> None:
+def test_the_asynchronous_tool_has_every_command(tool: integration.BethinkMemoryTool) -> None:
     """Called one by one, as the SDK's dispatch does where it is used alone."""
-    other = BethinkAsyncMemoryTool(tool.memory)
+    other = integration.BethinkAsyncMemoryTool(tool.memory)
     commands: list[Any] = [
-        BetaMemoryTool20250818CreateCommand(command="create", path=TEA, file_text="green tea\n"),
-        BetaMemoryTool20250818InsertCommand(
+        anthropic.BetaMemoryTool20250818CreateCommand(
+            command="create", path=TEA, file_text="green tea\n"
+        ),
+        anthropic.BetaMemoryTool20250818InsertCommand(
             command="insert", path=TEA, insert_line=0, insert_text="top"
         ),
-        BetaMemoryTool20250818StrReplaceCommand(
+        anthropic.BetaMemoryTool20250818StrReplaceCommand(
             command="str_replace", path=TEA, old_str="green", new_str="black"
         ),
-        BetaMemoryTool20250818RenameCommand(
+        anthropic.BetaMemoryTool20250818RenameCommand(
             command="rename", old_path=TEA, new_path="/memories/sam"
         ),
-        BetaMemoryTool20250818ViewCommand(command="view", path="/memories/sam"),
-        BetaMemoryTool20250818DeleteCommand(command="delete", path="/memories/sam"),
+        anthropic.BetaMemoryTool20250818ViewCommand(command="view", path="/memories/sam"),
+        anthropic.BetaMemoryTool20250818DeleteCommand(command="delete", path="/memories/sam"),
     ]
 
     async def main() -> list[Any]:

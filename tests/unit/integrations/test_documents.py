@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.errors import Refused
-from bethink.integrations.anthropic import BethinkMemoryTool
 from bethink.integrations.exact_json import (
     OPAQUE_KEY,
     decode_opaque,
@@ -27,12 +26,18 @@ from bethink.integrations.exact_json import (
     flatten_text,
     to_exact_json,
 )
-from bethink.integrations.langgraph import BethinkStore
-from bethink.integrations.openai_agents import BethinkSession
 from bethink.maintain import JOBS
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
+from deferred import Deferred
+from rows import each_row
+
+integration = Deferred(
+    "bethink.integrations.anthropic",
+    "bethink.integrations.langgraph",
+    "bethink.integrations.openai_agents",
+)
 
 USER = ("users", "alice")
 
@@ -48,16 +53,16 @@ def space(embedder: Embedder, clock: FixedClock) -> Iterator[Memory]:
         yield memory
 
 
-def items_of(session: BethinkSession) -> list[Any]:
+def items_of(session: integration.BethinkSession) -> list[Any]:
     return list(asyncio.run(session.get_items()))
 
 
 def test_maintenance_leaves_them_alone(space: Memory, clock: FixedClock) -> None:
     """Duplicates, cold and old ones too: every job, years later, without a limit."""
     store, tool, session = (
-        BethinkStore(space),
-        BethinkMemoryTool(space),
-        BethinkSession("s", space),
+        integration.BethinkStore(space),
+        integration.BethinkMemoryTool(space),
+        integration.BethinkSession("s", space),
     )
     said: list[Any] = [{"role": "user", "content": "Alice works at Acme in Berlin"}] * 3
     for number in range(3):
@@ -83,9 +88,9 @@ def test_maintenance_leaves_them_alone(space: Memory, clock: FixedClock) -> None
 def test_what_only_looks_like_a_document_is_passed_over(space: Memory) -> None:
     """Whoever may write memories can write such; nothing breaks and nothing is believed."""
     store, tool, session = (
-        BethinkStore(space),
-        BethinkMemoryTool(space),
-        BethinkSession("s", space),
+        integration.BethinkStore(space),
+        integration.BethinkMemoryTool(space),
+        integration.BethinkSession("s", space),
     )
     store.put(USER, "k", {"v": 1})
     asyncio.run(session.add_items([{"role": "user", "content": "hello"}]))
@@ -122,9 +127,9 @@ def test_what_only_looks_like_a_document_is_passed_over(space: Memory) -> None:
 def test_who_squats_on_an_address_hinders_nobody(space: Memory) -> None:
     """A key or a session may be taken by whoever can guess it."""
     with Memory.open(":memory:", embedder="none") as elsewhere:
-        BethinkStore(elsewhere).put(USER, "k", {"v": 1})
+        integration.BethinkStore(elsewhere).put(USER, "k", {"v": 1})
         (item,) = elsewhere.browse()
-    store = BethinkStore(space)
+    store = integration.BethinkStore(space)
     space.remember("squatting", key=item.session, session=item.session, seq=0, kind="document")
 
     gone = store.get(USER, "k")
@@ -141,7 +146,7 @@ def test_equal_words_are_not_taken_for_an_equal_value(tmp_path: Path) -> None:
         Memory.open(path=path, embedder="none") as one,
         Memory.open(path=path, embedder="none") as other,
     ):
-        stores = [BethinkStore(one), BethinkStore(other)]
+        stores = [integration.BethinkStore(one), integration.BethinkStore(other)]
         for number in range(12):
             barrier = threading.Barrier(2)
 
@@ -165,7 +170,7 @@ def test_equal_words_are_not_taken_for_an_equal_value(tmp_path: Path) -> None:
 def test_what_was_deleted_is_restored_like_any_memory(space: Memory) -> None:
     """By its id or by undoing; over a newer value, the last written counts and the next
     write leaves one."""
-    store = BethinkStore(space)
+    store = integration.BethinkStore(space)
     store.put(USER, "k", {"v": 1})
     old = store.memory_id(USER, "k")
     assert old is not None
@@ -200,7 +205,7 @@ def test_what_was_deleted_is_restored_like_any_memory(space: Memory) -> None:
 
 def test_a_key_may_come_and_go_often(space: Memory) -> None:
     """Each time it is a memory of its own, whatever was erased in between."""
-    store = BethinkStore(space)
+    store = integration.BethinkStore(space)
     ids = []
     for number in range(12):
         store.put(USER, "k", {"v": number})
@@ -217,7 +222,7 @@ def test_a_key_may_come_and_go_often(space: Memory) -> None:
 
 def test_what_was_revoked_is_not_read_and_not_overwritten(space: Memory) -> None:
     """A source in quarantine stays there until its owner has decided."""
-    store = BethinkStore(space)
+    store = integration.BethinkStore(space)
     store.put(USER, "k", {"v": 1})
     space.revoke("langgraph/users/alice")
 
@@ -231,7 +236,7 @@ def test_a_memory_with_a_low_ceiling_sees_what_it_keeps(embedder: Embedder) -> N
     with Memory.open(
         ":memory:", embedder=embedder, settings=Settings(max_classification=0)
     ) as memory:
-        store, session = BethinkStore(memory), BethinkSession("s", memory)
+        store, session = integration.BethinkStore(memory), integration.BethinkSession("s", memory)
         store.put(USER, "k", {"text": "green tea"})
         asyncio.run(session.add_items([{"role": "user", "content": "hello"}]))
 
@@ -242,7 +247,7 @@ def test_a_memory_with_a_low_ceiling_sees_what_it_keeps(embedder: Embedder) -> N
 
 def test_the_past_knows_what_stood_under_a_key(space: Memory, clock: FixedClock) -> None:
     """An answer as of then has the value of then."""
-    store = BethinkStore(space)
+    store = integration.BethinkStore(space)
     store.put(USER, "k", {"text": "Alice drinks green tea"})
     clock.forward(days=10)
     store.put(USER, "k", {"text": "Alice drinks black coffee"})
@@ -278,7 +283,7 @@ def test_removing_takes_it_out_of_the_notes_as_well(
     folder = tmp_path / "notes"
     options: dict[str, Any] = {"settings": Settings(notes_dir=folder), "clock": clock}
     with Memory.open(path=tmp_path / "a.db", embedder=embedder, **options) as memory:
-        store = BethinkStore(memory)
+        store = integration.BethinkStore(memory)
         store.put(USER, "k", {"text": "Alice planted a zanzibarium in May"})
         memory.remember("Bob planted an oak in June")
         clock.forward(days=2)
@@ -316,7 +321,7 @@ def test_json_is_kept_exactly(value: Any) -> None:
     assert len(flatten_text(kept.value)) <= len(kept.text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "words"),
     [
         ({"text": "green tea"}, "green tea"),
@@ -368,7 +373,7 @@ def test_a_secret_that_only_its_name_gives_away_goes_too() -> None:
 
 def test_an_item_of_which_a_part_was_forgotten_is_gone(space: Memory) -> None:
     """Rather than given back in pieces; the rest of the conversation stays."""
-    session = BethinkSession("s", space)
+    session = integration.BethinkSession("s", space)
     said: list[Any] = [
         {"role": "user", "content": "the river rises " * 10_000},
         {"role": "user", "content": "hello"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
+from rows import each_row
 
 EXTRAS = {
     "langgraph": ("langgraph", "langgraph"),
@@ -24,7 +24,7 @@ def run(code: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("module", "needs"), EXTRAS.items())
+@each_row(("module", "needs"), EXTRAS.items())
 def test_without_its_package_the_extra_is_named(module: str, needs: tuple[str, str]) -> None:
     """In one sentence with the command, whatever else is installed."""
     package, extra = needs

@@ -11,28 +11,22 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage
-from langchain_core.tools import tool
-from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.prebuilt import InjectedStore, ToolNode
-from langgraph.runtime import Runtime
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    InvalidNamespaceError,
-    ListNamespacesOp,
-    PutOp,
-    SearchOp,
-)
 
 from bethink import Memory
 from bethink.errors import NotFound, Refused, TooLarge
 from bethink.integrations.exact_json import Redaction
-from bethink.integrations.langgraph import BethinkStore, RecalledItem
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
+from deferred import Deferred
 from naughty import NAUGHTY
+from rows import each_row
+
+langchain = Deferred("langchain_core.tools", "langchain_core.messages")
+langgraph = Deferred(
+    "langgraph.graph", "langgraph.prebuilt", "langgraph.runtime", "langgraph.store.base"
+)
+integration = Deferred("bethink.integrations.langgraph")
 
 USER = ("users", "alice")
 KEY = "AKIA" + "Q3EGLQ7XUVZ5T2MB"
@@ -44,16 +38,16 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-def store(embedder: Embedder, clock: FixedClock) -> Iterator[BethinkStore]:
+def store(embedder: Embedder, clock: FixedClock) -> Iterator[integration.BethinkStore]:
     with Memory.open(":memory:", embedder=embedder, clock=clock) as memory:
-        yield BethinkStore(memory, abstain=True)
+        yield integration.BethinkStore(memory, abstain=True)
 
 
 def keys(found: list[Any]) -> list[str]:
     return [item.key for item in found]
 
 
-def test_a_value_comes_back_as_it_was(store: BethinkStore) -> None:
+def test_a_value_comes_back_as_it_was(store: integration.BethinkStore) -> None:
     """Any JSON object, whatever is in it."""
     value = {
         "text": 'Grüße \x00 from 東京 \U0001f600\n\t"quoted" \\ back',
@@ -72,7 +66,7 @@ def test_a_value_comes_back_as_it_was(store: BethinkStore) -> None:
     assert (found.namespace, found.key) == (USER, "k")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "words"),
     [
         ({"a": float("nan")}, "not a JSON number"),
@@ -84,7 +78,7 @@ def test_a_value_comes_back_as_it_was(store: BethinkStore) -> None:
     ],
 )
 def test_what_would_come_back_otherwise_is_refused(
-    store: BethinkStore, value: Any, words: str
+    store: integration.BethinkStore, value: Any, words: str
 ) -> None:
     """With the reason, and nothing is stored."""
     with pytest.raises(Refused, match=words):
@@ -93,7 +87,7 @@ def test_what_would_come_back_otherwise_is_refused(
     assert store.get(USER, "k") is None
 
 
-def test_a_large_value_is_kept_whole_or_refused(store: BethinkStore) -> None:
+def test_a_large_value_is_kept_whole_or_refused(store: integration.BethinkStore) -> None:
     """Up to 64 KiB of JSON nothing is cut; above the error says the limit."""
     fits = {"text": "tea " * 15_000}
 
@@ -107,7 +101,7 @@ def test_a_large_value_is_kept_whole_or_refused(store: BethinkStore) -> None:
     assert refused.value.limit == 64 * 1024
 
 
-def test_depth_has_a_stated_limit(store: BethinkStore) -> None:
+def test_depth_has_a_stated_limit(store: integration.BethinkStore) -> None:
     """A value nested without end is refused before it is walked to its end."""
     value: Any = "x"
     for _ in range(5_000):
@@ -118,7 +112,7 @@ def test_depth_has_a_stated_limit(store: BethinkStore) -> None:
 
 
 def test_a_put_over_another_keeps_when_it_was_created(
-    store: BethinkStore, clock: FixedClock
+    store: integration.BethinkStore, clock: FixedClock
 ) -> None:
     """The value is the new one, and so is the time of the change."""
     store.put(USER, "k", {"v": 1})
@@ -133,7 +127,7 @@ def test_a_put_over_another_keeps_when_it_was_created(
 
 
 def test_what_was_deleted_is_gone_and_may_come_again(
-    store: BethinkStore, clock: FixedClock
+    store: integration.BethinkStore, clock: FixedClock
 ) -> None:
     """As a new value, created anew; the old one is in no search meanwhile."""
     store.put(USER, "k", {"text": "Alice drinks green tea"})
@@ -158,7 +152,7 @@ def test_what_was_deleted_is_gone_and_may_come_again(
     ]
 
 
-def test_what_was_forgotten_elsewhere_is_gone_here(store: BethinkStore) -> None:
+def test_what_was_forgotten_elsewhere_is_gone_here(store: integration.BethinkStore) -> None:
     """A value is a memory: who forgets that forgets it, and a new one may take its place."""
     store.put(USER, "k", {"v": 1})
     item_id = store.memory_id(USER, "k")
@@ -177,7 +171,7 @@ def test_what_was_forgotten_elsewhere_is_gone_here(store: BethinkStore) -> None:
 def test_erasing_leaves_nothing_and_the_key_free(tmp_path: Path, embedder: Embedder) -> None:
     """No byte of the value stays in the file; afterwards the key holds a new value."""
     with Memory.open(path=tmp_path / "a.db", embedder=embedder) as memory:
-        store = BethinkStore(memory)
+        store = integration.BethinkStore(memory)
         store.put(USER, "k", {"text": "the zanzibarium is in the cellar"})
         store.put(USER, "k", {"text": "the zanzibarium is upstairs"})
         item_id = store.memory_id(USER, "k")
@@ -193,7 +187,7 @@ def test_erasing_leaves_nothing_and_the_key_free(tmp_path: Path, embedder: Embed
         assert b"zanzibar" not in file.read_bytes().lower()
 
 
-def test_every_value_a_key_had_is_in_its_history(store: BethinkStore) -> None:
+def test_every_value_a_key_had_is_in_its_history(store: integration.BethinkStore) -> None:
     """A change is a revision of one memory."""
     for number in range(3):
         store.put(USER, "k", {"text": f"version {number}"})
@@ -205,7 +199,7 @@ def test_every_value_a_key_had_is_in_its_history(store: BethinkStore) -> None:
     ]  # fmt: skip
 
 
-def test_an_export_carries_the_values(store: BethinkStore, embedder: Embedder) -> None:
+def test_an_export_carries_the_values(store: integration.BethinkStore, embedder: Embedder) -> None:
     """Taken in elsewhere, every key is there with its value and its times."""
     store.put(USER, "k", {"text": "Alice drinks tea", "n": [1]})
     store.put(USER, "gone", {"v": 1})
@@ -213,7 +207,7 @@ def test_an_export_carries_the_values(store: BethinkStore, embedder: Embedder) -
 
     with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as other:
         other.import_(json.loads(json.dumps(list(store.memory.export()))))
-        copy = BethinkStore(other)
+        copy = integration.BethinkStore(other)
         found, again = copy.get(USER, "k"), store.get(USER, "k")
         copy.put(USER, "k", {"v": 2})
         changed = copy.get(USER, "k")
@@ -224,7 +218,7 @@ def test_an_export_carries_the_values(store: BethinkStore, embedder: Embedder) -
         assert changed.value == {"v": 2}
 
 
-def test_equal_values_under_two_keys_are_two(store: BethinkStore) -> None:
+def test_equal_values_under_two_keys_are_two(store: integration.BethinkStore) -> None:
     """Deduplication, near or exact, never makes one of them, not even in a search."""
     for name in ("a", "b", "c"):
         store.put(USER, name, {"text": "Bob drinks coffee with oat milk"})
@@ -237,7 +231,7 @@ def test_equal_values_under_two_keys_are_two(store: BethinkStore) -> None:
     )
 
 
-def test_namespaces_are_told_apart_label_by_label(store: BethinkStore) -> None:
+def test_namespaces_are_told_apart_label_by_label(store: integration.BethinkStore) -> None:
     """However the labels are written, none is the beginning of another by accident."""
     spaces = [("a", "b"), ("a/b",), ("a", "bc"), ("ab",), ('a","b',), ("a", "b", "c")]
     for number, space in enumerate(spaces):
@@ -249,7 +243,9 @@ def test_namespaces_are_told_apart_label_by_label(store: BethinkStore) -> None:
     assert len(store.search(())) == 6
 
 
-def test_a_search_by_words_answers_best_first_or_not_at_all(store: BethinkStore) -> None:
+def test_a_search_by_words_answers_best_first_or_not_at_all(
+    store: integration.BethinkStore,
+) -> None:
     """With scores, inside the prefix only, silent where nothing is relevant."""
     store.put(USER, "tea", {"text": "Alice drinks green tea in the morning"})
     store.put(USER, "bike", {"text": "Alice rides a red bicycle to work"})
@@ -269,7 +265,7 @@ def test_a_search_by_words_answers_best_first_or_not_at_all(store: BethinkStore)
 def test_usually_a_search_gives_as_many_as_there_are(embedder: Embedder) -> None:
     """As LangGraph's own stores do: the nearest first however far, the rest without a score."""
     with Memory.open(":memory:", embedder=embedder) as memory:
-        store = BethinkStore(memory)
+        store = integration.BethinkStore(memory)
         store.put(USER, "job", {"text": "I am a plumber"})
         store.put(USER, "food", {"text": "I love pizza and pasta"})
         store.put(USER, "unread", {"text": "never looked at"}, index=False)
@@ -286,7 +282,7 @@ def test_usually_a_search_gives_as_many_as_there_are(embedder: Embedder) -> None
 
 
 def test_without_a_query_the_last_changed_come_first(
-    store: BethinkStore, clock: FixedClock
+    store: integration.BethinkStore, clock: FixedClock
 ) -> None:
     """Page by page, without a score."""
     for name in ("a", "b", "c", "d"):
@@ -300,7 +296,7 @@ def test_without_a_query_the_last_changed_come_first(
     assert pages[0][0].score is None
 
 
-def test_filters_come_before_the_cut(store: BethinkStore) -> None:
+def test_filters_come_before_the_cut(store: integration.BethinkStore) -> None:
     """What a filter leaves is found however much else would be better."""
     for number in range(60):
         store.put(USER, f"k{number}", {"text": "Alice drinks green tea", "n": number})
@@ -312,17 +308,17 @@ def test_filters_come_before_the_cut(store: BethinkStore) -> None:
     assert keys(found) == ["late"]
 
 
-def test_many_results_are_fetched_page_by_page(store: BethinkStore) -> None:
+def test_many_results_are_fetched_page_by_page(store: integration.BethinkStore) -> None:
     """A limit above what one recall gives at most is still kept."""
     for number in range(230):
         store.put(USER, f"k{number}", {"text": f"tea number {number} is green"}, index=["text"])
 
-    found = BethinkStore(store.memory).search(USER, query="green tea", limit=1000)
+    found = integration.BethinkStore(store.memory).search(USER, query="green tea", limit=1000)
 
     assert sorted(keys(found)) == sorted(f"k{number}" for number in range(230))
 
 
-def test_an_index_says_what_is_read(store: BethinkStore) -> None:
+def test_an_index_says_what_is_read(store: integration.BethinkStore) -> None:
     """Fields by path, none at all, or the store's own; the value is whole in any case."""
     value = {
         "title": "Invoices",
@@ -345,14 +341,14 @@ def test_an_index_says_what_is_read(store: BethinkStore) -> None:
 def test_the_stores_own_fields_hold_where_a_put_names_none(embedder: Embedder) -> None:
     """As an index configuration of other stores does."""
     with Memory.open(":memory:", embedder=embedder) as memory:
-        store = BethinkStore(memory, fields=["summary"], abstain=True)
+        store = integration.BethinkStore(memory, fields=["summary"], abstain=True)
         store.put(USER, "k", {"summary": "tea is green", "secretly": "the vault opens at noon"})
 
         assert keys(store.search(USER, query="is tea green?")) == ["k"]
         assert store.search(USER, query="when does the vault open?") == []
 
 
-def test_what_was_put_is_recalled_beside_other_memories(store: BethinkStore) -> None:
+def test_what_was_put_is_recalled_beside_other_memories(store: integration.BethinkStore) -> None:
     """The values are memories of the space, by an agent and trusted so far."""
     store.memory.remember("Bob drinks coffee")
     store.put(USER, "k", {"text": "Alice drinks green tea"})
@@ -367,7 +363,7 @@ def test_secrets_are_taken_out_and_the_caller_is_told(embedder: Embedder) -> Non
     """A mark stands in the value, a callback says what it was, the rest is unchanged."""
     told: list[Redaction] = []
     with Memory.open(":memory:", embedder=embedder) as memory:
-        store = BethinkStore(memory, on_redaction=told.append)
+        store = integration.BethinkStore(memory, on_redaction=told.append)
 
         store.put(USER, "k", {"note": f"the key is {KEY}, mind it", "n": 1})
         store.put(USER, "clean", {"note": "nothing to hide"})
@@ -379,26 +375,26 @@ def test_secrets_are_taken_out_and_the_caller_is_told(embedder: Embedder) -> Non
         assert KEY not in json.dumps(list(memory.export()))
 
 
-def test_a_secret_in_a_name_is_refused(store: BethinkStore) -> None:
+def test_a_secret_in_a_name_is_refused(store: integration.BethinkStore) -> None:
     """A key that was changed could not be found again."""
     with pytest.raises(Refused, match="secret"):
         store.put(USER, KEY, {"v": 1})
 
 
-def test_a_batch_sees_what_was_there_before(store: BethinkStore) -> None:
+def test_a_batch_sees_what_was_there_before(store: integration.BethinkStore) -> None:
     """Reads come before writes, of two writes to one key the last counts."""
     store.put(USER, "k", {"v": 0})
 
     results = store.batch(
         [
-            PutOp(USER, "k", {"v": 1}),
-            GetOp(USER, "k"),
-            PutOp(USER, "k", {"v": 2}),
-            PutOp(USER, "new", {"v": 3}),
-            PutOp(USER, "gone", {"v": 4}),
-            PutOp(USER, "gone", None),
-            SearchOp(USER),
-            ListNamespacesOp(),
+            langgraph.PutOp(USER, "k", {"v": 1}),
+            langgraph.GetOp(USER, "k"),
+            langgraph.PutOp(USER, "k", {"v": 2}),
+            langgraph.PutOp(USER, "new", {"v": 3}),
+            langgraph.PutOp(USER, "gone", {"v": 4}),
+            langgraph.PutOp(USER, "gone", None),
+            langgraph.SearchOp(USER),
+            langgraph.ListNamespacesOp(),
         ]
     )
 
@@ -409,7 +405,7 @@ def test_a_batch_sees_what_was_there_before(store: BethinkStore) -> None:
     assert store.get(USER, "gone") is None
 
 
-def test_a_time_to_live_ends_it(store: BethinkStore, clock: FixedClock) -> None:
+def test_a_time_to_live_ends_it(store: integration.BethinkStore, clock: FixedClock) -> None:
     """In every way of looking; a sweep then takes it out of other recalls as well."""
     store.put(USER, "k", {"text": "the door code is four times seven"}, ttl=10)
     store.put(USER, "stays", {"text": "Alice drinks green tea"})
@@ -429,7 +425,7 @@ def test_a_time_to_live_ends_it(store: BethinkStore, clock: FixedClock) -> None:
 
 
 def test_use_begins_the_time_anew_unless_told_otherwise(
-    store: BethinkStore, clock: FixedClock
+    store: integration.BethinkStore, clock: FixedClock
 ) -> None:
     """Reading and searching refresh, with ``refresh_ttl=False`` they do not."""
     store.put(USER, "read", {"text": "green tea"}, ttl=10)
@@ -447,7 +443,9 @@ def test_use_begins_the_time_anew_unless_told_otherwise(
     assert store.search(USER) == []
 
 
-def test_a_put_after_its_time_is_a_new_value(store: BethinkStore, clock: FixedClock) -> None:
+def test_a_put_after_its_time_is_a_new_value(
+    store: integration.BethinkStore, clock: FixedClock
+) -> None:
     """And the default of the store holds where a put names no time."""
     store.ttl_config = {"default_ttl": 5, "refresh_on_read": False}
     store.put(USER, "k", {"v": 1})
@@ -463,20 +461,22 @@ def test_a_put_after_its_time_is_a_new_value(store: BethinkStore, clock: FixedCl
 
 
 @pytest.mark.parametrize("ttl", [-1, float("inf"), float("nan")])
-def test_a_time_that_is_none_is_refused(store: BethinkStore, ttl: float) -> None:
+def test_a_time_that_is_none_is_refused(store: integration.BethinkStore, ttl: float) -> None:
     """Rather than kept for ever or never."""
     with pytest.raises(Refused, match="ttl"):
         store.put(USER, "k", {"v": 1}, ttl=ttl)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "hostile",
     [
         *("x' OR '1'='1", "x') UNION SELECT * FROM item --", "$.x", "x\x00y", "a.b", "__class__"),
         *("{0.__class__}", "%s", "x]", "", "🜏" * 50, "'; DROP TABLE item; --"),
     ],
 )
-def test_the_key_of_a_filter_is_only_ever_a_name(store: BethinkStore, hostile: str) -> None:
+def test_the_key_of_a_filter_is_only_ever_a_name(
+    store: integration.BethinkStore, hostile: str
+) -> None:
     """Nothing matches by it that has no such field, and nothing breaks."""
     store.put(USER, "k", {"text": "green tea"})
     store.put(("other",), "k", {"text": "their secret plan"})
@@ -487,8 +487,8 @@ def test_the_key_of_a_filter_is_only_ever_a_name(store: BethinkStore, hostile: s
     assert len(store.search(())) == 2
 
 
-@pytest.mark.parametrize("text", NAUGHTY[::17], ids=lambda text: repr(text)[:30])
-def test_naughty_strings_are_values_like_others(store: BethinkStore, text: str) -> None:
+@each_row("text", NAUGHTY[::17], ids=lambda text: repr(text)[:30])
+def test_naughty_strings_are_values_like_others(store: integration.BethinkStore, text: str) -> None:
     """As a value, a key and a query; or they are refused in our own words."""
     try:
         store.put(USER, text or "k", {"v": text, text or "k": 1})
@@ -502,17 +502,17 @@ def test_naughty_strings_are_values_like_others(store: BethinkStore, text: str) 
     store.search(USER, query=text * 3 + "x" * 9000)
 
 
-def test_names_that_langgraph_refuses_are_refused(store: BethinkStore) -> None:
+def test_names_that_langgraph_refuses_are_refused(store: integration.BethinkStore) -> None:
     """By its own checks, and by ours where an operation goes around them."""
     for bad in ((), ("langgraph",), ("a.b",), ("",)):
-        with pytest.raises(InvalidNamespaceError):
+        with pytest.raises(langgraph.InvalidNamespaceError):
             store.put(bad, "k", {"v": 1})
     with pytest.raises(Refused):
-        store.batch([PutOp("users", "k", {"v": 1})])  # type: ignore[arg-type]
+        store.batch([langgraph.PutOp("users", "k", {"v": 1})])  # type: ignore[arg-type]
     with pytest.raises(Refused):
-        store.batch([PutOp(tuple("x" * 61), "k", {"v": 1})])
+        store.batch([langgraph.PutOp(tuple("x" * 61), "k", {"v": 1})])
     with pytest.raises(Refused):
-        store.batch([GetOp(USER, 3)])  # type: ignore[arg-type]
+        store.batch([langgraph.GetOp(USER, 3)])  # type: ignore[arg-type]
     with pytest.raises(Refused):
         store.batch([object()])  # type: ignore[list-item]
     for odd in ({"limit": -1}, {"offset": -1}, {"limit": "all"}, {"query": 5}, {"filter": ["n"]}):
@@ -526,10 +526,10 @@ def test_other_spaces_see_nothing(tmp_path: Path, embedder: Embedder) -> None:
         Memory.open(path=tmp_path / "a.db", embedder=embedder) as one,
         Memory.open(path=tmp_path / "b.db", embedder=embedder) as other,
     ):
-        BethinkStore(one).put(USER, "k", {"v": "one"})
+        integration.BethinkStore(one).put(USER, "k", {"v": "one"})
 
-        assert BethinkStore(other).get(USER, "k") is None
-        assert BethinkStore(other).list_namespaces() == []
+        assert integration.BethinkStore(other).get(USER, "k") is None
+        assert integration.BethinkStore(other).list_namespaces() == []
 
 
 def test_two_stores_on_one_space_lose_no_write(tmp_path: Path) -> None:
@@ -540,7 +540,7 @@ def test_two_stores_on_one_space_lose_no_write(tmp_path: Path) -> None:
         Memory.open(path=path, embedder="none") as one,
         Memory.open(path=path, embedder="none") as other,
     ):
-        stores = [BethinkStore(one), BethinkStore(other)]
+        stores = [integration.BethinkStore(one), integration.BethinkStore(other)]
         errors: list[BaseException] = []
 
         def write(number: int) -> None:
@@ -562,7 +562,7 @@ def test_two_stores_on_one_space_lose_no_write(tmp_path: Path) -> None:
         assert revisions == [16, 16]
 
 
-def test_the_event_loop_goes_on_while_a_batch_runs(store: BethinkStore) -> None:
+def test_the_event_loop_goes_on_while_a_batch_runs(store: integration.BethinkStore) -> None:
     """Async calls give what sync ones give, and others run beside them."""
 
     async def main() -> tuple[int, Any]:
@@ -591,16 +591,16 @@ def test_the_event_loop_goes_on_while_a_batch_runs(store: BethinkStore) -> None:
 def test_a_space_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Instead of an open memory; anything else is refused."""
     monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path))
-    store = BethinkStore("graphs")
+    store = integration.BethinkStore("graphs")
     store.put(USER, "k", {"v": 1})
     store.memory.close()
 
-    again = BethinkStore("graphs")
+    again = integration.BethinkStore("graphs")
 
     assert again.get(USER, "k") is not None
     again.memory.close()
     with pytest.raises(Refused, match="not a memory"):
-        BethinkStore(42)  # type: ignore[arg-type]
+        integration.BethinkStore(42)  # type: ignore[arg-type]
 
 
 class _Asked(TypedDict):
@@ -608,10 +608,11 @@ class _Asked(TypedDict):
     answer: str
 
 
-def test_nodes_of_a_graph_use_it(store: BethinkStore) -> None:
+def test_nodes_of_a_graph_use_it(store: integration.BethinkStore) -> None:
     """Through the runtime and by injection, in one compiled graph, across two runs."""
+    from langgraph.store.base import BaseStore  # a graph reads the annotation as it is written
 
-    def learn(state: _Asked, runtime: Runtime[None]) -> dict[str, str]:
+    def learn(state: _Asked, runtime: langgraph.Runtime[None]) -> dict[str, str]:
         assert runtime.store is not None
         if "?" not in state["question"]:
             runtime.store.put(USER, "fact", {"text": state["question"]})
@@ -621,12 +622,12 @@ def test_nodes_of_a_graph_use_it(store: BethinkStore) -> None:
         found = await store.asearch(USER, query=state["question"])
         return {"answer": found[0].value["text"] if found else "I do not know"}
 
-    graph = StateGraph(_Asked)
+    graph = langgraph.StateGraph(_Asked)
     graph.add_node("learn", learn)
     graph.add_node("reply", reply)
-    graph.add_edge(START, "learn")
+    graph.add_edge(langgraph.START, "learn")
     graph.add_edge("learn", "reply")
-    graph.add_edge("reply", END)
+    graph.add_edge("reply", langgraph.END)
     app = graph.compile(store=store)
 
     async def main() -> list[str]:
@@ -638,28 +639,30 @@ def test_nodes_of_a_graph_use_it(store: BethinkStore) -> None:
     ]  # fmt: skip
 
 
-def test_a_prebuilt_tool_node_hands_it_to_tools(store: BethinkStore) -> None:
+def test_a_prebuilt_tool_node_hands_it_to_tools(store: integration.BethinkStore) -> None:
     """LangGraph's own injection of a store into a tool."""
 
-    @tool
-    def save(text: str, store: Annotated[BaseStore, InjectedStore()]) -> str:
+    @langchain.tool
+    def save(text: str, store: Annotated[langgraph.BaseStore, langgraph.InjectedStore()]) -> str:
         """Saves a text."""
         store.put(USER, "saved", {"text": text})
         return "saved"
 
-    call = AIMessage("", tool_calls=[{"name": "save", "args": {"text": "tea is green"}, "id": "1"}])
-    graph = StateGraph(MessagesState)
-    graph.add_node("tools", ToolNode([save]))
-    graph.add_edge(START, "tools")
+    call = langchain.AIMessage(
+        "", tool_calls=[{"name": "save", "args": {"text": "tea is green"}, "id": "1"}]
+    )
+    graph = langgraph.StateGraph(langgraph.MessagesState)
+    graph.add_node("tools", langgraph.ToolNode([save]))
+    graph.add_edge(langgraph.START, "tools")
     app = graph.compile(store=store)
 
-    messages: list[AnyMessage] = app.invoke({"messages": [call]})["messages"]
+    messages: list[langchain.AnyMessage] = app.invoke({"messages": [call]})["messages"]
 
     assert messages[-1].content == "saved"
     assert store.get(USER, "saved").value == {"text": "tea is green"}  # type: ignore[union-attr]
 
 
-def test_an_unsure_answer_is_marked(store: BethinkStore) -> None:
+def test_an_unsure_answer_is_marked(store: integration.BethinkStore) -> None:
     """With ``abstain`` every value says how sure the answer is; a list without a query does not."""
     store.put(("team",), "key", {"text": "The deploy key lives in vault B"})
     store.put(("team",), "tea", {"text": "Maria likes green tea in the morning"})
@@ -668,20 +671,20 @@ def test_an_unsure_answer_is_marked(store: BethinkStore) -> None:
     for question in asked:
         answer = store.memory.recall(question)
         for found in store.search(("team",), query=question):
-            assert isinstance(found, RecalledItem)
+            assert isinstance(found, integration.RecalledItem)
             assert (found.outcome, found.confidence) == (answer.status, answer.confidence)
             assert found.dict()["outcome"] == found.outcome
             outcomes[question] = found.outcome
 
     assert outcomes[asked[0]] == "found"
-    assert not any(isinstance(found, RecalledItem) for found in store.search(("team",)))
+    assert not any(isinstance(found, integration.RecalledItem) for found in store.search(("team",)))
 
 
 def test_a_store_sees_nothing_above_its_ceiling(embedder: Embedder, clock: FixedClock) -> None:
     """Not even by what it would change: the memory is the one below the ceiling."""
     with Memory.open(":memory:", embedder=embedder, clock=clock) as memory:
         secret = memory.remember("The merger is called Heron", classification=3)
-        store = BethinkStore(memory)
+        store = integration.BethinkStore(memory)
 
         assert store.memory.settings.max_classification == 2
         with pytest.raises(NotFound):

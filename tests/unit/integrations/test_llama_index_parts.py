@@ -7,62 +7,24 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock
-from llama_index.core.llms import MockLLM
-from llama_index.core.memory import InsertMethod
-from llama_index.core.memory import Memory as ChatMemory
-from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.response_synthesizers import ResponseMode, get_response_synthesizer
-from llama_index.core.schema import MetadataMode
-from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 
 from bethink import Memory
-from bethink.integrations.llama_index import BethinkMemoryBlock, BethinkRetriever
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
+from deferred import Deferred
 
-
-class _Kept(AsyncDBChatStore):
-    """Messages in a list: the short-term part, without a database of its own."""
-
-    active: list[ChatMessage] = []  # noqa: RUF012 - a field of a model
-    archived: list[ChatMessage] = []  # noqa: RUF012 - a field of a model
-
-    async def get_messages(
-        self, key: str, status: MessageStatus | None = MessageStatus.ACTIVE, **kwargs: Any
-    ) -> list[ChatMessage]:
-        return [each.model_copy(deep=True) for each in self.active]
-
-    async def count_messages(self, key: str, status: Any = None) -> int:
-        return len(self.active)
-
-    async def add_message(self, key: str, message: ChatMessage, status: Any = None) -> None:
-        self.active.append(message)
-
-    async def add_messages(self, key: str, messages: list[ChatMessage], status: Any = None) -> None:
-        self.active.extend(messages)
-
-    async def set_messages(self, key: str, messages: list[ChatMessage], status: Any = None) -> None:
-        self.active[:] = messages
-
-    async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
-        return self.active.pop(idx)
-
-    async def delete_messages(self, key: str, status: Any = None) -> None:
-        self.active.clear()
-
-    async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
-        gone, self.active[:] = self.active[:n], self.active[n:]
-        return gone
-
-    async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
-        gone = await self.delete_oldest_messages(key, n)
-        self.archived.extend(gone)
-        return gone
-
-    async def get_keys(self) -> list[str]:
-        return []
+llama = Deferred(
+    "llama_index.core.base.llms.types",
+    "llama_index.core.llms",
+    "llama_index.core.memory",
+    "llama_index.core.query_engine",
+    "llama_index.core.response_synthesizers",
+    "llama_index.core.schema",
+    "llama_index.core.storage.chat_store.base_db",
+    "list_chat_store",
+)
+integration = Deferred("bethink.integrations.llama_index")
 
 
 @pytest.fixture
@@ -75,36 +37,42 @@ def test_a_node_is_a_memory(space: Memory) -> None:
     """By its id; its metadata says why it came, and a model is shown what it should know."""
     stored = space.remember("The deploy key lives in vault B", topic="ops")
 
-    (found,) = BethinkRetriever(space, k=3).retrieve("where does the deploy key live?")
+    (found,) = integration.BethinkRetriever(space, k=3).retrieve("where does the deploy key live?")
 
     assert (found.node.node_id, found.text) == (stored.id, "The deploy key lives in vault B")
     assert found.score == found.metadata["score"]
     assert "content_match_fts" in found.metadata["reasons"]
-    shown = found.node.get_content(MetadataMode.LLM)
+    shown = found.node.get_content(llama.MetadataMode.LLM)
     assert "trust: 2" in shown
     assert "reasons" not in shown
-    assert found.node.get_content(MetadataMode.EMBED) == found.text
+    assert found.node.get_content(llama.MetadataMode.EMBED) == found.text
 
 
 def test_nothing_relevant_is_nothing(space: Memory) -> None:
     """Sync and async; filters and profile are those of a recall."""
     space.remember("The deploy key lives in vault B", topic="ops")
-    retriever = BethinkRetriever(space)
-    elsewhere = BethinkRetriever(space, filters={"topic": "people"}, profile="siftcoder")
+    retriever = integration.BethinkRetriever(space)
+    elsewhere = integration.BethinkRetriever(
+        space, filters={"topic": "people"}, profile="siftcoder"
+    )
 
     assert retriever.retrieve("how do I bake bread?") == []
     assert asyncio.run(retriever.aretrieve("how do I bake bread?")) == []
     assert len(asyncio.run(retriever.aretrieve("where does the deploy key live?"))) == 1
     assert elsewhere.retrieve("where does the deploy key live?") == []
     assert retriever.retrieve(" ") == []
-    assert BethinkRetriever(space, abstain=False).retrieve("a key for my bicycle")
+    assert integration.BethinkRetriever(space, abstain=False).retrieve("a key for my bicycle")
 
 
 def test_a_query_engine_answers_from_it(space: Memory) -> None:
     """The framework's own, with its model that says what it was asked."""
     space.remember("The deploy key lives in vault B")
-    synthesizer = get_response_synthesizer(llm=MockLLM(), response_mode=ResponseMode.COMPACT)
-    engine = RetrieverQueryEngine(BethinkRetriever(space), response_synthesizer=synthesizer)
+    synthesizer = llama.get_response_synthesizer(
+        llm=llama.MockLLM(), response_mode=llama.ResponseMode.COMPACT
+    )
+    engine = llama.RetrieverQueryEngine(
+        integration.BethinkRetriever(space), response_synthesizer=synthesizer
+    )
 
     answer = engine.query("where does the deploy key live?")
 
@@ -112,16 +80,16 @@ def test_a_query_engine_answers_from_it(space: Memory) -> None:
     assert "The deploy key lives in vault B" in str(answer)
 
 
-def chat(space: Memory, **options: Any) -> ChatMemory:
+def chat(space: Memory, **options: Any) -> llama.Memory:
     """A conversation with little short-term memory."""
-    return ChatMemory.from_defaults(
+    return llama.Memory.from_defaults(
         session_id="chat-1",
         token_limit=60,
         token_flush_size=10,
         chat_history_token_ratio=0.5,
-        memory_blocks=[BethinkMemoryBlock(memory=space)],
+        memory_blocks=[integration.BethinkMemoryBlock(memory=space)],
         tokenizer_fn=str.split,
-        chat_store=_Kept(active=[], archived=[]),
+        chat_store=llama.ListChatStore(active=[], archived=[]),
         **options,
     )
 
@@ -136,17 +104,15 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize("method", list(InsertMethod))
-def test_what_leaves_the_chat_comes_back_when_it_is_asked_for(
-    space: Memory, method: InsertMethod
-) -> None:
+@pytest.mark.parametrize("method", ["system", "user"])
+def test_what_leaves_the_chat_comes_back_when_it_is_asked_for(space: Memory, method: str) -> None:
     """Quoted as data, in the system message or the user's; and it is not stored again."""
 
-    async def main() -> list[ChatMessage]:
-        memory = chat(space, insert_method=method)
+    async def main() -> list[llama.ChatMessage]:
+        memory = chat(space, insert_method=llama.InsertMethod(method))
         for role, text in SAID:
-            await memory.aput(ChatMessage(role=role, content=text))
-        question = ChatMessage(role="user", content="where does my sister Ada live?")
+            await memory.aput(llama.ChatMessage(role=role, content=text))
+        question = llama.ChatMessage(role="user", content="where does my sister Ada live?")
         await memory.aput(question)
         return await memory.aget()
 
@@ -166,17 +132,18 @@ def test_turns_know_who_spoke_and_where(space: Memory) -> None:
     long = "the river rises\n" * 8_000
 
     async def main() -> None:
-        block = BethinkMemoryBlock(memory=space)
+        block = integration.BethinkMemoryBlock(memory=space)
         messages = [
-            ChatMessage(role="user", content="My dog is called Biscuit"),
-            ChatMessage(role="tool", content="found 3 dogs"),
-            ChatMessage(role="assistant", content=""),
-            ChatMessage(role="assistant", content=None),
-            ChatMessage(role="user", content="half \ud83d and \x00 nothing"),
-            ChatMessage(
-                role="user", blocks=[ImageBlock(url="https://x"), TextBlock(text="a photo")]
+            llama.ChatMessage(role="user", content="My dog is called Biscuit"),
+            llama.ChatMessage(role="tool", content="found 3 dogs"),
+            llama.ChatMessage(role="assistant", content=""),
+            llama.ChatMessage(role="assistant", content=None),
+            llama.ChatMessage(role="user", content="half \ud83d and \x00 nothing"),
+            llama.ChatMessage(
+                role="user",
+                blocks=[llama.ImageBlock(url="https://x"), llama.TextBlock(text="a photo")],
             ),
-            ChatMessage(role="user", content=long),
+            llama.ChatMessage(role="user", content=long),
         ]
         await block.aput(messages, session_id=" chat ")
 
@@ -197,13 +164,13 @@ def test_without_a_question_there_is_nothing_to_say(space: Memory) -> None:
     space.remember("The deploy key lives in vault B")
 
     async def main() -> list[str]:
-        block = BethinkMemoryBlock(memory=space, name="notes", k=2)
+        block = integration.BethinkMemoryBlock(memory=space, name="notes", k=2)
         asked = [
             None,
             [],
-            [ChatMessage(role="assistant", content="where does the deploy key live?")],
-            [ChatMessage(role="user", content="how do I bake bread?")],
-            [ChatMessage(role="user", content="where does the deploy key live?")],
+            [llama.ChatMessage(role="assistant", content="where does the deploy key live?")],
+            [llama.ChatMessage(role="user", content="how do I bake bread?")],
+            [llama.ChatMessage(role="user", content="where does the deploy key live?")],
         ]
         return [await block.aget(messages) for messages in asked]
 

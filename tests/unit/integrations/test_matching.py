@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from bethink.errors import Refused, TooLarge
-from bethink.integrations.langgraph import check_filter, matches_filter
+from deferred import Deferred
+from rows import each_row
+
+integration = Deferred("bethink.integrations.langgraph")
 
 VALUE = {
     "n": 5,
@@ -23,7 +26,7 @@ VALUE = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wanted",
     [
         None,
@@ -47,12 +50,12 @@ VALUE = {
 )
 def test_what_passes(wanted: dict[str, Any] | None) -> None:
     """Equal fields, parts of inner objects, and every operator."""
-    check_filter(wanted)
+    integration.check_filter(wanted)
 
-    assert matches_filter(VALUE, wanted)
+    assert integration.matches_filter(VALUE, wanted)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wanted",
     [
         {"n": 6},
@@ -80,9 +83,9 @@ def test_what_passes(wanted: dict[str, Any] | None) -> None:
 )
 def test_what_does_not(wanted: dict[str, Any]) -> None:
     """What is otherwise, is not there, or has no order; without an error."""
-    check_filter(wanted)
+    integration.check_filter(wanted)
 
-    assert not matches_filter(VALUE, wanted)
+    assert not integration.matches_filter(VALUE, wanted)
 
 
 @pytest.mark.parametrize(
@@ -91,14 +94,14 @@ def test_what_does_not(wanted: dict[str, Any]) -> None:
 def test_unknown_operators_are_refused(wanted: dict[str, Any]) -> None:
     """Before anything is compared: an empty store says the same as a full one."""
     with pytest.raises(Refused, match="operator"):
-        check_filter(wanted)
+        integration.check_filter(wanted)
 
 
-@pytest.mark.parametrize("wanted", [[], "n", 5, [("n", 5)]])
+@each_row("wanted", [[], "n", 5, [("n", 5)]])
 def test_what_is_no_filter_is_refused(wanted: Any) -> None:
     """Rather than taken for one that leaves everything."""
     with pytest.raises(Refused, match="a JSON object"):
-        check_filter(wanted)
+        integration.check_filter(wanted)
 
 
 @pytest.mark.parametrize("wrap", [lambda inner: {"a": inner}, lambda inner: [inner]])
@@ -109,4 +112,4 @@ def test_a_filter_without_a_bottom_is_refused(wrap: Any) -> None:
         wanted = wrap(wanted)
 
     with pytest.raises(TooLarge, match="levels deep"):
-        check_filter({"a": wanted})
+        integration.check_filter({"a": wanted})

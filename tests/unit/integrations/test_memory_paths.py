@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from bethink.errors import Refused
 from bethink.integrations.memory_files import normalize_path
+from rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "form"),
     [
         ("/memories", "/memories"),
@@ -32,7 +33,7 @@ def test_a_path_has_one_form(path: str, form: str) -> None:
     assert normalize_path(form) == form
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         *(
@@ -83,7 +84,7 @@ def test_what_leads_out_or_hides_something_is_refused(path: str) -> None:
         normalize_path(path)
 
 
-@pytest.mark.parametrize("path", [None, 5, b"/memories", ["/memories"]])
+@each_row("path", [None, 5, b"/memories", ["/memories"]])
 def test_what_is_no_text_is_no_path(path: object) -> None:
     """Whatever a model sends."""
     with pytest.raises(Refused):

@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import Agent, ModelResponse, RunConfig, Runner, SQLiteSession, Usage, function_tool
-from agents.items import TResponseInputItem, TResponseStreamEvent
-from agents.memory import Session, SessionSettings
-from agents.models.interface import Model
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from openai.types.responses import (
-    ResponseFunctionToolCall,
-    ResponseOutputMessage,
-    ResponseOutputText,
-    ResponseReasoningItem,
-)
-from openai.types.responses.response_reasoning_item import Summary
 
 from bethink import Memory
 from bethink.errors import Refused, TooLarge
 from bethink.integrations.exact_json import Redaction
-from bethink.integrations.openai_agents import BethinkSession
 from bethink.integrations.transcript import MAX_TURN_BYTES
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
+from deferred import Deferred
+from rows import each_row
+
+agents = Deferred(
+    "agents", "agents.items", "agents.memory", "agents.models.interface", "scripted_model"
+)
+openai = Deferred("openai.types.responses", "openai.types.responses.response_reasoning_item")
+integration = Deferred("bethink.integrations.openai_agents")
 
 KEY = "AKIA" + "Q3EGLQ7XUVZ5T2MB"
 ITEMS: list[Any] = [
@@ -76,18 +72,18 @@ def space(embedder: Embedder) -> Iterator[Memory]:
 
 def test_it_is_a_session(space: Memory) -> None:
     """By the SDK's own protocol."""
-    assert isinstance(BethinkSession("s", space), Session)
+    assert isinstance(integration.BethinkSession("s", space), agents.Session)
 
 
 def test_items_come_back_as_they_were(space: Memory) -> None:
     """Messages, reasoning, tool calls, outputs and pictures, in their order."""
 
     async def main() -> list[Any]:
-        session = BethinkSession("s", space)
+        session = integration.BethinkSession("s", space)
         await session.add_items(ITEMS[:2])
         await session.add_items([])
         await session.add_items(ITEMS[2:])
-        return await BethinkSession("s", space).get_items()
+        return await integration.BethinkSession("s", space).get_items()
 
     got = asyncio.run(main())
 
@@ -98,9 +94,11 @@ def test_a_limit_gives_the_last_ones(space: Memory) -> None:
     """In their order; the session's own setting holds where a call names none."""
 
     async def main() -> list[list[Any]]:
-        session = BethinkSession("s", space, session_settings=SessionSettings(limit=2))
+        session = integration.BethinkSession(
+            "s", space, session_settings=agents.SessionSettings(limit=2)
+        )
         await session.add_items(ITEMS)
-        short = BethinkSession("s", space, session_settings={"limit": 1})
+        short = integration.BethinkSession("s", space, session_settings={"limit": 1})
         last = await short.get_items()
         return [last, *[await session.get_items(limit) for limit in (None, 1, 100, 0)]]
 
@@ -111,7 +109,7 @@ def test_popping_takes_the_last_away(space: Memory) -> None:
     """One after the other, until there is none."""
 
     async def main() -> list[Any]:
-        session = BethinkSession("s", space)
+        session = integration.BethinkSession("s", space)
         await session.add_items(ITEMS[:2])
         popped = [await session.pop_item() for _ in range(3)]
         await session.add_items(ITEMS[4:5])
@@ -124,7 +122,10 @@ def test_clearing_takes_only_this_session_away(space: Memory) -> None:
     """From the conversation and from recall."""
 
     async def main() -> tuple[Any, Any]:
-        one, other = BethinkSession("one", space), BethinkSession("other", space)
+        one, other = (
+            integration.BethinkSession("one", space),
+            integration.BethinkSession("other", space),
+        )
         await one.add_items([{"role": "user", "content": "My dog is called Biscuit"}])
         await other.add_items([{"role": "user", "content": "My cat is called Waffle"}])
         await one.clear_session()
@@ -138,18 +139,19 @@ def test_clearing_takes_only_this_session_away(space: Memory) -> None:
     assert space.recall("what is my cat called?").hits
 
 
-@pytest.mark.parametrize(
-    "name", [" s", "s ", "s\n", "S", "s\x00", "sha256:s", "x" * 1001, "\ud800"]
-)
+@each_row("name", [" s", "s ", "s\n", "S", "s\x00", "sha256:s", "x" * 1001, "\ud800"])
 def test_sessions_never_become_one(space: Memory, name: str) -> None:
     """However alike their ids are."""
 
     async def main() -> tuple[Any, Any]:
-        await BethinkSession("s", space).add_items(ITEMS[:1])
-        odd = BethinkSession(name, space)
+        await integration.BethinkSession("s", space).add_items(ITEMS[:1])
+        odd = integration.BethinkSession(name, space)
         before = await odd.get_items()
         await odd.add_items(ITEMS[4:5])
-        return before, (await odd.get_items(), await BethinkSession("s", space).get_items())
+        return before, (
+            await odd.get_items(),
+            await integration.BethinkSession("s", space).get_items(),
+        )
 
     assert asyncio.run(main()) == ([], (ITEMS[4:5], ITEMS[:1]))
 
@@ -157,7 +159,7 @@ def test_sessions_never_become_one(space: Memory, name: str) -> None:
 def test_a_session_needs_an_id(space: Memory) -> None:
     """An empty one would be everybody's."""
     with pytest.raises(Refused):
-        BethinkSession("", space)
+        integration.BethinkSession("", space)
 
 
 def test_memories_of_the_same_session_by_others_are_not_items(space: Memory) -> None:
@@ -165,7 +167,7 @@ def test_memories_of_the_same_session_by_others_are_not_items(space: Memory) -> 
     space.remember("captured elsewhere", level="raw", session="s")
 
     async def main() -> Any:
-        session = BethinkSession("s", space)
+        session = integration.BethinkSession("s", space)
         await session.add_items(ITEMS[:1])
         return await session.get_items()
 
@@ -176,7 +178,7 @@ def test_what_was_said_can_be_asked_for(space: Memory) -> None:
     """In other sessions, too; who said it is known, and a tool is trusted less than a user."""
 
     async def main() -> None:
-        session = BethinkSession("s", space)
+        session = integration.BethinkSession("s", space)
         await session.add_items([{"role": "user", "content": "My dog is called Biscuit"}, *ITEMS])
 
     asyncio.run(main())
@@ -196,7 +198,7 @@ def test_a_large_item_goes_into_several_memories_and_comes_back_as_one() -> None
     ]
 
     async def main(space: Memory) -> tuple[Any, Any, Any]:
-        session = BethinkSession("s", space)
+        session = integration.BethinkSession("s", space)
         await session.add_items(large)
         got = await session.get_items()
         last = [await session.pop_item(), await session.pop_item()]
@@ -216,7 +218,7 @@ def test_too_large_is_refused_with_the_limit(space: Memory) -> None:
     """And nothing of the call is stored."""
 
     async def main() -> Any:
-        session = BethinkSession("s", space)
+        session = integration.BethinkSession("s", space)
         with pytest.raises(TooLarge, match="the item"):
             await session.add_items([*ITEMS, {"role": "user", "content": "x" * MAX_TURN_BYTES}])
         return await session.get_items()
@@ -229,7 +231,7 @@ def test_secrets_are_taken_out_and_the_caller_is_told(space: Memory) -> None:
     told: list[Redaction] = []
 
     async def main() -> Any:
-        session = BethinkSession("s", space, on_redaction=told.append)
+        session = integration.BethinkSession("s", space, on_redaction=told.append)
         await session.add_items([{"role": "user", "content": f"use {KEY} please"}])
         return await session.get_items()
 
@@ -243,7 +245,7 @@ def test_secrets_are_taken_out_and_the_caller_is_told(space: Memory) -> None:
 def test_what_is_no_json_is_refused(space: Memory, item: Any) -> None:
     """Rather than changed."""
     with pytest.raises(Refused):
-        asyncio.run(BethinkSession("s", space).add_items([item]))
+        asyncio.run(integration.BethinkSession("s", space).add_items([item]))
 
 
 JSON = st.recursive(
@@ -261,7 +263,7 @@ def test_any_json_object_is_an_item(items: list[Any]) -> None:
 
     async def main() -> tuple[Any, Any]:
         with Memory.open(":memory:", embedder="none") as memory:
-            ours, theirs = BethinkSession("s", memory), SQLiteSession("s")
+            ours, theirs = integration.BethinkSession("s", memory), agents.SQLiteSession("s")
             await ours.add_items(items)
             await theirs.add_items(items)
             both = await ours.get_items(), await theirs.get_items()
@@ -281,7 +283,7 @@ def test_many_writers_keep_every_item_once_and_calls_together(tmp_path: Path) ->
 
     async def main() -> tuple[list[Any], list[Any]]:
         memories = [Memory.open(path=path, embedder="none") for _ in range(2)]
-        sessions = [BethinkSession("s", memory) for memory in memories]
+        sessions = [integration.BethinkSession("s", memory) for memory in memories]
 
         async def add(number: int) -> None:
             for turn in range(5):
@@ -308,7 +310,7 @@ def test_who_is_called_off_leaves_a_whole_change(space: Memory) -> None:
     """The item is there once the cancelled call has returned, not some time later."""
 
     async def main() -> Any:
-        session = BethinkSession("s", space)
+        session = integration.BethinkSession("s", space)
         adding = asyncio.create_task(session.add_items(ITEMS[:1]))
         await asyncio.sleep(0)
         adding.cancel()
@@ -319,35 +321,9 @@ def test_who_is_called_off_leaves_a_whole_change(space: Memory) -> None:
     assert asyncio.run(main()) == ITEMS[:1]
 
 
-class _Scripted(Model):
-    """A model that gives prepared answers and keeps what it was asked."""
-
-    def __init__(self, *answers: list[Any]) -> None:
-        self.answers = list(answers)
-        self.inputs: list[list[TResponseInputItem]] = []
-
-    async def get_response(
-        self,
-        system_instructions: Any,
-        input: Any,  # noqa: A002 - the interface's name
-        *args: Any,
-        **kwargs: Any,
-    ) -> ModelResponse:
-        self.inputs.append(
-            input if isinstance(input, list) else [{"role": "user", "content": input}]
-        )
-        return ModelResponse(output=self.answers.pop(0), usage=Usage(), response_id=None)
-
-    async def stream_response(  # type: ignore[override]
-        self, *args: Any, **kwargs: Any
-    ) -> AsyncIterator[TResponseStreamEvent]:
-        raise NotImplementedError
-        yield
-
-
-def _says(text: str) -> ResponseOutputMessage:
-    part = ResponseOutputText(text=text, type="output_text", annotations=[])
-    return ResponseOutputMessage(
+def _says(text: str) -> openai.ResponseOutputMessage:
+    part = openai.ResponseOutputText(text=text, type="output_text", annotations=[])
+    return openai.ResponseOutputMessage(
         id="m", type="message", role="assistant", status="completed", content=[part]
     )
 
@@ -355,29 +331,35 @@ def _says(text: str) -> ResponseOutputMessage:
 def test_an_agent_goes_on_where_it_was(space: Memory) -> None:
     """The runner of the SDK: a tool is called, and the next run sees all of it."""
 
-    @function_tool
+    @agents.function_tool
     def weather(city: str) -> str:
         """The weather in a city."""
         return f"It rains in {city}"
 
-    call = ResponseFunctionToolCall(
+    call = openai.ResponseFunctionToolCall(
         id="fc", call_id="c1", name="weather", arguments='{"city": "Bergen"}', type="function_call"
     )
-    thought = ResponseReasoningItem(
-        id="rs", type="reasoning", summary=[Summary(text="look it up", type="summary_text")]
+    thought = openai.ResponseReasoningItem(
+        id="rs", type="reasoning", summary=[openai.Summary(text="look it up", type="summary_text")]
     )
-    model = _Scripted(
+    model = agents.ScriptedModel(
         [thought, call], [_says("It rains in Bergen.")], [_says("Bergen, as I said.")]
     )
-    agent = Agent(name="guide", model=model, tools=[weather])
-    config = RunConfig(tracing_disabled=True)
+    agent = agents.Agent(name="guide", model=model, tools=[weather])
+    config = agents.RunConfig(tracing_disabled=True)
 
     async def main() -> list[str]:
-        first = await Runner.run(
-            agent, "How is Bergen?", session=BethinkSession("s", space), run_config=config
+        first = await agents.Runner.run(
+            agent,
+            "How is Bergen?",
+            session=integration.BethinkSession("s", space),
+            run_config=config,
         )
-        again = await Runner.run(
-            agent, "Where does it rain?", session=BethinkSession("s", space), run_config=config
+        again = await agents.Runner.run(
+            agent,
+            "Where does it rain?",
+            session=integration.BethinkSession("s", space),
+            run_config=config,
         )
         return [first.final_output, again.final_output]
 

@@ -11,6 +11,7 @@ from bethink.maintain.consolidate import single_linkage
 from bethink.testing import FixedClock
 from corpus import NOW
 from maintained import open_memory, state
+from rows import each_row
 
 SEEN = ["tool:Atlas", "person:Ana"]
 
@@ -63,7 +64,7 @@ def test_a_concept_grows_with_its_facts(memory: Memory) -> None:
     assert memory.maintain("concepts").plan.steps == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("sets", "clusters"),
     [
         ([{"a", "b"}, {"a"}], 1),

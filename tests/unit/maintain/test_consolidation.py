@@ -20,6 +20,7 @@ from bethink.ports import Prompt
 from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOW
 from maintained import TOLD, add_cold, add_others, open_memory, state
+from rows import each_row
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_it_is_found_where_the_originals_were(memory: Memory, clock: FixedClock)
     assert "8443" in answer.hits[0].item.text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "about",
     [
         {"layer": "goal"},
@@ -186,7 +187,7 @@ def test_a_model_may_write_it_and_leave_some_out(clock: FixedClock) -> None:
     assert [memory.get(one).live_to is None for one in ids] == [False, False, *[True] * 4]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [
         {"learning": "Atlas needs the port 9999"},

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bethink import Memory
 from bethink.maintain.cleanup import comparable_words, is_same_wording
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
+from rows import each_row
 
 TRAPS = """\
 I owe you 50 euros for the dinner in Rome | You owe me 50 euros for the dinner in Rome
@@ -96,7 +95,7 @@ def _pair(line: str) -> tuple[str, str]:
     return old, new
 
 
-@pytest.mark.parametrize("line", TRAPS)
+@each_row("line", TRAPS)
 def test_another_meaning_is_another_text(line: str) -> None:
     """Neither text is taken for the other, whichever of the two is the newer."""
     old, new = map(comparable_words, _pair(line))

@@ -13,6 +13,7 @@ from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import NOW
 from maintained import add_others, state
+from rows import each_row
 
 OLD = "The deploy keys of the north station are kept in vault B on shelf 3"
 NEW = "The deploy keys of the north station are kept in the vault B on the shelf 3"
@@ -54,7 +55,7 @@ def test_the_newer_supersedes_the_older_and_undo_takes_it_back(memory: Memory) -
     assert memory.store.graph.links_of([new], ("supersedes",)) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "The deploy keys of the south station are kept in vault B on shelf 3",
@@ -74,7 +75,7 @@ def test_what_says_something_else_stays(memory: Memory, text: str) -> None:
     assert memory.get(old).status == "active"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new"),
     [
         ({"pinned": True}, {}),
@@ -181,7 +182,7 @@ def test_another_number_name_or_denial_is_no_other_wording(memory: Memory, other
     assert memory.maintain("duplicates", share=0.9, similarity=0.6, preview=True).plan.steps == ()
 
 
-@pytest.mark.parametrize("similarity", [0.2, 1.5, "0.9", True])
+@each_row("similarity", [0.2, 1.5, "0.9", True])
 def test_a_similarity_must_be_a_cosine(memory: Memory, similarity: Any) -> None:
     """Anything else is refused by name."""
     with pytest.raises(Refused, match="similarity"):

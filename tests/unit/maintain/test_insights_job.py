@@ -40,6 +40,7 @@ from bethink.retrieval.stages import STAGES
 from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOW
 from maintained import open_memory
+from rows import each_row
 
 SMALL = Insights(min_loose=4, min_leaf=3, most_leaf=4, branch_after=2, root_after=2)
 SMALL_LEAVES = Insights(min_loose=3, min_leaf=3, most_leaf=4)
@@ -451,7 +452,7 @@ def test_a_point_with_a_number_nobody_told_is_left_out(clock: FixedClock) -> Non
     assert leaf.metadata["made_by"] == "scripted:model"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [
         insight("Locks", ("Lock 2 has 977 boxes", [3])),
@@ -524,7 +525,7 @@ def test_secrecy_and_trust_are_not_mixed() -> None:
     ]
 
 
-@pytest.mark.parametrize("count", [1, 4, 5, 9, 31])
+@each_row("count", [1, 4, 5, 9, 31])
 def test_parts_are_whole_and_small_enough(count: int) -> None:
     """Every memory in one of them, with vectors and without, even if all are alike."""
     import numpy as np

@@ -16,6 +16,7 @@ from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from maintained import add_cold, add_others, open_memory, state
+from rows import each_row
 
 
 @pytest.fixture
@@ -58,9 +59,7 @@ def test_a_sweep_says_what_would_go_to_whom_may_read_it(memory: Memory, clock: F
     assert whys[secret].startswith("forgetting risk")
 
 
-@pytest.mark.parametrize(
-    "kept", [{"pinned": True}, {"layer": "goal"}, {"layer": "caveat"}, {"level": "raw"}]
-)
+@each_row("kept", [{"pinned": True}, {"layer": "goal"}, {"layer": "caveat"}, {"level": "raw"}])
 def test_a_sweep_keeps_what_must_stay(
     memory: Memory, clock: FixedClock, kept: dict[str, object]
 ) -> None:

@@ -21,6 +21,7 @@ from bethink.ports import Prompt
 from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOW
 from maintained import add_cold, add_others, open_memory, said, state
+from rows import each_row
 
 
 @pytest.fixture
@@ -111,9 +112,7 @@ def test_at_most_a_share_leaves(memory: Memory, clock: FixedClock) -> None:
     assert len(gone) == 2
 
 
-@pytest.mark.parametrize(
-    "kept", [{"pinned": True}, {"layer": "goal"}, {"layer": "caveat"}, {"level": "raw"}]
-)
+@each_row("kept", [{"pinned": True}, {"layer": "goal"}, {"layer": "caveat"}, {"level": "raw"}])
 def test_some_memories_never_leave(
     memory: Memory, clock: FixedClock, kept: dict[str, object]
 ) -> None:

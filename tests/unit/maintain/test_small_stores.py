@@ -13,6 +13,7 @@ from bethink.server.tools.tool import Call, Reply, validate_arguments
 from bethink.testing import FixedClock
 from corpus import NOW
 from maintained import add_cold, add_others, open_memory
+from rows import each_row
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -141,7 +142,7 @@ def test_a_sweep_leaves_younger_memories_alone(clock: FixedClock) -> None:
     assert none["memories"] == []
 
 
-@pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), "7", True])
+@each_row("days", [-1, float("nan"), float("inf"), "7", True])
 def test_a_minimum_age_must_be_a_number_of_days(clock: FixedClock, days: Any) -> None:
     """Anything else is refused by name."""
     with open_memory(clock) as memory, pytest.raises(Refused, match="min_age_days"):

@@ -35,6 +35,7 @@ from bethink.model.item import ThreadEventKind
 from bethink.testing import FixedClock
 from corpus import NOW
 from maintained import LONG_AGO, open_memory
+from rows import each_row
 
 CASE = (
     (0, "FW-12: the gate broke in the storm"),
@@ -343,7 +344,7 @@ def item(text: str, kind: str = "note", when: datetime = NOW) -> Item:
     return Item(id=text, text=text, stored_at=when, source="user", kind=kind)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kind", "tells"),
     [
         ("We go with NATS", "decision", "decision_made"),
@@ -392,7 +393,7 @@ def test_no_event_is_overlooked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert quick.count(None) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "score", "first", "becomes"),
     [
         ("The leak is fixed", 1.0, True, "trigger"),
@@ -414,7 +415,7 @@ def happened(*kinds: ThreadEventKind, days_ago: float = 0) -> list[ThreadEvent]:
     return [ThreadEvent(seq, kind, at, str(seq)) for seq, kind in enumerate(kinds)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kinds", "days", "anchored", "stands"),
     [
         (("observation", "blocker_added", "update"), 0, False, "blocked"),
@@ -435,7 +436,7 @@ def test_the_last_word_decides_how_it_stands(
     assert thread_state(happened(*kinds, days_ago=days), NOW, anchored=anchored) == stands
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("days", "state", "life"),
     [
         (0, "resolved", "active"),
@@ -452,7 +453,7 @@ def test_quiet_threads_sleep_and_close(days: float, state: Any, life: str) -> No
     assert DORMANT_AFTER < CLOSED_AFTER
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("anchor", "kinds", "becomes"),
     [
         ("person:nadia", ("setback",), "relationship"),

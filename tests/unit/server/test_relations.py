@@ -18,6 +18,7 @@ from bethink.errors import NotFound, Refused
 from bethink.model import RELATIONS
 from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, Reply, validate_arguments
+from rows import each_row
 from serving import Callers, make_door, served, talk
 
 TEXTS = ("Mara writes the release notes", "The release train leaves from main", "Tea is at four")
@@ -50,7 +51,7 @@ def ids(memory: Memory) -> list[str]:
     return [memory.remember(text).id for text in TEXTS]
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
+@each_row("relation", RELATIONS)
 def test_every_relation_can_be_made_and_taken_back(
     memory: Memory, ids: list[str], relation: str
 ) -> None:
@@ -102,7 +103,7 @@ def test_what_may_not_be_seen_cannot_be_related(memory: Memory, ids: list[str]) 
     assert [item.text for item in memory.browse()].count("New") == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wrong",
     [
         {"relation": "likes"},

@@ -20,6 +20,7 @@ from bethink import Memory
 from bethink.server.rest.routes import TOOL_ROUTES
 from bethink.server.telemetry import CONTENT_VARIABLE, OPERATIONS
 from bethink.server.tools import TOOLS
+from rows import each_row
 from serving import Callers, make_door, mcp, served, talk
 
 HERON = "The staging database is called heron"
@@ -127,7 +128,7 @@ print([name for name in sys.modules if name.startswith("opentelemetry")])
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("variables", "said"),
     [
         ({}, "[]"),

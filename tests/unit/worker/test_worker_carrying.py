@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from bethink.model import Candidate, Evidence, Filters, Item, Query, Recall
 from bethink.worker.codec import DecodeError, decode, encode
 from bethink.worker.operations import QueryRequest, RecallReply
+from rows import each_row
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 moments = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)).map(  # noqa: DTZ001
@@ -94,7 +95,7 @@ def test_what_steps_share_is_told_once(filled):
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [
         lambda told: told.pop("shared"),

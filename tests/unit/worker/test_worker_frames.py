@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.worker.transport import FrameError, encode_frame, receive_message, send_message
+from rows import each_row
 
 MOST = 1000
 JSON = st.recursive(
@@ -66,7 +67,7 @@ def test_an_announced_length_over_the_limit_is_not_waited_for(ends):
         receive_message(theirs, MOST, soon())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [b"nonsense", b"\xff\xfe", b"[1]", b"7", b"null", b"", b"[" * 900, b'{"a":'],
 )

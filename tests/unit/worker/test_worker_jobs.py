@@ -13,6 +13,7 @@ from bethink.retrieval.explain import WhyNot
 from bethink.worker.codec import DecodeError, decode, encode
 from bethink.worker.operations import JOBS, CompareReply, QueryRequest, RecallReply
 from bethink.worker.spool import QUEUEABLE_JOBS
+from rows import each_row
 
 
 def done(kind, memory, payload):
@@ -45,7 +46,7 @@ def test_why_not_and_comparisons_are_answered(filled):
     assert {one.profile for one in shipped.answers} >= {"default", "remind", "linksee"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "payload", "error"),
     [
         ("recall", {}, DecodeError),

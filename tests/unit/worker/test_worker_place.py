@@ -22,6 +22,7 @@ from bethink.worker.files import (
     write_lock_pid,
 )
 from bethink.worker.transport import Handshake, own_handshake, parse_handshake
+from rows import each_row
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="folders have no modes here")
 
@@ -49,7 +50,7 @@ def test_the_sessions_own_folder_is_used_where_there_is_one(home, monkeypatch):
 
 
 @posix
-@pytest.mark.parametrize("named", ["/", "/nowhere", "relative", "", "/etc/hostname"])
+@each_row("named", ["/", "/nowhere", "relative", "", "/etc/hostname"])
 def test_a_folder_that_is_not_ours_is_not_the_sessions(home, monkeypatch, named):
     """After su the variable still names another's; "/" is root's, and not for sockets."""
     if named == "/" and os.geteuid() == 0:
@@ -129,7 +130,7 @@ def test_a_worker_is_wanted_by_the_models_own_registration():
     assert not should_use_worker(Settings(worker="off", embedder="transformer"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("settings", "variable"),
     [
         (Settings(embedder="openai:m"), "OPENAI_API_KEY"),
@@ -151,7 +152,7 @@ def test_what_a_model_reads_of_the_environment_must_be_the_same(settings, variab
     assert environment_hash(Settings(), one) == ""
 
 
-@pytest.mark.parametrize("value", [None, [], {}, [1], ["1", "a", "b"], [True, "a", "b"],
+@each_row("value", [None, [], {}, [1], ["1", "a", "b"], [True, "a", "b"],
                                    [1, "a", 7], [1, "a", "b", "c"]])  # fmt: skip
 def test_garbage_is_nobodys_hello(value):
     """Then it is another version that calls."""

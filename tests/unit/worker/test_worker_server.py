@@ -35,6 +35,7 @@ from bethink.worker.transport import (
     parse_handshake,
     receive_message,
 )
+from rows import each_row
 from working import Desk, desk, until
 
 __all__ = ["desk"]
@@ -148,7 +149,7 @@ def test_an_answer_that_cannot_be_told_is_none(serving):
     assert serving.make_request("echo", {}) == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "garbage",
     [b"", b"\x00", b"GET / HTTP/1.1\r\n\r\n", struct.pack(">I", 5) + b"\xff\xff\xff\xff\xff",
      struct.pack(">I", 2**31), struct.pack(">I", 3) + b"[1]", bytes(range(255, 0, -1)) * 16],
@@ -166,7 +167,7 @@ def test_garbage_disturbs_nobody(serving, garbage):
     assert serving.make_request("echo", {"still": "here"}) == {"still": "here"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "request_", [{}, {"settings": 7, "payload": {}}, {"settings": {}, "payload": []},
                  {"settings": {}, "payload": {}}, {"settings": {"values": {}}, "payload": {}}],
 )  # fmt: skip
@@ -409,7 +410,7 @@ def test_a_port_is_of_use_to_nobody_without_the_secret(desk):
     assert b"private" not in heard[0]
 
 
-@pytest.mark.parametrize("body", ["", "{}", "[]", '{"port": 0, "secret": "00"}', "x" * 9000,
+@each_row("body", ["", "{}", "[]", '{"port": 0, "secret": "00"}', "x" * 9000,
                                   '{"port": "1", "secret": 2}'])  # fmt: skip
 def test_a_door_that_says_nothing_is_none(desk, body):
     """Then the caller does without."""

@@ -11,6 +11,7 @@ from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import resolve_space
 from bethink.errors import BadSetting
 from bethink.worker.codec import resolve_reranker_folder, settings_from_json, settings_to_json
+from rows import each_row
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_a_models_folder_is_where_the_caller_sees_it(tmp_path, monkeypatch):
     assert named["values"]["embedder"] == "sentence-transformers:some/model"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [
         lambda sent: sent.pop("values"),
@@ -99,7 +100,7 @@ def test_settings_are_checked_as_strictly_as_a_file(told, change):
         settings_from_json(sent)
 
 
-@pytest.mark.parametrize("garbage", [None, 7, "x", [], {}])
+@each_row("garbage", [None, 7, "x", [], {}])
 def test_garbage_is_no_settings(garbage):
     """Whatever comes instead of them."""
     with pytest.raises(BadSetting):

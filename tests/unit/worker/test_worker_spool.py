@@ -10,6 +10,7 @@ import pytest
 
 from bethink.worker.spool import MAX_ATTEMPTS, MAX_QUEUED, QueuedJob, Spool, SpoolFull, SpoolWorker
 from bethink.worker.transport import MAX_REQUEST_BYTES
+from rows import each_row
 
 WORK = QueuedJob("capture", {}, {"transcript": "a"})
 
@@ -164,7 +165,7 @@ def test_hand_overs_are_for_the_owner_alone(spool):
     assert stat.S_IMODE(spool.folder.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("body", [b"", b"nonsense", b"[]", b"{}", b'{"kind": 1}', b"\xff" * 99])
+@each_row("body", [b"", b"nonsense", b"[]", b"{}", b'{"kind": 1}', b"\xff" * 99])
 def test_a_broken_file_is_put_aside(spool, body):
     """It stops nobody, and people can look at it."""
     spool.put(WORK)

@@ -6,15 +6,17 @@ import json
 from typing import Any
 
 import httpx2
-import pytest
-from openai import OpenAI
 
 from bethink import Memory
 from bethink.server.tools import TOOLS
 from bethink.server.tools.functions import Functions
+from deferred import Deferred
+from rows import each_row
+
+openai = Deferred("openai")
 
 
-def speaking(answers: list[dict[str, Any]], sent: list[dict[str, Any]]) -> OpenAI:
+def speaking(answers: list[dict[str, Any]], sent: list[dict[str, Any]]) -> openai.OpenAI:
     """The real client, with a service that says these things one after the other."""
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -22,7 +24,7 @@ def speaking(answers: list[dict[str, Any]], sent: list[dict[str, Any]]) -> OpenA
         return httpx2.Response(200, json=answers.pop(0))
 
     transport = httpx2.Client(transport=httpx2.MockTransport(answer))
-    return OpenAI(api_key="none", base_url="http://model.test/v1", http_client=transport)
+    return openai.OpenAI(api_key="none", base_url="http://model.test/v1", http_client=transport)
 
 
 def wanting(name: str, **arguments: Any) -> dict[str, Any]:
@@ -75,7 +77,7 @@ def test_seven_unless_more_are_asked_for(memory: Memory) -> None:
     assert len(Functions(memory, ["all"]).offered) == len(TOOLS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "arguments", "told"),
     [
         ("recall", '{"query": "x", "k": 500}', "k is 500"),

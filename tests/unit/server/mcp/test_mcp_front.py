@@ -9,10 +9,6 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp.client._memory import InMemoryTransport
-from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from bethink import Memory
 from bethink.access.hosts import parse_address
@@ -33,7 +29,11 @@ from bethink.server.mcp.view import EXTENSION, MIME
 from bethink.server.parent import watch_parent
 from bethink.server.tools import TOOLS
 from bethink.server.tools.calls import ToolExecutor
+from deferred import Deferred
+from rows import each_row
 from serving import Given
+
+mcp_sdk = Deferred("mcp.client._memory", "mcp.shared.message", "mcp_types", "mcp_types.version")
 
 OFFER = ServerManifest(TOOLS)
 
@@ -67,19 +67,21 @@ async def by_library(*asked: bytes, loader: MemoryLoader | None = None) -> list[
     """What the library answers to the same lines."""
     server = make_server(OFFER, loader or MemoryLoader(Settings()))
     answers = []
-    async with InMemoryTransport(server) as (reading, writing):
+    async with mcp_sdk.InMemoryTransport(server) as (reading, writing):
         for one in asked:
-            await writing.send(SessionMessage(jsonrpc_message_adapter.validate_json(one)))
+            await writing.send(
+                mcp_sdk.SessionMessage(mcp_sdk.jsonrpc_message_adapter.validate_json(one))
+            )
             got = await reading.receive()
-            assert isinstance(got, SessionMessage)
+            assert isinstance(got, mcp_sdk.SessionMessage)
             answers.append(
                 json.loads(got.message.model_dump_json(by_alias=True, exclude_unset=True))
             )
     return answers
 
 
-@pytest.mark.parametrize("capabilities", [{}, DRAWS], ids=["plain", "draws"])
-@pytest.mark.parametrize("version", HANDSHAKE_VERSIONS)
+@each_row("capabilities", [{}, DRAWS], ids=["plain", "draws"])
+@each_row("version", HANDSHAKE_VERSIONS)
 def test_the_front_says_what_the_library_says(version: str, capabilities: dict[str, Any]) -> None:
     """The greeting and every list, field for field; to a host that draws views as well."""
     asked = [
@@ -112,7 +114,7 @@ def test_the_front_says_it_without_a_handshake(capabilities: dict[str, Any]) -> 
         assert front.first_request_id == first
 
 
-@pytest.mark.parametrize(
+@each_row(
     "changed",
     [
         {"io.modelcontextprotocol/protocolVersion": "2099-01-01"},
@@ -135,12 +137,12 @@ def test_an_unusual_request_is_the_librarys(changed: dict[str, Any]) -> None:
 
 def test_the_versions_are_ones_the_library_speaks() -> None:
     """Another version is left to the library."""
-    assert set(HANDSHAKE_VERSIONS) < set(HANDSHAKE_PROTOCOL_VERSIONS)
+    assert set(HANDSHAKE_VERSIONS) < set(mcp_sdk.HANDSHAKE_PROTOCOL_VERSIONS)
     assert EarlyHandshake(OFFER).reply(greeting("2024-11-05")) is None
     assert EarlyHandshake(OFFER).reply(greeting("2099-01-01")) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "asked",
     [
         b"",
@@ -364,7 +366,7 @@ def test_the_process_leaves_with_its_parent() -> None:
     assert left == [0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "read"),
     [
         ("127.0.0.1:8765", ("127.0.0.1", 8765)),
@@ -378,9 +380,7 @@ def test_addresses_of_this_machine(written: str, read: tuple[str, int]) -> None:
     assert parse_address(written) == read
 
 
-@pytest.mark.parametrize(
-    "written", ["127.0.0.1:", "x", "", "127.0.0.1:70000", "127.0.0.1:٣", "127.0.0.1:-1"]
-)
+@each_row("written", ["127.0.0.1:", "x", "", "127.0.0.1:70000", "127.0.0.1:٣", "127.0.0.1:-1"])
 def test_an_address_names_a_port(written: str) -> None:
     """Whatever else it names; who may come in there is the guard's business."""
     with pytest.raises(BadSetting):

@@ -17,11 +17,12 @@ from bethink.errors import (
     StoreDamaged,
 )
 from bethink.server.tools.calls import hide_internal_errors
+from rows import each_row
 
 PLACE = "somewhere/private.db"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "error",
     [
         StoreBusy(f"{PLACE} is busy"),

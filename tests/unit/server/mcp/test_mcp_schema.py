@@ -23,6 +23,7 @@ from bethink.server.tools.tool import (
     string_schema,
     validate_arguments,
 )
+from rows import each_row
 
 TAKES = arguments_schema(
     {
@@ -41,7 +42,7 @@ VALUES = st.one_of(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given_", "told"),
     [
         ({}, "name is missing"),
@@ -87,7 +88,7 @@ def test_it_judges_as_json_schema_does(given_: dict[str, Any]) -> None:
         assert valid
 
 
-@pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
+@each_row("tool", TOOLS.values(), ids=lambda tool: tool.name)
 def test_schemas_are_schemas(tool: Any) -> None:
     """Input and output, by the standard; an argument never names a space."""
     Draft202012Validator.check_schema(tool.input_schema)

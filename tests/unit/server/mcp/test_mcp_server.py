@@ -9,9 +9,6 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp.client.client import Client
-from mcp.shared.exceptions import MCPError
-from mcp_types import PromptReference, ResourceTemplateReference
 
 from bethink import Memory
 from bethink.config.settings import Settings
@@ -24,7 +21,10 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, Reply, Tool, arguments_schema, object_schema
 from bethink.testing import FixedClock
 from corpus import NOW
+from deferred import Deferred
 from maintained import add_cold, add_others, open_memory
+
+mcp_sdk = Deferred("mcp.client.client", "mcp.shared.exceptions", "mcp_types")
 
 
 class Broken(Tool):
@@ -77,7 +77,7 @@ OWN = {
 
 def talk(
     memory: Memory,
-    conversation: Callable[[Client], Awaitable[None]],
+    conversation: Callable[[mcp_sdk.Client], Awaitable[None]],
     *,
     mode: str = "auto",
     within_s: float = 30,
@@ -86,7 +86,7 @@ def talk(
 
     async def run() -> None:
         server = make_server(ServerManifest({**TOOLS, **OWN}), Given(memory), timeout_s=within_s)
-        async with Client(server, mode=mode) as client:
+        async with mcp_sdk.Client(server, mode=mode) as client:
             await conversation(client)
 
     anyio.run(run)
@@ -100,7 +100,7 @@ def test_a_failure_is_a_sentence(memory: Memory, tool: str, told: str) -> None:
     """Without a word of what was stored, and soon."""
     GIVEN_UP.clear()
 
-    async def conversation(client: Client) -> None:
+    async def conversation(client: mcp_sdk.Client) -> None:
         result = await client.call_tool(tool, {})
         GIVEN_UP.set()
         assert result.is_error
@@ -117,7 +117,7 @@ def test_long_calls_tell_their_progress() -> None:
     async def watch(done: float, total: float | None, message: str | None) -> None:
         steps.append((done, total))
 
-    async def conversation(client: Client) -> None:
+    async def conversation(client: mcp_sdk.Client) -> None:
         shown = await client.call_tool("consolidate", {"share": 0.5})
         token = (shown.structured_content or {})["token"]
         done = await client.call_tool(
@@ -142,7 +142,7 @@ def test_a_store_that_cannot_be_opened_is_told_to_who_asks(tmp_path: Path) -> No
     opening.start()
 
     async def run() -> None:
-        async with Client(make_server(ServerManifest(TOOLS), opening)) as client:
+        async with mcp_sdk.Client(make_server(ServerManifest(TOOLS), opening)) as client:
             result = await client.call_tool("recall", {"query": "anything"})
             assert result.is_error
             assert "database" in result.content[0].text  # type: ignore[union-attr]
@@ -158,7 +158,7 @@ def test_a_call_can_be_given_up(memory: Memory, tool: str) -> None:
     BEGUN.clear()
     GIVEN_UP.clear()
 
-    async def conversation(client: Client) -> None:
+    async def conversation(client: mcp_sdk.Client) -> None:
         with anyio.CancelScope() as waiting:
             async with anyio.create_task_group() as calls:
                 calls.start_soon(client.call_tool, tool, {})
@@ -177,7 +177,7 @@ def test_a_call_can_be_given_up(memory: Memory, tool: str) -> None:
 def test_a_failure_has_a_name_for_programs(memory: Memory) -> None:
     """The one that the command line gives it; of a resource and a prompt as well."""
 
-    async def conversation(client: Client) -> None:
+    async def conversation(client: mcp_sdk.Client) -> None:
         for told, kind in (
             ({"query": "a", "k": 500}, "Refused"),
             ({"query": "a" * 9000}, "TooLarge"),
@@ -185,7 +185,7 @@ def test_a_failure_has_a_name_for_programs(memory: Memory) -> None:
         ):
             result = await client.call_tool("recall", told)
             assert (result.meta or {})[ERROR_KIND_KEY] == kind
-        with pytest.raises(MCPError) as refused:
+        with pytest.raises(mcp_sdk.MCPError) as refused:
             await client.read_resource("memory://item/none")
         assert refused.value.data == {"kind": "NotFound"}
 
@@ -196,18 +196,20 @@ def test_names_are_completed(memory: Memory) -> None:
     """Of whom the memories speak, in an address and in a prompt; of nothing else."""
     memory.remember("Priya keeps the deploy key", entities=["Priya", "Prague"])
 
-    async def conversation(client: Client) -> None:
-        entity = ResourceTemplateReference(type="ref/resource", uri="memory://entity/{name}")
-        review = PromptReference(type="ref/prompt", name="review")
+    async def conversation(client: mcp_sdk.Client) -> None:
+        entity = mcp_sdk.ResourceTemplateReference(
+            type="ref/resource", uri="memory://entity/{name}"
+        )
+        review = mcp_sdk.PromptReference(type="ref/prompt", name="review")
         found = await client.complete(entity, {"name": "name", "value": "Pr"})
         assert {*found.completion.values} == {"Priya", "Prague"}
         assert not found.completion.has_more
         one = await client.complete(review, {"name": "subject", "value": "priy"})
         assert one.completion.values == ["Priya"]
-        item = ResourceTemplateReference(type="ref/resource", uri="memory://item/{id}")
+        item = mcp_sdk.ResourceTemplateReference(type="ref/resource", uri="memory://item/{id}")
         assert (await client.complete(item, {"name": "id", "value": "a"})).completion.values == []
         for name, value, kind in (("other", "a", "NotFound"), ("name", "a" * 300, "TooLarge")):
-            with pytest.raises(MCPError) as refused:
+            with pytest.raises(mcp_sdk.MCPError) as refused:
                 await client.complete(entity, {"name": name, "value": value})
             assert refused.value.data == {"kind": kind}
 

@@ -26,6 +26,7 @@ from bethink.server.tools.tool import Call, Reply, validate_arguments
 from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from maintained import add_cold, add_others, open_memory
+from rows import each_row
 
 Ask = Callable[..., Reply]
 FENCE = re.compile(r"^<<[a-z ]+ ([0-9a-f]{16})>>$(.*?)^<<end \1>>$", re.MULTILINE | re.DOTALL)
@@ -83,7 +84,7 @@ def test_nothing_claims_to_be_the_user(memory: Memory, ask: Ask) -> None:
             ask("remember", text="I am the owner", origin=origin)
 
 
-@pytest.mark.parametrize("tokens", [100, 200, 400, 2000])
+@each_row("tokens", [100, 200, 400, 2000])
 def test_the_budget_holds_and_what_is_left_out_is_said(
     noted: Ask, memory: Memory, tokens: int
 ) -> None:
@@ -579,7 +580,7 @@ def test_the_last_change_after_a_sweep_is_the_sweep() -> None:
     assert after.content["id"] == kept
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("told", "said"),
     [
         ("ask again with --offset 0, without --band", "ask again with offset 0, without band"),

@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import mcp_types as types
 import pytest
-from mcp.client.client import Client
-from mcp.client.extension import advertise
 
 from bethink import Memory
 from bethink.model import Evidence, replay
@@ -26,7 +23,12 @@ from bethink.server.mcp.view import (
     render_page,
 )
 from bethink.server.tools import TOOLS
+from deferred import Deferred
 from nodes import ran
+from rows import each_row
+
+mcp_sdk = Deferred("mcp.client.client", "mcp.client.extension")
+types = Deferred("mcp_types")
 
 SOURCE = Path(__file__).parents[4] / "ui" / "src"
 MOST_BYTES = 45_000
@@ -39,9 +41,7 @@ MAKES_MARKUP = re.compile(
 )
 
 
-@pytest.mark.parametrize(
-    "path", sorted(SOURCE.rglob("*.ts*")), ids=lambda path: str(path.relative_to(SOURCE))
-)
+@each_row("path", sorted(SOURCE.rglob("*.ts*")), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_no_source_makes_markup_from_text(path: Path) -> None:
     """Neither the inspector nor the view of a recall has a way to turn a memory into HTML."""
     text = path.read_text(encoding="utf-8")
@@ -76,7 +76,7 @@ def test_the_page_is_small_and_closed() -> None:
     assert made.count("<script>") == made.count("</script>") == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("capabilities", "draws"),
     [
         ({"extensions": {EXTENSION: {"mimeTypes": [MIME]}}}, True),
@@ -128,15 +128,15 @@ def test_a_host_that_draws_gets_the_page_and_the_sums(memory: Memory, mode: str)
     async def run() -> None:
         server = make_server(ServerManifest(TOOLS), Given(memory))
         asked = {"query": "where is the deploy key?"}
-        draws = [advertise(EXTENSION, {"mimeTypes": [MIME]})]
-        async with Client(server, mode=mode, extensions=draws) as drawing:
+        draws = [mcp_sdk.advertise(EXTENSION, {"mimeTypes": [MIME]})]
+        async with mcp_sdk.Client(server, mode=mode, extensions=draws) as drawing:
             told = await drawing.call_tool("recall", asked)
             read = (await drawing.read_resource(URI)).contents[0]
             assert isinstance(read, types.TextResourceContents)
             assert read.mime_type == MIME
             assert read.text == render_page()
             assert read.meta == {"ui": {"prefersBorder": True}}
-        async with Client(server, mode=mode) as plain:
+        async with mcp_sdk.Client(server, mode=mode) as plain:
             same = await plain.call_tool("recall", asked)
             assert same.structured_content == told.structured_content
             assert EVIDENCE_KEY not in (same.meta or {})

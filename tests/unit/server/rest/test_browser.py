@@ -19,6 +19,7 @@ from bethink.server.rest import browser
 from bethink.server.rest.app import make_app
 from bethink.server.rest.browser import PAGE_POLICY, BrowserSessions, Started
 from bethink.server.tools import TOOLS
+from rows import each_row
 from serving import SPACE, Callers, Given, make_door, talk
 
 READER = Principal("inspector", Right.READ)
@@ -169,7 +170,7 @@ def test_signing_in_gives_a_cookie_with_the_rights_of_the_ticket(
     talk(_app(memory, callers, sessions), conversation)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("headers", "reads", "writes"),
     [
         ({"sec-fetch-site": "same-origin"}, 200, 200),
@@ -269,9 +270,7 @@ def test_a_link_in_another_page_opens_the_page_and_nothing_else(
     talk(_app(memory, callers, sessions), conversation)
 
 
-@pytest.mark.parametrize(
-    "body", [{}, {"ticket": "a", "token": "b"}, {"ticket": 1}, {"name": "x"}, {"token": "ä"}]
-)
+@each_row("body", [{}, {"ticket": "a", "token": "b"}, {"ticket": 1}, {"name": "x"}, {"token": "ä"}])
 def test_a_login_that_makes_no_sense_is_refused(
     memory: Memory, tmp_path: Path, body: dict[str, Any]
 ) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 from jsonschema import Draft202012Validator
 
 from bethink import Memory
 from bethink.access.policy import POLICY
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES, openapi_document
+from rows import each_row
 from serving import Callers, make_door, served, talk
 
 DOCUMENT = openapi_document()
@@ -50,7 +50,7 @@ def test_every_route_is_described() -> None:
     assert all("Scope: " in one["description"] for one in told)
 
 
-@pytest.mark.parametrize("way", TOOL_ROUTES, ids=lambda way: f"{way.method} {way.path}")
+@each_row("way", TOOL_ROUTES, ids=lambda way: f"{way.method} {way.path}")
 def test_every_argument_is_described_once(way: Any) -> None:
     """In the path, in the address or in the body, as the tool declares it."""
     told = DOCUMENT["paths"][way.path][way.method.lower()]

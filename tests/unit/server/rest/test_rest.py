@@ -25,6 +25,7 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.answers import PROGRAM_BUDGET_BYTES
 from bethink.server.tools.tool import Reply, Tool
 from corpus import NOTES
+from rows import each_row
 from serving import Callers, make_door, mcp, served, talk
 
 
@@ -193,7 +194,7 @@ def test_an_export_says_what_it_may_hold(memory: Memory, callers: Callers) -> No
     assert "0000" in whole.text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "media", "status"),
     [
         (b"nonsense", "application/x-ndjson", 400),
@@ -232,7 +233,7 @@ def test_an_import_may_be_large_from_who_may_import(memory: Memory, callers: Cal
     assert talk(served(memory, make_door(callers)), conversation)[0] == 413
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "status", "kind"),
     [
         (b'{"text": ', 400, "malformed"),
@@ -284,7 +285,7 @@ def test_a_mark_before_the_body_does_no_harm(memory: Memory, callers: Callers) -
     assert answer.json()["status"] == "stored"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "status"),
     [
         ("/v1/recall?k=x", 422),
