@@ -12,14 +12,11 @@ from typing import Any
 
 import pytest
 
+from asking import answered_here, asked
 from bethink import Memory
 from bethink.config.settings import Settings
-from bethink.render.wire import dumps, recall_json, why_not_json
-from bethink.retrieval.explain import WhyNot
 from bethink.retrieval.profile import profile_names
 from bethink.worker.client import request_worker
-from bethink.worker.codec import decode, encode
-from bethink.worker.operations import CompareReply, QueryRequest, RecallReply, recall, why_not
 from corpus import CONVERSATION, NOTES, NOW
 from rows import each_row
 from tiny_bert import make_tiny_bert
@@ -54,59 +51,58 @@ def test_the_json_is_the_same_to_the_last_byte(asked_here, profile):
     """Ids, scores, order, evidence, relations, sections, cursor; found or not found."""
     desk, memory = asked_here
     for text, options in QUESTIONS:
-        asked = QueryRequest(text, profile, {**options, "track": False}, NOW)
+        payload = asked(text, profile, {**options, "track": False}, NOW)
 
-        told = desk.make_request("recall", encode(asked))
-
-        theirs, own = decode(told, RecallReply), recall(memory, asked)
-        assert dumps(recall_json(theirs.answer)) == dumps(recall_json(own.answer)), text
-        assert theirs.sections == own.sections
+        assert desk.make_request("recall", payload) == answered_here(memory, "recall", payload), (
+            text
+        )
 
 
 def test_the_steps_are_the_same_but_for_the_time_they_took(asked_here):
     """Names, pools and remarks."""
     desk, memory = asked_here
-    asked = QueryRequest("where is the deploy key?", None, {}, NOW, steps=True)
+    payload = asked("where is the deploy key?", None, {}, NOW, True, candidates=None)
 
-    theirs = decode(desk.make_request("recall", encode(asked)), RecallReply).answer
-    own = recall(memory, asked).answer
+    theirs = json.loads(desk.make_request("recall", payload)["text"])["trace"]["steps"]
+    own = json.loads(answered_here(memory, "recall", payload)["text"])["trace"]["steps"]
 
-    assert [step._replace(seconds=0) for step in theirs.steps] == [
-        step._replace(seconds=0) for step in own.steps
+    assert own
+    assert [step | {"milliseconds": 0} for step in theirs] == [
+        step | {"milliseconds": 0} for step in own
     ]
-    assert decode(
-        desk.make_request("recall", encode(asked._replace(steps=False))), RecallReply
-    ).answer.steps == ()  # fmt: skip
 
 
 def test_why_not_and_comparisons_are_the_same(asked_here):
     """By the same functions, in the worker or here."""
     desk, memory = asked_here
-    asked = QueryRequest("where is the deploy key?", None, {}, NOW)
-    for item in memory.browse(limit=5):
-        told = desk.make_request("why-not", {**encode(asked), "id": item.id})
-        own = why_not(memory, asked, item.id)
-        assert dumps(why_not_json(decode(told, WhyNot))) == dumps(why_not_json(own))
-
-    told = desk.make_request("compare", {**encode(asked), "profiles": ["default", "remind"]})
-    answers = memory.compare(asked.text, ["default", "remind"], now=NOW)
-    theirs = decode(told, CompareReply).answers
-    assert [dumps(recall_json(one)) for one in theirs] == [
-        dumps(recall_json(one)) for one in answers.values()
-    ]
+    given = ("where is the deploy key?", None, {}, NOW)
+    payloads = [("why-not", asked(*given, item_id=item.id)) for item in memory.browse(limit=5)]
+    payloads.append(("compare", asked(*given, profiles=["default", "remind"])))
+    for kind, payload in payloads:
+        assert desk.make_request(kind, payload) == answered_here(memory, kind, payload)
 
 
-def test_a_recall_that_counts_as_a_use_is_not_left_to_the_worker(asked_here):
-    """It would count twice where the answer is lost on the way."""
-    desk, _ = asked_here
-    reasons: list[str] = []
+def test_a_use_is_counted_once_where_the_answer_was_lost(asked_here):
+    """Asked again with the same id, of the worker or here; another id is another use."""
+    desk, memory = asked_here
+    item = memory.recall("where is the deploy key?", now=NOW, k=1, track=False).hits[0].item.id
 
-    told = desk.make_request(
-        "recall", encode(QueryRequest("key", None, {"track": True})), note=reasons.append
-    )
+    def uses() -> int:
+        found = memory.store.activity.usage([item], memory.now).get(item)
+        return found.recalls if found else 0
 
-    assert told is None
-    assert "record usage" in reasons[0]
+    def payload(request: str) -> dict[str, Any]:
+        return asked("where is the deploy key?", None, {"track": True}, None, False, request)
+
+    before = uses()
+    first = desk.make_request("recall", payload("a"))
+    assert uses() == before + 1
+    again = desk.make_request("recall", payload("a"))
+    answered_here(memory, "recall", payload("a"))
+    assert uses() == before + 1
+    assert json.loads(first["text"])["order"] == json.loads(again["text"])["order"]
+    desk.make_request("recall", payload("b"))
+    assert uses() == before + 2
 
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
@@ -158,12 +154,10 @@ def test_an_answer_by_a_heavy_model_is_the_same(asked_here, tmp_path):
     desk, _ = asked_here
     folder = make_tiny_bert(tmp_path / "bert")
     settings = replace(desk.settings, embedder=f"transformer:{folder}", space="heavy")
-    asked = QueryRequest("where is the deploy key?", None, {}, NOW)
+    payload = asked("where is the deploy key?", None, {}, NOW)
     with Memory.open(settings=settings) as memory:
         memory.remember_many(NOTES[:8])
 
-        told = request_worker("recall", encode(asked), settings=settings, place=desk.place)
+        told = request_worker("recall", payload, settings=settings, place=desk.place)
 
-        own = recall(memory, asked)
-        theirs = decode(told, RecallReply)
-        assert dumps(recall_json(theirs.answer)) == dumps(recall_json(own.answer))
+        assert told == answered_here(memory, "recall", payload)

@@ -18,6 +18,7 @@ from threading import Thread
 
 import pytest
 
+from asking import answered_here, asked
 from bethink import Memory
 from bethink.worker.client import (
     control_worker,
@@ -26,10 +27,9 @@ from bethink.worker.client import (
     start_worker,
     stop_worker,
 )
-from bethink.worker.codec import DecodeError, decode, encode
 from bethink.worker.files import lock_holder, make_private
-from bethink.worker.operations import QueryRequest, RecallReply, recall
 from bethink.worker.spool import Spool
+from corpus import NOW
 from working import Desk, desk, until
 
 __all__ = ["desk"]
@@ -65,18 +65,17 @@ def filled(desk: Desk) -> Memory:
 
 
 def question(text: str = "where is the deploy key?") -> dict[str, object]:
-    return encode(QueryRequest(text, steps=True))
+    return asked(text)
 
 
 def test_a_question_starts_a_worker_and_gets_its_answer(desk):
     """The first already; the answer is that of this process, to the last bit."""
     with filled(desk) as memory:
-        own = recall(memory, QueryRequest("where is the deploy key?"))
+        own = answered_here(memory, "recall", asked("where is the deploy key?", None, {}, NOW))
 
-    told = desk.make_request("recall", encode(QueryRequest("where is the deploy key?")))
+    told = desk.make_request("recall", asked("where is the deploy key?", None, {}, NOW))
 
-    theirs = decode(told, RecallReply)
-    assert theirs.answer.hits == own.answer.hits
+    assert told == own
     assert desk.status()["jobs"]["done"] == 1
 
 
@@ -141,7 +140,7 @@ def test_sixteen_callers_at_once_start_one_worker_and_are_all_answered(desk):
     with ThreadPoolExecutor(16) as callers:
         told = list(callers.map(lambda _: desk.make_request("recall", question()), range(16)))
 
-    found = [decode(one, RecallReply).answer.hits[0].item.text for one in told if one is not None]
+    found = [json.loads(one["text"])["items"][0]["text"] for one in told if one is not None]
     assert set(found) == {"The deploy key lives in vault B"}
     assert len(found) >= 12  # on a busy machine one or the other may do it itself
     assert desk.status()["jobs"]["done"] == len(found)
@@ -388,8 +387,6 @@ def test_a_foreign_program_at_the_door_is_no_worker(desk):
         told = [desk.make_request("recall", question(), start=False) for _ in replies]
 
     assert told == [None, None, None, 7]
-    with pytest.raises(DecodeError):  # what is no answer is not taken for one
-        decode(7, RecallReply)
 
 
 def test_the_command_line_looks_after_it(desk, tmp_path):

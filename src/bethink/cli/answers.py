@@ -1,15 +1,14 @@
-"""Answer questions, and print results and memories: hits, reasons, scores, items, revisions.
+"""Answer a recall, and print results and memories: hits, reasons, scores, items, revisions.
 
 Nothing here needs click, so that a plain `recall` starts without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from bethink.cli import process
 from bethink.cli.app import App, BadUse
 from bethink.cli.help import PROGRAM
 from bethink.cli.output import (
@@ -29,7 +28,6 @@ from bethink.cli.output import (
     yellow,
 )
 from bethink.core import plural
-from bethink.core.blas import load_numpy
 from bethink.core.ids import short_id
 from bethink.core.json_values import format_moment
 from bethink.errors import NotFound
@@ -43,84 +41,7 @@ from bethink.retrieval.heat import pace_of
 if TYPE_CHECKING:
     from bethink.memory import Memory
     from bethink.retrieval.profile import Profile
-    from bethink.worker.operations import QueryRequest
-
-T = TypeVar("T")
-
-
-def run_query(
-    app: App,
-    kind: str,
-    request: QueryRequest,
-    result_type: type[T],
-    job: Callable[[Memory], T],
-    **more: Any,
-) -> T:
-    """Run a query through the worker or, without one, in this process.
-
-    ``job`` runs on this process's own memory; the worker runs its job of the same
-    ``kind``. Both give the same result. ``more`` is sent to the worker in addition.
-    """
-    found = _query_worker(app, kind, request, result_type, more)
-    if found is not None:
-        return found
-    load_numpy(keep_memory=process.runs_one_command)
-    with app.open() as memory:
-        require_profile(memory, request.profile, kind)
-        return job(memory)
-
-
-def _query_worker(
-    app: App, kind: str, request: QueryRequest, result_type: type[T], more: dict[str, Any]
-) -> T | None:
-    if not app.check_space():  # the worker would create it
-        return None
-    if app.settings.worker == "off" or _tracks_usage(app, kind, request):
-        return None
-    from bethink.worker import should_use_worker  # not needed for help
-
-    reranker = request.options.get("reranker")
-    if not should_use_worker(app.settings, reranker=reranker):
-        return None
-    from bethink.worker.client import request_worker
-    from bethink.worker.codec import (  # only with a worker
-        DecodeError,
-        decode,
-        encode,
-        resolve_reranker_folder,
-    )
-
-    if reranker is not None:
-        request = request._replace(
-            options={**request.options, "reranker": resolve_reranker_folder(reranker)}
-        )
-    note = _verbose_note(app)
-    reply = request_worker(kind, {**encode(request), **more}, settings=app.settings, note=note)
-    if reply is None:
-        return None
-    try:
-        return decode(reply, result_type)
-    except DecodeError as error:
-        note(f"cannot read the worker's answer: {error}")
-        return None
-
-
-def _tracks_usage(app: App, kind: str, request: QueryRequest) -> bool:
-    """Whether the recall records usage.
-
-    Repeated it would count twice, so it is never sent to a worker that may not answer. Where
-    only the profile says so, the worker refuses.
-    """
-    set_value = request.options.get("track", app.settings.explicit("track"))
-    return kind == "recall" and bool(set_value)
-
-
-def _verbose_note(app: App) -> Callable[[str], None]:
-    def note(message: str) -> None:
-        if app.verbose:
-            app.err.line(dim(f"{message}; using this process instead"))
-
-    return note
+    from bethink.worker.query import QueryRequest
 
 
 def require_profile(memory: Memory, name: str | None, command: str) -> Profile:
@@ -135,8 +56,9 @@ def require_profile(memory: Memory, name: str | None, command: str) -> Profile:
         raise BadUse(message, remedy=f"{PROGRAM} {command} --help") from error
 
 
-def answer_question(
+def answer_recall(
     app: App,
+    memory: Memory,
     request: QueryRequest,
     *,
     explain_scores: bool = False,
@@ -144,11 +66,11 @@ def answer_question(
     as_text: bool = False,
 ) -> int:
     """Run a recall and print its answer; return the exit code."""
-    from bethink.worker.operations import RecallReply, recall  # not needed for help
+    from bethink.store.sql.activity import count_once  # the memory has loaded it
 
-    answer, sections = run_query(
-        app, "recall", request, RecallReply, lambda memory: recall(memory, request)
-    )
+    profile = require_profile(memory, request.profile, "recall")
+    with count_once(request.id):
+        answer = memory.recall(request.text, profile=profile, **request.keywords)
     if app.json:
         from bethink.render.wire import recall_json  # only for --json
 
@@ -156,7 +78,7 @@ def answer_question(
     elif as_text:
         from bethink.retrieval.answer_text import render_text  # only for --text
 
-        app.out.raw(render_text(answer, sections))
+        app.out.raw(render_text(answer, profile.text))
     else:
         print_answer(app, answer, explain_scores=explain_scores)
     if request.steps and not app.json:

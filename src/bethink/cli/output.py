@@ -72,13 +72,15 @@ class Printer(NamedTuple):
     stream: TextIO
     terminal: bool = False
     color: bool = False
+    columns: int = 0  # of a terminal that is not this process's
 
     @property
     def width(self) -> int:
         """Number of columns to fill; piped text is never wrapped."""
         import shutil  # piped output is not wrapped
 
-        return max(_MIN_WIDTH, min(_MAX_WIDTH, shutil.get_terminal_size().columns))
+        columns = self.columns or shutil.get_terminal_size().columns
+        return max(_MIN_WIDTH, min(_MAX_WIDTH, columns))
 
     def line(self, *pieces: Piece) -> None:
         """Print one line; line feeds inside a piece are kept."""

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bethink.cli.answers import (
-    answer_question,
     format_score,
     print_why_not,
     require_profile,
-    run_query,
 )
 from bethink.cli.app import App
 from bethink.cli.options import (
@@ -36,13 +34,13 @@ from bethink.cli.output import (
     print_table,
     yellow,
 )
+from bethink.cli.queries import run_query
 from bethink.core import plural
 from bethink.model import Candidate, Recall
-from bethink.retrieval.explain import WhyNot
+from bethink.worker.query import QueryRequest
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
-    from bethink.worker.operations import QueryRequest
 
 
 # More columns of text than this are unreadable in 80 characters.
@@ -188,8 +186,6 @@ def _build_request(
     text: str, profile: str | None, options: dict[str, Any], *, steps: bool = False
 ) -> QueryRequest:
     """Build the query request from the options that were set."""
-    from bethink.worker.operations import QueryRequest  # not needed for help
-
     limits = {
         name: value
         for name, value in options.items()
@@ -283,8 +279,13 @@ def recall(
     app.profile = profile or None
     text = "\n".join(filter(None, (read_text_argument(query), *translated)))
     request = _build_request(text, app.profile, options, steps=trace)
-    return answer_question(
-        app, request, explain_scores=explain, candidates=trace_candidates, as_text=as_text
+    return run_query(
+        app,
+        "recall",
+        request,
+        explain_scores=explain,
+        candidates=trace_candidates,
+        as_text=as_text,
     )
 
 
@@ -307,35 +308,22 @@ def why_not(app: App, /, item_id: str, query: str, profile: str | None, **option
     Follows the memory with this ID through the pipeline of QUERY: the step that dropped
     it, by what margin, and what would have kept it.
     """
-    from bethink.worker.operations import why_not  # not needed for help
-
     app.profile = profile or None
     request = _build_request(read_text_argument(query), app.profile, options)
-    result = run_query(
-        app,
-        "why-not",
-        request,
-        WhyNot,
-        lambda memory: why_not(memory, request, item_id),
-        id=item_id,
-    )
+    run_query(app, "why-not", request, item_id=item_id)
+
+
+def answer_why_not(app: App, memory: Memory, request: QueryRequest, *, item_id: str) -> int:
+    """Find and print why a memory was not recalled."""
+    profile = require_profile(memory, request.profile, "why-not")
+    result = memory.why_not(item_id, request.text, profile=profile, **request.keywords)
     if app.json:
         from bethink.render.wire import why_not_json  # only for --json
 
         app.out.json(why_not_json(result))
     else:
         print_why_not(app.out, result)
-
-
-def _compare_profiles(app: App, request: QueryRequest, names: list[str]) -> tuple[Recall, ...]:
-    from bethink.worker.operations import CompareReply, compare  # not needed for help
-
-    def compare_here(memory: Memory) -> CompareReply:
-        for name in names:
-            require_profile(memory, name, "compare")
-        return compare(memory, request, tuple(names))
-
-    return run_query(app, "compare", request, CompareReply, compare_here, profiles=names).answers
+    return 0
 
 
 @command(
@@ -361,7 +349,18 @@ def compare(app: App, /, query: str, profiles: str | None, **options: Any) -> in
         message = "--profiles contains no name; bethink profiles lists them"
         raise click.UsageError(message, click.get_current_context())
     request = _build_request(read_text_argument(query), None, options)
-    answers = {answer.profile: answer for answer in _compare_profiles(app, request, names)}
+    return run_query(app, "compare", request, profiles=names)
+
+
+def answer_comparison(
+    app: App, memory: Memory, request: QueryRequest, *, profiles: list[str]
+) -> int:
+    """Run a query with several profiles, the built-in ones if none are named, and print it."""
+    require_profile(memory, None, "compare")
+    for name in profiles:
+        require_profile(memory, name, "compare")
+    shipped = [name for name, file in memory.profiles().items() if file is None]
+    answers = memory.compare(request.text, profiles or shipped, **request.keywords)
     if app.json:
         from bethink.render.wire import recall_json  # only for --json
 

@@ -91,15 +91,15 @@ def _parse_recall(args: list[str]) -> tuple[str, dict[str, str], bool] | None:
 
 def _recall(text: str, options: dict[str, str], as_json: bool) -> int:
     """Do what `bethink recall` does with these options."""
-    from bethink.cli.answers import answer_question  # the help needs none of these
-    from bethink.cli.app import App
-    from bethink.worker.operations import QueryRequest
+    from bethink.cli.app import App  # the help needs none of these
+    from bethink.cli.queries import run_query
+    from bethink.worker.query import QueryRequest
 
     app = App(json=as_json)
     app.space = options.get("space") or None
     limits = {"k": int(options["k"])} if "k" in options else {}
     try:
-        return answer_question(app, QueryRequest(text, options=limits))
+        return run_query(app, "recall", QueryRequest(text, options=limits))
     except BrokenPipeError:
         raise
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - all are reported

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from bethink.config.aliases import Change, ForeignConfig
 from bethink.config.paths import (
@@ -46,6 +46,7 @@ __all__ = [
 
 
 ENV_PREFIX = "BETHINK_"
+SettingValue = str | int | Path | None  # a truth value is an int
 SPACE_NAME = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -142,9 +143,9 @@ class Setting(NamedTuple):
         return ENV_PREFIX + self.name.upper()
 
     @property
-    def default(self) -> Any:
+    def default(self) -> SettingValue:
         """The default value."""
-        return getattr(Settings(), self.name)
+        return cast("SettingValue", getattr(Settings(), self.name))
 
     @property
     def expected(self) -> str:
@@ -236,7 +237,7 @@ _BOOLEAN_WORDS = {
     **dict.fromkeys(("1", "true", "yes", "on"), True),
     **dict.fromkeys(("0", "false", "no", "off"), False),
 }
-_PARSERS: dict[type, Callable[[str], Any]] = {
+_PARSERS: dict[type, Callable[[str], str | int]] = {
     str: str,
     int: int,
     bool: lambda text: _BOOLEAN_WORDS[text.lower()],
@@ -258,14 +259,14 @@ def closest_setting(name: str) -> str | None:
     return next(iter(get_close_matches(name, SETTINGS_BY_NAME, n=1, cutoff=0.7)), None)
 
 
-def parse_value(setting: Setting, text: str, where: str) -> Any:
+def parse_value(setting: Setting, text: str, where: str) -> str | int:
     try:
         return _PARSERS[setting.type](text.strip())
     except (ValueError, KeyError) as error:
         raise _bad_value(setting, text, where) from error
 
 
-def validate_value(setting: Setting, value: Any, where: str) -> Any:
+def validate_value(setting: Setting, value: object, where: str) -> SettingValue:
     for old, new in setting.former:
         value = new if value == old else value
     expected_type = (str, Path) if setting.type is Path else setting.type
@@ -274,10 +275,11 @@ def validate_value(setting: Setting, value: Any, where: str) -> Any:
     )
     if not is_right_type or not _is_allowed(setting, value):
         raise _bad_value(setting, value, where)
-    return Path(value) if setting.type is Path else value
+    checked = cast("str | int | Path", value)
+    return Path(str(value)) if setting.type is Path else checked
 
 
-def _is_allowed(setting: Setting, value: Any) -> bool:
+def _is_allowed(setting: Setting, value: object) -> bool:
     if setting.allowed:
         return (
             value in setting.allowed
@@ -285,25 +287,25 @@ def _is_allowed(setting: Setting, value: Any) -> bool:
             or _is_plugin_model(setting, value)
         )
     if setting.limits:
-        return bool(setting.limits[0] <= value <= setting.limits[1])
+        return isinstance(value, int) and setting.limits[0] <= value <= setting.limits[1]
     if setting.pattern:
-        return bool(setting.pattern.fullmatch(value))
+        return setting.pattern.fullmatch(str(value)) is not None
     return setting.type is bool or (bool(text := str(value)) and text.isprintable())
 
 
-def is_provider_model(setting: Setting, value: Any) -> bool:
+def is_provider_model(setting: Setting, value: object) -> bool:
     provider, _, model = str(value).partition(":")
     return provider in setting.providers and bool(model.strip()) and model.isprintable()
 
 
-def _is_plugin_model(setting: Setting, value: Any) -> bool:
+def _is_plugin_model(setting: Setting, value: object) -> bool:
     name, colon, argument = str(value).partition(":")
     if not setting.plugins or not name or (colon and not argument.strip()):
         return False
     return str(value).isprintable() and name in plugins(setting.plugins)
 
 
-def _bad_value(setting: Setting, value: Any, where: str) -> BadSetting:
+def _bad_value(setting: Setting, value: object, where: str) -> BadSetting:
     display = str(value) if isinstance(value, Path) else value
     default = "" if setting.default is None else f", {json.dumps(setting.default)}"
     return BadSetting(
@@ -322,7 +324,7 @@ _PRIVATE_SPACE = lazy_pattern(r"personal|desktop|.*-[0-9a-f]{8}")
 def load_settings(
     start: Path | None = None,
     env: Mapping[str, str] | None = None,
-    overrides: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, object] | None = None,
 ) -> Settings:
     """Load the settings that apply in the folder ``start`` (else the working directory).
 
@@ -334,7 +336,7 @@ def load_settings(
     home, config = home_folder(env), config_folder(env)
     project = start and find_project(start, home)
     theirs = ForeignConfig.from_environment(env, home, project)
-    found: dict[str, tuple[Any, Origin]] = {}
+    found: dict[str, tuple[SettingValue, Origin]] = {}
     for name, value, origin, folder in (
         *_from_file(config / "config.toml", "user file", config),
         *_from_project(project),
@@ -349,8 +351,9 @@ def load_settings(
             or _SOURCE_PRIORITY[origin.kind] > _SOURCE_PRIORITY[found[name][1].kind]
         ):
             found[name] = (value, origin)
+    values: dict[str, Any] = {name: value for name, (value, _) in found.items()}
     return Settings(
-        **{name: value for name, (value, _) in found.items()},
+        **values,
         project=project,
         config=config,
         theirs=theirs,
@@ -359,7 +362,7 @@ def load_settings(
 
 
 # A name, its checked value, where it came from, and what a relative path is relative to.
-_SettingValues = Iterator[tuple[str, Any, Origin, Path | None]]
+_SettingValues = Iterator[tuple[str, SettingValue, Origin, Path | None]]
 
 
 # Which source wins between a setting of another system and one of ours; equal: ours.
@@ -368,8 +371,8 @@ _SOURCE_PRIORITY = {"user file": 0, "project file": 1, "environment": 2, "argume
 
 def _from_foreign_config(
     changes: tuple[Change, ...], folder: Path | None
-) -> dict[str, tuple[Any, Origin]]:
-    found: dict[str, tuple[Any, Origin]] = {}
+) -> dict[str, tuple[SettingValue, Origin]]:
+    found: dict[str, tuple[SettingValue, Origin]] = {}
     for verb, name, value, where, kind in changes:
         if verb != "setting":
             continue
@@ -404,7 +407,7 @@ def _from_project(root: Path | None) -> _SettingValues:
         yield found
 
 
-def refuse_in_project(name: str, value: Any, where: str) -> None:
+def refuse_in_project(name: str, value: object, where: str) -> None:
     """Refuse a setting that a project file must not make.
 
     A project may come from strangers: it must not decide about the user's own memory, nor
@@ -420,11 +423,11 @@ def refuse_in_project(name: str, value: Any, where: str) -> None:
         )
 
 
-def _refuse_notes_outside(name: str, value: Any, root: Path, where: str) -> None:
+def _refuse_notes_outside(name: str, value: object, root: Path, where: str) -> None:
     """Refuse a project's ``notes_dir`` outside the project, symbolic links resolved."""
     if name != "notes_dir" or value is None:
         return
-    target, inside = os.path.realpath(root / Path(value).expanduser()), os.path.realpath(root)
+    target, inside = os.path.realpath(root / Path(str(value)).expanduser()), os.path.realpath(root)
     if not Path(target).is_relative_to(inside):
         raise BadSetting(
             f"{where}: a project's notes_dir must be inside the project, not in {str(value)!r}",
@@ -451,7 +454,7 @@ def _from_environment(env: Mapping[str, str], folder: Path | None) -> _SettingVa
             )
 
 
-def _from_arguments(overrides: Mapping[str, Any], folder: Path | None) -> _SettingValues:
+def _from_arguments(overrides: Mapping[str, object], folder: Path | None) -> _SettingValues:
     for name, value in overrides.items():
         if value is not None:
             setting = find_setting(name)
@@ -463,18 +466,18 @@ def _from_arguments(overrides: Mapping[str, Any], folder: Path | None) -> _Setti
             )
 
 
-def set_user_setting(name: str, value: Any, env: Mapping[str, str] | None = None) -> Path:
+def set_user_setting(name: str, value: SettingValue, env: Mapping[str, str] | None = None) -> Path:
     """Write one setting to the user's file (None removes it) and return the file."""
     path = config_folder(os.environ if env is None else env) / "config.toml"
     cwd = working_folder()
     if value is not None and find_setting(name).type is Path and cwd is not None:
         # A relative path is relative to the working directory, not to the file's folder.
-        value = cwd / Path(value).expanduser()
+        value = cwd / Path(str(value)).expanduser()
     return _write_setting(path, name, value, keep_mode=False)
 
 
 def set_project_setting(
-    name: str, value: Any, start: Path | None = None, env: Mapping[str, str] | None = None
+    name: str, value: SettingValue, start: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Path:
     """Write one setting to the file of the project that ``start`` belongs to."""
     start = start or working_folder()
@@ -487,7 +490,7 @@ def set_project_setting(
     return _write_setting(path, name, value, keep_mode=True)
 
 
-def _write_setting(path: Path, name: str, value: Any, *, keep_mode: bool) -> Path:
+def _write_setting(path: Path, name: str, value: SettingValue, *, keep_mode: bool) -> Path:
     setting = find_setting(name)
     if isinstance(value, Path):
         value = str(value)
@@ -506,14 +509,14 @@ def _project_file(root: Path) -> Path | None:
     return files[0] if files else None
 
 
-def _resolve_path(value: Any, folder: Path | None) -> Any:
+def _resolve_path(value: SettingValue, folder: Path | None) -> SettingValue:
     if not isinstance(value, Path):
         return value
     path = value.expanduser()
     return path if folder is None else folder / path
 
 
-def read_table(path: Path) -> dict[str, Any]:
+def read_table(path: Path) -> dict[str, object]:
     """Read a TOML file; raise BadSetting with the position if it is not TOML."""
     return _parse_toml(_read_file(path), path)
 
@@ -553,7 +556,7 @@ def _read_file(path: Path) -> str:
         raise BadSetting(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _parse_toml(text: str, path: Path) -> dict[str, Any]:
+def _parse_toml(text: str, path: Path) -> dict[str, object]:
     import tomllib  # start-up time: most have no file
 
     try:

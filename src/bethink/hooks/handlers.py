@@ -217,10 +217,10 @@ def _request_worker(kind: str, payload: Json, settings: Settings) -> str | None:
     paths = worker_paths()
     if not paths.is_open:
         return None
-    from bethink.worker import should_use_worker
+    from bethink.worker import should_start_worker
     from bethink.worker.client import request_worker
 
-    wait_for_worker = slowness() > 1 or should_use_worker(settings)
+    wait_for_worker = slowness() > 1 or should_start_worker(settings)
     limits_s = _WORKER_TIMEOUT_S if wait_for_worker else _WORKER_TIMEOUT_LIGHT_MODELS_S
     deadline_s = min(limits_s[kind] * slowness(), _MAX_WORKER_WAIT_S)
     answer = request_worker(
@@ -232,10 +232,10 @@ def _request_worker(kind: str, payload: Json, settings: Settings) -> str | None:
 def _worker_available(settings: Settings) -> bool:
     if settings.worker == "off":
         return False
-    from bethink.worker import should_use_worker
+    from bethink.worker import should_start_worker
     from bethink.worker.files import worker_paths
 
-    return should_use_worker(settings) or worker_paths().is_open
+    return should_start_worker(settings) or worker_paths().is_open
 
 
 def _warm_up(settings: Settings) -> None:

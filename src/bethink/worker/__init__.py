@@ -11,11 +11,11 @@ from bethink.models import embedder_provider
 from bethink.models.rerank import reranker_provider
 
 
-def should_use_worker(settings: Settings, *, reranker: str | None = None) -> bool:
-    """Whether a worker should be started for these settings.
+def should_start_worker(settings: Settings, *, reranker: str | None = None) -> bool:
+    """Whether one command is reason enough to start a worker.
 
-    The setting ``worker`` decides; with ``auto``, only if a model is slow to load.
-    ``reranker`` is the one named for this call.
+    The setting ``worker`` decides; with ``auto``, only if a model is slow to load: hooks and
+    servers, which ask often, start one in any case. ``reranker`` is the one named for this call.
     """
     if settings.worker != "auto":
         return settings.worker == "on"

@@ -17,10 +17,9 @@ from typing import Any
 from bethink.config.settings import Settings
 from bethink.core.json_values import Json
 from bethink.errors import BethinkError
-from bethink.worker import environment_hash, should_use_worker
-from bethink.worker.codec import settings_to_json
+from bethink.worker import environment_hash
 from bethink.worker.files import WorkerPaths, is_locked, lock_holder, worker_paths
-from bethink.worker.spool import QueuedJob, Spool
+from bethink.worker.settings_json import settings_to_json
 from bethink.worker.transport import (
     MAX_REPLY_BYTES,
     MAX_REQUEST_BYTES,
@@ -30,9 +29,6 @@ from bethink.worker.transport import (
     receive_message,
     send_message,
 )
-
-__all__ = ["control_worker", "enqueue_job", "ensure_worker", "request_worker", "should_use_worker"]
-
 
 # Exit codes of the starting process: ready means that its worker or another one listens.
 EXIT_READY = 0
@@ -200,6 +196,8 @@ def enqueue_job(
     """
     if settings.worker == "off":
         return False
+    from bethink.worker.spool import QueuedJob, Spool  # start-up time: questions are not queued
+
     place = place or worker_paths()
     spool = Spool(place.spool)
     try:
@@ -208,7 +206,7 @@ def enqueue_job(
     except (OSError, BethinkError) as error:
         note(f"could not queue the job: {error}")
         return False
-    reply = _wake_worker(job, place)
+    reply = _wake_worker(job.settings, job.environment, place)
     if "answer" in reply:
         return True
     if reply.get("error") == OTHER_ENVIRONMENT:
@@ -221,9 +219,9 @@ def enqueue_job(
     return True
 
 
-def _wake_worker(job: QueuedJob, place: WorkerPaths) -> Json:
+def _wake_worker(settings: Json, environment: str, place: WorkerPaths) -> Json:
     """Notify the worker of a queued job; empty where there is none."""
-    request = {"kind": "wake", "settings": job.settings, "environment": job.environment}
+    request = {"kind": "wake", "settings": settings, "environment": environment}
     try:
         return _exchange(request, place, time.monotonic() + _WAKE_TIMEOUT_S) or {}
     except (OSError, FrameError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import socket
 import stat
 import sys
 import threading
@@ -22,7 +21,7 @@ from bethink.core.named_tuple import NamedTuple
 
 # The path of a Unix socket is limited to 104 to 108 bytes.
 _MAX_SOCKET_PATH = 100
-HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX") and sys.platform != "win32"
+HAS_UNIX_SOCKETS = sys.platform != "win32"
 
 
 class WorkerPaths(NamedTuple):

@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ from bethink.models import open_embedder
 from bethink.version import __version__
 from bethink.worker import environment_hash
 from bethink.worker.client import OTHER_ENVIRONMENT
-from bethink.worker.codec import DecodeError, settings_from_json
 from bethink.worker.files import LogFile, WorkerPaths
-from bethink.worker.operations import JOBS
+from bethink.worker.operations import JOBS, Job
+from bethink.worker.settings_json import settings_from_json
 from bethink.worker.spool import JobOutcome, QueuedJob, Spool, SpoolWorker
 from bethink.worker.transport import (
     MAX_REPLY_BYTES,
@@ -206,7 +206,7 @@ class WorkerServer:
         *,
         idle_s: float,
         log: LogFile,
-        jobs: Mapping[str, Callable[[Any, Json], Any]] = JOBS,
+        jobs: Mapping[str, Job] = JOBS,
     ) -> None:
         self._paths, self._listener, self._log, self._jobs = place, listener, log, jobs
         self._idle_s = idle_s
@@ -339,7 +339,7 @@ class WorkerServer:
             reply = {"answer": self._execute(kind, settings, payload, environment)}
         except StoreBusy as error:
             reply = {"error": "busy", "message": str(error)}
-        except (BethinkError, DecodeError, OSError) as error:
+        except (BethinkError, OSError) as error:
             reply = {"error": "failed", "message": str(error)}
         except Exception as error:  # noqa: BLE001 - the outermost handler: a bug ends one job
             reply = {"error": "failed", "message": f"a bug in Bethink: {type(error).__name__}"}

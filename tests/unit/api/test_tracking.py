@@ -11,7 +11,7 @@ from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.tools import TOOLS
 from bethink.server.tools.calls import ToolExecutor, ToolRequest
 from bethink.server.tools.tool import Call
-from bethink.worker.operations import QueryRequest
+from bethink.store.sql.activity import count_once
 from rows import each_row
 
 TRACKING = ("remind", "abmind", "linksee")
@@ -100,17 +100,13 @@ def test_who_may_only_read_writes_nothing(
     assert uses(memory, item) == recorded
 
 
-def test_the_worker_runs_no_recall_that_its_profile_tracks(memory: Memory, item: str) -> None:
-    """A lost answer would count twice, so the caller runs it."""
-    from bethink.errors import Refused
-    from bethink.worker.codec import encode
-    from bethink.worker.operations import _recall_job
+def test_a_recall_is_counted_once_for_all_with_its_id(memory: Memory, item: str) -> None:
+    """One that is repeated because its answer was lost; decay and counters as well."""
+    for request in ("a", "b", "a", "a", "b"):
+        with count_once(request):
+            memory.recall(QUESTION, profile="remind")
 
-    with pytest.raises(Refused, match="record usage"):
-        _recall_job(memory, encode(QueryRequest(QUESTION, "remind")))
-    _recall_job(memory, encode(QueryRequest(QUESTION, "remind", {"track": False})))
-
-    assert uses(memory, item) == 0
+    assert uses(memory, item) == 2
 
 
 def test_the_default_of_the_setting_is_the_profile() -> None:

@@ -6,7 +6,6 @@ from copy import copy
 from dataclasses import dataclass, field
 
 from bethink.model import Candidate, Evidence, replay, sort_by_score, values_by, with_column
-from bethink.worker.codec import decode, encode
 from records import record
 
 GIVEN = (
@@ -106,4 +105,3 @@ def test_a_candidate_is_the_same_value_however_its_evidence_is_kept():
     assert type(lazy.evidence) is type(evidence) is tuple
     assert lazy._replace(score=1.0).evidence == plain.evidence
     assert copy(lazy).evidence == plain.evidence
-    assert decode(encode(lazy), Candidate) == plain

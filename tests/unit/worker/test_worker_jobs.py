@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
+from asking import asked
+from bethink.cli.app import BadUse
 from bethink.config.settings import Settings
 from bethink.errors import NotFound, Refused
 from bethink.memory import Memory
-from bethink.retrieval.explain import WhyNot
-from bethink.worker.codec import DecodeError, decode, encode
-from bethink.worker.operations import JOBS, CompareReply, QueryRequest, RecallReply
+from bethink.worker.operations import JOBS
 from bethink.worker.spool import QUEUEABLE_JOBS
 from rows import each_row
 
@@ -22,44 +23,57 @@ def done(kind, memory, payload):
 
 
 def test_a_question_is_answered(filled):
-    """With the sections of its profile, and the steps where they are wanted."""
-    options = {"k": 2, "track": False}
-    asked = QueryRequest("where is the deploy key?", "remind", options, steps=True)
+    """As it is printed: JSON with the steps where they are wanted, or text."""
+    given = ("remind", {"k": 2, "track": False}, None, True)
 
-    told = decode(done("recall", filled, encode(asked)), RecallReply)
+    told = done("recall", filled, asked("where is the deploy key?", *given))
+    shown = done("recall", filled, asked("where is the deploy key?", *given, as_text=True,
+                 style={"json": False}))  # fmt: skip
 
-    assert "vault B" in told.answer.hits[0].item.text
-    assert told.answer.profile == "remind"
-    assert told.answer.steps
-    assert told.sections == filled.profile("remind").text
+    answer = json.loads(told["text"])
+    assert told["code"] == 0
+    assert "vault B" in answer["items"][0]["text"]
+    assert answer["profile"] == "remind"
+    assert answer["trace"]
+    assert "vault B" in shown["text"]
+
+
+def test_a_terminal_is_the_callers(filled):
+    """Its width and whether it shows colours travel with the question."""
+    style = {"json": False, "columns": 60, "color": True}
+    told = done("recall", filled, asked("where is the deploy key?", style=style))
+
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", told["text"])
+    assert plain != told["text"]
+    assert max(map(len, plain.splitlines()[:4])) <= 60
 
 
 def test_why_not_and_comparisons_are_answered(filled):
     """All profiles that come with us, where none is named."""
     item = filled.browse(limit=1)[0]
-    asked = encode(QueryRequest("where is the deploy key?"))
+    text = "where is the deploy key?"
 
-    assert decode(done("why-not", filled, {**asked, "id": item.id}), WhyNot).item.id == item.id
-    named = decode(done("compare", filled, {**asked, "profiles": ["remind"]}), CompareReply)
-    shipped = decode(done("compare", filled, {**asked, "profiles": []}), CompareReply)
-    assert [one.profile for one in named.answers] == ["remind"]
-    assert {one.profile for one in shipped.answers} >= {"default", "remind", "linksee"}
+    why = json.loads(done("why-not", filled, asked(text, item_id=item.id))["text"])
+    named = json.loads(done("compare", filled, asked(text, profiles=["remind"]))["text"])
+    shipped = json.loads(done("compare", filled, asked(text, profiles=[]))["text"])
+    assert why["id"] == item.id
+    assert list(named) == ["remind"]
+    assert set(shipped) >= {"default", "remind", "linksee"}
 
 
 @each_row(
     ("kind", "payload", "error"),
     [
-        ("recall", {}, DecodeError),
-        ("recall", encode(QueryRequest("x", "nonsense")), NotFound),
-        ("recall", encode(QueryRequest("x", options={"track": True})), Refused),
-        ("recall", encode(QueryRequest("x", options={"k": 0})), Refused),
-        ("recall", encode(QueryRequest("x", options={"reranker": "https://host/rerank"})), Refused),
-        ("recall", encode(QueryRequest("x" * 100_000)), Refused),
-        ("why-not", encode(QueryRequest("x")), Refused),
-        ("why-not", {**encode(QueryRequest("x")), "id": 7}, Refused),
-        ("why-not", {**encode(QueryRequest("x")), "id": "ffff"}, NotFound),
-        ("compare", encode(QueryRequest("x")), Refused),
-        ("compare", {**encode(QueryRequest("x")), "profiles": [7]}, Refused),
+        ("recall", {}, Refused),
+        ("recall", asked("x") | {"style": {}}, Refused),
+        ("recall", asked("x") | {"shown": None}, Refused),
+        ("recall", asked("x", style={"columns": True}), Refused),
+        ("recall", asked("x", "nonsense"), BadUse),
+        ("recall", asked("x", None, {"k": 0}), Refused),
+        ("recall", asked("x", None, {"reranker": "https://host/rerank"}), Refused),
+        ("recall", asked("x" * 100_000), Refused),
+        ("why-not", asked("x", item_id="ffff"), NotFound),
+        ("compare", asked("x", profiles=["nonsense"]), BadUse),
         ("capture", {}, Refused),
         ("capture", {"transcript": "x", "session": "s"}, Refused),
         ("edits", {"transcript": "x"}, Refused),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bethink.config.settings import Settings
-from bethink.worker import environment_hash, should_use_worker
+from bethink.worker import environment_hash, should_start_worker
 from bethink.worker.files import (
     WorkerPaths,
     acquire_lock,
@@ -118,16 +118,16 @@ def test_a_lock_has_one_holder_and_dies_with_it(tmp_path):
 
 def test_a_worker_is_wanted_by_the_models_own_registration():
     """One that takes long to load; the settings can say otherwise."""
-    assert not should_use_worker(Settings())
-    assert not should_use_worker(Settings(embedder="ollama:nomic"))
-    assert not should_use_worker(Settings(reranker="overlap"))
-    assert should_use_worker(Settings(embedder="transformer"))
-    assert should_use_worker(Settings(embedder="sentence-transformers:x"))
-    assert should_use_worker(Settings(reranker="cross-encoder:folder"))
-    assert should_use_worker(Settings(), reranker="cross-encoder")
-    assert not should_use_worker(Settings(reranker="cross-encoder"), reranker="none")
-    assert should_use_worker(Settings(worker="on"))
-    assert not should_use_worker(Settings(worker="off", embedder="transformer"))
+    assert not should_start_worker(Settings())
+    assert not should_start_worker(Settings(embedder="ollama:nomic"))
+    assert not should_start_worker(Settings(reranker="overlap"))
+    assert should_start_worker(Settings(embedder="transformer"))
+    assert should_start_worker(Settings(embedder="sentence-transformers:x"))
+    assert should_start_worker(Settings(reranker="cross-encoder:folder"))
+    assert should_start_worker(Settings(), reranker="cross-encoder")
+    assert not should_start_worker(Settings(reranker="cross-encoder"), reranker="none")
+    assert should_start_worker(Settings(worker="on"))
+    assert not should_start_worker(Settings(worker="off", embedder="transformer"))
 
 
 @each_row(

@@ -10,7 +10,11 @@ import pytest
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import resolve_space
 from bethink.errors import BadSetting
-from bethink.worker.codec import resolve_reranker_folder, settings_from_json, settings_to_json
+from bethink.worker.settings_json import (
+    resolve_reranker_folder,
+    settings_from_json,
+    settings_to_json,
+)
 from rows import each_row
 
 

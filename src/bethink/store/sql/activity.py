@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 
@@ -48,6 +50,43 @@ _COUNT_USE_ON_DAY = """
     INSERT INTO usage_day (id, day, recalls) VALUES (?, ?, 1)
     ON CONFLICT (id, day) DO UPDATE SET recalls = recalls + 1
 """
+
+
+_request: ContextVar[str] = ContextVar("bethink_request", default="")
+_REQUESTS = "counted_requests"
+_SELECT_REQUESTS = "SELECT value FROM meta WHERE name = ?"
+_SET_REQUESTS = """
+    INSERT INTO meta (name, value) VALUES (?, ?)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+"""
+_MAX_REQUESTS = 50  # far more than are running at a time
+
+
+@contextmanager
+def count_once(request: str) -> Iterator[None]:
+    """Count the use that a recall makes of items once for all recalls with the same id.
+
+    For a recall that is repeated because its answer was lost.
+    """
+    token = _request.set(request)
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+def _is_counted(db: Database) -> bool:
+    """Whether the use of the current request was counted; the transaction keeps its id."""
+    request = _request.get()
+    if not request:
+        return False
+    known: list[str] = next(
+        (row[0].split() for row in select(db, _SELECT_REQUESTS, (_REQUESTS,))), []
+    )
+    if request not in known:
+        kept = " ".join([*known[1 - _MAX_REQUESTS :], request])
+        db.execute(_SET_REQUESTS, (_REQUESTS, kept))
+    return request in known
 
 
 def record_use(
@@ -387,7 +426,8 @@ class SqlActivity:
         self, ids: Sequence[str], now: datetime, *, fading: UsageDecay | None = None
     ) -> None:
         with self._connections.write_transaction() as db:
-            record_use(db, ids, to_ms(now), fading)
+            if not _is_counted(db):
+                record_use(db, ids, to_ms(now), fading)
 
     def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
         with self._connections.read_transaction() as db:

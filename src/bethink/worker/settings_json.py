@@ -1,0 +1,156 @@
+"""Encode settings as JSON for the worker, and decode them with checks.
+
+They travel as the caller resolved them: the environment, the working directory and the
+project are the caller's, and a worker knows none of them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bethink.config.aliases import ForeignConfig
+from bethink.config.settings import (
+    SETTINGS,
+    SETTINGS_BY_NAME,
+    Origin,
+    Setting,
+    Settings,
+    SettingValue,
+    refuse_in_project,
+    validate_value,
+)
+from bethink.config.spaces import data_dir, resolve_space
+from bethink.core.json_values import Json
+from bethink.errors import BadSetting
+from bethink.models import Provider, embedder_provider
+from bethink.models.rerank import reranker_provider
+
+if TYPE_CHECKING:
+    from bethink.ports import Embedder, Reranker
+
+_ORIGIN_KINDS = ("argument", "environment", "project file", "user file", "default")
+_SETTINGS_KEYS = ("values", "origins", "project", "config", "theirs")
+_FOREIGN_PATH_KEYS = ("home", "project")
+
+
+def settings_to_json(settings: Settings) -> Json:
+    """Encode the caller's effective settings, fully resolved."""
+    ref = resolve_space(None, settings)
+    resolved = settings.changed(
+        space=ref.name,
+        data_dir=_absolute(data_dir(settings)),
+        notes_dir=_absolute(settings.notes_dir),
+        embedder=_resolve_model_folder(settings.embedder, embedder_provider(settings.embedder)),
+        reranker=resolve_reranker_folder(settings.reranker),
+    )
+    return {
+        "values": {
+            setting.name: _path_to_str(getattr(resolved, setting.name)) for setting in SETTINGS
+        },
+        "origins": {name: list(origin) for name, origin in settings.origins.items()},
+        "project": _path_to_str(_absolute(settings.project)),
+        "config": _path_to_str(_absolute(settings.config)),
+        "theirs": {
+            "variables": dict(settings.theirs.variables),
+            "home": _path_to_str(settings.theirs.home),
+            "project": _path_to_str(settings.theirs.project),
+        },
+    }
+
+
+def resolve_reranker_folder(name: str) -> str:
+    """Return the reranker's name with an absolute folder."""
+    return _resolve_model_folder(name, reranker_provider(name))
+
+
+def settings_from_json(data: object) -> Settings:
+    """Decode a caller's settings; raise BadSetting if anything is invalid.
+
+    Missing settings take their defaults: a queued job may be older than a setting.
+    """
+    parts = _require_object(data, "settings", _SETTINGS_KEYS)
+    values = _require_object(parts["values"], "values")
+    if unknown := set(values) - set(SETTINGS_BY_NAME):
+        raise BadSetting(f"unknown settings from the caller: {sorted(unknown)!r:.80}")
+    theirs = _require_object(parts["theirs"], "theirs", ("variables", *_FOREIGN_PATH_KEYS))
+    origins = {
+        name: _decode_origin(name, origin)
+        for name, origin in _require_object(parts["origins"]).items()
+    }
+    settings: dict[str, Any] = {
+        name: _decode_setting(SETTINGS_BY_NAME[name], value) for name, value in values.items()
+    }
+    for name, origin in origins.items():
+        if origin.kind == "project file" and name in values:
+            refuse_in_project(name, values[name], origin.where)
+    return Settings(
+        **settings,
+        project=_decode_path(parts["project"], "project"),
+        config=_decode_path(parts["config"], "config"),
+        theirs=ForeignConfig(
+            {
+                name: _require_text(value, name)
+                for name, value in _require_object(theirs["variables"]).items()
+            },
+            *(_decode_path(theirs[name], name) for name in _FOREIGN_PATH_KEYS),
+        ),
+        origins=origins,
+    )
+
+
+def _resolve_model_folder(
+    name: str, provider: Provider[Embedder] | Provider[Reranker] | None
+) -> str:
+    """Make the folder in a model's name absolute, as seen by the caller."""
+    prefix, _, argument = name.partition(":")
+    if provider is None or not argument or "FOLDER" not in provider.argument_hint:
+        return name
+    folder = Path(argument).expanduser()
+    return f"{prefix}:{folder.absolute()}" if folder.is_dir() else name
+
+
+def _absolute(path: Path | None) -> Path | None:
+    return None if path is None else Path(os.path.abspath(path))  # noqa: PTH100 - keeps links
+
+
+def _path_to_str(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _decode_setting(setting: Setting, value: object) -> SettingValue:
+    if value is None and setting.default is None:
+        return None
+    return validate_value(setting, value, f"the caller's {setting.name}")
+
+
+def _decode_origin(name: str, value: object) -> Origin:
+    if name in SETTINGS_BY_NAME and isinstance(value, list) and len(value) == len(Origin._fields):
+        kind, where = value
+        if kind in _ORIGIN_KINDS and isinstance(where, str):
+            return Origin(kind, where)
+    raise BadSetting(f"the caller's origin of {name!r:.40} is invalid")
+
+
+def _require_object(
+    value: object, name: str = "origins", keys: tuple[str, ...] | None = None
+) -> Json:
+    if not isinstance(value, dict) or (keys is not None and set(value) != set(keys)):
+        raise BadSetting(f"the caller's {name} are invalid")
+    return value
+
+
+def _decode_path(value: object, name: str) -> Path | None:
+    if value is None:
+        return None
+    path = Path(_require_text(value, name))
+    if not path.is_absolute():
+        raise BadSetting(f"the caller's {name} is not an absolute path")
+    return path
+
+
+def _require_text(value: object, name: str) -> str:
+    if isinstance(value, str) and "\x00" not in value:
+        return value
+    raise BadSetting(f"the caller's {name!r:.40} is not a text")
