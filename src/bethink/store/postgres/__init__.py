@@ -14,6 +14,7 @@ from bethink.store.sql.ceiling import has_untrusted
 from bethink.store.sql.graph import SqlGraph
 from bethink.store.sql.search.searches import HydrateRows, SqlSearch
 from bethink.store.sql.search.vectors import SqlVectors, VectorIndex
+from bethink.store.sql.state_cache import StateCache
 
 __all__ = ["PostgresStore"]
 
@@ -32,14 +33,15 @@ class PostgresStore:
     def __init__(self, connections: PgConnections, space: str) -> None:
         """Wrap connections to a space that is ready; `open` is the usual way."""
         self._connections = connections
-        vectors = VectorIndex()
+        cache = StateCache()
+        vectors = VectorIndex(cache)
         self.space = space
         self._bounded: dict[tuple[int, bool], PostgresStore] = {}
         self._guard = threading.Lock()
-        hydrate = HydrateRows()
-        self.search = SqlSearch(connections, vectors, hydrate)
+        hydrate = HydrateRows(cache)
+        self.search = SqlSearch(connections, vectors, hydrate, cache)
         self.items = PgItems(connections, vectors)
-        self.graph = SqlGraph(connections)
+        self.graph = SqlGraph(connections, cache)
         self.vectors = SqlVectors(connections, vectors, hydrate)
         self.activity = SqlActivity(connections)
         self.admin = PgAdmin(connections, vectors, space)

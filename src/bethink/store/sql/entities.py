@@ -13,10 +13,9 @@ import json
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING
-
-import apsw
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
@@ -35,6 +34,7 @@ from bethink.store.sql.links import ADD_ALIAS, ENTITY_COLUMNS, normalise_alias, 
 from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import compile_scope
 from bethink.store.sql.sql_functions import to_json_ids
+from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     from bethink.ports import Matrix, Vector
@@ -86,7 +86,6 @@ _MENTIONING_AS_OF = _MENTIONING.replace("TYPES", "'mentions', 'mentioned'").repl
 class _NameTable(NamedTuple):
     """Every entity's id and name in one text, and the offset of each."""
 
-    version: str
     ids: tuple[str, ...]
     text: str
     starts: tuple[int, ...]
@@ -95,9 +94,6 @@ class _NameTable(NamedTuple):
 class _VectorTable(NamedTuple):
     """The unit vectors of one model, one a row."""
 
-    version: str
-    model: str
-    dim: int
     ids: tuple[str, ...]
     rows: Matrix
 
@@ -105,9 +101,8 @@ class _VectorTable(NamedTuple):
 class EntityIndex:
     """The entities of one store, cached in memory as far as they were needed."""
 
-    def __init__(self) -> None:
-        self._names: _NameTable | None = None
-        self._vectors: _VectorTable | None = None
+    def __init__(self, cache: StateCache) -> None:
+        self._cache = cache
 
     def near(
         self,
@@ -163,25 +158,27 @@ class EntityIndex:
         return [ScoredEntity(entity, float(matches[entity.id])) for entity in ranked[:limit]]
 
     def _load_names(self, db: Database) -> _NameTable:
-        version, table = _entities_version(db), self._names
-        if table is None or table.version != version:
-            rows = select(db, _SELECT_NAMES)
-            texts = [f"{key} {name}".lower().replace("\n", " ") for key, name in rows]
-            starts = tuple(accumulate((len(text) + 1 for text in texts), initial=0))[:-1]
-            table = _NameTable(version, tuple(key for key, _ in rows), "\n".join(texts), starts)
-            if not _is_writing(db):
-                self._names = table
-        return table
+        return self._cache.get(db, _NAMES, lambda: _read_names(db), state=_entities_version(db))
 
     def _load_vectors(self, db: Database, model: str, dim: int) -> _VectorTable:
-        version, table = _entities_version(db), self._vectors
-        if table is None or table[:3] != (version, model, dim):
-            rows = select(db, _VECTORS_OF_MODEL, (model, 2 * dim))
-            ids = tuple(key for key, _ in rows)
-            table = _VectorTable(version, model, dim, ids, _unit_rows(rows, dim))
-            if not _is_writing(db):
-                self._vectors = table
-        return table
+        read = partial(_read_vectors, db, model, dim)
+        version = _entities_version(db)
+        return self._cache.get(db, _VECTORS, read, key=(model, dim), state=version)
+
+
+_NAMES, _VECTORS = CachePart[_NameTable](), CachePart[_VectorTable]()
+
+
+def _read_names(db: Database) -> _NameTable:
+    rows = select(db, _SELECT_NAMES)
+    texts = [f"{key} {name}".lower().replace("\n", " ") for key, name in rows]
+    starts = tuple(accumulate((len(text) + 1 for text in texts), initial=0))[:-1]
+    return _NameTable(tuple(key for key, _ in rows), "\n".join(texts), starts)
+
+
+def _read_vectors(db: Database, model: str, dim: int) -> _VectorTable:
+    rows = select(db, _VECTORS_OF_MODEL, (model, 2 * dim))
+    return _VectorTable(tuple(key for key, _ in rows), _unit_rows(rows, dim))
 
 
 def _ids_with_word(names: _NameTable, word: str) -> Iterable[str]:
@@ -309,11 +306,6 @@ def _entities_version(db: Database) -> str:
         # Which entities are visible depends on the memories.
         return f"generation {generation(db)}"
     return str(db.execute(_SELECT_VERSION).get)
-
-
-def _is_writing(db: Database) -> bool:
-    """Whether the transaction writes: uncommitted versions may be rolled back and reused."""
-    return db.txn_state("main") == apsw.SQLITE_TXN_WRITE
 
 
 _EXISTING_PAIR = "SELECT id FROM entity WHERE id IN (?, ?)"

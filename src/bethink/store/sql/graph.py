@@ -16,6 +16,7 @@ from bethink.store.sql import history
 from bethink.store.sql.connection import HIGHEST, Connections, Database, Row, as_table, select
 from bethink.store.sql.history import AS_OF_CTE, END_OF_TIME, MENTION_COUNT, MENTION_LINK
 from bethink.store.sql.sql_functions import from_ms, to_ms, to_ms_or_none
+from bethink.store.sql.state_cache import StateCache
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
@@ -277,14 +278,15 @@ class SqlGraph:
     What only some questions need is imported where it is used: start-up time of a recall.
     """
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, cache: StateCache) -> None:
         self._connections = connections
+        self._cache = cache
 
     @cached_property
     def _entities(self) -> EntityIndex:
         from bethink.store.sql.entities import EntityIndex  # see above
 
-        return EntityIndex()
+        return EntityIndex(self._cache)
 
     def find_entities(
         self,

@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -84,9 +85,6 @@ _SELECT_DUPLICATES = f"""
 """
 
 
-_reported: set[tuple[str, int]] = set()
-
-
 def intact_items(rows: Iterable[Row]) -> list[Item]:
     """Convert rows of SELECT_HASHED_ITEM, leaving out those that do not match their hash.
 
@@ -98,18 +96,17 @@ def intact_items(rows: Iterable[Row]) -> list[Item]:
         if item is not None:
             items.append(item)
         else:
-            _report_damaged(to_item(row))
+            damaged = to_item(row)
+            _report_damaged(damaged.id, damaged.rev)
     return items
 
 
-def _report_damaged(item: Item) -> None:
-    if (item.id, item.rev) in _reported:
-        return
+@lru_cache(maxsize=1024)  # each once, in the log of the process
+def _report_damaged(item: str, rev: int) -> None:
     import logging  # start-up time: files are rarely damaged
 
-    _reported.add((item.id, item.rev))
     logging.getLogger("bethink").warning(
-        "the memory %r (revision %d) is damaged and left out; see bethink doctor", item.id, item.rev
+        "the memory %r (revision %d) is damaged and left out; see bethink doctor", item, rev
     )
 
 

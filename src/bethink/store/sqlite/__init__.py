@@ -16,6 +16,7 @@ from bethink.store.sql.graph import SqlGraph
 from bethink.store.sql.items import SqlItems
 from bethink.store.sql.search.searches import HydrateRows, SqlSearch
 from bethink.store.sql.search.vectors import SqlVectors, VectorIndex
+from bethink.store.sql.state_cache import StateCache
 from bethink.store.sqlite.ceiling import CeilingConnections
 from bethink.store.sqlite.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.connection import SqliteConnections
@@ -38,14 +39,15 @@ class SqliteStore:
     def __init__(self, connections: SqliteConnections, space: str) -> None:
         """Wrap connections to a space that is ready; `open` is the usual way."""
         self._connections = connections
-        vectors = self._index = VectorIndex()
+        cache = StateCache()
+        vectors = self._index = VectorIndex(cache)
         self.space = space
         self._bounded: dict[tuple[int, bool], SqliteStore] = {}
         self._guard = threading.Lock()
-        hydrate = HydrateRows()
-        self.search = SqlSearch(connections, vectors, hydrate)
+        hydrate = HydrateRows(cache)
+        self.search = SqlSearch(connections, vectors, hydrate, cache)
         self.items = SqlItems(connections, vectors)
-        self.graph = SqlGraph(connections)
+        self.graph = SqlGraph(connections, cache)
         self.vectors = SqlVectors(connections, vectors, hydrate)
 
     @classmethod

@@ -17,8 +17,6 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import apsw
-
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import bm25_idf
 from bethink.model import Item
@@ -32,13 +30,14 @@ from bethink.store.ranking import (
     weight_query,
 )
 from bethink.store.sql.ceiling import is_below_ceiling
-from bethink.store.sql.connection import Database, as_table, generation, select
+from bethink.store.sql.connection import Database, as_table, select
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import (
     Tokens,
     tokenizer,
 )
+from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     from bethink.store.sql.search.postings import IntArray, PostingLists, Ranked
@@ -443,7 +442,7 @@ def rows_in_scope(
     return dict(rows)
 
 
-_MAX_KNOWN_SCOPES, _MAX_KNOWN_ROWS = 4, 32_768
+_MAX_KNOWN_ROWS = 32_768
 
 
 class RowsInScope(NamedTuple):
@@ -455,15 +454,21 @@ class RowsInScope(NamedTuple):
     ends: dict[int, int]
 
 
+_IN_SCOPE = CachePart[RowsInScope](
+    limit=4, is_full=lambda known: len(known.looked_at) > _MAX_KNOWN_ROWS
+)
+
+
 class KnownRows:
     """The rows in some scopes, in one state of the store; the searches of a recall share them."""
 
-    def __init__(self) -> None:
-        self._known: tuple[int, dict[object, RowsInScope]] = (-1, {})
+    def __init__(self, cache: StateCache) -> None:
+        self._cache = cache
 
     def find(self, db: Database, rids: Sequence[int], predicate: Predicate) -> RowsInScope:
         """Return the rows in scope, all of these that the predicate allows among them."""
-        known = self._entry_for(db, predicate)
+        scope = (predicate.sql, predicate.values)
+        known = self._cache.get(db, _IN_SCOPE, lambda: RowsInScope(set(), {}, {}, {}), key=scope)
         new = array("q", [rid for rid in rids if rid not in known.looked_at])
         if new:
             sql = (
@@ -481,21 +486,6 @@ class KnownRows:
                     known.ends[rid] = end
             # Last: another thread takes what was looked at for complete.
             known.looked_at.update(new)
-        return known
-
-    def _entry_for(self, db: Database, predicate: Predicate) -> RowsInScope:
-        # What is not committed may be rolled back.
-        if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
-            return RowsInScope(set(), {}, {}, {})
-        state, (known_state, scopes) = generation(db), self._known
-        scope = (predicate.sql, predicate.values)
-        if known_state != state or (scope not in scopes and len(scopes) >= _MAX_KNOWN_SCOPES):
-            # A new one, not a cleared one: a thread may still read an older state.
-            scopes = {}
-            self._known = (state, scopes)
-        known = scopes.get(scope)
-        if known is None or len(known.looked_at) > _MAX_KNOWN_ROWS:
-            known = scopes[scope] = RowsInScope(set(), {}, {}, {})
         return known
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import apsw
 import numpy as np
 
 from bethink.core.named_tuple import NamedTuple
@@ -19,6 +18,7 @@ from bethink.errors import StoreDamaged
 from bethink.store.ranking import WINDOW_TERMS, WeightedQuery
 from bethink.store.sql.connection import Database, as_table, select
 from bethink.store.sql.search.terms import BLOCK_ROWS, MAX_TERM_LENGTH
+from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -320,9 +320,8 @@ _NOTHING = np.empty(0, np.int64)
 class PostingLists:
     """Reads posting lists; the lengths and the newest revisions are cached between searches."""
 
-    def __init__(self) -> None:
-        self._packed: tuple[Packed, Part] | None = None
-        self._new: _NewPart | None = None
+    def __init__(self, cache: StateCache | None = None) -> None:
+        self._cache = cache or StateCache()
 
     def read(self, db: Database, tids: Sequence[int]) -> Iterator[tuple[Part, list[TermPostings]]]:
         """Yield each part with the postings of the terms, in their order."""
@@ -339,34 +338,36 @@ class PostingLists:
             yield new.part, [lists[place] for place in places]
 
     def _packed_part(self, db: Database, packed: Packed) -> Part:
-        if self._packed is not None and self._packed[0] == packed:
-            return self._packed[1]
-        found = _read_terms(db, packed, np.array([LENGTH_TERM], np.int64))
-        lengths = np.zeros(packed.end, np.uint8)
-        lengths[found.rids] = found.counts
-        part = Part(lengths)
-        if not _is_writing(db):
-            self._packed = (packed, part)
-        return part
+        return self._cache.get(db, _BLOCKS, lambda: _read_lengths(db, packed), state=packed)
 
     def _new_part(self, db: Database, packed: Packed) -> _NewPart:
-        """Return what is in no block; of what is cached only later rows are read.
-
-        Rows leave only with a new version of the blocks, see `remove_postings`.
-        """
+        """Return what is in no block; of what is cached only later rows are read."""
         last = int(db.execute("SELECT coalesce(max(rid), 0) FROM posting_new").get)
-        cached = None if _is_writing(db) else self._new
-        if cached is not None and cached[:2] == (packed, last):
-            return cached
-        is_part = cached is not None and cached.packed == packed and cached.last < last
-        known = cached if is_part else None
-        stored = _decode_new(select(db, _NEW_AFTER, (known.last if known else -1,)))
-        if known is not None:
-            stored = _concatenate(known.stored, stored)
-        new = _sort_new(packed, last, stored)
-        if not _is_writing(db):
-            self._new = new
-        return new
+        before = self._cache.latest(db, _NEW)
+        return self._cache.get(
+            db, _NEW, lambda: _read_new(db, packed, last, before), state=(packed, last)
+        )
+
+
+_BLOCKS, _NEW = CachePart[Part](), CachePart[_NewPart]()
+
+
+def _read_lengths(db: Database, packed: Packed) -> Part:
+    found = _read_terms(db, packed, np.array([LENGTH_TERM], np.int64))
+    lengths = np.zeros(packed.end, np.uint8)
+    lengths[found.rids] = found.counts
+    return Part(lengths)
+
+
+def _read_new(db: Database, packed: Packed, last: int, before: _NewPart | None) -> _NewPart:
+    """Read what is in no block, from what was there before where that is a part of it.
+
+    Rows leave only with a new version of the blocks, see `remove_postings`.
+    """
+    if before is not None and before.packed == packed and before.last < last:
+        later = _decode_new(select(db, _NEW_AFTER, (before.last,)))
+        return _sort_new(packed, last, _concatenate(before.stored, later))
+    return _sort_new(packed, last, _decode_new(select(db, _NEW_AFTER, (-1,))))
 
 
 def _sort_new(packed: Packed, last: int, stored: Postings) -> _NewPart:
@@ -393,11 +394,6 @@ def _split(tids: IntArray, stored: IntArray, postings: TermPostings) -> list[Ter
         TermPostings(postings.positions[first:end], postings.counts[first:end])
         for first, end in zip(firsts, ends, strict=True)
     ]
-
-
-def _is_writing(db: Database) -> bool:
-    """Whether the transaction writes: what it has not committed may be rolled back."""
-    return db.txn_state("main") == apsw.SQLITE_TXN_WRITE
 
 
 class Ranked(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import apsw
@@ -22,6 +23,7 @@ from bethink.store.sql.sql_functions import (
     to_ms,
     to_ms_or_none,
 )
+from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +54,6 @@ _INDEXED_FILTERS = tuple(
     if name in {"ids", "topics", "sources", "sessions", "speakers"}
 )
 MAX_INDEXED_ROWS = 100_000  # more are looked at one by one, the likeliest first
-_MAX_CACHED_CONDITIONS = 16
 _OF_USER = (
     "CASE WHEN json_valid(i.metadata) AND json_type(i.metadata, '$.user_id') = 'text'"
     " THEN json_extract(i.metadata, '$.user_id') IN (SELECT value FROM json_each(?)) ELSE 0 END"
@@ -235,8 +236,8 @@ def _entity_names(filters: Filters) -> tuple[str, ...]:
     return (_json({*filters.entities, *map(fold, filters.entities)}),) * 3
 
 
-_Key = tuple[Condition, int]
 _JOURNAL_HEAD = "SELECT value FROM meta WHERE name = 'journal'"
+_FEW: CachePart[IntArray | None] = CachePart(limit=16)
 
 
 class ScopeRows:
@@ -245,32 +246,22 @@ class ScopeRows:
     The journal tells of every memory that is stored or ends, but not of every link.
     """
 
-    def __init__(self) -> None:
-        self._cached: tuple[str, dict[_Key, IntArray | None]] = ("", {})
+    def __init__(self, cache: StateCache | None = None) -> None:
+        self._cache = cache or StateCache()
 
     def find(self, db: Database, predicate: Predicate) -> Predicate:
         """Return the predicate with its rows, if an index says that they are few."""
         if not predicate.indexed:
             return predicate
-        cached = self._known(db)
+        state = str(db.execute(_JOURNAL_HEAD).get)
         found = []
         for condition in predicate.indexed:
             key = (condition, generation(db) if condition.sql is _ROWS_MENTIONING else 0)
-            if key not in cached:
-                cached[key] = _select_few(db, condition)
-            rows = cached[key]
+            select_rows = partial(_select_few, db, condition)
+            rows = self._cache.get(db, _FEW, select_rows, key=key, state=state)
             if rows is not None:
                 found.append(rows)
         return predicate._replace(rows=min(found, key=len)) if found else predicate
-
-    def _known(self, db: Database) -> dict[_Key, IntArray | None]:
-        if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
-            return {}  # what is not committed may be rolled back
-        state, (known_state, known) = str(db.execute(_JOURNAL_HEAD).get), self._cached
-        if known_state != state or len(known) >= _MAX_CACHED_CONDITIONS:
-            known = {}
-            self._cached = (state, known)
-        return known
 
 
 def _select_few(db: Database, condition: Condition) -> IntArray | None:

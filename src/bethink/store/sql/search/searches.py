@@ -8,8 +8,6 @@ from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-import apsw
-
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Item
 from bethink.ports import (
@@ -38,6 +36,7 @@ from bethink.store.sql.search.lexical import (
 from bethink.store.sql.search.scope import Predicate, ScopeRows, compile_scope
 from bethink.store.sql.search.vectors import VectorIndex
 from bethink.store.sql.sql_functions import ceil_ms, from_ms, to_ms_or_none
+from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
@@ -50,61 +49,49 @@ FEW_ROWS = 1_000  # rows of a scope that are looked at one by one
 
 
 class HydrateRows:
-    """Cache of items by row id until the next write.
+    """Reads items; several searches of one recall find much the same rows."""
 
-    Several searches of one recall find much the same rows. Not for use inside a write
-    transaction, whose rows are not visible yet.
-    """
-
-    def __init__(self) -> None:
-        self._cached = _CachedItems((-1, None), {}, {})
+    def __init__(self, cache: StateCache) -> None:
+        self._cache = cache
 
     def reader_as_of(self, moment: datetime | None) -> ItemLoader:
         """Return a function that reads items as of the moment; as they are without one."""
         return partial(self._read, as_of_ms=to_ms_or_none(moment))
 
     def _read(self, db: Database, rids: Sequence[int], *, as_of_ms: int | None) -> dict[int, Item]:
-        cached = self._entry_for((generation(db), as_of_ms))
-        items = cached.items
+        known = self._known(db, as_of_ms)
+        items = known.items
         missing = [rid for rid in rids if rid not in items]
         if missing:
-            cached.add(read_items(db, missing, as_of_ms))
+            known.add(read_items(db, missing, as_of_ms))
         return {rid: items[rid] for rid in rids if rid in items}
 
     def read_in_scope(self, db: Database, ids: Sequence[str], predicate: Predicate) -> list[Item]:
         """Return those of the items that are in scope."""
-        cached = self._entry_for((generation(db), predicate.as_of_ms))
-        known = array("q", sorted(cached.rows[item] for item in ids if item in cached.rows))
-        others = tuple(item for item in ids if item not in cached.rows)
-        found = [cached.items[rid] for rid in rows_in_scope(db, known, predicate)]
+        known = self._known(db, predicate.as_of_ms)
+        rids = array("q", sorted(known.rows[item] for item in ids if item in known.rows))
+        others = tuple(item for item in ids if item not in known.rows)
+        found = [known.items[rid] for rid in rows_in_scope(db, rids, predicate)]
         if others:
             start, values = item_selection(predicate.as_of_ms)
             sql = f"{start}{_FROM_IDS} WHERE {predicate.sql_of_known_rows}"
             rows = select_readable(db, sql, others, predicate.values, bind=as_table, first=values)
             read = {row[0]: to_item(row) for row in rows}
-            cached.add(read)
+            known.add(read)
             found += read.values()
         return found
 
     def live_rows(self, db: Database) -> Mapping[str, int]:
         """Return the row of each live item that was read in this state of the store."""
-        cached = self._cached
-        is_writing = db.txn_state("main") == apsw.SQLITE_TXN_WRITE
-        return {} if is_writing or cached.state != (generation(db), None) else cached.rows
+        return self._known(db, None).rows
 
-    def _entry_for(self, requested: tuple[int, int | None]) -> _CachedItems:
-        cached = self._cached
-        if cached.state != requested or len(cached.items) > _MAX_CACHED_ITEMS:
-            # A new one, not a cleared one: a thread that still reads an older state of the
-            # store goes on filling that of its state.
-            cached = self._cached = _CachedItems(requested, {}, {})
-        return cached
+    def _known(self, db: Database, as_of_ms: int | None) -> _KnownItems:
+        return self._cache.get(db, _ITEMS, lambda: _KnownItems({}, {}), key=as_of_ms)
 
 
-class _CachedItems(NamedTuple):
+class _KnownItems(NamedTuple):
     """The items of one state by row id, and the rows of those that are live by id."""
 
-    state: tuple[int, int | None]
     items: dict[int, Item]
     rows: dict[str, int]
 
@@ -113,6 +100,8 @@ class _CachedItems(NamedTuple):
         self.rows.update((item.id, rid) for rid, item in found.items() if item.live_to is None)
 
 
+# By moment: items as they are, and as of one moment in the past.
+_ITEMS = CachePart[_KnownItems](limit=2, is_full=lambda known: len(known.items) > _MAX_CACHED_ITEMS)
 UNREADABLE = "some memories cannot be read and are left out (bethink doctor)"
 _EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
 _FROM_IDS = (
@@ -222,12 +211,17 @@ class SqlSearch:
     """
 
     def __init__(
-        self, connections: Connections, vectors: VectorIndex, hydrate: HydrateRows
+        self,
+        connections: Connections,
+        vectors: VectorIndex,
+        hydrate: HydrateRows,
+        cache: StateCache,
     ) -> None:
         self._connections = connections
         self._vectors = vectors
         self._hydrate = hydrate
-        self._rows = ScopeRows()
+        self._cache = cache
+        self._rows = ScopeRows(cache)
         self._damaged: int | None = None
         self._compiled: tuple[Scope | None, Predicate | None] = (None, None)
 
@@ -235,7 +229,7 @@ class SqlSearch:
     def _lists(self) -> PostingLists:
         from bethink.store.sql.search.postings import PostingLists  # NumPy
 
-        return PostingLists()
+        return PostingLists(self._cache)
 
     @cached_property
     def _signatures(self) -> SignatureIndex:

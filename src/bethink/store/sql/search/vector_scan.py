@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-import apsw
 import numpy as np
 
 from bethink.core.named_tuple import NamedTuple
@@ -20,8 +19,9 @@ from bethink.store.sql.connection import Database, as_table, generation, select
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search import vector_index
 from bethink.store.sql.search.lexical import KnownRows, rows_in_scope
-from bethink.store.sql.search.scope import Condition, Predicate
+from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.vector_index import Chunk, StoredModel, read_chunk, read_vectors
+from bethink.store.sql.state_cache import CachePart, StateCache, is_writing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,7 +123,7 @@ class Float16Cache:
     ) -> Float16Matrix:
         """Return the vectors at these places, in their order."""
         # Uncommitted versions may be rolled back and used again.
-        if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+        if is_writing(db):
             return read_vectors(db, keys[positions], dim)
         cached = self._entry_for(chunks, dim)
         offsets = cached.young.offsets[positions]
@@ -225,45 +225,29 @@ class StoredVectors(NamedTuple):
 
 
 class ChunkCache:
-    """Cache of a model's chunks between searches; a changed version is read again."""
+    """The chunks of a model, with the last scan and sample of them, kept between searches."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._cached: StoredVectors | None = None
-        self._scan: VectorScan | None = None
-        self._sample: VectorSample | None = None
+    def __init__(self, cache: StateCache | None = None) -> None:
+        self._cache = cache or StateCache()
         self._halves = Float16Cache()
-        self._rows = KnownRows()
+        self._rows = KnownRows(self._cache)
 
     def read(self, db: Database, model: StoredModel) -> StoredVectors:
         """Return all vectors of a model as this transaction sees them."""
-        versions = select(
-            db, "SELECT cid, version FROM chunk WHERE mid = ? ORDER BY number", (model.mid,)
-        )
-        with self._lock:
-            cached = self._cached
-        if cached is not None and [chunk[:2] for chunk in cached.chunks] == versions:
-            return cached
-        stored = _read_changed(db, model, versions, cached)
-        # Uncommitted versions may be rolled back and used again.
-        if db.txn_state("main") != apsw.SQLITE_TXN_WRITE:
-            with self._lock:
-                self._cached = stored
-        return stored
+        versions = tuple(select(db, _SELECT_VERSIONS, (model.mid,)))
+        before = self._cache.latest(db, _STORED)
+        read = partial(_read_changed, db, model, versions, before)
+        return self._cache.get(db, _STORED, read, state=(model.mid, versions))
 
-    def scan(self, stored: StoredVectors, query: Vector) -> VectorScan:
+    def scan(self, db: Database, stored: StoredVectors, query: Vector) -> VectorScan:
         """Return the scan for a query; the last one is cached for other retrievers."""
-        scan = self._scan
-        if scan is None or scan.stored is not stored or not np.array_equal(scan.query, query):
-            scan = self._scan = VectorScan(stored, self._halves, query, self._rows)
-        return scan
+        make = partial(VectorScan, stored, self._halves, query, self._rows)
+        return self._cache.get(db, _SCAN, make, key=query.tobytes(), state=stored.chunks)
 
     def sample(self, db: Database, scan: VectorScan) -> VectorSample:
         """Return the sample of what a scan searches; the last one is cached."""
-        sample = self._sample
-        if sample is None or sample.stored is not scan.stored:
-            sample = self._sample = VectorSample(db, scan)
-        return sample
+        make = partial(VectorSample, db, scan, self._cache)
+        return self._cache.get(db, _SAMPLE, make, state=scan.stored.chunks)
 
 
 def _read_changed(
@@ -432,7 +416,6 @@ _WITH_VALIDITY = """
     SELECT i.rid FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value
     WHERE i.valid_from IS NOT NULL OR i.valid_to IS NOT NULL
 """
-_MAX_CACHED_SCOPES = 16
 # Which vectors of a sample are in a scope, and of how many rows they are.
 _Visible = tuple["NDArray[np.bool_]", int]
 
@@ -444,16 +427,16 @@ class VectorSample:
     time.
     """
 
-    def __init__(self, db: Database, scan: VectorScan) -> None:
+    def __init__(self, db: Database, scan: VectorScan, cache: StateCache) -> None:
         places = np.linspace(0, len(scan) - 1, min(len(scan), BACKGROUND_SAMPLE)).astype(np.int64)
-        self.stored = scan.stored
+        self._cache = cache
+        self._chunks = scan.stored.chunks
         self._vectors = MeasuredVectors.of(scan.halves(db, places))
         self._rids: list[int] = scan.rids[places].tolist()
         self._sampled = np.array(sorted(set(self._rids)), np.int64)  # np.unique loads numpy.ma
         self._is_lasting = not self._rids or not select_readable(
             db, _WITH_VALIDITY, self._sampled, bind=as_table
         )
-        self._visible: tuple[int, dict[Condition, _Visible]] = (-1, {})
 
     def background(self, db: Database, scan: VectorScan, predicate: Predicate) -> Background | None:
         """Return the usual cosine of the query to the vectors in scope."""
@@ -465,22 +448,23 @@ class VectorSample:
         return Background(float(cosines.mean()), float(cosines.std()), memories)
 
     def _find_visible(self, db: Database, predicate: Predicate) -> _Visible:
-        # What is not committed may be rolled back.
         lasting = predicate.lasting if self._is_lasting else None
-        if lasting is None or db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+        if lasting is None:
             return self._select_visible(db, predicate)
-        state, (known_state, known) = generation(db), self._visible
-        if known_state != state or len(known) >= _MAX_CACHED_SCOPES:
-            known = {}
-            self._visible = (state, known)
-        if lasting not in known:
-            known[lasting] = self._select_visible(db, predicate)
-        return known[lasting]
+        select_visible = partial(self._select_visible, db, predicate)
+        state = (generation(db), self._chunks)
+        return self._cache.get(db, _VISIBLE, select_visible, key=lasting, state=state)
 
     def _select_visible(self, db: Database, predicate: Predicate) -> _Visible:
         visible = rows_in_scope(db, self._sampled, predicate)
         places = (rid in visible for rid in self._rids)
         return np.fromiter(places, bool, len(self._rids)), len(visible)
+
+
+_SELECT_VERSIONS = "SELECT cid, version FROM chunk WHERE mid = ? ORDER BY number"
+_STORED = CachePart[StoredVectors]()
+_SCAN, _SAMPLE = CachePart[VectorScan](), CachePart[VectorSample]()
+_VISIBLE: CachePart[_Visible] = CachePart(limit=16)
 
 
 def find_nearest(db: Database, scan: VectorScan, depth: int, predicate: Predicate) -> Found:

@@ -8,13 +8,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
-
-import apsw
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
@@ -27,12 +25,18 @@ from bethink.store.sql.rows import read_items
 from bethink.store.sql.search.lexical import ItemLoader, RowsInScope, word_statistics
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.sql_functions import to_ms_or_none
+from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
     from bethink.store.sql.search.searches import HydrateRows
     from bethink.store.sql.search.vector_index import StoredModel
-    from bethink.store.sql.search.vector_scan import ChunkCache, Ranking, StoredVectors
+    from bethink.store.sql.search.vector_scan import (
+        ChunkCache,
+        ChunkVersions,
+        Ranking,
+        StoredVectors,
+    )
 
 # Of each model: how many vectors a ceiling hides, and how many of these are of passages.
 HiddenCounts = Mapping[int, tuple[int, int]]
@@ -85,6 +89,13 @@ class _Searched(NamedTuple):
     missing: int
 
 
+_SEARCHED: CachePart[_Searched | None] = CachePart()
+_MISSING = CachePart[int]()
+_EMBEDDINGS: CachePart[dict[str, Embedding]] = CachePart(
+    is_full=lambda known: len(known) > MAX_CACHED_EMBEDDINGS
+)
+
+
 class VectorIndex:
     """The vectors of one store.
 
@@ -92,18 +103,14 @@ class VectorIndex:
     next search, by any thread.
     """
 
-    def __init__(self) -> None:
-        self._missing: tuple[object, int] = (None, 0)
-        self._hidden: tuple[int, HiddenCounts] = (-1, {})
-        self._seen: tuple[int, StoredVectors, StoredVectors] | None = None
-        self._embeddings: tuple[object, dict[str, Embedding]] = (None, {})
-        self._searched: tuple[object, _Searched | None] = (None, None)
+    def __init__(self, cache: StateCache | None = None) -> None:
+        self._cache = cache or StateCache()
 
     @cached_property
-    def _cache(self) -> ChunkCache:
+    def _chunks(self) -> ChunkCache:
         from bethink.store.sql.search.vector_scan import ChunkCache  # NumPy
 
-        return ChunkCache()
+        return ChunkCache(self._cache)
 
     def add(self, db: Database, model: str, rows: Sequence[tuple[int, Embedding]]) -> None:
         """Store the vectors of memories (by row id), replacing earlier ones."""
@@ -142,7 +149,7 @@ class VectorIndex:
             return SearchResult((), "no vectors are stored")
         if not vector.any():
             return SearchResult((), "the question has no vector")
-        scan = self._cache.scan(searched.stored, vector)
+        scan = self._chunks.scan(db, searched.stored, vector)
         near, note = vector_scan.find_nearest(db, scan, max(depth, 0), predicate)
         rids, cosines = near.rids.tolist(), near.cosines.tolist()
         if choose is not None:
@@ -150,7 +157,7 @@ class VectorIndex:
             chosen = choose(_to_columns(near, rids, known))
             rids, cosines = ([one[place] for place in chosen] for one in (rids, cosines))
         found = _read_rows(db, rids, cosines, note, hydrate)
-        usual = self._cache.sample(db, scan).background(db, scan, predicate)
+        usual = self._chunks.sample(db, scan).background(db, scan, predicate)
         found = found._replace(background=usual)
         if missing := searched.missing:
             return found._replace(note=f"{found.note}; {missing:,} memories have no vector yet")
@@ -159,45 +166,24 @@ class VectorIndex:
     def _find_searched(self, db: Database, model: str, dim: int) -> _Searched | None:
         """Return what a search needs, read once for each state; None without vectors."""
         hides = hides_rows(db)
-        # An uncommitted generation may be rolled back and used again; 0 is none.
-        is_writing = db.txn_state("main") == apsw.SQLITE_TXN_WRITE
-        written = 0 if is_writing else generation(db)
-        state = (written, model, dim, hides)
-        known_state, searched = self._searched
-        if not written or known_state != state:
-            searched = self._read_searched(db, model, dim, hides=hides)
-            self._searched = (state, searched)
-        return searched
+        read = partial(self._read_searched, db, model, dim, hides=hides)
+        return self._cache.get(db, _SEARCHED, read, key=(model, dim, hides))
 
     def _read_searched(
         self, db: Database, model: str, dim: int, *, hides: bool
     ) -> _Searched | None:
-        hidden = self._count_hidden(db) if hides else {}
+        hidden = (
+            {mid: (count, parts) for mid, count, parts in select(db, _COUNT_HIDDEN)}
+            if hides
+            else {}
+        )
         known = _model_in_use(db, model, dim, hidden)
         if known is None:
             return None
-        stored = self._cache.read(db, known)
+        stored = self._chunks.read(db, known)
         if hides:
-            stored = self._without_hidden(db, stored)
+            stored = _without_hidden(db, stored)
         return _Searched(known, stored, self._count_missing(db, known, stored.chunks))
-
-    def _count_hidden(self, db: Database) -> HiddenCounts:
-        """Count the vectors that a connection with a ceiling may not see, once for each state."""
-        state, (known_state, counts) = generation(db), self._hidden
-        if known_state != state:
-            counts = {mid: (count, parts) for mid, count, parts in select(db, _COUNT_HIDDEN)}
-            self._hidden = (state, counts)
-        return counts
-
-    def _without_hidden(self, db: Database, stored: StoredVectors) -> StoredVectors:
-        """Return the vectors that a connection with a ceiling may see, the same until a write."""
-        import numpy as np  # start-up time
-
-        state, seen = generation(db), self._seen
-        if seen is None or seen[0] != state or seen[1] is not stored:
-            hidden = np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
-            seen = self._seen = (state, stored, stored.without(hidden, state))
-        return seen[2]
 
     def embeddings(
         self,
@@ -216,7 +202,9 @@ class VectorIndex:
         known = vector_index.find_model(db, model)
         if known is None or not ids:
             return {}
-        cached = self._cached_embeddings(db, known.mid) if as_of is None else {}
+        cached: dict[str, Embedding] = {}
+        if as_of is None:
+            cached = self._cache.get(db, _EMBEDDINGS, dict, key=known.mid)
         missing = tuple(item for item in ids if item not in cached)
         if missing and as_of is None:
             whole, missing = _read_whole(db, missing, known, rows)
@@ -229,18 +217,6 @@ class VectorIndex:
             found = select_readable(db, sql, missing, values, bind=as_table)
             cached.update(_to_embeddings(found, known.dim))
         return {item: cached[item] for item in ids if item in cached}
-
-    def _cached_embeddings(self, db: Database, mid: int) -> dict[str, Embedding]:
-        """Return the embeddings that earlier calls read, as long as there was no write since."""
-        state = (mid, generation(db))
-        cached_state, cached = self._embeddings
-        # An uncommitted generation may be rolled back and used again.
-        if db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
-            return {}
-        if cached_state != state or len(cached) > MAX_CACHED_EMBEDDINGS:
-            cached = {}
-            self._embeddings = (state, cached)
-        return cached
 
     def unembedded_rows(self, db: Database, model: str, limit: int) -> list[int]:
         """Return rows of live items without a vector of this model, at most ``limit``."""
@@ -276,16 +252,25 @@ class VectorIndex:
 
         return vector_index.verify_chunks(db)
 
-    def _count_missing(self, db: Database, model: StoredModel, chunks: object) -> int:
+    def _count_missing(self, db: Database, model: StoredModel, chunks: ChunkVersions) -> int:
         """Count live items without a vector of the model, once for each state."""
         documents = word_statistics(db, ()).documents
         if documents <= model.memories:
             return 0
-        state = (model, documents, chunks)
-        if self._missing[0] != state:
-            count = db.execute(_COUNT_WITHOUT_VECTOR, (model.mid,)).get
-            self._missing = (state, count)
-        return self._missing[1]
+        count = partial(_count_without_vector, db, model.mid)
+        return self._cache.get(db, _MISSING, count, state=(model, documents, chunks))
+
+
+def _count_without_vector(db: Database, mid: int) -> int:
+    return int(db.execute(_COUNT_WITHOUT_VECTOR, (mid,)).get)
+
+
+def _without_hidden(db: Database, stored: StoredVectors) -> StoredVectors:
+    """Return the vectors that a connection with a ceiling may see."""
+    import numpy as np  # start-up time
+
+    hidden = np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
+    return stored.without(hidden, generation(db))
 
 
 def _read_rows(
