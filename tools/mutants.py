@@ -80,6 +80,17 @@ AREAS = {
               "property/test_scope_twins.py", "property/test_as_of.py", "unit/test_memory.py",
               "unit/api"),
     ),
+    "search": Area(
+        sources=("store/sqlite/search", "store/sqlite/db/state_cache.py"),
+        near=("unit/store/test_state_cache.py", "unit/store/test_vectors.py",
+              "unit/store/test_postings.py", "unit/store/test_words.py",
+              "unit/store/test_spelling.py", "unit/store/test_pieces.py",
+              "unit/store/test_store_edges.py"),
+        wide=("conformance/test_store_laws.py", "conformance/test_store_warmth_laws.py", "unit/store/test_damage.py",
+              "unit/store/test_state_damage.py", "unit/store/test_sqlite_check.py",
+              "unit/store/test_sqlite_erase.py", "conformance/test_as_of_laws.py",
+              "property/test_scope_twins.py", "property/test_as_of.py", *_RANKINGS),
+    ),
     "ingest": Area(
         sources=("ingest",),
         near=("unit/ingest/test_ingest_edges.py", "unit/ingest/test_remember.py",
