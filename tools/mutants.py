@@ -81,11 +81,11 @@ AREAS = {
               "unit/api"),
     ),
     "search": Area(
-        sources=("store/sqlite/search", "store/sqlite/db/state_cache.py"),
+        sources=("store/sql/search", "store/sql/state_cache.py"),
         near=("unit/store/test_state_cache.py", "unit/store/test_vectors.py",
               "unit/store/test_postings.py", "unit/store/test_words.py",
               "unit/store/test_spelling.py", "unit/store/test_pieces.py",
-              "unit/store/test_store_edges.py"),
+              "unit/store/test_store_edges.py", "property/test_cache_laws.py"),
         wide=("conformance/test_store_laws.py", "conformance/test_store_warmth_laws.py",
               "unit/store/test_damage.py", "unit/store/test_state_damage.py",
               "unit/store/test_sqlite_check.py", "unit/store/test_sqlite_erase.py",

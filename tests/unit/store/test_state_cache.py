@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.store.sqlite import SqliteStore
-from bethink.store.sqlite.db.state_cache import CachePart, StateCache
+from bethink.store.sql.state_cache import CachePart, StateCache
 
 TEXTS: CachePart[list[str]] = CachePart(limit=3)
 BUMP = "UPDATE meta SET value = value + 1 WHERE name = 'generation'"
