@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bethink.store.sqlite import SqliteStore
 from bethink.store.sql.state_cache import CachePart, StateCache
+from bethink.store.sqlite import SqliteStore
 
 TEXTS: CachePart[list[str]] = CachePart(limit=3)
 BUMP = "UPDATE meta SET value = value + 1 WHERE name = 'generation'"
