@@ -85,6 +85,9 @@ FIELDS: dict[str, st.SearchStrategy[object]] = {
 }
 
 
+UNTRUSTED = (False, False, False, True)
+
+
 @st.composite
 def scopes(draw: st.DrawFn) -> Scope:
     """One or two filters at a time: with more, everything is outside for some reason."""
@@ -94,7 +97,9 @@ def scopes(draw: st.DrawFn) -> Scope:
         filters = replace(filters, include_untopiced=draw(st.booleans()))
     if filters.users:
         filters = replace(filters, include_shared=draw(st.booleans()))
-    return Scope(filters, draw(moments), draw(st.none() | moments))
+    return Scope(
+        filters, draw(moments), draw(st.none() | moments), draw(st.sampled_from(UNTRUSTED))
+    )
 
 
 def as_stood(store: SqliteStore, where: Scope) -> list[Item]:
@@ -175,6 +180,7 @@ def test_reasons_are_told_in_words() -> None:
             item("a", trust=1),
             Scope(Filters(min_trust=2), NOW),
         ),
+        "trust 1 is not 0": (item("a", trust=1), now._replace(untrusted=True)),
         "happened on 2026-03-02, before 2026-03-03": (
             item("a"),
             Scope(Filters(since=at(days=1)), NOW),

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bethink.api.session import Session, cache_key, resolve_reranker
+from bethink.api.turns import in_turn
 from bethink.core.dataclass import replace
 from bethink.errors import Refused
 from bethink.model import Filters, Item, Recall
@@ -249,11 +250,14 @@ class Recaller:
 
     def _run_recall(self, first: Profile | None, profile: Profile, ctx: Context) -> Recall:
         if first is None:
-            return engine.recall(profile, ctx)
+            with in_turn(ctx):
+                return engine.recall(profile, ctx)
         # start-up time: most recalls are simple
         from bethink.retrieval.deep.engine import recall as recall_deep
 
-        return recall_deep(first, profile, ctx, self._session.llm)
+        model = self._session.llm
+        with in_turn(ctx, model):
+            return recall_deep(first, profile, ctx, model)
 
     def _recall_cached(
         self, first: Profile | None, profile: Profile, ctx: Context, *, now_given: bool
@@ -268,7 +272,7 @@ class Recaller:
         cached = self._session.cache.find(key, now) if key else None
         if cached is not None:
             return cached
-        answer = engine.recall(profile, ctx)
+        answer = self._run_recall(None, profile, ctx)
         if key:
             self._session.cache.store(key, answer, now)
         return answer

@@ -21,12 +21,14 @@ class Scope(NamedTuple):
     """What a search may see: the filters, and the moment at which they are evaluated.
 
     Without ``as_of`` only live revisions are visible; with it, the revisions that
-    were live at that moment. Expiry is evaluated at ``moment``.
+    were live at that moment. Expiry is evaluated at ``moment``. With ``untrusted`` only
+    memories of trust 0 are visible.
     """
 
     filters: Filters
     moment: datetime
     as_of: datetime | None = None
+    untrusted: bool = False
 
 
 class Match(NamedTuple):

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from bethink.core.dataclass import dataclass, field, replace
 from bethink.core.lazy import BackgroundCall
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import bm25_idf
 from bethink.errors import ModelError
-from bethink.model import Assessment, Caption, Entity, Item, Link, Pool, Query, Timeline
+from bethink.model import (
+    Assessment,
+    Caption,
+    Degraded,
+    Entity,
+    Filters,
+    Item,
+    Link,
+    Pool,
+    Query,
+    Timeline,
+)
 from bethink.ports import (
     Background,
     Embedder,
@@ -31,6 +42,8 @@ if TYPE_CHECKING:
     from bethink.ports import Vector
 
 
+A = TypeVar("A")
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 Boost = Callable[[Item], float | tuple[float, str]]
 DEEP_PAGING_FROM = 50
@@ -42,8 +55,11 @@ def no_embedder() -> ModelError:
     return ModelError("no embedder is configured", remedy=_SET_EMBEDDER)
 
 
-class _Cache:
-    """What one recall has computed so far; ``shared`` holds the values of `PerRecall`."""
+class _Memo:
+    """What one recall has computed so far, and what it could not read.
+
+    ``shared`` holds the values of `PerRecall` and `PerEach`.
+    """
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -53,7 +69,9 @@ class _Cache:
         self.background: Background | None = None
         self.words: tuple[Word, ...] | None = None
         self.statistics: WordStatistics | None = None
-        self.shared: dict[PerRecall[Any], Any] = {}
+        self.shared: dict[object, object] = {}
+        self.damage: set[str] = set()
+        self.damaged_vectors: set[bytes] = set()
         self.pools: dict[Retriever, tuple[Pool, tuple[str, ...]]] | None = None
 
 
@@ -62,7 +80,8 @@ class Context:
     """The query and the services a step may use. Built once per recall.
 
     ``offered`` is the pool before the gate; only assemblers see it. ``vouched`` is how sure
-    the answer would be without the memories of trust 0, where there are any.
+    the answer would be without the memories of trust 0, where there are any. With
+    ``untrusted`` only these are searched.
     """
 
     query: Query
@@ -73,21 +92,37 @@ class Context:
     offered: Pool = ()
     notes: NoteStore | None = None
     vouched: Assessment | None = None
-    _cache: _Cache = field(default_factory=_Cache, repr=False, compare=False)
+    untrusted: bool = False
+    _memo: _Memo = field(default_factory=_Memo, repr=False, compare=False)
 
     def for_query(self, query: Query) -> Context:
         """The same services for another query, with nothing computed yet."""
-        return replace(self, query=query, vouched=None, _cache=_Cache())
+        return replace(self, query=query, vouched=None, _memo=_Memo())
 
     def for_store(self, store: Store) -> Context:
         """The same question to another view of the space; only its embedding is kept."""
-        cache = _Cache()
-        cache.prefetched, cache.embedding = self._cache.prefetched, self._cache.embedding
-        return replace(self, store=store, _cache=cache)
+        memo = _Memo()
+        memo.prefetched, memo.embedding = self._memo.prefetched, self._memo.embedding
+        return replace(self, store=store, _memo=memo)
+
+    def for_whole_space(self, whole: Store, *, untrusted: bool = False) -> Context:
+        """The same question to a space of which this one sees a part.
+
+        How rare words are and what is usual are those of the part.
+        """
+        wider, known = self.for_store(whole), self._memo
+        memo = wider._memo  # noqa: SLF001 - of another of its class
+        memo.weighted_vector, memo.background = known.weighted_vector, known.background
+        memo.words, memo.statistics = known.words, known.statistics
+        return replace(wider, untrusted=untrusted)
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.query.filters, self.query.moment, self.query.as_of)
+        return self.scope_of(self.query.filters)
+
+    def scope_of(self, filters: Filters) -> Scope:
+        """The scope with other filters."""
+        return Scope(filters, self.query.moment, self.query.as_of, self.untrusted)
 
     def scope_for_levels(self, levels: tuple[str, ...]) -> Scope:
         """The scope narrowed to these levels; unchanged where none are given."""
@@ -96,8 +131,7 @@ class Context:
             return self.scope
         # "none" is no level: it matches nothing where request and retriever share no level.
         both = tuple(level for level in levels if not requested or level in requested) or ("none",)
-        filters = replace(self.query.filters, levels=both)
-        return Scope(filters, self.query.moment, self.query.as_of)
+        return self.scope_of(replace(self.query.filters, levels=both))
 
     # Stages query graph and usage through these methods, which apply `as_of`.
 
@@ -132,21 +166,21 @@ class Context:
 
     def add_step_note(self, text: str) -> None:
         """Add a note about the running step to the trace."""
-        self._cache.notes.append(text)
+        self._memo.notes.append(text)
 
     def pop_step_notes(self) -> str:
         """Return and clear the notes of the running step."""
-        notes = "; ".join(self._cache.notes)
-        self._cache.notes.clear()
+        notes = "; ".join(self._memo.notes)
+        self._memo.notes.clear()
         return notes
 
     def keep_pools(self) -> None:
         """Keep what retrievers find, for another pass over the same snapshot."""
-        self._cache.pools = {}
+        self._memo.pools = {}
 
     def pool_of(self, retriever: Retriever) -> Pool:
         """What a retriever finds, with its notes; kept where `keep_pools` was called."""
-        pools, notes = self._cache.pools, self._cache.notes
+        pools, notes = self._memo.pools, self._memo.notes
         if pools is None:
             return retriever(self)
         if retriever in pools:
@@ -163,35 +197,35 @@ class Context:
         embedder = self.embedder
         if embedder is None:
             raise no_embedder()
-        cache = self._cache
-        if cache.embedding is None:
-            prefetched = cache.prefetched
-            cache.embedding = (
+        memo = self._memo
+        if memo.embedding is None:
+            prefetched = memo.prefetched
+            memo.embedding = (
                 prefetched.result() if prefetched else embedder.embed_query(self.query.text)
             )
-        return cache.embedding
+        return memo.embedding
 
     @property
     def has_embedding(self) -> bool:
         """Whether a step has used the query's embedding already."""
-        return self._cache.embedding is not None or self._cache.weighted_vector is not None
+        return self._memo.embedding is not None or self._memo.weighted_vector is not None
 
     def prefetch_embedding(self) -> None:
         """Start embedding the query in the background, where the embedder is slow.
 
         The result is dropped if no step uses it.
         """
-        embedder, text, cache = self.embedder, self.query.text, self._cache
-        started = cache.embedding is not None or cache.prefetched is not None
+        embedder, text, memo = self.embedder, self.query.text, self._memo
+        started = memo.embedding is not None or memo.prefetched is not None
         if embedder is not None and is_slow(embedder) and not started:
-            cache.prefetched = BackgroundCall(lambda: embedder.embed_query(text))
+            memo.prefetched = BackgroundCall(lambda: embedder.embed_query(text))
 
     def weighted_vector(self) -> Vector:
         """The query's vector with words weighted by idf, where the embedder supports it."""
-        cache = self._cache
-        if cache.weighted_vector is None:
-            cache.weighted_vector = self._compute_weighted_vector()
-        return cache.weighted_vector
+        memo = self._memo
+        if memo.weighted_vector is None:
+            memo.weighted_vector = self._compute_weighted_vector()
+        return memo.weighted_vector
 
     def _compute_weighted_vector(self) -> Vector:
         embedder, words = late_interaction(self.embedder), self.words()
@@ -202,26 +236,26 @@ class Context:
 
     def note_background(self, background: Background | None) -> None:
         """Keep the usual similarity to the question, as the first dense search measured it."""
-        if self._cache.background is None:
-            self._cache.background = background
+        if self._memo.background is None:
+            self._memo.background = background
 
     def background(self) -> Background | None:
         """The usual similarity of the question to all memories; None where none was measured."""
-        return self._cache.background
+        return self._memo.background
 
     def words(self) -> tuple[Word, ...]:
         """The query's words and names, in order."""
-        cache = self._cache
-        if cache.words is None:
-            cache.words = self.store.search.words(self.query.text)
-        return cache.words
+        memo = self._memo
+        if memo.words is None:
+            memo.words = self.store.search.words(self.query.text)
+        return memo.words
 
     def statistics(self) -> WordStatistics:
         """Document frequencies of the query's words in this space."""
-        cache = self._cache
-        if cache.statistics is None:
-            cache.statistics = self._compute_statistics()
-        return cache.statistics
+        memo = self._memo
+        if memo.statistics is None:
+            memo.statistics = self._compute_statistics()
+        return memo.statistics
 
     def _compute_statistics(self) -> WordStatistics:
         return self.term_statistics({term for word in self.words() for term in word.terms})
@@ -231,6 +265,19 @@ class Context:
         documents, _, frequencies = self.statistics()
         frequency = min((frequencies.get(term, 0) for term in word.terms), default=documents)
         return bm25_idf(documents, frequency)
+
+    def damage(self) -> Iterable[Degraded]:
+        """What no step could read, for the answer to tell."""
+        yield from (Degraded("store", reason) for reason in sorted(self._memo.damage))
+        if count := len(self._memo.damaged_vectors):
+            reason = f"the vectors of {count} memories or passages are damaged (bethink reindex)"
+            yield Degraded("vectors", reason)
+
+    def note_damage(self, reason: str = "", vectors: Iterable[bytes] = ()) -> None:
+        """Keep for the answer what could not be read: a reason, or damaged vectors."""
+        if reason:
+            self._memo.damage.add(reason)
+        self._memo.damaged_vectors.update(vectors)
 
 
 class PerRecall(Generic[T]):
@@ -248,11 +295,32 @@ class PerRecall(Generic[T]):
         update_wrapper(self, compute)
 
     def __call__(self, ctx: Context) -> T:
-        shared = ctx._cache.shared  # noqa: SLF001 - the two are halves of one thing
+        shared = ctx._memo.shared  # noqa: SLF001 - the two are halves of one thing
         if self not in shared:
             shared[self] = self._compute(ctx)
-        value: T = shared[self]
-        return value
+        return cast("T", shared[self])
+
+
+class PerEach(Generic[A, K, T]):
+    """A function of several arguments, which computes the value of each once per recall.
+
+    ``compute`` gets the arguments that are new, and returns their values by ``key``.
+    """
+
+    def __init__(
+        self,
+        compute: Callable[[list[A], Context], Mapping[K, T]],
+        key: Callable[[A], K],
+    ) -> None:
+        self._compute, self._key = compute, key
+        self.known: PerRecall[dict[K, T]] = PerRecall(lambda _: {})
+
+    def __call__(self, arguments: Iterable[A], ctx: Context) -> dict[K, T]:
+        """The values of all arguments so far, these among them."""
+        known = self.known(ctx)
+        if new := [one for one in arguments if self._key(one) not in known]:
+            known.update(self._compute(new, ctx))
+        return known
 
 
 class Retriever(Protocol):
@@ -303,6 +371,15 @@ class Stage(Protocol):
     def name(self) -> str: ...
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool: ...
+
+
+@runtime_checkable
+class JudgingStage(Protocol):
+    """A stage of the gate that also judges how sure the answer is."""
+
+    def judge(self, pool: Pool, ctx: Context) -> tuple[Pool, Assessment]:
+        """What is relevant enough, and the assessment of the answer."""
+        ...
 
 
 class AnswerExtras(NamedTuple):

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
-from threading import Semaphore
+from itertools import starmap
 
 from bethink.core.blas import ONE_BLAS_THREAD
 from bethink.core.characters import has_substance
 from bethink.core.dataclass import replace
 from bethink.core.registry import implements
 from bethink.errors import ModelError, StoreDamaged, StoreError
-from bethink.model import AnswerStatus, Assessment, Candidate, Degraded, Item, Pool, Recall
-from bethink.ports import Reranker, is_remote, unrelated_similarity
+from bethink.model import (
+    AnswerStatus,
+    Assessment,
+    Candidate,
+    Degraded,
+    Item,
+    Pool,
+    Recall,
+    sort_by_score,
+)
+from bethink.ports import Reranker, Store, is_remote, unrelated_similarity
 from bethink.ports.models import RemoteCalls
 from bethink.retrieval.context import (
     Context,
+    JudgingStage,
     PrefetchingRetriever,
     Retriever,
     SkippableRetriever,
@@ -26,10 +36,9 @@ from bethink.retrieval.context import (
 from bethink.retrieval.profile import SLOTS, Profile
 from bethink.retrieval.query_analysis import asks_only_for_time, periods
 from bethink.retrieval.retrievers import MATCH_KINDS
-from bethink.retrieval.retrievers.ranking import store_damage
 from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
-from bethink.retrieval.stages.gate import Confidence, judge
-from bethink.retrieval.stages.late_interaction import damaged_vectors, with_passage
+from bethink.retrieval.stages.gate import Confidence, describe
+from bethink.retrieval.stages.late_interaction import with_passage
 from bethink.retrieval.stages.rerank import Rerank
 from bethink.retrieval.trace import Trace
 
@@ -38,22 +47,13 @@ def recall(profile: Profile, ctx: Context) -> Recall:
     """Recall memories for the query, all read from one snapshot of the store.
 
     With ``track`` the returned memories are marked as used: the only write of a recall.
+    Remote models are asked while no snapshot is open: the question is embedded before, and
+    where a step needs more, that is asked and the recall run again, on a new snapshot.
     """
     if not ctx.query.text.strip():
         profile, ctx = profile.for_browsing(), replace(ctx, reranker=None, embedder=None)
-    answer = run_in_snapshot(profile, ctx)
-    # 11. Note what was returned as used.
-    return mark_used(profile, answer, ctx)
-
-
-def run_in_snapshot(profile: Profile, ctx: Context) -> Recall:
-    """Run the pipeline on one snapshot of the store; products of vectors on one thread.
-
-    Remote models are asked while it is not open: the question is embedded before, and where
-    a step needs more, that is asked and the pipeline run again, on a new snapshot.
-    """
     if not (is_remote(ctx.embedder) or is_remote(ctx.reranker)):
-        return _run_once(profile, ctx)
+        return run_pipeline(profile, ctx)
     started, calls = datetime.now(UTC), RemoteCalls()
     seen = replace(
         ctx, embedder=calls.embedder(ctx.embedder), reranker=calls.reranker(ctx.reranker)
@@ -61,7 +61,7 @@ def run_in_snapshot(profile: Profile, ctx: Context) -> Recall:
     if any(implements(channel, PrefetchingRetriever) for channel in profile.channels):
         calls.run(partial(_embed_ahead, seen))
     # Of an earlier snapshot only the embedding is kept.
-    answer = calls.run(lambda: _run_once(profile, seen.for_store(seen.store)))
+    answer = calls.run(lambda: run_pipeline(profile, seen.for_store(seen.store)))
     run = answer.run and answer.run._replace(started_at=started)
     return replace(answer, run=run)
 
@@ -75,43 +75,68 @@ def _embed_ahead(ctx: Context) -> None:
             _ = ctx.embedder.model
 
 
-def _run_once(profile: Profile, ctx: Context) -> Recall:
-    """Run the pipeline on one snapshot.
+def run_pipeline(profile: Profile, ctx: Context) -> Recall:
+    """Run the steps of a recall in order.
 
-    A query for trusted memories only is asked of a view in which no others are stored.
+    The order is fixed here; what each step does is defined by the profile. An empty slot
+    does nothing.
     """
-    products = nullcontext() if ctx.embedder is None else ONE_BLAS_THREAD
-    with _in_turn(ctx), products, ctx.store.snapshot():
-        if ctx.query.filters.min_trust == 0:
-            return run_pipeline(profile, ctx)
-        trusted = ctx.for_store(ctx.store.trusted())
-        with trusted.store.snapshot():
-            return run_pipeline(profile, trusted)
+    with _reading(ctx) as view:
+        trace = Trace(view)
 
+        # 1. Plan: analyse the question: its content terms and how rare each is in this space.
+        trace.run("plan", partial(_plan, profile, view))
 
-_MAX_AT_ONCE, _MAX_WAIT_S = 2, 1.0
-_TURNS = Semaphore(_MAX_AT_ONCE)
+        # 2. Retrieve: every retriever returns its own ranking; the untrusted come last.
+        trusted = _retrieve(profile, view, trace)
+        found, seen = _add_untrusted(profile, trusted, view, ctx, trace)
+
+        # 3. Fuse the rankings into one pool.
+        pool = trace.run("fuse", partial(profile.fuse, found, seen))
+
+        # 4. Expand: add linked memories and neighbouring turns of the best candidates.
+        pool = trace.run_slot("expand", profile.expand, pool)
+
+        # 5. Adjust: weigh in age, importance, answer type and the caller's boost.
+        pool = trace.run_slot("adjust", profile.adjust, pool)
+
+        # 6. Rerank: score the best candidates against the question.
+        pool = trace.run_slot("rerank", _rerank_stages(profile, seen), pool)
+
+        # 7. Diversify: prefer new information over repetition.
+        offered = trace.run_slot("diversify", profile.diversify, pool)
+
+        # 8. Gate: judge how sure the answer is, and drop what is not relevant: maybe everything.
+        pool, verdict = _gate(profile, offered, seen, trace)
+
+        # 9. Budget: keep what fits the caller's limits, and is what was stored.
+        hits, pool, offered = _fit_budget(profile, pool, offered, seen, trace)
+
+        # 10. Assemble the answer: relations, captions, timelines, warnings.
+        answer = _assemble(profile, (hits, pool, offered), verdict, seen, trace)
+
+    # 11. Note what was returned as used.
+    return note_use(profile, answer, seen if seen.store is ctx.store else ctx)
 
 
 @contextmanager
-def _in_turn(ctx: Context) -> Iterator[None]:
-    """Let few threads at a time run a pipeline that only computes.
+def _reading(ctx: Context) -> Iterator[Context]:
+    """Hold one snapshot, and give the context of what is trusted; vectors on one thread.
 
-    With eight of them at work each waits for Python's lock over a thousand times, and a
-    recall takes twice the CPU time. A step may wait for another recall: after a while it
-    begins all the same.
+    Memories of trust 0 are hidden from it: so nothing about them makes an answer surer,
+    neither their rank nor what they change in the frequency of a word.
     """
-    waits = is_remote(ctx.store) or ctx.reranker is not None
-    if waits or getattr(ctx.embedder, "slow", False) or not _TURNS.acquire(timeout=_MAX_WAIT_S):
-        yield
-        return
-    try:
-        yield
-    finally:
-        _TURNS.release()
+    products = nullcontext() if ctx.embedder is None else ONE_BLAS_THREAD
+    with products, ctx.store.snapshot(), ExitStack() as views:
+        trusted = ctx.store if ctx.vouched is not None else ctx.store.trusted()
+        if trusted is not ctx.store:
+            with suppress(StoreDamaged):  # the answer itself tells what is damaged
+                views.enter_context(trusted.snapshot())
+                ctx = ctx.for_store(trusted)
+        yield ctx
 
 
-def mark_used(profile: Profile, answer: Recall, ctx: Context) -> Recall:
+def note_use(profile: Profile, answer: Recall, ctx: Context) -> Recall:
     """Record the hits as used if the query tracks use, and return the answer.
 
     A store that cannot be written (busy, disk full) degrades the answer and does not fail it.
@@ -126,76 +151,47 @@ def mark_used(profile: Profile, answer: Recall, ctx: Context) -> Recall:
     return answer
 
 
-def run_pipeline(profile: Profile, ctx: Context) -> Recall:
-    """Run the steps of the pipeline in order.
+def _retrieve(profile: Profile, ctx: Context, trace: Trace) -> dict[Retriever, Pool]:
+    found: dict[Retriever, Pool] = {}
+    for retriever in profile.channels:
+        name = f"channel.{retriever.name}"
+        if reason := _skip_reason(retriever, found, ctx):
+            trace.record_skip(name, reason)
+        else:
+            found[retriever] = trace.attempt(name, partial(ctx.pool_of, retriever))
+    return found
 
-    The order is fixed here; what each step does is defined by the profile. An empty slot
-    does nothing.
+
+def _add_untrusted(
+    profile: Profile, found: Mapping[Retriever, Pool], ctx: Context, whole: Context, trace: Trace
+) -> tuple[Mapping[Retriever, Pool], Context]:
+    """What is found with memories of trust 0, where these match the question.
+
+    How sure the answer is, is judged before they join: by steps 3 to 8 for the others alone.
     """
-    ctx = judge_trusted(profile, ctx)
+    if ctx.store is whole.store or ctx.query.filters.min_trust > 0:
+        return found, ctx
+    untrusted = find_untrusted(found, ctx, whole.store)
+    if not untrusted and any(found.values()):
+        return found, ctx
+    if ctx.reranker is not None:
+        ctx = replace(ctx, reranker=_Remembering(ctx.reranker))
+    verdict = _judge(profile, found, ctx)
+    ctx = replace(ctx.for_whole_space(whole.store), vouched=verdict)
+    trace.ctx = ctx
+    return {**found, **untrusted}, ctx
+
+
+def _judge(profile: Profile, found: Mapping[Retriever, Pool], ctx: Context) -> Assessment:
+    """How sure an answer from these candidates would be."""
     trace = Trace(ctx)
-    offered = _rank(profile, ctx, trace)
-
-    # 8. Gate: judge how sure the answer is, and drop what is not relevant: maybe everything.
-    judged, pool = _gate(profile, offered, ctx, trace)
-
-    # 9. Budget: keep what fits the caller's limits, and is what was stored.
-    hits, pool, offered = _fit_budget(profile, pool, offered, ctx, trace)
-    trace.degraded += [Degraded("store", reason) for reason in sorted(store_damage(ctx))]
-    if count := len(damaged_vectors(ctx)):
-        reason = f"the vectors of {count} memories or passages are damaged (bethink reindex)"
-        trace.degraded.append(Degraded("vectors", reason))
-
-    # 10. Assemble the answer: relations, captions, timelines, warnings.
-    relations, ctx = relations_of(hits, ctx), replace(ctx, offered=offered)
-    additions = [
-        trace.run_assembler(f"assemble.{add.name}", partial(add, hits, ctx), hits)
-        for add in profile.assemble
-    ]
-    status, reason = _answer_status(hits, pool, offered, judged, ctx)
-    return Recall(
-        query=ctx.query,
-        profile=profile.name,
-        status=status,
-        reason=reason,
-        hits=hits,
-        page=page_of(pool, hits, ctx.query),
-        warnings=(*warnings_for(hits, relations), *(w for add in additions for w in add.warnings)),
-        degraded=tuple(trace.degraded),
-        nearest_miss=_nearest_miss(offered, judged, ctx) if offered and not pool else None,
-        steps=tuple(trace.steps),
-        run=trace.finish(),
-        captions=tuple(caption for add in additions for caption in add.captions),
-        relations=relations,
-        timelines=tuple(timeline for add in additions for timeline in add.timelines),
-        ways=_match_kinds(profile),
-        confidence=judged.confidence,
-        assessed=judged.reasons,
-    )
-
-
-def judge_trusted(profile: Profile, ctx: Context) -> Context:
-    """The context with how sure the answer would be without memories of trust 0.
-
-    The same steps, in a view of the space in which they are not stored: so nothing about
-    them counts, neither their rank nor what they change in the frequency of a word.
-    """
-    if ctx.vouched is not None:
-        return ctx
-    trusted = ctx.store.trusted()
-    if trusted is ctx.store:
-        return ctx
-    reranker = None if ctx.reranker is None else _Remembering(ctx.reranker)
-    seen = replace(ctx.for_store(trusted), reranker=reranker)
-    trace = Trace(seen)
-    try:
-        with trusted.snapshot():
-            judged, pool = _gate(profile, _rank(profile, seen, trace), seen, trace)
-    except StoreDamaged:
-        return ctx  # the answer itself tells what is damaged
-    if not pool:
-        judged = judged._replace(outcome="nothing_matched")
-    return replace(seen.for_store(ctx.store), vouched=judged)
+    pool = profile.fuse(found, ctx)
+    pool = trace.run_slot("expand", profile.expand, pool)
+    pool = trace.run_slot("adjust", profile.adjust, pool)
+    pool = trace.run_slot("rerank", _rerank_stages(profile, ctx), pool)
+    pool = trace.run_slot("diversify", profile.diversify, pool)
+    pool, verdict = _gate(profile, pool, ctx, trace)
+    return verdict if pool else verdict._replace(outcome="nothing_matched")
 
 
 class _Remembering:
@@ -214,40 +210,94 @@ class _Remembering:
         return [self._known[text] for text in texts]
 
 
-def _rank(profile: Profile, ctx: Context, trace: Trace) -> Pool:
-    """Steps 1 to 7: what is offered to the gate, best first."""
-    # 1. Analyse the question: its content terms and how rare each is in this space.
-    trace.run("plan", partial(_plan, profile, ctx))
+def find_untrusted(
+    found: Mapping[Retriever, Pool], ctx: Context, whole: Store
+) -> dict[Retriever, Pool]:
+    """What retrievers find with memories of trust 0, of those that find any.
 
-    # 2. Run every retriever; each returns its own ranking.
-    found: dict[Retriever, Pool] = {}
-    for retriever in profile.channels:
-        name = f"channel.{retriever.name}"
-        if reason := _skip_reason(retriever, found, ctx):
-            trace.record_skip(name, reason)
-        else:
-            found[retriever] = trace.attempt(name, partial(ctx.pool_of, retriever))
-
-    # 3. Fuse the rankings into one pool.
-    pool = trace.run("fuse", partial(profile.fuse, found, ctx))
-
-    # 4. Expand: add linked memories and neighbouring turns of the best candidates.
-    # 5. Adjust: weigh in age, importance, answer type and the caller's boost.
-    # 6. Rerank: score the best candidates against the question.
-    # 7. Diversify: prefer new information over repetition.
-    for slot in ("expand", "adjust", "rerank", "diversify"):
-        for stage in _stages_of_slot(profile, slot, ctx):
-            pool = trace.run_stage(f"{slot}.{stage.name}", stage, pool)
-
-    return pool
+    ``found`` is what they found without, in the view of the context.
+    """
+    untrusted = ctx.for_whole_space(whole, untrusted=True)
+    joined: dict[Retriever, Pool] = {}
+    for retriever, pool in found.items():
+        with suppress(ModelError, StoreDamaged):  # the trace tells of it
+            others = [cand for cand in retriever(untrusted) if cand.item.trust < 1]
+            limit = _pool_limit(retriever, ctx)
+            ranked = sort_by_score((*pool, *others))[: limit and max(limit, len(pool))]
+            if any(cand.item.trust < 1 for cand in ranked):
+                joined[retriever] = tuple(starmap(_with_rank, enumerate(ranked, 1)))
+    return joined
 
 
-def _gate(profile: Profile, offered: Pool, ctx: Context, trace: Trace) -> tuple[Assessment, Pool]:
-    """Step 8: how sure the answer is, and what is relevant enough."""
-    pool = offered
+def _pool_limit(retriever: Retriever, ctx: Context) -> int | None:
+    """How many candidates a retriever returns at most; None where it does not say."""
+    depth = getattr(retriever, "depth", None)
+    return depth and ctx.candidate_limit(depth * getattr(retriever, "oversample", 1))
+
+
+def _with_rank(rank: int, cand: Candidate) -> Candidate:
+    """A candidate of a retriever at another rank."""
+    evidence = tuple(reason._replace(rank=reason.rank and rank) for reason in cand.evidence)
+    return cand._replace(evidence=evidence)
+
+
+def _rerank_stages(profile: Profile, ctx: Context) -> tuple[Stage, ...]:
+    """The stages that rerank; a configured reranker is added where the profile has no place."""
+    stages = profile.rerank
+    if ctx.reranker is None:
+        return stages
+    has_place = any(isinstance(stage, Rerank) for name in SLOTS for stage in profile.slot(name))
+    return stages if has_place else (*stages, Rerank())
+
+
+def _gate(profile: Profile, offered: Pool, ctx: Context, trace: Trace) -> tuple[Pool, Assessment]:
+    """What is relevant enough, and how sure the answer is: the last judging stage says."""
+    pool: Pool = offered
+    verdict: Assessment | None = None
     for stage in profile.gate:
-        pool = trace.run_stage(f"gate.{stage.name}", stage, pool)
-    return judge(pool, ctx)
+        name = f"gate.{stage.name}"
+        if implements(stage, JudgingStage):
+            pool, verdict = trace.run_judge(name, stage, pool, verdict)
+        else:
+            pool = trace.run_stage(name, stage, pool)
+    return describe(pool, ctx) if verdict is None else (pool, verdict)
+
+
+def _assemble(
+    profile: Profile,
+    pools: tuple[Pool, Pool, Pool],
+    verdict: Assessment,
+    ctx: Context,
+    trace: Trace,
+) -> Recall:
+    """The answer, from what is returned, what passed the gate, and what was offered to it."""
+    hits, passed, offered = pools
+    trace.degraded += ctx.damage()
+    relations, ctx = relations_of(hits, ctx), replace(ctx, offered=offered)
+    additions = [
+        trace.run_assembler(f"assemble.{add.name}", partial(add, hits, ctx), hits)
+        for add in profile.assemble
+    ]
+    status, reason = _answer_status(hits, passed, offered, verdict, ctx)
+    return Recall(
+        query=ctx.query,
+        profile=profile.name,
+        status=status,
+        reason=reason,
+        hits=hits,
+        page=page_of(passed, hits, ctx.query),
+        warnings=(*warnings_for(hits, relations), *(w for add in additions for w in add.warnings)),
+        degraded=tuple(trace.degraded),
+        nearest_miss=_nearest_miss(offered, verdict, ctx) if offered and not passed else None,
+        steps=tuple(trace.steps),
+        run=trace.finish(),
+        captions=tuple(caption for add in additions for caption in add.captions),
+        relations=relations,
+        timelines=tuple(timeline for add in additions for timeline in add.timelines),
+        ways=_match_kinds(profile),
+        confidence=verdict.confidence,
+        assessed=verdict.reasons,
+    )
 
 
 def _nearest_miss(offered: Pool, judged: Assessment, ctx: Context) -> Candidate:
@@ -308,15 +358,6 @@ def _has_searchable_text(ctx: Context) -> bool:
     """Whether the query has content: empty text is allowed, punctuation alone is not."""
     text = ctx.query.text
     return not text.strip() or has_substance(text)
-
-
-def _stages_of_slot(profile: Profile, slot: str, ctx: Context) -> tuple[Stage, ...]:
-    """The stages of a slot. A configured reranker is added to a profile without a place for it."""
-    stages = profile.slot(slot)
-    if slot != "rerank" or ctx.reranker is None:
-        return stages
-    has_place = any(isinstance(stage, Rerank) for name in SLOTS for stage in profile.slot(name))
-    return stages if has_place else (*stages, Rerank())
 
 
 def _plan(profile: Profile, ctx: Context) -> Pool:

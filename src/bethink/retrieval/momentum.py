@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.model import Item
 from bethink.ports import Momentum, Usage
-from bethink.retrieval.context import Context, PerRecall
+from bethink.retrieval.context import Context, PerEach
 from bethink.retrieval.heat import Band, UseCounts, band_of, heat
 
 
@@ -24,23 +25,20 @@ class ItemHeat(NamedTuple):
         return band_of(self.heat)
 
 
-_known_heat: PerRecall[dict[str, ItemHeat]] = PerRecall(lambda _: {})
+def _compute_heat(items: list[Item], ctx: Context) -> dict[str, ItemHeat]:
+    used = ctx.usage([item.id for item in items])
+    return {item.id: _compute_item_heat(item, used.get(item.id), ctx) for item in items}
+
+
+_heat = PerEach[Item, str, ItemHeat](_compute_heat, attrgetter("id"))
 
 
 def heat_of_items(items: Iterable[Item], ctx: Context) -> dict[str, ItemHeat]:
-    """The heat of each item at the query's moment, by id.
+    """The heat of each item, by id, at the query's moment.
 
     Days count from the last use or, without one, from the time of storing.
     """
-    known = _known_heat(ctx)
-    requested = list(items)
-    missing = [item for item in requested if item.id not in known]
-    if missing:
-        used = ctx.usage([item.id for item in missing])
-        known.update(
-            {item.id: _compute_item_heat(item, used.get(item.id), ctx) for item in missing}
-        )
-    return {item.id: known[item.id] for item in requested}
+    return _heat(items, ctx)
 
 
 def _compute_item_heat(item: Item, usage: Usage | None, ctx: Context) -> ItemHeat:
@@ -61,16 +59,15 @@ class EntityMomentum(NamedTuple):
     entity: str
 
 
-_known_momenta: PerRecall[dict[str, Momentum]] = PerRecall(lambda _: {})
+_momenta = PerEach[str, str, Momentum](
+    lambda entities, ctx: ctx.store.activity.momenta(sorted(entities), ctx.query.moment), str
+)
 
 
 def top_momentum(items: Iterable[Item], ctx: Context) -> dict[str, EntityMomentum]:
     """For each item its entity with the highest momentum; items without one are left out."""
     requested = list(items)
-    known = _known_momenta(ctx)
-    missing = {entity for item in requested for entity in item.entities} - known.keys()
-    if missing:
-        known.update(ctx.store.activity.momenta(sorted(missing), ctx.query.moment))
+    known = _momenta({entity for item in requested for entity in item.entities}, ctx)
     top = {}
     for item in requested:
         momenta = [(known[entity].value, entity) for entity in item.entities if entity in known]
@@ -81,7 +78,7 @@ def top_momentum(items: Iterable[Item], ctx: Context) -> dict[str, EntityMomentu
 
 def recomputed_momenta(items: Iterable[Item], ctx: Context) -> dict[str, float]:
     """The momenta of these items' entities that were recomputed during this recall."""
-    known = _known_momenta(ctx)
+    known = _momenta.known(ctx)
     entities = {entity for item in items for entity in item.entities}
     fresh = {entity: known[entity] for entity in sorted(entities & known.keys())}
     return {entity: found.value for entity, found in fresh.items() if found.recomputed}

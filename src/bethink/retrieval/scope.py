@@ -38,7 +38,7 @@ def rejection_reason(item: Item, scope: Scope) -> str | None:
         _check_lifetime(item, scope.as_of)
         or _check_status(item, filters)
         or _check_validity(item, scope)
-        or _check_clearance(item, filters)
+        or _check_clearance(item, scope)
         or _check_period(item, filters)
         or _check_fields(item, filters)
         or _check_tags(item, filters)
@@ -79,12 +79,15 @@ def _check_validity(item: Item, scope: Scope) -> str | None:
     return None
 
 
-def _check_clearance(item: Item, filters: Filters) -> str | None:
+def _check_clearance(item: Item, scope: Scope) -> str | None:
+    filters = scope.filters
     if item.classification > filters.max_classification:
         ceiling = filters.max_classification
         return f"classification {item.classification} is above the ceiling {ceiling}"
     if item.trust < filters.min_trust:
         return f"trust {item.trust} is below the required {filters.min_trust}"
+    if scope.untrusted and item.trust >= 1:
+        return f"trust {item.trust} is not 0"
     return None
 
 

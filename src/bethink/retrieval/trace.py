@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from time import perf_counter
+from typing import TypeVar
 
 from bethink.core.ids import make_id
 from bethink.core.registry import implements
 from bethink.errors import BethinkError, StoreDamaged, StoreError
-from bethink.model import Degraded, Pool, Run, Step
-from bethink.retrieval.context import AnswerExtras, Context, OptionalStage, Stage
+from bethink.model import Assessment, Degraded, Pool, Run, Step
+from bethink.retrieval.context import AnswerExtras, Context, JudgingStage, OptionalStage, Stage
+
+T = TypeVar("T")
 
 
 class Trace:
@@ -20,7 +23,7 @@ class Trace:
     """
 
     def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
+        self.ctx = ctx
         self._started_at = datetime.now(UTC)
         self.steps: list[Step] = []
         self.degraded: list[Degraded] = []
@@ -38,14 +41,20 @@ class Trace:
         return pool
 
     def attempt(self, name: str, step: Callable[[], Pool], fallback: Pool = ()) -> Pool:
-        """Run a step that may fail; the pipeline then continues with ``fallback``.
+        """Run a step that may fail; the pipeline then continues with ``fallback``."""
+        return self._attempt(name, lambda: (step(), None), (fallback, None))[0]
+
+    def _attempt(
+        self, name: str, step: Callable[[], tuple[Pool, T]], fallback: tuple[Pool, T]
+    ) -> tuple[Pool, T]:
+        """Run a step that returns a pool and something else.
 
         A failure of the store itself is fatal, since then no step could succeed. Damage is
         not: it may be in one index, and others find the memory (`damage` is the first).
         """
         start = perf_counter()
         try:
-            pool = step()
+            made = step()
         except BethinkError as error:
             if isinstance(error, StoreDamaged):
                 self.damage = self.damage or error
@@ -53,34 +62,37 @@ class Trace:
                 raise
             reason = error.message if not error.remedy else f"{error.message} ({error.remedy})"
             self.degraded.append(Degraded(name, reason))
-            self._ctx.pop_step_notes()
-            self.steps.append(
-                Step(name, perf_counter() - start, fallback, len(fallback), "degraded", reason)
-            )
+            self.ctx.pop_step_notes()
+            pool, seconds = fallback[0], perf_counter() - start
+            self.steps.append(Step(name, seconds, pool, len(pool), "degraded", reason))
             return fallback
-        self._record_step(name, start, pool, fallback)
+        self._record_step(name, start, made[0], fallback[0])
+        return made
+
+    def run_slot(self, slot: str, stages: Iterable[Stage], pool: Pool) -> Pool:
+        """Run the stages of a slot in order."""
+        for stage in stages:
+            pool = self.run_stage(f"{slot}.{stage.name}", stage, pool)
         return pool
 
     def run_stage(self, name: str, stage: Stage, pool: Pool) -> Pool:
         """Run a stage on a pool; an optional stage that cannot run leaves the pool unchanged."""
-        if implements(stage, OptionalStage) and (reason := stage.skip(pool, self._ctx)):
+        if implements(stage, OptionalStage) and (reason := stage.skip(pool, self.ctx)):
             self.record_skip(name, reason, pool)
             return pool
-        return self.attempt(name, lambda: stage(pool, self._ctx), pool)
+        return self.attempt(name, lambda: stage(pool, self.ctx), pool)
+
+    def run_judge(
+        self, name: str, stage: JudgingStage, pool: Pool, verdict: Assessment | None
+    ) -> tuple[Pool, Assessment | None]:
+        """Run a stage that judges; ``verdict`` stands where it fails."""
+        return self._attempt(name, lambda: stage.judge(pool, self.ctx), (pool, verdict))
 
     def run_assembler(
         self, name: str, step: Callable[[], AnswerExtras], hits: Pool
     ) -> AnswerExtras:
         """Run an assembler; what it fails to add is left out."""
-        added = AnswerExtras()
-
-        def keep() -> Pool:
-            nonlocal added
-            added = step()
-            return hits
-
-        self.attempt(name, keep, hits)
-        return added
+        return self._attempt(name, lambda: (hits, step()), (hits, AnswerExtras()))[1]
 
     def record_skip(self, name: str, reason: str, pool: Pool = ()) -> None:
         """Record a skipped step and the reason; ``pool`` passes unchanged."""
@@ -88,4 +100,4 @@ class Trace:
 
     def _record_step(self, name: str, start: float, pool: Pool, came_in: Pool) -> None:
         seconds = perf_counter() - start
-        self.steps.append(Step(name, seconds, pool, len(came_in), "ok", self._ctx.pop_step_notes()))
+        self.steps.append(Step(name, seconds, pool, len(came_in), "ok", self.ctx.pop_step_notes()))

@@ -12,7 +12,7 @@ from bethink import Memory
 from bethink.errors import NotFound
 from bethink.model import Candidate, Item, replay
 from bethink.retrieval.context import Retriever
-from bethink.retrieval.explain import explain, running_scores
+from bethink.retrieval.explain import explain, item_reasons, running_scores
 from bethink.retrieval.profile import Profile, load_profile
 from bethink.retrieval.retrievers.dense import Dense
 from bethink.retrieval.retrievers.lexical import Lexical, Substring
@@ -320,6 +320,14 @@ def test_the_arithmetic_adds_up() -> None:
         ["2.0000", "=", "2.0000", "read"],
     ]
     assert explain(Candidate(cand.item)) == ""
+
+
+@pytest.mark.parametrize(("momentum", "active"), [(4.999, False), (5.0, True), (5.001, True)])
+def test_an_entity_is_active_from_a_momentum_of_five(momentum: float, active: bool) -> None:
+    """The bound itself counts."""
+    cand = Candidate(Item("a", "t", NOW, "test")).with_evidence("momentum", "seen", momentum)
+
+    assert ("entity_active" in item_reasons(cand)) is active
 
 
 def test_an_explanation_is_the_hits_own(filled: Memory) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,10 @@ from bethink.errors import Refused
 from bethink.model import Candidate, Item
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.models.embed.words import WordsEmbedder
-from bethink.retrieval.stages.gate import Confidence, Features
+from bethink.retrieval.profile import Profile
+from bethink.retrieval.retrievers.lexical import Lexical
+from bethink.retrieval.stages.fusion import WeightedSum
+from bethink.retrieval.stages.gate import Confidence, Features, Threshold
 from bethink.testing import FixedClock
 from corpus import NOW
 from rows import each_row
@@ -109,6 +113,44 @@ def test_an_untrusted_answer_is_unsure_whatever_else_is_stored(memory: Memory) -
 
     assert answer.status == "unsure"
     assert answer.hits[0].item.id == planted.id
+
+
+class _Calls:
+    """A part of a profile that counts its calls."""
+
+    def __init__(self, part: Any) -> None:
+        self.part, self.name, self.weight, self.count = part, part.name, 1.0, 0
+
+    def __call__(self, *args: Any) -> Any:
+        self.count += 1
+        return self.part(*args)
+
+
+@each_row(
+    ("planted", "searches", "passes"),
+    [
+        (None, 1, 1),
+        ("Tungsten melts at 3422 degrees", 2, 1),
+        ("The deploy key is in my pocket", 2, 2),
+    ],
+)
+def test_an_untrusted_memory_costs_a_second_pass_only_if_it_matches(
+    planted: str | None, searches: int, passes: int
+) -> None:
+    """Others are looked for among the untrusted alone, and the steps after that run once."""
+    search, stage = _Calls(Lexical()), _Calls(Threshold())
+    profile = Profile("test", (search,), WeightedSum(), adjust=(stage,))
+    with Memory.open(":memory:", embedder="none") as opened:
+        opened.remember("The deploy key is in the vault", trust=2)
+        if planted:
+            opened.remember(planted, trust=0)
+        answer = opened.recall("where is the deploy key?", profile=profile)
+
+    assert (search.count, stage.count) == (searches, passes)
+    assert (answer.status, any(hit.item.trust == 0 for hit in answer.hits)) == (
+        "found",
+        passes == 2,
+    )
 
 
 @each_row("feature", Features._fields)

@@ -74,24 +74,29 @@ def recall(
     """
     if not ctx.query.text.strip():
         return engine.recall(wider, ctx)
-    ctx, model = _judge_trusted(first, wider, ctx, model)
+    untracked = replace(ctx, query=replace(ctx.query, track=False))
+    profile, answer = _judge_by_trusted(first, wider, untracked, model)
+    return engine.note_use(profile, replace(answer, query=ctx.query), ctx)
+
+
+def _ask(
+    first: Profile, wider: Profile, ctx: Context, model: LanguageModel | None
+) -> tuple[Profile, Recall]:
+    """The answer of one view of the space, and the profile of the pass that gave it."""
     run = _DeepRecall(ctx, wider.name, wider.deep or DeepSettings(), model)
     if model or is_remote(ctx.embedder) or is_remote(ctx.reranker):
-        profile, answer = _run_passes(first, wider, run)
-    else:
-        # Nobody else is asked: both passes read one snapshot, and none searches the same twice.
-        ctx.keep_pools()
-        with ctx.store.snapshot():
-            profile, answer = _run_passes(first, wider, run)
-    return engine.mark_used(profile, answer, ctx)
+        return _run_passes(first, wider, run)
+    # Nobody else is asked: both passes read one snapshot, and none searches the same twice.
+    ctx.keep_pools()
+    with ctx.store.snapshot():
+        return _run_passes(first, wider, run)
 
 
 def _run_passes(first: Profile, wider: Profile, run: _DeepRecall) -> tuple[Profile, Recall]:
-    """The answer, and the profile of the pass that gave it."""
     ctx = run.ctx
 
     # 1. First pass: an ordinary recall.
-    answer = engine.run_in_snapshot(first, ctx)
+    answer = engine.recall(first, ctx)
 
     # 2. Return it if it is sufficient, or if it has no hits to expand from.
     verdict = run.judge(answer)
@@ -104,7 +109,7 @@ def _run_passes(first: Profile, wider: Profile, run: _DeepRecall) -> tuple[Profi
     expanded = run.widen(wider, expansions, answer)
 
     # 4. Second pass: the wider profile with the expansions as further retrievers.
-    wide = engine.run_in_snapshot(expanded, ctx)
+    wide = engine.recall(expanded, ctx)
 
     # 5. Return the answer with its evidence; it is no less sure than the first.
     surer = max(wide, answer, key=lambda one: one.confidence)
@@ -112,23 +117,30 @@ def _run_passes(first: Profile, wider: Profile, run: _DeepRecall) -> tuple[Profi
     return wider, run.finish_with_wider(wide)
 
 
-def _judge_trusted(
+def _judge_by_trusted(
     first: Profile, wider: Profile, ctx: Context, model: LanguageModel | None
-) -> tuple[Context, LanguageModel | None]:
-    """The context with how sure a deep recall without memories of trust 0 would be.
+) -> tuple[Profile, Recall]:
+    """Ask without memories of trust 0, which says how sure the answer is.
 
-    The model is not asked again what it was asked for that.
+    Where none of them matches the question, that is the answer. The model is not asked the
+    same twice.
     """
     trusted = ctx.store.trusted()
     if trusted is ctx.store:
-        return ctx, model
-    if ctx.query.filters.min_trust > 0:
-        return ctx.for_store(trusted), model
+        return _ask(first, wider, ctx, model)
     model = None if model is None else _Remembering(model)
-    untracked = replace(ctx.query, track=False)
-    answer = recall(first, wider, replace(ctx.for_store(trusted), query=untracked), model)
+    view = ctx.for_store(trusted)
+    profile, answer = _ask(first, wider, view, model)
+    pools = {step.name: step.pool for step in answer.steps if step.status == "ok"}
+    found = {one: pools.get(f"channel.{one.name}", ()) for one in profile.channels}
+    is_whole = ctx.query.filters.min_trust > 0 or (
+        any(found.values()) and not engine.find_untrusted(found, view, ctx.store)
+    )
+    if is_whole:
+        return profile, answer
     outcome = answer.status if answer.status in ("found", "unsure") else "nothing_matched"
-    return replace(ctx, vouched=Assessment(answer.confidence, outcome, answer.assessed)), model
+    vouched = Assessment(answer.confidence, outcome, answer.assessed)
+    return _ask(first, wider, replace(ctx, vouched=vouched), model)
 
 
 class _Remembering:

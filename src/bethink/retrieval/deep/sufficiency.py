@@ -14,7 +14,7 @@ from bethink.core.sentences import shorten
 from bethink.model import Candidate, Caption, Pool, Step
 from bethink.ports import Budget, LanguageModel, Unusable, Word
 from bethink.prompts import Passage, cited_ids, fill_prompt, load_passages
-from bethink.retrieval.context import Context, PerRecall
+from bethink.retrieval.context import Context, PerEach
 from bethink.retrieval.deep import DeepSettings
 from bethink.retrieval.deep.expansion import Expansion
 from bethink.retrieval.query_analysis import (
@@ -113,28 +113,28 @@ def quote_hits(hits: Pool, ids: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-_terms_of: PerRecall[dict[str, frozenset[str]]] = PerRecall(lambda _: {})
-"""The index terms of the texts that were judged: most are judged twice."""
+# The index terms of the texts that were judged: most are judged twice.
+_terms_of = PerEach[Candidate, str, frozenset[str]](
+    lambda hits, ctx: {
+        cand.item.id: frozenset(ctx.store.search.terms(cand.item.text)) for cand in hits
+    },
+    lambda cand: cand.item.id,
+)
 
 
 def _held_words(hits: Pool, ctx: Context) -> dict[str, set[Word]]:
     """Which of the question's content terms each hit holds; its speaker counts as held."""
     words = [content_term.word for content_term in content_terms(ctx)]
-    names, known = speakers_of(hits), _terms_of(ctx)
-    held: dict[str, set[Word]] = {}
-    for cand in hits:
-        text = cand.item.text
-        if text not in known:
-            known[text] = frozenset(ctx.store.search.terms(text))
-        terms = known[text]
-        own = {
+    names, terms = speakers_of(hits), _terms_of(hits, ctx)
+    return {
+        cand.item.id: {
             word
             for word in words
-            if terms.issuperset(word.terms)
+            if terms[cand.item.id].issuperset(word.terms)
             or (names.get(word.shown.casefold()) or 0) == cand.item.speaker
         }
-        held[cand.item.id] = own
-    return held
+        for cand in hits
+    }
 
 
 def _missing_words(held: Mapping[str, set[Word]], ctx: Context) -> tuple[str, ...]:

@@ -6,16 +6,7 @@ from collections.abc import Mapping
 
 from bethink.model import Candidate, Evidence, Pool
 from bethink.ports import SearchResult
-from bethink.retrieval.context import Context, PerRecall, Retriever
-
-store_damage: PerRecall[set[str]] = PerRecall(lambda _: set())
-"""What searches could not read."""
-
-
-def note_damage(found: SearchResult, ctx: Context) -> None:
-    """Keep for the answer what a search could not read."""
-    if found.damage:
-        store_damage(ctx).add(found.damage)
+from bethink.retrieval.context import Context, Retriever
 
 
 def ranked_pool(name: str, found: SearchResult, ctx: Context, *, scale: float = 1.0) -> Pool:
@@ -25,7 +16,7 @@ def ranked_pool(name: str, found: SearchResult, ctx: Context, *, scale: float = 
     """
     if found.note:
         ctx.add_step_note(found.note)
-    note_damage(found, ctx)
+    ctx.note_damage(found.damage)
     by = f"channel.{name}"
     pool = []
     for rank, (item, value, why) in enumerate(found.matches, start=1):

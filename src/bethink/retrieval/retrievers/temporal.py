@@ -16,7 +16,7 @@ from bethink.retrieval.query_analysis import (
     periods,
     requested_kinds,
 )
-from bethink.retrieval.retrievers.ranking import note_damage, ranked_pool
+from bethink.retrieval.retrievers.ranking import ranked_pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Temporal:
         kinds = requested_kinds(ctx.query.text) if asks_only_for_time(ctx) else ()
         found = self._search_periods(named, ctx.query.filters, ctx)
         for result in found:
-            note_damage(result, ctx)
+            ctx.note_damage(result.damage)
         matches = self._best_matches(named, found)
         if kinds and not ctx.query.filters.kinds:
             of_kind = replace(ctx.query.filters, kinds=kinds)
@@ -76,12 +76,7 @@ class Temporal:
         The two kinds of scores cannot be compared, so they are never mixed.
         """
         scopes = [
-            Scope(
-                narrow_to_period(filters, period.start, period.end),
-                ctx.query.moment,
-                ctx.query.as_of,
-            )
-            for period in named
+            ctx.scope_of(narrow_to_period(filters, period.start, period.end)) for period in named
         ]
         if named and ctx.embedder is not None:
             try:

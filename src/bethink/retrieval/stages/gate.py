@@ -9,7 +9,7 @@ from bethink.core.dataclass import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Assessment, Candidate, ConfidenceReason, Pool
 from bethink.ports import unrelated_similarity
-from bethink.retrieval.context import Context, PerRecall
+from bethink.retrieval.context import Context
 from bethink.retrieval.query_analysis import (
     ExpectedSimilarity,
     asks_about_future,
@@ -139,19 +139,22 @@ class Confidence:
     name: str = "confidence"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        return self.judge(pool, ctx)[0]
+
+    def judge(self, pool: Pool, ctx: Context) -> tuple[Pool, Assessment]:
+        """The candidates with their relevance, if they are worth telling, and how sure that is."""
         estimate = self.assess(pool, ctx)
         judged = _by_trusted(estimate, pool, ctx)
-        _assessments(ctx).append(judged)
         floor, sure = ctx.query.min_confidence, judged.confidence
         if floor is None:
             # What nobody vouches for is shown as what it is: no ground to be surer.
             floor, sure = self.unsure, max(sure, estimate.confidence)
         ctx.add_step_note(f"confidence {judged.confidence:.2f}; {floor:.2f} needed")
         if sure < floor:
-            return ()
+            return (), judged
         if judged.outcome != "found":
             sure = min(sure, self.found - _BELOW_FOUND)
-        return self.with_relevance(pool, sure)
+        return self.with_relevance(pool, sure), judged
 
     def assess(self, pool: Pool, ctx: Context) -> Assessment:
         """Estimate the confidence, with what speaks for and against it."""
@@ -213,21 +216,17 @@ _DESCRIBING = Confidence(
 )
 _TIME_CONFIDENCE = 0.9
 _BELOW_FOUND = 0.001
-# One entry for each assessment of a recall; the last one counts.
-_assessments: PerRecall[list[Assessment]] = PerRecall(lambda _: [])
 
 
-def judge(pool: Pool, ctx: Context) -> tuple[Assessment, Pool]:
-    """The assessment that a gate made; where none did, one that only describes the pool."""
-    made = _assessments(ctx)
-    if made:
-        return made[-1], pool
+def describe(pool: Pool, ctx: Context) -> tuple[Pool, Assessment]:
+    """Judge how sure an answer is that no stage of the gate has judged; all of it is kept."""
     # A description is not worth waiting for an embedding that no step needed.
     known = ctx if ctx.has_embedding else replace(ctx, embedder=None)
     estimate = _DESCRIBING.assess(pool, known)
     estimate = estimate._replace(outcome="found" if pool else "nothing_matched")
     judged = _by_trusted(estimate, pool, ctx)
-    return judged, _DESCRIBING.with_relevance(pool, max(judged.confidence, estimate.confidence))
+    sure = max(judged.confidence, estimate.confidence)
+    return _DESCRIBING.with_relevance(pool, sure), judged
 
 
 def _by_trusted(estimate: Assessment, pool: Pool, ctx: Context) -> Assessment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 from bethink.core.dataclass import dataclass, field
@@ -22,7 +23,7 @@ from bethink.model import (
     with_column,
 )
 from bethink.ports import Embedding, late_interaction, unrelated_similarity
-from bethink.retrieval.context import Context, PerRecall
+from bethink.retrieval.context import Context, PerEach, PerRecall
 from bethink.retrieval.query_analysis import content_terms, expected_similarity, max_bm25_score
 
 if TYPE_CHECKING:
@@ -45,12 +46,14 @@ class TurnOrder:
         return [turn_id for turn_id in (self.before.get(turn), self.after.get(turn)) if turn_id]
 
 
-_known_turns: PerRecall[TurnOrder] = PerRecall(lambda _: TurnOrder())
+@PerRecall
+def _turns(_: Context) -> TurnOrder:
+    return TurnOrder()
 
 
 def turn_order(ids: Iterable[str], ctx: Context) -> TurnOrder:
     """Look up the order of these turns and their neighbours, once per recall."""
-    turns = _known_turns(ctx)
+    turns = _turns(ctx)
     fresh = sorted(set(ids) - turns.known)
     if fresh:
         pairs = ctx.store.graph.follows(fresh, as_of=ctx.query.as_of)
@@ -84,14 +87,14 @@ class FeatureTable:
     """The similarity features of a recall's memories, as columns.
 
     ``rows`` has the row of each memory; row 0, of zeros, is that of every memory without a
-    vector. ``lost`` are rows without matches, whose tokens are damaged. The features of one
-    memory are made into a value when they are asked for.
+    vector. ``lost`` are rows without matches, whose tokens are damaged. ``passages`` says how
+    near the passages of long memories are. The features of one memory are made into a value
+    when they are asked for.
     """
-
-    __slots__ = ("cosine", "interaction", "lost", "matches", "plain", "rows", "sentence", "vectors")
 
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
+        self.passages: dict[str, tuple[float, ...]] = {}
         self.cosine, self.interaction, self.sentence, self.plain = [0.0], [0.0], [0.0], [0.0]
         self.matches: Matrix | None = None
         self.vectors: list[Vector] = []
@@ -175,12 +178,14 @@ class Comparison(NamedTuple):
         )
 
 
-_known_features: PerRecall[FeatureTable] = PerRecall(lambda _: FeatureTable())
+@PerRecall
+def _features(_: Context) -> FeatureTable:
+    return FeatureTable()
 
 
 def similarity_features(pool: Iterable[Candidate], ctx: Context) -> FeatureTable:
     """Compute features for memories that no earlier step has read; return all features."""
-    table = _known_features(ctx)
+    table = _features(ctx)
     if ctx.embedder is not None:
         rows = table.rows
         fresh = [cand.item.id for cand in pool if cand.item.id not in rows]
@@ -257,7 +262,7 @@ def _nearest_passages(
         payloads = [one.tokens for one in embedding.passages]
         sentences, _ = _best_sentences(embedder, vector, payloads, ctx)
         near = list(map(max, near, sentences))
-    _known_cosines(ctx)[key] = tuple(near)
+    _features(ctx).passages[key] = tuple(near)
     order = sorted(range(len(near)), key=lambda number: -near[number])
     return tuple(embedding.passages[number] for number in order[:_COMPARED_PASSAGES])
 
@@ -289,13 +294,13 @@ def _best_sentences(
 ) -> tuple[list[float], list[bytes]]:
     """Return how near each memory's best sentence is, and the tokens that can be compared.
 
-    Tokens that are damaged count as none; `damaged_vectors` tells of them.
+    Tokens that are damaged count as none; the answer tells of them.
     """
     try:
         return embedder.best_sentences(vector, payloads).tolist(), payloads
     except ModelError:
         sound = [one if _can_compare(embedder, vector, one) else b"" for one in payloads]
-        damaged_vectors(ctx).update(set(payloads) - set(sound))
+        ctx.note_damage(vectors=set(payloads) - set(sound))
         return embedder.best_sentences(vector, sound).tolist(), sound
 
 
@@ -307,12 +312,7 @@ def _can_compare(embedder: LateInteraction, vector: Vector, tokens: bytes) -> bo
     return True
 
 
-damaged_vectors: PerRecall[set[bytes]] = PerRecall(lambda _: set())
-"""The tokens that an answer does without, because they cannot be read."""
-
 _COMPARED_PASSAGES = 2  # of a long memory, the nearest by cosine
-_known_cosines: PerRecall[dict[str, tuple[float, ...]]] = PerRecall(lambda _: {})
-_known_passages: PerRecall[dict[str, Passage | None]] = PerRecall(lambda _: {})
 
 
 def with_passage(cand: Candidate, ctx: Context) -> Candidate:
@@ -326,10 +326,15 @@ def shown_passage(item: Item, ctx: Context) -> Passage | None:
 
     It is the one that best matches the question by words and by meaning.
     """
-    known = _known_passages(ctx)
-    if item.id not in known:
-        known[item.id] = None if ctx.query.whole else _find_passage(item, ctx)
-    return known[item.id]
+    return _shown_passages((item,), ctx)[item.id]
+
+
+_shown_passages = PerEach[Item, str, Passage | None](
+    lambda items, ctx: {
+        item.id: None if ctx.query.whole else _find_passage(item, ctx) for item in items
+    },
+    attrgetter("id"),
+)
 
 
 def shown_text(item: Item, ctx: Context) -> str:
@@ -350,8 +355,7 @@ def _find_passage(item: Item, ctx: Context) -> Passage | None:
     spans = split_passages(item.text)
     if not spans:
         return None
-    similarity_features((Candidate(item),), ctx)
-    cosines = _known_cosines(ctx).get(item.id, ())
+    cosines = similarity_features((Candidate(item),), ctx).passages.get(item.id, ())
     if len(cosines) != len(spans):
         cosines = (0.0,) * len(spans)  # no vectors of passages yet
     scores = [

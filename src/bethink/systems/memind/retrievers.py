@@ -14,7 +14,7 @@ from bethink.model import Item, Pool
 from bethink.ports import Match, Nearest, SearchResult, TextSearch
 from bethink.retrieval.context import Context, Retriever, no_embedder
 from bethink.retrieval.query_analysis import Period, periods
-from bethink.retrieval.retrievers.ranking import note_damage, ranked_pool
+from bethink.retrieval.retrievers.ranking import ranked_pool
 
 if TYPE_CHECKING:
     import numpy as np
@@ -236,7 +236,7 @@ class Window:
             found = ctx.store.search.time(
                 period.start, period.end, self.depth, scope, overlapping=True
             )
-            note_damage(found, ctx)
+            ctx.note_damage(found.damage)
             for item, _, why in found.matches:
                 known, score = best.get(item.id), _centre_score(item, period)
                 if known is None or score > known.score:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 
 from bethink.core.dataclass import dataclass
 from bethink.core.sentences import caption
@@ -19,7 +20,7 @@ from bethink.model import (
     sort_by_score,
 )
 from bethink.ports import Scope, late_interaction
-from bethink.retrieval.context import AnswerExtras, Context, PerRecall, Retriever
+from bethink.retrieval.context import AnswerExtras, Context, PerEach, Retriever
 from bethink.retrieval.scope import rejection_reason
 from bethink.retrieval.stages.late_interaction import similarity_features
 from bethink.systems.memind.retrievers import TimeDecay, time_factor
@@ -257,17 +258,15 @@ def _source_id(item: Item, episodes: dict[str, Item]) -> str | None:
     return item.session or (item.id if item.level == "raw" else None)
 
 
-_known_captions: PerRecall[dict[tuple[str, str | None], str]] = PerRecall(lambda _: {})
-"""The captions made: each pass of a deep recall has much the same candidates."""
+# Each pass of a deep recall has much the same candidates.
+_made_captions = PerEach[Item, str, str](
+    lambda items, _: {item.id: caption(item.text, item.speaker) for item in items},
+    attrgetter("id"),
+)
 
 
 def _caption_text(item: Item, ctx: Context) -> str:
-    if item.caption:
-        return item.caption
-    known, key = _known_captions(ctx), (item.text, item.speaker)
-    if key not in known:
-        known[key] = caption(*key)
-    return known[key]
+    return item.caption or _made_captions((item,), ctx)[item.id]
 
 
 def _episodes(ids: set[str], ctx: Context) -> dict[str, Item]:

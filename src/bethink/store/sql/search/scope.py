@@ -59,6 +59,7 @@ _OF_USER = (
     " THEN json_extract(i.metadata, '$.user_id') IN (SELECT value FROM json_each(?)) ELSE 0 END"
 )
 _OF_USER_OR_SHARED = f"(i.classification <= {SHARED_CLASSIFICATION} OR {_OF_USER})"
+_UNTRUSTED = "i.trust < 1"  # as the index of untrusted memories has it
 _EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
 _HAS_ALL_TAGS = (
     "NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted"
@@ -160,6 +161,8 @@ def compile_scope(scope: Scope) -> Predicate:
     where.add("i.classification <= ?", filters.max_classification)
     if filters.min_trust > _DEFAULT_FILTERS.min_trust:
         where.add("i.trust >= ?", filters.min_trust)
+    if scope.untrusted:
+        where.add(_UNTRUSTED)
     _add_times(where, filters)
     for name, column in _VALUE_FILTERS:
         allowed: tuple[str, ...] = getattr(filters, name)
@@ -183,11 +186,11 @@ def compile_scope(scope: Scope) -> Predicate:
         )
     lasting = where.joined()
     _add_validity(where, scope)
-    plain = scope.as_of is None and filters == _DEFAULT_FILTERS
+    plain = scope.as_of is None and filters == _DEFAULT_FILTERS and not scope.untrusted
     return Predicate(
         *where.joined(),
         plain,
-        _indexed(filters) if scope.as_of is None else (),
+        _indexed(filters, untrusted=scope.untrusted) if scope.as_of is None else (),
         to_ms_or_none(scope.as_of),
         lasting=lasting,
     )
@@ -206,9 +209,9 @@ def _allow(column: str, allowed: tuple[str, ...]) -> Condition:
     return Condition(f"i.{column} IN (SELECT value FROM json_each(?))", (_json(allowed),))
 
 
-def _indexed(filters: Filters) -> tuple[Condition, ...]:
+def _indexed(filters: Filters, *, untrusted: bool) -> tuple[Condition, ...]:
     """Return the filters that an index answers, each as a selection of row ids."""
-    found = []
+    found = [Condition(_UNTRUSTED)] if untrusted else []
     if filters.entities:
         found.append(Condition(_ROWS_MENTIONING, _entity_names(filters)))
     for name, column in _INDEXED_FILTERS:
