@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -258,64 +258,46 @@ class SqlSearch:
             return found
         return found._replace(damage=UNREADABLE)
 
-    def text(self, search: TextSearch, scope: Scope) -> SearchResult:
+    def _search(
+        self, scope: Scope, search: Callable[[Database, Predicate, ItemLoader], SearchResult]
+    ) -> SearchResult:
         with self._connections.read_transaction() as db:
-            found = search_text(
-                db,
-                search,
-                self._predicate(db, scope),
-                self._hydrate.reader_as_of(scope.as_of),
-                self._lists,
-            )
+            found = search(db, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of))
             return self._tell_damage(db, found)
+
+    def text(self, search: TextSearch, scope: Scope) -> SearchResult:
+        return self._search(
+            scope, lambda db, where, load: search_text(db, search, where, load, self._lists)
+        )
 
     def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
         from bethink.store.sql.search.fuzzy import search_substring  # see above
 
-        with self._connections.read_transaction() as db:
-            found = search_substring(
-                db,
-                text,
-                depth,
-                self._predicate(db, scope),
-                self._hydrate.reader_as_of(scope.as_of),
-                self._lists,
-            )
-            return self._tell_damage(db, found)
+        return self._search(
+            scope,
+            lambda db, where, load: search_substring(db, text, depth, where, load, self._lists),
+        )
 
     def vector(
         self, vector: Vector, model: str, depth: int, scope: Scope, choose: Choose | None = None
     ) -> SearchResult:
-        with self._connections.read_transaction() as db:
-            found = self._vectors.search(
-                db,
-                vector,
-                model,
-                depth,
-                self._predicate(db, scope),
-                self._hydrate.reader_as_of(scope.as_of),
-                choose,
-            )
-            return self._tell_damage(db, found)
+        search = self._vectors.search
+        return self._search(
+            scope, lambda db, where, load: search(db, vector, model, depth, where, load, choose)
+        )
 
     def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
         from bethink.store.sql.search.abmind_queries import search_pieces  # see above
 
-        with self._connections.read_transaction() as db:
-            found = search_pieces(
-                db, search, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of)
-            )
-            return self._tell_damage(db, found)
+        return self._search(scope, lambda db, where, load: search_pieces(db, search, where, load))
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
         from bethink.store.sql.search.abmind_queries import SignatureQuery  # see above
 
         query = SignatureQuery(text, depth, min_likeness)
-        with self._connections.read_transaction() as db:
-            found = self._signatures.search(
-                db, query, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of)
-            )
-            return self._tell_damage(db, found)
+        return self._search(
+            scope, lambda db, where, load: self._signatures.search(db, query, where, load)
+        )
 
     def time(
         self,
@@ -328,28 +310,16 @@ class SqlSearch:
     ) -> SearchResult:
         filters = scope.filters
         window = TimeWindow(start, end, overlapping, filters.since, filters.until)
-        with self._connections.read_transaction() as db:
-            found = search_time(
-                db,
-                window,
-                depth,
-                self._predicate(db, scope),
-                self._hydrate.reader_as_of(scope.as_of),
-            )
-            return self._tell_damage(db, found)
+        return self._search(
+            scope, lambda db, where, load: search_time(db, window, depth, where, load)
+        )
 
     def entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
         from bethink.store.sql.links import search_entities  # see above
 
-        with self._connections.read_transaction() as db:
-            found = search_entities(
-                db,
-                entities,
-                depth,
-                self._predicate(db, scope),
-                self._hydrate.reader_as_of(scope.as_of),
-            )
-            return self._tell_damage(db, found)
+        return self._search(
+            scope, lambda db, where, load: search_entities(db, entities, depth, where, load)
+        )
 
     def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
         from bethink.store.sql.entities import latest_mentions  # see above
