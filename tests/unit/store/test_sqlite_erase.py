@@ -14,7 +14,6 @@ import pytest
 
 from bethink.ports import Embedding, Record, TextSearch
 from bethink.store.sql import erase
-from bethink.store.sql.search.vectors import VectorIndex
 from bethink.store.sqlite import SqliteStore, checkpoint, connection
 from records import NOW, at, mention, record, scope
 
@@ -179,7 +178,7 @@ def test_an_erase_that_was_cut_off_is_finished(path: Path) -> None:
     store = SqliteStore.open(path, space="test")
     store.items.put([canary("c", "xq7"), record("b")], actor="x", now=NOW)
     with store._connections.write_transaction() as db:
-        erase.erase_items(db, VectorIndex(), ["c"], actor="x", now=0)
+        erase.erase_items(db, ["c"], actor="x", now=0)
     store.close()
 
     SqliteStore.open(path, space="test").close()

@@ -218,6 +218,6 @@ def test_a_view_below_a_ceiling_has_its_own() -> None:
     caches = {id(one.search._cache): one for one in (store, below)}
     assert len(caches) == 2
     for one in (store, below):
-        of_vectors, of_graph = one._index._cache, one.graph._cache
+        of_vectors, of_graph = one.search._vectors._cache, one.graph._cache
         assert of_vectors is of_graph is one.search._cache
     store.close()

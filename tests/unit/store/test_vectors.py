@@ -27,7 +27,7 @@ from bethink.store.sql.search import vector_index as chunks
 from bethink.store.sql.search import vector_scan
 from bethink.store.sql.search.scope import Condition, Predicate, ScopeRows
 from bethink.store.sql.search.vector_scan import ChunkCache, Float16Cache
-from bethink.store.sql.search.vectors import VectorIndex
+from bethink.store.sql.search.vectors import VectorIndex, unembedded_rows
 from corpus import NOW
 
 MODEL = "test/1"
@@ -63,7 +63,7 @@ def clustered(count: int, dim: int, seed: int = 1) -> Floats:
 def fill(db: apsw.Connection, index: VectorIndex, made: Floats, model: str = MODEL) -> None:
     rows = add(db, (f"memory {n}" for n in range(len(made))))
     pairs = zip(rows, made, strict=True)
-    index.add(db, model, [(row.rid, Embedding(one, b"tokens")) for row, one in pairs])
+    chunks.append_vectors(db, model, [(row.rid, Embedding(one, b"tokens")) for row, one in pairs])
 
 
 def nearest(
@@ -100,7 +100,7 @@ def test_what_is_stored_comes_back(db: apsw.Connection, index: VectorIndex, dim:
     assert np.allclose(found["m3"].vector, made[2], atol=1e-3)
     assert found["m3"].vector.dtype == np.float32
     assert found["m3"].tokens == b"tokens"
-    assert index.verify(db) == []
+    assert chunks.verify_chunks(db) == []
     assert rids(nearest(db, index, made[4], 1)) == [5] or dim == 1
 
 
@@ -112,14 +112,14 @@ def test_bits_and_rows_never_disagree(steps: list[tuple[str, int]]) -> None:
     there: dict[int, Floats] = {}
     for number, (step, rid) in enumerate(steps):
         if step == "d":
-            index.remove(db, [rid])
+            chunks.remove_vectors(db, [rid])
             there.pop(rid, None)
         else:
             one = vectors(1, 9, seed=number)[0] if step == "a" else np.zeros(9, np.float32)
-            index.add(db, MODEL, [(rid, Embedding(one))])
+            chunks.append_vectors(db, MODEL, [(rid, Embedding(one))])
             there[rid] = one
 
-    assert index.verify(db) == []
+    assert chunks.verify_chunks(db) == []
     visible = {rid for rid, one in there.items() if one.any()}
     assert set(rids(nearest(db, index, vectors(1, 9)[0]))) == visible if there else True
 
@@ -130,9 +130,9 @@ def test_many_chunks_are_filled_and_emptied(db: apsw.Connection, index: VectorIn
     fill(db, index, made)
     assert db.execute("SELECT count(*) FROM chunk").get == 3
 
-    index.remove(db, range(5, 8_190))
+    chunks.remove_vectors(db, range(5, 8_190))
 
-    assert index.verify(db) == []
+    assert chunks.verify_chunks(db) == []
     assert db.execute("SELECT count(*) FROM chunk").get == 1
     assert sorted(rids(nearest(db, index, made[0]))) == [1, 2, 3, 4, 8190, 8191, 8192, 8193]
 
@@ -148,7 +148,7 @@ def test_one_more_vector_writes_few_pages(tmp_path: Path, index: VectorIndex) ->
     before = (tmp_path / "space.db-wal").stat().st_size
 
     with db:
-        index.add(db, MODEL, [(row.rid, Embedding(vectors(1, 256, seed=9)[0]))])
+        chunks.append_vectors(db, MODEL, [(row.rid, Embedding(vectors(1, 256, seed=9)[0]))])
 
     assert (tmp_path / "space.db-wal").stat().st_size - before < 12 * 4_200
     db.close()
@@ -162,7 +162,7 @@ def test_a_removed_vector_leaves_no_bit(tmp_path: Path, index: VectorIndex) -> N
     with db:
         fill(db, index, made)
     with db:
-        index.remove(db, [7, 30])
+        chunks.remove_vectors(db, [7, 30])
     db.execute("VACUUM")
     db.close()
 
@@ -192,11 +192,11 @@ def test_damage_is_noticed_and_rebuilt(
     """What cannot be rebuilt is let go, to be embedded again."""
     fill(db, index, vectors(20, 16))
     db.execute(damage)
-    assert index.verify(db)
+    assert chunks.verify_chunks(db)
 
-    index.rebuild(db)
+    chunks.rebuild_chunks(db)
 
-    assert index.verify(db) == []
+    assert chunks.verify_chunks(db) == []
     left = db.execute("SELECT count(*) FROM vector").get
     assert len(nearest(db, index, vectors(1, 16)[0], 50).matches) == left
 
@@ -206,9 +206,9 @@ def test_removing_from_a_damaged_index_mends_it(db: apsw.Connection, index: Vect
     fill(db, index, vectors(20, 16))
     db.execute("DELETE FROM vector WHERE rid = 20")
 
-    index.remove(db, [3])
+    chunks.remove_vectors(db, [3])
 
-    assert index.verify(db) == []
+    assert chunks.verify_chunks(db) == []
 
 
 # Finding
@@ -326,7 +326,7 @@ def test_a_question_asked_again_of_another_scope_sees_what_was_written(
     assert 400 not in rids(nearest(db, index, query))
 
     (row,) = add(db, ["the very same"])
-    index.add(db, MODEL, [(row.rid, Embedding(query))])
+    chunks.append_vectors(db, MODEL, [(row.rid, Embedding(query))])
 
     assert rids(nearest(db, index, query))[0] == 400
     assert rids(nearest(db, index, query, 10, within("i.rid > 300")))[0] == 400
@@ -437,7 +437,7 @@ def test_a_vector_of_zeros_is_kept_but_never_found(db: apsw.Connection, index: V
 
     assert 3 not in rids(nearest(db, index, made[0]))
     assert not index.embeddings(db, ["m3"], MODEL)["m3"].vector.any()
-    assert index.verify(db) == []
+    assert chunks.verify_chunks(db) == []
     assert nearest(db, index, made[2]).note == "the question has no vector"
 
 
@@ -474,9 +474,9 @@ def test_a_vector_of_the_wrong_length_is_refused(db: apsw.Connection, index: Vec
     with pytest.raises(ModelError):
         nearest(db, index, vectors(1, 9)[0])
     with pytest.raises(ModelError):
-        index.add(db, MODEL, [(1, Embedding(vectors(1, 9)[0]))])
+        chunks.append_vectors(db, MODEL, [(1, Embedding(vectors(1, 9)[0]))])
     with pytest.raises(ModelError):
-        index.add(db, "new/1", [(1, Embedding(np.array([1, np.nan], np.float32)))])
+        chunks.append_vectors(db, "new/1", [(1, Embedding(np.array([1, np.nan], np.float32)))])
 
 
 def test_a_change_of_models_can_be_made_step_by_step(
@@ -486,13 +486,14 @@ def test_a_change_of_models_can_be_made_step_by_step(
     fill(db, index, vectors(9, 8), model="old/1")
     add(db, ["never embedded"])
     made = vectors(10, 12, seed=2)
-    assert index.unembedded_rows(db, MODEL, 100) == list(range(1, 11))
+    assert unembedded_rows(db, MODEL, 100) == list(range(1, 11))
 
     for batch in (range(1, 5), range(5, 11)):
-        index.add(db, MODEL, [(rid, Embedding(made[rid - 1])) for rid in batch])
-        assert index.verify(db) == []
-        assert index.unembedded_rows(db, MODEL, 100) == list(range(batch[-1] + 1, 11))
-    index.drop_other_models(db, MODEL)
+        chunks.append_vectors(db, MODEL, [(rid, Embedding(made[rid - 1])) for rid in batch])
+        assert chunks.verify_chunks(db) == []
+        assert unembedded_rows(db, MODEL, 100) == list(range(batch[-1] + 1, 11))
+    (old,) = (one for one in chunks.stored_models(db) if one.name != MODEL)
+    chunks.drop_model(db, old)
 
     assert db.execute("SELECT group_concat(name) FROM model").get == MODEL
     assert rids(nearest(db, index, made[6], 1)) == [7]
@@ -503,8 +504,8 @@ def test_only_live_items_wait_for_a_vector(db: apsw.Connection, index: VectorInd
     add(db, ["one", "two", "three"])
     db.execute("UPDATE item SET live_to = 1 WHERE rid = 2")
 
-    assert index.unembedded_rows(db, MODEL, 100) == [1, 3]
-    assert index.unembedded_rows(db, MODEL, 1) == [1]
+    assert unembedded_rows(db, MODEL, 100) == [1, 3]
+    assert unembedded_rows(db, MODEL, 1) == [1]
 
 
 # Reading while others write
@@ -513,15 +514,15 @@ def test_only_live_items_wait_for_a_vector(db: apsw.Connection, index: VectorInd
 def test_a_search_sees_what_others_wrote(tmp_path: Path, index: VectorIndex) -> None:
     """Chunks are read again when, and only when, they changed."""
     mine = empty_database(tmp_path / "space.db")
-    theirs, other = apsw.Connection(str(tmp_path / "space.db")), VectorIndex()
+    theirs = apsw.Connection(str(tmp_path / "space.db"))
     made = vectors(30, 16)
     with mine:
         fill(mine, index, made)
     assert rids(nearest(mine, index, made[3], 1)) == [4]
 
     with theirs:
-        other.add(theirs, MODEL, [(4, Embedding(-made[3]))])
-        other.remove(theirs, [9])
+        chunks.append_vectors(theirs, MODEL, [(4, Embedding(-made[3]))])
+        chunks.remove_vectors(theirs, [9])
 
     assert rids(nearest(mine, index, made[3], 30))[-1] == 4
     assert 9 not in rids(nearest(mine, index, made[8], 30))
@@ -534,11 +535,11 @@ def test_what_was_undone_is_not_remembered(db: apsw.Connection, index: VectorInd
     made = vectors(10, 16)
     fill(db, index, made)
     db.execute("BEGIN IMMEDIATE")
-    index.add(db, MODEL, [(1, Embedding(-made[0]))])
+    chunks.append_vectors(db, MODEL, [(1, Embedding(-made[0]))])
     assert rids(nearest(db, index, made[0], 10))[-1] == 1
     db.execute("ROLLBACK")
     with db:
-        index.add(db, MODEL, [(2, Embedding(-made[1]))])
+        chunks.append_vectors(db, MODEL, [(2, Embedding(-made[1]))])
 
     assert rids(nearest(db, index, made[0], 1)) == [1]
     assert rids(nearest(db, index, made[1], 10))[-1] == 2
@@ -591,7 +592,7 @@ def test_vectors_kept_in_memory_are_those_that_are_stored(
         if writes:
             rid = min(wanted) + 1
             made[rid - 1] = vectors(1, 4, seed=number)[0]
-            VectorIndex().add(db, MODEL, [(rid, Embedding(made[rid - 1]))])
+            chunks.append_vectors(db, MODEL, [(rid, Embedding(made[rid - 1]))])
         stored = ChunkCache().read(db, chunks.stored_models(db)[0])
         places = np.array(sorted(wanted, key=lambda place: (place * 7) % 60))
 

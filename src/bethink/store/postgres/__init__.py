@@ -40,11 +40,11 @@ class PostgresStore:
         self._guard = threading.Lock()
         hydrate = HydrateRows(cache)
         self.search = SqlSearch(connections, vectors, hydrate, cache)
-        self.items = PgItems(connections, vectors)
+        self.items = PgItems(connections)
         self.graph = SqlGraph(connections, cache)
         self.vectors = SqlVectors(connections, vectors, hydrate)
         self.activity = SqlActivity(connections)
-        self.admin = PgAdmin(connections, vectors, space)
+        self.admin = PgAdmin(connections, space)
 
     @classmethod
     def open(cls, url: str, *, space: str, create: bool = True) -> PostgresStore:

@@ -118,7 +118,7 @@ class PgAdmin(SqlAdmin):
 
     def _run_checks(self, *, repair: bool, progress: Progress | None) -> list[CheckResult]:
         findings, whole = [], self._connections.base
-        for check in with_progress(shared_checks(self._vectors).values(), progress):
+        for check in with_progress(shared_checks().values(), progress):
             try:
                 # The write transaction of a check that does not repair is rolled back.
                 opened = (

@@ -12,7 +12,6 @@ from bethink.ports import CheckResult, Event, Progress
 from bethink.store.sql import history
 from bethink.store.sql.ceiling import is_below_ceiling
 from bethink.store.sql.connection import Connections, Database, Row, generation, select
-from bethink.store.sql.search.vectors import VectorIndex
 from bethink.store.sql.sql_functions import FIRST_MS, LAST_MS, from_ms_or_none, to_ms
 
 _HIDDEN = "those who may see everything can tell"
@@ -93,9 +92,8 @@ def _count_groups(tally: Sequence[Row]) -> dict[str, dict[str, int]]:
 class SqlAdmin:
     """Journal, statistics, export and checks of a space: `StoreAdmin`; a store adds its own."""
 
-    def __init__(self, connections: Connections, vectors: VectorIndex, space: str) -> None:
+    def __init__(self, connections: Connections, space: str) -> None:
         self._connections = connections
-        self._vectors = vectors
         self._space = space
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:

@@ -19,7 +19,6 @@ from bethink.store.sql.entities import (
 )
 from bethink.store.sql.rows import SELECT_CONTENT, matches_hash
 from bethink.store.sql.search import abmind_queries, word_index
-from bethink.store.sql.search.vectors import VectorIndex
 from bethink.store.sql.sql_functions import new_state_hash, to_ms
 
 DOCTOR_ACTOR = "doctor"
@@ -82,7 +81,7 @@ class Check(NamedTuple):
     done: str = "rebuilt"  # what a repair does to the rest
 
 
-def shared_checks(vectors: VectorIndex) -> dict[str, Check]:
+def shared_checks() -> dict[str, Check]:
     """Return the checks of every store by name; what others are made from comes first."""
     good = "every revision matches its hash"
     checks = [Check("content", good, _check_contents, quarantine_damaged, remains=QUARANTINED)]
@@ -90,7 +89,7 @@ def shared_checks(vectors: VectorIndex) -> dict[str, Check]:
     # The check of the word tables needs a write transaction.
     checks += [Check("words", good, _check_words, word_index.rebuild_word_index, writes=True)]
     good = "binary codes match the vectors"
-    checks += [Check("vectors", good, _vector_check(vectors), vectors.rebuild)]
+    checks += [Check("vectors", good, _check_vectors, _rebuild_vectors)]
     good = "every text has a signature"
     checks += [Check("signatures", good, _check_signatures, abmind_queries.rebuild_signatures)]
     good = "right size, no orphans"
@@ -181,15 +180,19 @@ def _reactivate_unsuperseded(db: Database) -> None:
     revisions.set_status(db, ids, "active", actor=DOCTOR_ACTOR, now=now)
 
 
-def _vector_check(vectors: VectorIndex) -> Callable[[Database], Problem]:
-    def find_problem(db: Database) -> Problem:
-        problems = vectors.verify(db)
-        stray = db.execute(_VECTORS_WITHOUT_ROW).get
-        if stray:
-            problems = [*problems, f"{stray} vectors belong to no revision"]
-        return summarise(problems)
+def _check_vectors(db: Database) -> Problem:
+    from bethink.store.sql.search import vector_index  # NumPy
 
-    return find_problem
+    problems = vector_index.verify_chunks(db)
+    if stray := db.execute(_VECTORS_WITHOUT_ROW).get:
+        problems.append(f"{stray} vectors belong to no revision")
+    return summarise(problems)
+
+
+def _rebuild_vectors(db: Database) -> None:
+    from bethink.store.sql.search import vector_index  # NumPy
+
+    vector_index.rebuild_chunks(db)
 
 
 def _check_signatures(db: Database) -> Problem:

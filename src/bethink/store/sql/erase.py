@@ -20,7 +20,6 @@ from bethink.store.sql.entities import (
 from bethink.store.sql.revisions import adjust_mention_counts
 from bethink.store.sql.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
 from bethink.store.sql.search import abmind_queries, word_index
-from bethink.store.sql.search.vectors import VectorIndex
 from bethink.store.sql.sql_functions import new_state_hash, to_json_ids
 
 _SELECT_ROWS = f"""
@@ -100,9 +99,7 @@ _INSERT_TOMBSTONE = "INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, 
 _SET_PENDING = "INSERT OR REPLACE INTO meta (name, value) VALUES ('unscrubbed', 'file')"
 
 
-def erase_items(
-    db: Database, vectors: VectorIndex, ids: Sequence[str], *, actor: str, now: int
-) -> EraseReceipt:
+def erase_items(db: Database, ids: Sequence[str], *, actor: str, now: int) -> EraseReceipt:
     """Remove items and what only they brought along, in the caller's transaction.
 
     The bytes may remain in free space and in the log until they are scrubbed.
@@ -122,7 +119,7 @@ def erase_items(
     removed: Counter[str] = Counter()
     removed["parent pointers"] = _clear_parents(db, found)
     word_index.unindex_rows(db, [word_index.IndexRow(*row[:4]) for row in intact])
-    _remove_derived(db, vectors, [row[0] for row in rows], removed)
+    _remove_derived(db, [row[0] for row in rows], removed)
     adjust_mention_counts(db, [row[6] for row in rows if row[5]], -1)
     for item in found:
         for name, sql in _DELETE_BY_ID:
@@ -143,12 +140,12 @@ def erase_items(
     return EraseReceipt(tuple(found), counts, tuple(remaining))
 
 
-def _remove_derived(
-    db: Database, vectors: VectorIndex, rids: Sequence[int], removed: Counter[str]
-) -> None:
+def _remove_derived(db: Database, rids: Sequence[int], removed: Counter[str]) -> None:
     """Remove what was computed from revisions: vectors, signatures, sketches."""
+    from bethink.store.sql.search import vector_index  # NumPy
+
     removed["vectors"] = db.execute(_COUNT_VECTORS, (json.dumps(rids),)).get
-    vectors.remove(db, rids)
+    vector_index.remove_vectors(db, rids)
     removed["signatures"] = abmind_queries.remove_signatures(db, rids)
     for rid in rids:
         removed["sketches"] += _delete(db, "DELETE FROM sketch WHERE rid = ?", rid)

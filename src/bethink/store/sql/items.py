@@ -35,7 +35,6 @@ from bethink.store.sql.search.scope import (
     narrow_to_few,
     newest_window,
 )
-from bethink.store.sql.search.vectors import VectorIndex
 from bethink.store.sql.sql_functions import (
     DAY_MS,
     FIRST_MS,
@@ -451,9 +450,8 @@ _SELECT_SLOT_ITEMS = f"""
 class SqlItems:
     """The items of a space: `ItemStore` in SQLite."""
 
-    def __init__(self, connections: Connections, vectors: VectorIndex) -> None:
+    def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._vectors = vectors
 
     def put(self, records: Sequence[Record], *, actor: str, now: datetime) -> list[PutResult]:
         from bethink.store.sql import revisions  # start-up time: reading does without
@@ -461,7 +459,6 @@ class SqlItems:
         with self._connections.write_transaction() as db:
             results = revisions.put_records(
                 db,
-                self._vectors,
                 records,
                 actor=actor,
                 now=to_ms(now),
@@ -549,7 +546,7 @@ class SqlItems:
 
         ids = self._visible(ids)
         with self._connections.write_transaction() as db:
-            return revisions.restore_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
+            return revisions.restore_items(db, ids, actor=actor, now=to_ms(now))
 
     def set_status(
         self,
@@ -572,7 +569,7 @@ class SqlItems:
 
         ids = self._visible(ids)
         with self._connections.write_transaction() as db:
-            receipt = erase.erase_items(db, self._vectors, ids, actor=actor, now=to_ms(now))
+            receipt = erase.erase_items(db, ids, actor=actor, now=to_ms(now))
         if not receipt.ids:
             return receipt
         remaining = self._connections.base.scrub()

@@ -42,7 +42,6 @@ from bethink.store.sql.rows import (
     content_hash,
 )
 from bethink.store.sql.search import abmind_queries, word_index
-from bethink.store.sql.search.vectors import VectorIndex
 from bethink.store.sql.usage import ImportedTicks
 
 _ITEM_LAYOUT = (*ITEM, *ITEM_STATE, SKETCH._replace(needed=False))
@@ -483,7 +482,7 @@ class _Loader:
         """Erase what came under another id with a key whose memory was erased here."""
         if not self._erased_here:
             return 0
-        found = erase.erase_items(self._db, VectorIndex(), self._erased_here, actor=actor, now=now)
+        found = erase.erase_items(self._db, self._erased_here, actor=actor, now=now)
         return len(found.ids)
 
 

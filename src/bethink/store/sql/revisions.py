@@ -36,7 +36,6 @@ from bethink.store.sql.rows import (
     to_content,
 )
 from bethink.store.sql.search import abmind_queries, word_index
-from bethink.store.sql.search.vectors import VectorIndex
 from bethink.store.sql.sql_functions import (
     from_ms,
     new_state_hash,
@@ -124,7 +123,6 @@ class _KeyUse(NamedTuple):
 
 def put_records(
     db: Database,
-    vectors: VectorIndex,
     records: Sequence[Record],
     *,
     actor: str,
@@ -138,7 +136,7 @@ def put_records(
     records = assign_turn_numbers(db, [_with_index_forms(record) for record in records])
     plan = _PutPlan(db, records, now, ceiling)
     results = [plan.decide(record) for record in records]
-    plan.execute(db, vectors, actor)
+    plan.execute(db, actor)
     return results
 
 
@@ -253,12 +251,12 @@ class _PutPlan:
             self._keys[record.key] = _KeyUse(item_id, record.fingerprint)
             self._new_keys.append((record.key, item_id, record.fingerprint, self._now))
 
-    def execute(self, db: Database, vectors: VectorIndex, actor: str) -> None:
+    def execute(self, db: Database, actor: str) -> None:
         """Write everything that was decided."""
         # First, since an item has only one live revision.
         db.executemany(END_REVISION, self._closed)
         self._insert_rows(db)
-        self._index_rows(db, vectors)
+        self._index_rows(db)
         self._write_links(db)
         db.executemany(_ADD_KEY, self._new_keys)
         history.write_journal(db, map(_journal_line, self._new), actor=actor, at=self._now)
@@ -287,7 +285,7 @@ class _PutPlan:
         split = self._split[new.rid] = word_index.split_row(db, _index_row(new))
         return NewRow(new.rid, content, new.live_to, ended_by, record.item.status, split.length)
 
-    def _index_rows(self, db: Database, vectors: VectorIndex) -> None:
+    def _index_rows(self, db: Database) -> None:
         texts = [_index_row(new) for new in self._new]
         word_index.index_rows(db, texts, [self._split[row.rid] for row in texts])
         abmind_queries.add_signatures(
@@ -304,8 +302,11 @@ class _PutPlan:
                 if not record.model:
                     raise Refused(f"the vector of {record.item.id} has no model name")
                 by_model.setdefault(record.model, []).append((new.rid, record.embedding))
-        for model, rows in by_model.items():
-            vectors.add(db, model, rows)
+        if by_model:
+            from bethink.store.sql.search import vector_index  # NumPy
+
+            for model, rows in by_model.items():
+                vector_index.append_vectors(db, model, rows)
 
     def _write_links(self, db: Database) -> None:
         now = from_ms(self._now)
@@ -479,14 +480,12 @@ def filter_unchanged(db: Database, ids: Sequence[str], revisions: Mapping[str, i
     return [item for item, rev in rows if revisions.get(item) == rev]
 
 
-def restore_items(
-    db: Database, vectors: VectorIndex, ids: Sequence[str], *, actor: str, now: int
-) -> list[str]:
+def restore_items(db: Database, ids: Sequence[str], *, actor: str, now: int) -> list[str]:
     """Add a new live revision, a copy of the last, to each ended item; return their ids."""
     ended = select(db, _SELECT_ENDED, (to_json_ids(ids),))
     rid = next_rid(db)
     for row in ended:
-        _copy_last_revision(db, vectors, row, rid, now)
+        _copy_last_revision(db, row, rid, now)
         rid += 1
     restored = [row[0] for row in ended]
     adjust_mention_counts(db, restored, 1)
@@ -499,7 +498,9 @@ def restore_items(
     return restored
 
 
-def _copy_last_revision(db: Database, vectors: VectorIndex, row: Row, rid: int, now: int) -> None:
+def _copy_last_revision(db: Database, row: Row, rid: int, now: int) -> None:
+    from bethink.store.sql.search import vector_index  # NumPy
+
     last = dict(zip(CONTENT, row, strict=False))
     old_rid, ended_at, status, length, reason, stored_hash, stored_state = row[len(CONTENT) :]
     state = state_hash(stored_hash, old_rid, ended_at, status, reason)
@@ -516,7 +517,7 @@ def _copy_last_revision(db: Database, vectors: VectorIndex, row: Row, rid: int, 
     )
     db.execute(_COPY_SKETCH, (rid, old_rid))
     abmind_queries.copy_signature(db, rid, old_rid)
-    vectors.copy(db, rid, old_rid)
+    vector_index.copy_vectors(db, rid, old_rid)
 
 
 def set_status(db: Database, ids: Sequence[str], status: Status, *, actor: str, now: int) -> None:

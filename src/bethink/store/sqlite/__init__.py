@@ -40,13 +40,13 @@ class SqliteStore:
         """Wrap connections to a space that is ready; `open` is the usual way."""
         self._connections = connections
         cache = StateCache()
-        vectors = self._index = VectorIndex(cache)
+        vectors = VectorIndex(cache)
         self.space = space
         self._bounded: dict[tuple[int, bool], SqliteStore] = {}
         self._guard = threading.Lock()
         hydrate = HydrateRows(cache)
         self.search = SqlSearch(connections, vectors, hydrate, cache)
-        self.items = SqlItems(connections, vectors)
+        self.items = SqlItems(connections)
         self.graph = SqlGraph(connections, cache)
         self.vectors = SqlVectors(connections, vectors, hydrate)
 
@@ -74,7 +74,7 @@ class SqliteStore:
         """Journal, statistics, exports, backups and checks."""
         from bethink.store.sqlite.admin import SqliteAdmin  # start-up time of a recall
 
-        return SqliteAdmin(self._connections, self._index, self.space)
+        return SqliteAdmin(self._connections, self.space)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

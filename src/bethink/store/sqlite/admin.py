@@ -27,7 +27,6 @@ from bethink.store.sql.checks import (
 from bethink.store.sql.connection import Database, Row, select
 from bethink.store.sql.damage import LenientCursor, name_damage, unsound_values
 from bethink.store.sql.search import word_index
-from bethink.store.sql.search.vectors import VectorIndex
 from bethink.store.sqlite.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.connection import SqliteConnections
 from bethink.store.sqlite.files import FILE_MODE, is_private
@@ -58,14 +57,13 @@ _OF_AN_INDEX = re.compile("(from|in) index ")
 
 def run_checks(
     connections: SqliteConnections,
-    vectors: VectorIndex,
     *,
     repair: bool,
     progress: Progress | None = None,
 ) -> list[CheckResult]:
     """Run all checks; return one finding each, also for those that passed."""
     findings, refusal = _prepare(connections) if repair else ([], "")
-    for check in with_progress(_checks(vectors), progress):
+    for check in with_progress(_checks(), progress):
         try:
             with _open_for(check, connections, repair=repair and not refusal) as (db, why_not):
                 found = run_check(db, check, repair=repair and not (refusal or why_not))
@@ -147,13 +145,13 @@ def _copy(connections: SqliteConnections) -> Iterator[apsw.Connection]:
         yield copy
 
 
-def _checks(vectors: VectorIndex) -> Iterator[Check]:
+def _checks() -> Iterator[Check]:
     """Yield the checks of a file, in the order in which their repairs need each other."""
     good = "tables and indexes are those of this version"
     yield Check("schema", good, verify_definitions, rebuild_definitions)
     good = "every counter is there"
     yield Check("counters", good, verify_counters, restore_counters, done="restored")
-    for check in shared_checks(vectors).values():
+    for check in shared_checks().values():
         if check.name == "content":
             done = "restored, as the hash confirms"
             yield check._replace(repair=quarantine_damaged, done=done)
@@ -299,4 +297,4 @@ class SqliteAdmin(SqlAdmin):
         return {name: own for name, own, _ in select(db, _VECTORS)}
 
     def _run_checks(self, *, repair: bool, progress: Progress | None) -> list[CheckResult]:
-        return run_checks(self._connections.base, self._vectors, repair=repair, progress=progress)
+        return run_checks(self._connections.base, repair=repair, progress=progress)

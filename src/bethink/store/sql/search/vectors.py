@@ -112,25 +112,6 @@ class VectorIndex:
 
         return ChunkCache(self._cache)
 
-    def add(self, db: Database, model: str, rows: Sequence[tuple[int, Embedding]]) -> None:
-        """Store the vectors of memories (by row id), replacing earlier ones."""
-        from bethink.store.sql.search import vector_index  # NumPy
-
-        vector_index.append_vectors(db, model, rows)
-
-    def copy(self, db: Database, rid: int, from_rid: int) -> None:
-        """Give a row the vectors of another, as far as that has any."""
-        from bethink.store.sql.search import vector_index  # NumPy
-
-        vector_index.copy_vectors(db, rid, from_rid)
-
-    def remove(self, db: Database, rids: Sequence[int]) -> None:
-        """Remove the vectors of these rows, as far as they have any."""
-        if rids:
-            from bethink.store.sql.search import vector_index  # NumPy
-
-            vector_index.remove_vectors(db, rids)
-
     def search(  # noqa: PLR0917 - the port's parameters
         self,
         db: Database,
@@ -217,40 +198,6 @@ class VectorIndex:
             found = select_readable(db, sql, missing, values, bind=as_table)
             cached.update(_to_embeddings(found, known.dim))
         return {item: cached[item] for item in ids if item in cached}
-
-    def unembedded_rows(self, db: Database, model: str, limit: int) -> list[int]:
-        """Return rows of live items without a vector of this model, at most ``limit``."""
-        stored = select(db, "SELECT mid, name FROM model")
-        rids: list[int] = []
-        for mid, name in stored:
-            if name != model and len(rids) < limit:
-                rids += (
-                    rid for (rid,) in select(db, _SELECT_OF_OTHER_MODELS, (mid, limit - len(rids)))
-                )
-        if len(rids) >= limit:
-            return rids
-        mid = next((mid for mid, name in stored if name == model), 0)
-        return [rid for (rid,) in select(db, _SELECT_UNEMBEDDED, (mid, limit))]
-
-    def drop_other_models(self, db: Database, model: str) -> None:
-        """Remove the vectors of all models but this one."""
-        from bethink.store.sql.search import vector_index  # NumPy
-
-        for other in vector_index.stored_models(db):
-            if other.name != model:
-                vector_index.drop_model(db, other)
-
-    def rebuild(self, db: Database) -> None:
-        """Rebuild the chunks from the stored vectors."""
-        from bethink.store.sql.search import vector_index  # NumPy
-
-        vector_index.rebuild_chunks(db)
-
-    def verify(self, db: Database) -> list[str]:
-        """Return the inconsistencies between vectors and chunks, as messages."""
-        from bethink.store.sql.search import vector_index  # NumPy
-
-        return vector_index.verify_chunks(db)
 
     def _count_missing(self, db: Database, model: StoredModel, chunks: ChunkVersions) -> int:
         """Count live items without a vector of the model, once for each state."""
@@ -360,11 +307,26 @@ def _model_in_use(db: Database, name: str, dim: int, hidden: HiddenCounts) -> St
     return own
 
 
-def unembedded_items(db: Database, vectors: VectorIndex, model: str, limit: int) -> list[Item]:
+def unembedded_rows(db: Database, model: str, limit: int) -> list[int]:
+    """Return rows of live items without a vector of this model, at most ``limit``."""
+    stored = select(db, "SELECT mid, name FROM model")
+    rids: list[int] = []
+    for mid, name in stored:
+        if name != model and len(rids) < limit:
+            rids += (
+                rid for (rid,) in select(db, _SELECT_OF_OTHER_MODELS, (mid, limit - len(rids)))
+            )
+    if len(rids) >= limit:
+        return rids
+    mid = next((mid for mid, name in stored if name == model), 0)
+    return [rid for (rid,) in select(db, _SELECT_UNEMBEDDED, (mid, limit))]
+
+
+def unembedded_items(db: Database, model: str, limit: int) -> list[Item]:
     """Return live items without a vector of this model, in the order they were stored."""
     wanted = limit
     while True:
-        rids = vectors.unembedded_rows(db, model, wanted)
+        rids = unembedded_rows(db, model, wanted)
         items = read_items(db, rids, intact=True)
         if len(items) >= limit or len(rids) < wanted:
             return [items[rid] for rid in rids if rid in items][:limit]
@@ -373,7 +335,6 @@ def unembedded_items(db: Database, vectors: VectorIndex, model: str, limit: int)
 
 def set_item_embeddings(
     db: Database,
-    vectors: VectorIndex,
     model: str,
     embeddings: Mapping[str, Embedding],
     only: Mapping[str, int],
@@ -382,12 +343,15 @@ def set_item_embeddings(
 
     One that was revised since has another text: its vector is not of this one.
     """
+    from bethink.store.sql.search import vector_index  # NumPy
+
     live = select(db, _SELECT_LIVE_ROWS, (as_table(tuple(embeddings)),))
     rows = [(rid, embeddings[item]) for item, rid, rev in live if rev == only.get(item)]
-    vectors.remove(db, [rid for rid, _ in rows])
-    vectors.add(db, model, rows)
-    if not vectors.unembedded_rows(db, model, 1):
-        vectors.drop_other_models(db, model)
+    vector_index.append_vectors(db, model, rows)
+    if not unembedded_rows(db, model, 1):
+        for other in vector_index.stored_models(db):
+            if other.name != model:
+                vector_index.drop_model(db, other)
 
 
 class SqlVectors:
@@ -411,11 +375,11 @@ class SqlVectors:
         self, model: str, embeddings: Mapping[str, Embedding], *, only: Mapping[str, int]
     ) -> None:
         with self._connections.write_transaction() as db:
-            set_item_embeddings(db, self._vectors, model, embeddings, only)
+            set_item_embeddings(db, model, embeddings, only)
 
     def unembedded(self, model: str, limit: int) -> list[Item]:
         with self._connections.read_transaction() as db:
-            return unembedded_items(db, self._vectors, model, limit)
+            return unembedded_items(db, model, limit)
 
     def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
         from bethink.store.sql.entities import set_entity_embeddings  # a recall needs none
