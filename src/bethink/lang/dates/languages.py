@@ -304,93 +304,16 @@ def detect_language(
     return best if wins else None
 
 
-# Chinese has no spaces between words, so its times are read by patterns.
-_CHINESE_DIGITS = {sign: number for number, sign in enumerate("一二三四五六七八九", 1)} | {"两": 2}
-_CHINESE_NUMBER = (
-    r"(?:\d{1,4}|[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
-)
-_CHINESE_UNITS = {
-    "秒": "seconds",
-    "秒钟": "seconds",
-    "分钟": "minutes",
-    "小时": "hours",
-    "天": "days",
-}
-_CHINESE_UNITS |= {"日": "days", "周": "weeks", "星期": "weeks", "礼拜": "weeks", "月": "months"}
-_CHINESE_UNITS |= {"年": "years", "季度": "quarters"}
-_CHINESE_UNIT_PATTERN = r"(?:个?半?(?:秒钟?|分钟|小时|天|日|周|星期|礼拜|季度|年)|个月)"
-_CHINESE_YEARS = {"前年": "year before last", "去年": "last year", "今年": "this year"}
-_CHINESE_YEARS |= {"明年": "next year"}
-_CHINESE_DAYS = {"一昨日": "day before yesterday"}
-_CHINESE_DAYS |= {"大前天": "3 days ago", "前天": "day before yesterday", "昨天": "yesterday"}
-_CHINESE_DAYS |= {"昨日": "yesterday", "今天": "today", "今日": "today", "明天": "tomorrow"}
-_CHINESE_DAYS |= {"明日": "tomorrow", "后天": "day after tomorrow", "昨晚": "last night"}
-_CHINESE_DAYS |= {"今晚": "tonight", "今早": "this morning", "昨夜": "last night"}
-_CHINESE_DAY_PARTS = {"凌晨": "night", "早上": "morning", "早晨": "morning", "上午": "morning"}
-_CHINESE_DAY_PARTS |= {
-    "中午": "lunchtime",
-    "下午": "afternoon",
-    "傍晚": "evening",
-    "晚上": "evening",
-}
-_CHINESE_DIRECTIONS = {"上": "last", "这": "this", "本": "this", "下": "next"}
-_CHINESE_THIRDS = {"初": "beginning of", "中": "middle of", "底": "end of", "末": "end of"}
-_CHINESE_SEASONS = {"春": "spring", "夏": "summer", "秋": "autumn", "冬": "winter"}
-_CHINESE_WORDS = {"最近": "recently", "近来": "recently", "近期": "recently", "刚才": "just now"}
-_CHINESE_WORDS |= {"自从": "since", "自": "since"}
-_CHINESE_WORDS |= {
-    name: f"@{rule}" for name, rule in parse_rules(load_section("zh", "holidays")["days"]).items()
-}
-_CHINESE_WORDS |= {"从": "from", "到": "to", "至": "to", "截至": "until", "直到": "until"}
-_CHINESE_WORDS |= {
-    "以来": "since>",
-    "起": "since>",
-    "开始": "since>",
-    "之后": "after>",
-    "以后": "after>",
-}
-_CHINESE_WORDS |= {
-    "之前": "before>",
-    "以前": "before>",
-    "之间": "_",
-    "的": "_",
-    "和": "and",
-    "在": "in",
-}
-
-_CHINESE_PATTERNS = {
-    "dated": rf"\d{{4}}年(?:{_CHINESE_NUMBER}月(?:{_CHINESE_NUMBER}[日号])?"
-    r"|第?[一二三四1-4]季度|[春夏秋冬][天季])?[初底末]?",
-    "turned": rf"(?:{'|'.join(_CHINESE_YEARS)})的?"
-    rf"(?:{_CHINESE_NUMBER}月(?:份|{_CHINESE_NUMBER}[日号])?|[春夏秋冬][天季]|年?[初底末])?",
-    "clock": rf"(?:{'|'.join(_CHINESE_DAY_PARTS)})?{_CHINESE_NUMBER}点(?:半|{_CHINESE_NUMBER}分)?",
-    "counted": rf"(?:{_CHINESE_NUMBER}|几|半){_CHINESE_UNIT_PATTERN}(?:以前|之前|以后|之后|前|后)",
-    "stretched": rf"(?:过去|最近|近|未来|接下来)的?(?:{_CHINESE_NUMBER}|几){_CHINESE_UNIT_PATTERN}",
-    "weekly": r"(?:上上|下下|上|这|本|下)个?(?:周|星期|礼拜)[一二三四五六日天末]?"
-    r"|(?:周|星期|礼拜)[一二三四五六日天末]",
-    "monthly": r"(?:上上|上|这|本|下)个?(?:月[初中底末]?|季度)|月[初底]",
-    "month": rf"{_CHINESE_NUMBER}月(?:{_CHINESE_NUMBER}[日号]|份)?[初底末]?",
-    "near": "|".join(_CHINESE_DAYS),
-    "part": "|".join(_CHINESE_DAY_PARTS),
-    "season": "[春夏秋冬][天季]",
-    "word": "|".join(sorted(_CHINESE_WORDS, key=len, reverse=True)),
-    "figure": r"\d+",
-    "other": r"[^\W\d_]|[^\w\s]",
-}
-CHINESE_TIME_CHARS = frozenset("年月周天昨星礼晚近元圣点时钟季春夏秋冬刚节庆夜")
-
-
-def has_chinese(text: str) -> bool:
-    """Whether a text may name a time in Chinese."""
-    return not text.isascii() and not CHINESE_TIME_CHARS.isdisjoint(text)
-
-
-# Japanese and Korean are read by the patterns of their files.
+# Languages without spaces between words are read by the patterns of their files: Japanese where
+# there is kana, Korean where there is Hangul, else Chinese where a sign may name a time.
 _SCRIPTS = {
     "ja": lazy_pattern("[\u3040-\u30ff曜]|[0-9] ?(?:分|時間|日|週間|年)前"),
     "ko": lazy_pattern("[\uac00-\ud7af]"),
+    "zh": lazy_pattern("[年月周天昨星礼晚近元圣点时钟季春夏秋冬刚节庆夜]"),
 }
-_SLOT = lazy_pattern(r"\{(\d)([nmw]?)\}")
+_DIGITS = {sign: number for number, sign in enumerate("一二三四五六七八九", 1)} | {"两": 2}
+_NUMBER = r"(?:\d{1,4}|[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
+_SLOT = lazy_pattern(r"\{(\d)([nmpwt]?)\}")
 
 
 class PatternLanguage:
@@ -400,34 +323,37 @@ class PatternLanguage:
         """Read the patterns of the language's file, holidays first."""
         dates = load_section(code, "dates")
         self._weekdays: list[str] = dates["weekdays"].split()
+        self._words = parse_word_list(dates.get("words", ""))
         holidays = parse_rules(load_section(code, "holidays")["days"])
         rules = {re.escape(name): f"@{rule}" for name, rule in holidays.items()}
         lines = (line.partition(" = ") for line in dates["patterns"].strip().splitlines())
-        rules |= {pattern.replace("N", _CHINESE_NUMBER): meaning for pattern, _, meaning in lines}
-        rules |= {r"\d+": "{0}", r"[^\W\d_]|[^\w\s]": "_"}
-        self._rules = [(re.compile(pattern), meaning) for pattern, meaning in rules.items()]
-        self._any = re.compile(
-            "|".join(f"(?P<r{number}>{pattern})" for number, pattern in enumerate(rules))
-        )
+        rules |= {pattern.replace("N", _NUMBER): meaning for pattern, _, meaning in lines}
+        rules |= {r"\d+|[^\w\s]": "{0}", r"[^\W\d_]": "_"}
+        self._meanings = [*rules.values()]
+        self._any = re.compile("|".join(f"(?P<r{n}>{pattern})" for n, pattern in enumerate(rules)))
 
     def translate(self, text: str) -> list[TranslatedToken]:
         """Translate a text to English words for times; other characters are marked by ``_``."""
         out: list[TranslatedToken] = []
         for match in self._any.finditer(text):
-            pattern, meaning = self._rules[int((match.lastgroup or "r0")[1:])]
-            if found := pattern.fullmatch(match[0]):
-                english = _SLOT.sub(partial(self._fill, found), meaning)
-                out += [(word, match.span()) for word in english.split()]
+            rule = match.lastgroup or "r0"
+            fill = partial(self._fill, match, self._any.groupindex[rule])
+            english = _SLOT.sub(fill, self._meanings[int(rule[1:])])
+            out += [(word, match.span()) for word in english.split()]
         return out
 
-    def _fill(self, found: re.Match[str], slot: re.Match[str]) -> str:
-        """A group of a match: as it is, or as a number, a month or a weekday."""
-        value: str = found[int(slot[1])]
-        if slot[2] == "w":
+    def _fill(self, found: re.Match[str], first: int, slot: re.Match[str]) -> str:
+        """A group of a rule: as it is, translated, or as a number, a month or a weekday."""
+        value: str = found[first + int(slot[1])]
+        form = slot[2]
+        if form == "w":
             return WEEKDAYS[self._weekdays.index(value)]
-        if not slot[2]:
-            return value
-        return str(_parse_number(value)) if slot[2] == "n" else _month_name(_parse_number(value))
+        if not form or form == "t" or value in self._words:
+            return self._words.get(value, value)
+        number = _parse_number(value)
+        if form == "m":
+            return MONTHS[number - 1] if 1 <= number <= 12 else "_"
+        return f"{number:02}" if form == "p" else str(number)
 
 
 _pattern_language = cache(PatternLanguage)
@@ -437,38 +363,8 @@ def translate_unspaced(text: str) -> list[TranslatedToken] | None:
     """Translate a text in Japanese, Korean or Chinese; None for one without a time."""
     if text.isascii():
         return None
-    for code, script in _SCRIPTS.items():
-        if script.search(text):
-            return _pattern_language(code).translate(text)
-    return translate_chinese(text) if has_chinese(text) else None
-
-
-@cache
-def _combined_pattern() -> re.Pattern[str]:
-    """All patterns as one, compiled when the first Chinese text is read."""
-    return re.compile(
-        "|".join(f"(?P<{name}>{pattern})" for name, pattern in _CHINESE_PATTERNS.items())
-    )
-
-
-@cache
-def _number_pattern() -> re.Pattern[str]:
-    return re.compile(_CHINESE_NUMBER)
-
-
-def translate_chinese(text: str) -> list[TranslatedToken]:
-    """Translate a text to English words for times; other characters are marked by ``_``."""
-    out: list[TranslatedToken] = []
-    for match in _combined_pattern().finditer(text):
-        name, found = match.lastgroup or "", match[0]
-        if name == "figure":
-            english = found
-        elif name == "other":
-            english = f"_{found}" if found.isalpha() else found
-        else:
-            english = _CHINESE_TRANSLATORS[name](found)
-        out += [(word, match.span()) for word in english.split()]
-    return out
+    code = next((code for code, script in _SCRIPTS.items() if script.search(text)), None)
+    return _pattern_language(code).translate(text) if code else None
 
 
 def _parse_number(sign: str) -> int:
@@ -477,120 +373,5 @@ def _parse_number(sign: str) -> int:
         return int(sign)
     tens, ten, ones = sign.rpartition("十")
     if not ten:
-        return _CHINESE_DIGITS[sign]
-    return 10 * _CHINESE_DIGITS.get(tens, 1) + _CHINESE_DIGITS.get(ones, 0)
-
-
-def _parse_numbers(found: str) -> list[int]:
-    return [_parse_number(sign) for sign in _number_pattern().findall(found)]
-
-
-def _month_name(number: int) -> str:
-    return MONTHS[number - 1] if 1 <= number <= 12 else "_"
-
-
-def _third_phrase(found: str) -> str:
-    return _CHINESE_THIRDS.get(found[-1], "")
-
-
-def _translate_dated(found: str) -> str:
-    year, rest = found[:4], found[5:]
-    return _translate_within_year(rest, year) or f"{_third_phrase(found) or 'in'} {year}"
-
-
-def _translate_within_year(rest: str, year: str) -> str:
-    """Translate a month, a day, a quarter or a season, and its year."""
-    numbers = _parse_numbers(rest)
-    season = _CHINESE_SEASONS.get(rest[:1])
-    if season:
-        return f"{season} {year}"
-    if "季" in rest and numbers:
-        return f"{('first', 'second', 'third', 'fourth')[numbers[0] - 1]} quarter {year}"
-    if len(numbers) == 2:
-        return f"{numbers[1]} {_month_name(numbers[0])} {year}"
-    if numbers:
-        return f"{_third_phrase(rest) or 'in'} {_month_name(numbers[0])} {year}"
-    return ""
-
-
-def _translate_relative_year(found: str) -> str:
-    year_word = found[:2]
-    rest = found[2:].lstrip("的")
-    if year_word == "前年":
-        return _CHINESE_YEARS[year_word]
-    return (
-        _translate_within_year(rest, _CHINESE_YEARS[year_word])
-        or f"{_third_phrase(rest) if rest else ''} {_CHINESE_YEARS[year_word]}"
-    )
-
-
-def _translate_clock(found: str) -> str:
-    part, clock_text = (found[:2], found[2:]) if found[:2] in _CHINESE_DAY_PARTS else ("", found)
-    numbers = _parse_numbers(clock_text)
-    late = part in ("下午", "傍晚", "晚上") or (part == "中午" and numbers[0] < 11)
-    hour = numbers[0] + 12 * (late and numbers[0] < 12)
-    minute = 30 if clock_text.endswith("半") else numbers[1] if len(numbers) > 1 else None
-    return f"at {hour} oclock" if minute is None else f"at {hour} oclock {minute:02}"
-
-
-def _translate_amount(found: str) -> str:
-    """Translate an amount: three weeks, a few days, half a year."""
-    unit = next(name for name in sorted(_CHINESE_UNITS, key=len, reverse=True) if name in found[1:])
-    if found[0] == "半" or "半" in found[1:]:
-        return f"half a {_CHINESE_UNITS[unit].removesuffix('s')}"
-    numbers = _parse_numbers(found)
-    return f"{numbers[0] if numbers else 'few'} {_CHINESE_UNITS[unit]}"
-
-
-def _translate_counted(found: str) -> str:
-    sign = found.rstrip("以之前后")
-    return f"{_translate_amount(sign)} {'ago' if found.endswith('前') else 'later'}"
-
-
-def _translate_stretch(found: str) -> str:
-    ahead = found.startswith(("未来", "接下来"))
-    sign = found.lstrip("过去最近未来接下的")
-    return f"{'next' if ahead else 'last'} {_translate_amount(sign)}"
-
-
-def _translate_week(found: str) -> str:
-    if found.endswith("末"):
-        return f"{_CHINESE_DIRECTIONS.get(found[0], 'over the')} weekend"
-    ahead = "week before last" if found.startswith("上上") else "week after next"
-    doubled = found.startswith(("上上", "下下"))
-    day = "一二三四五六日".find(found[-1].replace("天", "日"))
-    if doubled:
-        return ahead if day < 0 else "_"
-    week = f"{_CHINESE_DIRECTIONS[found[0]]} week" if found[0] in _CHINESE_DIRECTIONS else ""
-    return f"{week} {WEEKDAYS[day] if day >= 0 else ''}"
-
-
-def _translate_relative_month(found: str) -> str:
-    unit = "quarter" if found.endswith("季度") else "month"
-    if found.startswith("上上"):
-        return f"{unit} before last"
-    third = _third_phrase(found) if unit == "month" else ""
-    return f"{third} {_CHINESE_DIRECTIONS.get(found[0], 'the')} {unit}"
-
-
-def _translate_month(found: str) -> str:
-    numbers = _parse_numbers(found)
-    if len(numbers) == 2:
-        return f"{numbers[1]} {_month_name(numbers[0])}"
-    return f"{_third_phrase(found) or 'in'} {_month_name(numbers[0])}"
-
-
-_CHINESE_TRANSLATORS = {
-    "dated": _translate_dated,
-    "turned": _translate_relative_year,
-    "clock": _translate_clock,
-    "counted": _translate_counted,
-    "stretched": _translate_stretch,
-    "weekly": _translate_week,
-    "monthly": _translate_relative_month,
-    "month": _translate_month,
-    "near": _CHINESE_DAYS.__getitem__,
-    "part": _CHINESE_DAY_PARTS.__getitem__,
-    "season": lambda found: f"in {_CHINESE_SEASONS[found[0]]}",
-    "word": _CHINESE_WORDS.__getitem__,
-}
+        return _DIGITS[sign]
+    return 10 * _DIGITS.get(tens, 1) + _DIGITS.get(ones, 0)
