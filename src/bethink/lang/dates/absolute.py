@@ -19,9 +19,11 @@ from bethink.lang.dates.tokens import (
     SEASON,
     THIRD_OF_SPAN,
     WEEKDAY,
+    Granularity,
     ParsedTime,
     TokenReader,
     add_units,
+    direction,
 )
 from bethink.lang.words import load_words, parse_rules
 
@@ -98,14 +100,13 @@ def _parse_year_first(reader: TokenReader, i: int, at: int) -> ParsedTime | None
     if match := _YEAR_WEEK.match(reader.text, at):
         return iso_week(reader, int(match[1]), int(match[2]), reader.after(match.end(), i))
     if match := _YEAR_QUARTER.match(reader.text, at):
-        start = reader.midnight(int(match[1]), int(match[2]) * 3 - 2, 1)
         after = reader.after(match.end(), i)
+        start = reader.midnight(int(match[1]), int(match[2]) * 3 - 2, 1)
         return ParsedTime(start, add_units(start, "quarter", 1), "quarter", after, relative=False)
     if match := _YEAR_MONTH.match(reader.text, at):
         return month_span(reader, int(match[1]), int(match[2]), reader.after(match.end(), i))
     if (match := _YEARS.match(reader.text, at)) and reader.word(i - 1) in BEFORE_A_YEAR:
-        start = reader.midnight(int(match[1]), 1, 1)
-        end = reader.midnight(int(match[2]) + 1, 1, 1)
+        start, end = reader.midnight(int(match[1]), 1, 1), reader.midnight(int(match[2]) + 1, 1, 1)
         if 1900 <= start.year < end.year <= 2101:
             return ParsedTime(start, end, "year", reader.after(match.end(), i), relative=False)
     return None
@@ -156,8 +157,7 @@ def parse_following_year(reader: TokenReader, i: int) -> ParsedYear | None:
         return None if short is None else ParsedYear(2000 + short, i + 2)
     i += reader.word(i) == "the"
     if reader.word(i + 1) == "year":
-        word = reader.word(i)
-        step = -1 if word in LAST else 1 if word in NEXT else 0 if word == "this" else None
+        step = direction(reader.word(i))
         return None if step is None else ParsedYear(reader.anchor.year + step, i + 2, relative=True)
     return None
 
@@ -238,18 +238,15 @@ def _parse_day_alone(reader: TokenReader, i: int) -> ParsedTime | None:
         return None
     at = day[1] + (reader.word(day[1]) == "of")
     if at > day[1] and reader.word(at + 1) == "month":
-        word = reader.word(at)
-        step = -1 if word in LAST else 1 if word in NEXT else 0 if word in ("this", "the") else None
+        step = 0 if reader.word(at) == "the" else direction(reader.word(at))
         if step is not None:
             first = add_units(reader.today.replace(day=1), "month", step)
             return reader.day(first.replace(day=day[0]), at + 2)
     if reader.word(i - 2) not in ("on", "since", "until", "by") or reader.word(at).isalpha():
         return None  # "on the 5th floor"
-    firsts = [add_units(reader.today.replace(day=1), "month", step) for step in (-2, -1, 0, 1, 2)]
-    lasts = [(add_units(first, "month", 1) - timedelta(days=1)).day for first in firsts]
-    days = [first.replace(day=day[0]) for first, last in zip(firsts, lasts, strict=True)
-            if day[0] <= last]  # fmt: skip
-    return reader.day(reader.choose(days), day[1])
+    firsts = (add_units(reader.today.replace(day=1), "month", step) for step in range(-2, 3))
+    days = [first + timedelta(days=day[0] - 1) for first in firsts]
+    return reader.day(reader.choose([one for one in days if one.day == day[0]]), day[1])
 
 
 def parse_month_name(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -268,8 +265,7 @@ def parse_month_name(reader: TokenReader, i: int) -> ParsedTime | None:
     # A short name alone is too often something else; "May" has no longer form.
     if not is_introduced_month or (len(reader.word(i)) == 3 and month != 5):
         return None
-    start = reader.choose([reader.midnight(year, month, 1) for year in reader.years_around()])
-    return ParsedTime(start, add_units(start, "month", 1), "month", i + 1, cycle="year")
+    return _nearest_in_years(reader, month, "month", i + 1)
 
 
 def _is_month_introduced(reader: TokenReader, i: int) -> bool:
@@ -302,16 +298,16 @@ def _resolve_year(reader: TokenReader, days: tuple[int, int], month: int, after:
     return ParsedTime(start, end, "day", after, relative, "year" if cycle else "")
 
 
-def _is_leap(year: int) -> bool:
-    """What `calendar.isleap` says; that module takes two milliseconds to import."""
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-
-
 def _valid_days(reader: TokenReader, month: int, day: int) -> list[datetime]:
     """The day in the years around the anchor; 29 February only in leap years."""
     if (month, day) != (2, 29):
         return [reader.midnight(year, month, day) for year in reader.years_around()]
-    leap = [year for year in reader.years_around(8) if 1 <= year <= 9999 and _is_leap(year)]
+    # As `calendar.isleap` says; that module takes two milliseconds to import.
+    leap = [
+        year
+        for year in reader.years_around(8)
+        if 1 <= year <= 9999 and year % 4 == 0 and (year % 100 or year % 400 == 0)
+    ]
     return [reader.midnight(year, month, day) for year in leap]
 
 
@@ -381,26 +377,31 @@ def quarter_or_half(reader: TokenReader, which: tuple[int, int], after: int) -> 
     number, months = which
     year = parse_following_year(reader, after)
     month = (number - 1) * months + 1
-    if year is None and months == 6:
-        return None  # "h1" alone is a heading
     if year is not None:
         start = reader.midnight(year.number, month, 1)
         end = add_units(start, "month", months)
         return ParsedTime(start, end, "quarter", year.next, year.relative)
-    start = reader.choose(
-        [reader.midnight(year_number, month, 1) for year_number in reader.years_around()]
-    )
-    return ParsedTime(start, add_units(start, "quarter", 1), "quarter", after, cycle="year")
+    if months == 6:
+        return None  # "h1" alone is a heading
+    return _nearest_in_years(reader, month, "quarter", after)
+
+
+def _nearest_in_years(
+    reader: TokenReader, month: int, length: Granularity, after: int
+) -> ParsedTime:
+    """The month, quarter or season that begins in this month, without a year."""
+    start = reader.choose([reader.midnight(year, month, 1) for year in reader.years_around()])
+    end = add_units(start, "month", 1 if length == "month" else 3)
+    return ParsedTime(start, end, length, after, cycle="year")
 
 
 def parse_fiscal_year(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse FY25 and fiscal year 2025 as the calendar year, which is a guess."""
-    at = i + 1 + (reader.word(i) == "fiscal" and reader.word(i + 1) == "year")
-    number = reader.number(at, 4)
-    if number is None or not reader.options.vague or len(reader.word(at)) not in (2, 4):
+    """Parse FY25 in a question as the calendar year, which is a guess."""
+    number = reader.number(i + 1, 2)
+    if number is None or not reader.options.vague or len(reader.word(i + 1)) != 2:
         return None
-    start = reader.midnight(number if number >= 1000 else 2000 + number, 1, 1)
-    return ParsedTime(start, add_units(start, "year", 1), "year", at + 1, confidence=0.7)
+    start = reader.midnight(2000 + number, 1, 1)
+    return ParsedTime(start, add_units(start, "year", 1), "year", i + 2, confidence=0.7)
 
 
 def parse_season(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -414,7 +415,7 @@ def parse_season(reader: TokenReader, i: int) -> ParsedTime | None:
     if not reader.options.vague or reader.word(before) not in BEFORE_A_SEASON:
         return None
     if reader.word(i) == "fall" and reader.word(i - 1) != "the":
-        return None  # "in fall" is a season, "after fall" hardly; "in the fall" always
+        return None  # "in fall back mode"; "in the fall" is always a season
     if reader.word(i) == "spring" and reader.word(i + 1).isalpha() and reader.places is None:
         return None  # "in spring boot"
     return season_near(reader, i)
@@ -422,32 +423,24 @@ def parse_season(reader: TokenReader, i: int) -> ParsedTime | None:
 
 def season_near(reader: TokenReader, i: int) -> ParsedTime:
     """The season named here, without a year."""
-    month = SEASON[reader.word(i)]
-    start = reader.choose(
-        [reader.midnight(year_number, month, 1) for year_number in reader.years_around()]
-    )
-    return ParsedTime(start, add_units(start, "quarter", 1), "season", i + 1, cycle="year")
+    return _nearest_in_years(reader, SEASON[reader.word(i)], "season", i + 1)
 
 
 def parse_week_number(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse week 19, calendar week 19, week 19 of 2023."""
     i += reader.word(i) == "calendar"
-    if reader.word(i) != "week":
+    number = reader.number(i + 1, 2) if reader.word(i) == "week" else None
+    if number is None or not 1 <= number <= 53:
         return None
-    number = reader.number(i + 1, 2)
-    if number is not None and 1 <= number <= 53:
-        year = parse_following_year(reader, i + 2)
-        if year is not None:
-            found = iso_week(reader, year.number, number, year.next)
-            return found._replace(relative=year.relative)
-        if not reader.options.vague:
-            return None  # "week 3 of the course"
-        weeks = [
-            iso_week(reader, year_number, number, i + 2) for year_number in reader.years_around()
-        ]
-        start = reader.choose([week.start for week in weeks])
-        return ParsedTime(start, start + timedelta(weeks=1), "week", i + 2, cycle="year")
-    return None
+    year = parse_following_year(reader, i + 2)
+    if year is not None:
+        found = iso_week(reader, year.number, number, year.next)
+        return found._replace(relative=year.relative)
+    if not reader.options.vague:
+        return None  # "week 3 of the course"
+    weeks = [iso_week(reader, year_number, number, i + 2) for year_number in reader.years_around()]
+    start = reader.choose([week.start for week in weeks])
+    return ParsedTime(start, start + timedelta(weeks=1), "week", i + 2, cycle="year")
 
 
 # The holidays of the English calendar; other languages translate theirs to such a rule.

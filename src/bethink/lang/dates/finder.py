@@ -24,19 +24,17 @@ from bethink.lang.dates.tokens import (
     DAY_PART,
     DECADE,
     GRANULARITY,
-    HALF,
     LAST,
     MONTH,
     NEXT,
     NUMBER,
     ORDINAL,
     SEASON,
-    SHORT_WEEKDAY,
     THIRD_OF_SPAN,
     UNIT,
     VAGUE,
     WEEKDAY,
-    Granularity,
+    WEEKDAY_STARTS,
     Lean,
     ParsedTime,
     ReadOptions,
@@ -59,7 +57,7 @@ RULES_BY_WORD: dict[str, Rule] = {
     **dict.fromkeys(MONTH, absolute.parse_month_name),
     **dict.fromkeys(SEASON, _parse_any_season),
     **dict.fromkeys(DECADE, absolute.parse_decade_name),
-    **dict.fromkeys([*WEEKDAY, *SHORT_WEEKDAY], relative.parse_weekday),
+    **dict.fromkeys(WEEKDAY_STARTS, relative.parse_weekday),
     **dict.fromkeys(("yesterday", "today", "tomorrow"), relative.parse_near_day),
     **dict.fromkeys(("earlier", "later"), relative.parse_earlier_later),
     **dict.fromkeys([*LAST, *NEXT, "this"], relative.parse_last_this_next),
@@ -68,15 +66,12 @@ RULES_BY_WORD: dict[str, Rule] = {
         ("day", "week", "weekend", "month", "quarter", "year", "night"),
         relative.parse_unit_phrase,
     ),
-    **dict.fromkeys(("recently", "lately", "recent", "nowadays"), relative.parse_recently),
-    **dict.fromkeys(("other", "these", "just"), relative.parse_vague_day),
-    "tonight": relative.parse_tonight,
-    "overnight": relative.parse_overnight,
+    **dict.fromkeys(relative.VAGUE_STARTS, relative.parse_vague_time),
+    **dict.fromkeys(("tonight", "overnight"), relative.parse_named_night),
     "q": absolute.parse_quarter,
     "h": absolute.parse_quarter,
     "calendar": absolute.parse_week_number,
-    **dict.fromkeys(("fy", "fiscal"), absolute.parse_fiscal_year),
-    **dict.fromkeys(("ytd", "qtd", "mtd"), relative.parse_to_date),
+    "fy": absolute.parse_fiscal_year,
 }
 
 
@@ -175,9 +170,7 @@ def _pick_part(whole: ParsedTime, what: str, number: int) -> ParsedTime | None:
         middle = start_of(whole.start + (whole.end - whole.start) / 2, "day")
         if whole.granularity == "year":
             middle = add_units(whole.start, "month", 6)
-        first = HALF["last" if number < 0 else "first" if number == 1 else "second"] == 0
-        return whole._replace(start=whole.start if first else middle,
-                              end=middle if first else whole.end)  # fmt: skip
+        return whole._replace(end=middle) if number == 1 else whole._replace(start=middle)
     if what in WEEKDAY or what == "weekend":
         return _pick_weekday(whole, WEEKDAY.get(what, 5), number, 2 if what == "weekend" else 1)
     unit = UNIT[what]
@@ -189,7 +182,7 @@ def _pick_part(whole: ParsedTime, what: str, number: int) -> ParsedTime | None:
         start = add_units(whole.start, unit, number - 1)
         end = min(add_units(start, unit, 1), whole.end)
     return _if_inside(
-        whole, whole._replace(start=start, end=end, granularity=_granularity_of(unit))
+        whole, whole._replace(start=start, end=end, granularity=GRANULARITY.get(unit, "day"))
     )
 
 
@@ -208,20 +201,13 @@ def _if_inside(whole: ParsedTime, found: ParsedTime) -> ParsedTime | None:
     return found if whole.start <= found.start < whole.end and found.start < found.end else None
 
 
-def _granularity_of(unit: str) -> Granularity:
-    return GRANULARITY.get(unit, "day")
-
-
 _MAX_CHARS = 1 << 16  # characters; longer texts are refused when written and read
 _MAX_TIMES = 64  # times; more are a table, not a text
 
-_MEALTIME = frozenset({"before", "at", "over", "during", "around", "after"})
-_START_WORDS = (
-    RULES_BY_WORD.keys() | THIRD_OF_SPAN.keys() | ORDINAL.keys() | DAY_PART.keys() | _MEALTIME
-)
+_START_WORDS = RULES_BY_WORD.keys() | THIRD_OF_SPAN.keys() | ORDINAL.keys() | DAY_PART.keys()
 _START_WORDS |= {"noon", "midnight", "midday"}
 # A text without any of these words and patterns contains no time.
-_COMMON_WORDS = NUMBER.keys() | VAGUE.keys() | ORDINAL.keys() | THIRD_OF_SPAN.keys() | _MEALTIME
+_COMMON_WORDS = NUMBER.keys() | VAGUE.keys() | ORDINAL.keys() | THIRD_OF_SPAN.keys()
 _TELLTALE = (_START_WORDS | UNIT.keys()) - _COMMON_WORDS
 _TELLTALE -= {"this", "half", "other", "just", "calendar"}
 # "Good Friday" is known by its last word, if not by its first.
@@ -229,7 +215,7 @@ _TELLTALE -= {
     name.split()[0] for name in absolute.HOLIDAYS if not _TELLTALE.isdisjoint(name.split()[1:])
 } - {"christmas", "easter"}
 _TELLTALE |= relative.COUNTABLE_UNITS.keys() - {"second"}
-_TELLTALE |= {"last", "clock", "lunch", "dinner", "breakfast"}
+_TELLTALE |= {"last", "clock"}
 _FIGURES = lazy_pattern(r"\d{4}|\d:\d\d|\d/\d|\d\.\d{1,2}\.(?!\d)|\d ?[apAP]\.?[mM]|[qQhH][1-4]|\d[hdw]\b|[1-9]0s\b|\d(?:st|nd|rd|th)\b")  # fmt: skip  # noqa: E501
 _DIGIT = lazy_pattern(r"\d")
 _LETTERS = lazy_pattern(r"[^\W\d_]+")
@@ -262,39 +248,45 @@ def _readers(text: str, options: ReadOptions) -> Iterator[TokenReader]:
     """The text in each language it may name a time in, its main language first."""
     letters = _PLAIN_LETTERS if text.isascii() else _LETTERS
     words = frozenset(letters.findall(fold(text)))
-    english = not words.isdisjoint(_TELLTALE)
-    just_now = options.vague and words >= {"just", "now"}
-    figures = _DIGIT.search(text) and _FIGURES.search(text)
-    has_english_time = english or just_now or bool(figures)
+    has_english_words = not words.isdisjoint(_TELLTALE)
+    has_english_time = has_english_words or _has_english_figures(text, words, options)
     languages = possible_languages(words)
-    foreign_languages = [
+    foreign = [
         language
         for language in languages
         if language.may_be_of(words) and not words.isdisjoint(language.telltales)
     ]
-    main_language = (
-        detect_language(words, english=english, among=languages)
-        if foreign_languages or has_english_time or "/" in text
-        else None
-    )
-    if main_language is not None and (has_english_time or main_language in foreign_languages):
-        yield _translated_reader(main_language, text, options, sure=False)
+    main = None
+    if foreign or has_english_time or "/" in text:
+        main = detect_language(words, english=has_english_words, among=languages)
+    if main is not None and (has_english_time or main in foreign):
+        yield _translated_reader(main, text, options, sure=False)
     if has_english_time:
-        reader = TokenReader.from_text(text, options)
-        if main_language is not None:
-            masked = tuple(
-                [f"_{word}" if word in _AMBIGUOUS_WORDS else word for word in reader.words]
-            )
-            reader = TokenReader(text, masked, options)
-        yield reader
-    for language in foreign_languages:
+        yield _english_reader(text, options, alone=main is None)
+    for language in foreign:
+        # A word of a further language within English is a name.
         is_strange = language.code in FURTHER and (words & ENGLISH) - language.shared
-        if language is main_language or is_strange:
-            continue  # a word of a further language within English is a name
-        if not words.isdisjoint(language.telltales - language.unsure):
+        is_sure = not words.isdisjoint(language.telltales - language.unsure)
+        if language is not main and not is_strange and is_sure:
             yield _translated_reader(language, text, options, sure=True)
     if unspaced := translate_unspaced(text):
         yield _reader_of_tokens(text, options._replace(spaced=False), unspaced)
+
+
+def _has_english_figures(text: str, words: frozenset[str], options: ReadOptions) -> bool:
+    """Whether a text has figures that may be a time; in a question, also "just now"."""
+    if options.vague and words >= {"just", "now"}:
+        return True
+    return _DIGIT.search(text) is not None and _FIGURES.search(text) is not None
+
+
+def _english_reader(text: str, options: ReadOptions, *, alone: bool) -> TokenReader:
+    """The text as it is; beside another language without the words that both have."""
+    reader = TokenReader.from_text(text, options)
+    if alone:
+        return reader
+    words = [f"_{word}" if word in _AMBIGUOUS_WORDS else word for word in reader.words]
+    return TokenReader(text, tuple(words), options)
 
 
 def _translated_reader(
@@ -336,15 +328,7 @@ def _parse_at(reader: TokenReader, i: int) -> ParsedTime | None:
             return time_of_day.with_following_date(
                 reader, time, _parse_following_date(reader, time.next)
             )
-        word = reader.word(i)
-        if word in _MEALTIME:
-            hours = time_of_day.meal_hours(reader, i)
-            return (
-                time_of_day.parse_meal_time(reader, i, _parse_following_date(reader, i + 2))
-                if hours
-                else None
-            )
-        if word in DAY_PART and reader.word(i + 1) in ("of", "on"):
+        if reader.word(i) in DAY_PART and reader.word(i + 1) in ("of", "on"):
             return time_of_day.parse_part_of_date(reader, i, _parse_following_date(reader, i + 1))
         date = _parse_date(reader, i)
         return time_of_day.with_following_clock(reader, date) if date else None

@@ -33,21 +33,31 @@ from bethink.lang.dates.tokens import (
     ParsedTime,
     TokenReader,
     add_units,
+    direction,
     start_of,
 )
 
 _VAGUE_CONFIDENCE = 0.7
-_SECONDS = ("second", "seconds", "sec", "secs")
-COUNTABLE_UNITS = (
-    UNIT | {f"{day}s": f"{day}s" for day in WEEKDAY} | dict.fromkeys(_SECONDS, "second")
-)
-_AFTER_A_COUNT = (
-    COUNTABLE_UNITS.keys() | VAGUE.keys() | SHORT_UNIT.keys() | {"of", "-", "and", "dozen"}
-)
+COUNTABLE_UNITS = UNIT | dict.fromkeys(("second", "seconds", "sec", "secs"), "second")
+COUNTABLE_UNITS |= {f"{day}s": day for day in WEEKDAY}
+_AFTER_A_COUNT = COUNTABLE_UNITS.keys() | VAGUE.keys() | SHORT_UNIT.keys() | {"of", "-", "dozen"}
 _HALVES = {"year": ("month", 6), "hour": ("minute", 30), "decade": ("year", 5), "day": ("hour", 12)}
 _HALVES |= {"month": ("day", 15)}
+NEAR_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
+_NIGHTS = {"overnight": -1, "tonight": 0}  # the night that begins so many days from today
+_TWO_AWAY = {("before", "last"): -2, ("after", "next"): 2}
+_WHOLE_UNITS = frozenset({"week", "month", "quarter", "year", "decade", "weekend"})
 # Days from the anchor's day: first, and the one after the last.
-_RECENT = {"recently": (-7, 1), "lately": (-7, 1), "recent": (-7, 1), "nowadays": (-30, 1)}
+_VAGUE_TIMES = {
+    ("recently",): (-7, 1),
+    ("lately",): (-7, 1),
+    ("nowadays",): (-30, 1),
+    ("other", "day"): (-7, 0),
+    ("other", "night"): (-7, 0),
+    ("these", "days"): (-30, 1),
+    ("just", "now"): (0, 1),
+}
+VAGUE_STARTS = frozenset(words[0] for words in _VAGUE_TIMES)
 
 
 class Amount(NamedTuple):
@@ -61,12 +71,6 @@ class Amount(NamedTuple):
 
 def unit_at_offset(reader: TokenReader, unit: str, count: int, after: int) -> ParsedTime:
     """The whole unit at this offset from the anchor's own."""
-    if unit == "night":
-        day = reader.today + timedelta(days=count)
-        first, last = (day + timedelta(hours=hour) for hour in DAY_PART["night"])
-        return ParsedTime(first, last, "part", after)
-    if unit == "fortnight":
-        unit, count = "week", count * 2
     start = add_units(start_of(reader.anchor, unit), unit, count)
     if unit == "weekend":
         return ParsedTime(start, start + timedelta(days=2), "day", after)
@@ -91,7 +95,7 @@ def parse_count(reader: TokenReader, i: int) -> tuple[int, int, int] | None:
 
 
 def _parse_amount(reader: TokenReader, i: int) -> Amount | None:
-    """Parse an amount: three days, 24h, half a year, a year and a half, one and a half years."""
+    """Parse an amount: three days, 24h, half a year."""
     if reader.word(i) == "half":
         at = i + 1 + (reader.word(i + 1) in ("a", "an"))
         half = _HALVES.get(UNIT.get(reader.word(at), ""))
@@ -100,38 +104,29 @@ def _parse_amount(reader: TokenReader, i: int) -> Amount | None:
     if count is None:
         return None
     fewest, most, at = count
-    halved = (reader.word(at), reader.word(at + 1), reader.word(at + 2)) == ("and", "a", "half")
-    at += 3 if halved else reader.word(at) == "-"
+    at += reader.word(at) == "-"
     unit = COUNTABLE_UNITS.get(reader.word(at))
     if unit is None and reader.touches(at) and reader.number(i, 4) is not None:
         unit = SHORT_UNIT.get(reader.word(at))
-    if unit is None:
-        return None
-    words = (reader.word(at + 1), reader.word(at + 2), reader.word(at + 3))
-    if halved or words == ("and", "a", "half"):
-        after = at + 1 if halved else at + 4
-        if unit not in _HALVES:
-            return None
-        smaller, extra = _HALVES[unit]
-        whole = 2 * extra * fewest + extra
-        return Amount(whole, whole, smaller, after)
-    return Amount(fewest, most, unit, at + 1)
+    if unit == "fortnight":
+        return Amount(2 * fewest, 2 * most, "week", at + 1)
+    return Amount(fewest, most, unit, at + 1) if unit else None
 
 
 def parse_counted_time(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse three days ago, in two weeks, a month later, two Fridays ago, two days before 8 May."""
+    """Parse three days ago, in two weeks, a month later, two days before 8 May."""
     # Fast path: most occurrences of "a" introduce no amount.
     likely = reader.word(i + 1) in _AFTER_A_COUNT or reader.word(i) == "half"
     counted = _parse_amount(reader, i) if likely else None
     if counted is None:
         return None
-    if counted.unit.removesuffix("s") in WEEKDAY:
-        return _weekdays_ago(reader, counted)
     fewest, most, unit, at = counted
     following = reader.word(at)
+    if unit in WEEKDAY:  # two Fridays ago
+        day = _weekday_at_direction(reader, WEEKDAY[unit], -1) - timedelta(weeks=fewest - 1)
+        return reader.day(day, at + 1) if following in AGO else None
     if following in AGO:
-        exact = _day_so_long_ago(reader, counted, at + 1)
-        return exact or _span_of_counts(reader, unit, (-most, -fewest), at + 1)
+        return _span_of_counts(reader, unit, (-most, -fewest), at + 1)
     if following in ("before", "after"):
         return _counted_from_date(reader, counted)
     from_now = following == "from" and reader.word(at + 1) in ("now", "today")
@@ -141,38 +136,6 @@ def parse_counted_time(reader: TokenReader, i: int) -> ParsedTime | None:
     return _span_of_counts(
         reader, unit, (fewest, most), at + (2 if from_now else following in LATER)
     )
-
-
-_EXACT_UNITS = frozenset({"day", "week", "fortnight", "month", "year"})
-
-
-def _day_so_long_ago(reader: TokenReader, counted: Amount, at: int) -> ParsedTime | None:
-    """Parse the day that an amount of time is counted from: a week ago today, on Friday."""
-    at += reader.word(at) == "on"
-    name = reader.word(at)
-    fewest, most, unit, _ = counted
-    if fewest != most or unit not in _EXACT_UNITS:
-        return None
-    if name in NEAR_DAYS:
-        day = reader.today + timedelta(days=NEAR_DAYS[name])
-        return reader.day(_units_back(day, unit, most), at + 1)
-    if name in WEEKDAY and unit in ("week", "fortnight"):
-        monday = start_of(_units_back(reader.today, unit, most), "week")
-        return reader.day(monday + timedelta(days=WEEKDAY[name]), at + 1)
-    return None
-
-
-def _units_back(day: datetime, unit: str, count: int) -> datetime:
-    return add_units(day, unit, -count)
-
-
-def _parse_counted_back(reader: TokenReader, i: int) -> Amount | None:
-    """Parse an amount that ends with "ago", for the day named before it."""
-    counted = _parse_amount(reader, i)
-    if counted is None or reader.word(counted.next) not in AGO:
-        return None
-    exact = counted.fewest == counted.most and counted.unit in _EXACT_UNITS
-    return counted._replace(next=counted.next + 1) if exact else None
 
 
 def _counted_from_date(reader: TokenReader, counted: Amount) -> ParsedTime | None:
@@ -193,20 +156,11 @@ def _span_of_counts(
     return first._replace(end=last.end)
 
 
-def _weekdays_ago(reader: TokenReader, counted: Amount) -> ParsedTime | None:
-    if reader.word(counted.next) not in AGO:
-        return None
-    weekday = WEEKDAY[counted.unit.removesuffix("s")]
-    back = (reader.today.weekday() - weekday - 1) % 7 + 1
-    day = reader.today - timedelta(days=back + 7 * (counted.fewest - 1))
-    return reader.day(day, counted.next + 1)
-
-
 def parse_stretch(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
     """Parse (the last) three days, few weeks: up to the anchor, or from it onwards."""
     unit = UNIT.get(reader.word(i))
     counted = Amount(1, 1, unit, i + 1) if unit else _parse_amount(reader, i)
-    if counted is None or counted.unit.removesuffix("s") in WEEKDAY or counted.unit == "night":
+    if counted is None or counted.unit in WEEKDAY or counted.unit == "night":
         return None
     if step < 0:
         return _up_to_now(reader, counted)
@@ -239,73 +193,27 @@ def _current_unit(reader: TokenReader, unit: str) -> tuple[datetime, datetime]:
     return this, add_units(this, unit_of_step, 1)
 
 
-def parse_recently(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse recently, lately, in recent weeks, with reduced confidence."""
-    if not reader.options.vague:
+def parse_vague_time(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse recently, the other day, these days, just now, with reduced confidence."""
+    words = (reader.word(i),) if (reader.word(i),) in _VAGUE_TIMES else reader.words[i : i + 2]
+    days = _VAGUE_TIMES.get(words) if reader.options.vague else None
+    if days is None or (words[0] == "other" and reader.word(i - 1) != "the"):
         return None
-    first, last = _RECENT[reader.word(i)]
-    after = i + 1
-    if reader.word(i) == "recent":
-        unit = UNIT.get(reader.word(after))
-        if unit not in ("day", "week", "month", "year") or not reader.word(after).endswith("s"):
-            return None
-        first, after = {"day": -4, "week": -28, "month": -92, "year": -1096}[unit], after + 1
-    return _vague_span(reader, first, last, after)
-
-
-def parse_vague_day(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse vague phrases: the other day, the other night, these days, just now."""
-    if not reader.options.vague:
-        return None
-    phrases = {
-        ("other", "day"): (-7, 0),
-        ("other", "night"): (-7, 0),
-        ("these", "days"): (-30, 1),
-        ("just", "now"): (0, 1),
-    }
-    days = phrases.get((reader.word(i), reader.word(i + 1)))
-    if days is None or (reader.word(i) == "other" and reader.word(i - 1) != "the"):
-        return None
-    return _vague_span(reader, *days, i + 2)
-
-
-def _vague_span(reader: TokenReader, first: int, last: int, after: int) -> ParsedTime:
-    start, end = (reader.today + timedelta(days=days) for days in (first, last))
-    return ParsedTime(start, end, "day", after, confidence=_VAGUE_CONFIDENCE)
-
-
-NEAR_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
-_TWO_DAYS = {("before", "yesterday"): -2, ("after", "tomorrow"): 2}
-_TWO_AWAY = {("before", "last"): -2, ("after", "next"): 2}
-_WHOLE_UNITS = frozenset({"week", "month", "quarter", "year", "decade", "weekend"})
+    start, end = (reader.today + timedelta(days=count) for count in days)
+    return ParsedTime(start, end, "day", i + len(words), confidence=_VAGUE_CONFIDENCE)
 
 
 def parse_near_day(reader: TokenReader, i: int) -> ParsedTime:
-    """Parse yesterday, today or tomorrow, and today a week ago."""
-    day = reader.today + timedelta(days=NEAR_DAYS[reader.word(i)])
-    counted = _parse_counted_back(reader, i + 1)
-    if counted is not None:
-        return reader.day(_units_back(day, counted.unit, counted.most), counted.next)
-    return reader.day(day, i + 1)
+    """Parse yesterday, today or tomorrow."""
+    return reader.day(reader.today + timedelta(days=NEAR_DAYS[reader.word(i)]), i + 1)
 
 
-def parse_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse YTD, QTD and MTD in a question."""
-    if not reader.options.vague:
+def parse_named_night(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse tonight and, in a question, overnight: the night that ends on the anchor's day."""
+    days = _NIGHTS[reader.word(i)]
+    if days and not reader.options.vague:
         return None
-    unit = {"y": "year", "q": "quarter", "m": "month"}[reader.word(i)[0]]
-    return _up_to_anchor(reader, unit_at_offset(reader, unit, 0, i + 1))
-
-
-def parse_tonight(reader: TokenReader, i: int) -> ParsedTime:
-    return part_of_day(reader.today, "night", i + 1)
-
-
-def parse_overnight(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse the night that ends on the anchor's day."""
-    if not reader.options.vague:
-        return None
-    return part_of_day(reader.today - timedelta(days=1), "night", i + 1)
+    return part_of_day(reader.today + timedelta(days=days), "night", i + 1)
 
 
 def part_of_day(day: datetime, name: str, after: int) -> ParsedTime:
@@ -320,9 +228,9 @@ def parse_unit_phrase(reader: TokenReader, i: int) -> ParsedTime | None:
     following = (reader.word(i + 1), reader.word(i + 2))
     if following in _TWO_AWAY:
         return _parse_two_away(reader, what, _TWO_AWAY[following], i + 3)
-    if following in _TWO_DAYS and what == "day":
-        return reader.day(reader.today + timedelta(days=_TWO_DAYS[following]), i + 3)
-    if near := _parse_to_date(reader, i) or _parse_next_to_date(reader, i):
+    if what == "day" and following in (("before", "yesterday"), ("after", "tomorrow")):
+        return reader.day(reader.today + timedelta(days=2 * NEAR_DAYS[following[1]]), i + 3)
+    if near := _parse_next_to_date(reader, i):
         return near
     if what == "week":
         return _parse_week_of(reader, i) or parse_week_number(reader, i)
@@ -331,14 +239,6 @@ def parse_unit_phrase(reader: TokenReader, i: int) -> ParsedTime | None:
         future = this.start > reader.anchor
         return unit_at_offset(reader, "weekend", -1, i + 1) if future else this
     return None
-
-
-def _parse_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse year to date: from its start up to the anchor."""
-    what = reader.word(i)
-    if (reader.word(i + 1), reader.word(i + 2)) != ("to", "date") or what not in _WHOLE_UNITS:
-        return None
-    return _up_to_anchor(reader, unit_at_offset(reader, what, 0, i + 3))
 
 
 def _parse_next_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -352,10 +252,10 @@ def _parse_next_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
     if what in WEEKDAY or what == "weekend":
         number = WEEKDAY.get(what, 5)
         days = 2 if what == "weekend" else 1
-        days_back = (first.weekday() - number - days) % 7 + days if side < 0 else 0
-        start = first - timedelta(days=days_back)
-        if side > 0:
-            start += timedelta(days=(number - first.weekday()) % 7)
+        if side < 0:
+            start = first - timedelta(days=(first.weekday() - number - days) % 7 + days)
+        else:
+            start = first + timedelta(days=(number - first.weekday()) % 7)
         return date._replace(start=start, end=start + timedelta(days=days))
     if what not in ("day", "week", "month", "year"):
         return None
@@ -367,14 +267,6 @@ def _parse_two_away(reader: TokenReader, what: str, step: int, after: int) -> Pa
     if what in WEEKDAY:
         day = _weekday_at_direction(reader, WEEKDAY[what], step // 2)
         return reader.day(day + timedelta(days=7 if step > 0 else -7), after)
-    if what == "night":
-        return part_of_day(reader.today + timedelta(days=step), what, after)
-    if what in SEASON:
-        season = _month_at_direction(reader, what, step // 2, after)
-        years = 1 if step > 0 else -1
-        return season and season._replace(
-            start=add_units(season.start, "year", years), end=add_units(season.end, "year", years)
-        )
     return unit_at_offset(reader, what, step, after) if what in _WHOLE_UNITS else None
 
 
@@ -404,11 +296,9 @@ def parse_weekday(reader: TokenReader, i: int) -> ParsedTime | None:
     date = date or _parse_next_to_date(reader, i)
     if date:
         return date
-    if reader.word(i) not in WEEKDAY:
-        return _parse_short_weekday(reader, i)
-    if reader.word(i - 1) in ("every", "each"):
-        return None
-    week = _parse_following_week(reader, i + 1) or _parse_weeks_back(reader, i + 1)
+    if reader.word(i) not in WEEKDAY or reader.word(i - 1) in ("every", "each"):
+        return None  # a short name needs its date
+    week = _parse_following_week(reader, i + 1)
     if week is not None:
         return reader.day(week.start + timedelta(days=WEEKDAY[reader.word(i)]), week.next)
     return _resolve_weekday(reader, WEEKDAY[reader.word(i)], i + 1)
@@ -421,106 +311,47 @@ def _resolve_weekday(reader: TokenReader, number: int, after: int) -> ParsedTime
     return reader.day(reader.today + timedelta(days=days), after)._replace(cycle="week")
 
 
-def _parse_short_weekday(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse a short name such as Fri, where a preposition precedes it."""
-    number = _weekday_of_short_name(reader.word(i))
-    if number is None or reader.word(i - 1) not in ("on", "since", "until", "by"):
-        return None
-    return _resolve_weekday(reader, number, i + 1)
-
-
-def _weekday_of_short_name(word: str) -> int | None:
-    """The weekday of a short name that is not also an ordinary word."""
-    if word not in SHORT_WEEKDAY or word in ("sun", "sat", "wed", "mon"):
-        return None
-    return next(day for name, day in WEEKDAY.items() if name.startswith(word[:3]))
-
-
 def _parse_following_week(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse the week of a weekday: of last week, next week."""
     i += reader.word(i) in ("of", "in")
     i += reader.word(i) == "the"
-    step = _direction(reader.word(i))
+    step = direction(reader.word(i))
     if step is None or reader.word(i + 1) != "week":
         return None
     return unit_at_offset(reader, "week", step, i + 2)
 
 
-def _parse_weeks_back(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse the week of a weekday: Friday two weeks ago."""
-    counted = _parse_counted_back(reader, i)
-    if counted is None or counted.unit not in ("week", "fortnight"):
-        return None
-    return unit_at_offset(reader, counted.unit, -counted.most, counted.next)
-
-
-def _direction(word: str) -> int | None:
-    return -1 if word in LAST else 1 if word in NEXT else 0 if word == "this" else None
-
-
 def parse_last_this_next(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse last, this or next week, Friday, March, summer, night; the last three days."""
-    step = _direction(reader.word(i))
+    step = direction(reader.word(i))
     assert step is not None
     if step < 0 and (near := _parse_next_to_date(reader, i + 1)):
         return near  # last weekend before 8 May
     if step == 0 and (reader.word(i + 1) in LAST or reader.word(i + 1) in NEXT):
         i += 1  # this past week
-        step = _direction(reader.word(i)) or 0
+        step = direction(reader.word(i)) or 0
     if named := _parse_named(reader, i, step):
         return named
     what = reader.word(i + 1)
     if what in DAY_PART and step <= 0 and reader.word(i) != "past":
         return part_of_day(reader.today + timedelta(days=step), what, i + 2)
     if what in _WHOLE_UNITS and not (reader.word(i) == "past" and what != "weekend"):
-        found = _parse_whole_unit(reader, what, step, i + 2)
-        return found if step else _so_far(reader, i, found)
+        return _parse_whole_unit(reader, what, step, i + 2)
     return parse_stretch(reader, i + 1, step) if step else None
 
 
 def _parse_named(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
-    """Parse the holiday, weekday, month or season after last, this or next; or "this time"."""
+    """Parse the holiday, weekday, month or season after last, this or next."""
     what = reader.word(i + 1)
-    if step == 0 and what == "time":
-        return _parse_this_time(reader, i + 2)
     is_holiday = what in HOLIDAY_STARTS or is_holiday_rule(what)
     if is_holiday and (found := parse_holiday(reader, i + 1)):
         return found
-    weekday = WEEKDAY.get(what, _weekday_of_short_name(what))
+    weekday = WEEKDAY.get(what, SHORT_WEEKDAY.get(what))
     if weekday is not None:
         return reader.day(_weekday_at_direction(reader, weekday, step), i + 2)
     if what in MONTH or what in SEASON:
         return _month_at_direction(reader, what, step, i + 2)
     return None
-
-
-def _so_far(reader: TokenReader, i: int, found: ParsedTime) -> ParsedTime:
-    """Parse "so far this year" and "this year so far": up to the anchor."""
-    if (reader.word(i - 2), reader.word(i - 1)) == ("so", "far"):
-        return _up_to_anchor(reader, found)
-    if (reader.word(found.next), reader.word(found.next + 1)) == ("so", "far"):
-        return _up_to_anchor(reader, found._replace(next=found.next + 2))
-    return found
-
-
-def _up_to_anchor(reader: TokenReader, whole: ParsedTime) -> ParsedTime:
-    now = start_of(reader.anchor, "minute") + timedelta(minutes=1)
-    return whole._replace(end=now) if whole.start < now < whole.end else whole
-
-
-# How many days "this time last month" reaches around the same day.
-_THIS_TIME = {"week": 0, "month": 3, "year": 15}
-
-
-def _parse_this_time(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse this time yesterday, last week, last year: about the same day."""
-    if reader.word(i) in NEAR_DAYS:
-        return parse_near_day(reader, i)
-    step, unit = _direction(reader.word(i)), reader.word(i + 1)
-    if not step or unit not in _THIS_TIME:
-        return None
-    day, days = add_units(reader.today, unit, step), timedelta(days=_THIS_TIME[unit])
-    return ParsedTime(day - days, day + days + timedelta(days=1), "day", i + 2)
 
 
 def _parse_whole_unit(reader: TokenReader, what: str, step: int, after: int) -> ParsedTime:
@@ -566,7 +397,7 @@ def parse_earlier_later(reader: TokenReader, i: int) -> ParsedTime | None:
         whole = parse_last_this_next(reader, at)
     else:
         return None
-    if whole is None or reader.word(i) == "earlier":
-        return whole and _up_to_anchor(reader, whole)
     now = start_of(reader.anchor, "minute") + timedelta(minutes=1)
-    return whole._replace(start=now) if whole.start < now < whole.end else whole
+    if whole is None or not whole.start < now < whole.end:
+        return whole
+    return whole._replace(end=now) if reader.word(i) == "earlier" else whole._replace(start=now)

@@ -1,4 +1,4 @@
-"""Times of day (14:30, 3 pm, after lunch), bounds (since, until) and ranges."""
+"""Times of day (14:30, 3 pm, in the evening), bounds (since, until) and ranges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates.tokens import (
     BEFORE_A_TIME,
     DAY_PART,
-    MEAL,
     Bound,
     Granularity,
     ParsedTime,
@@ -19,8 +18,8 @@ from bethink.lang.dates.tokens import (
 _NAMED_HOURS = {"noon": 12, "midday": 12, "midnight": 0}
 _CLOCK_PRECISION = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
 _ONE_DAY = timedelta(days=1)
+_CYCLE_LENGTH = {"week": timedelta(weeks=1), "day": _ONE_DAY, "": _ONE_DAY}
 _CLOCK_PREPOSITIONS = ("at", "around", "about", "by", "@")
-_MEAL_SIDE = {"before": 0, "at": 1, "over": 1, "during": 1, "around": 1, "after": 2}
 
 
 class ClockTime(NamedTuple):
@@ -77,12 +76,12 @@ def _part_follows(reader: TokenReader, i: int) -> bool:
 
 def _parse_am_pm(reader: TokenReader, i: int) -> tuple[int | None, int]:
     """Hours to add for am and pm, and the next position."""
-    halves = {"am": 0, "a": 0, "pm": 12, "p": 12}
     word = reader.word(i)
+    hours = 12 if word[:1] == "p" else 0
     if word in ("am", "pm"):
-        return halves[word], i + 1
-    if word in ("a", "p") and (reader.word(i + 1), reader.word(i + 2)) == (".", "m"):
-        return halves[word], i + 3 + (reader.word(i + 3) == ".")
+        return hours, i + 1
+    if word in ("a", "p") and reader.words[i + 1 : i + 3] == (".", "m"):
+        return hours, i + 3 + (reader.word(i + 3) == ".")
     return None, i
 
 
@@ -118,33 +117,12 @@ def with_following_clock(reader: TokenReader, date: ParsedTime) -> ParsedTime:
     time = parse_clock(reader, at + has_preposition)
     if time:
         return _at_clock_time(date, time, time.next)
-    if hours := meal_hours(reader, at):
-        return _hours_of_day(date, hours, at + 2)
     if (reader.word(at), reader.word(at + 1)) in (("in", "the"), ("at", "the")):
         at += 2
     at += reader.word(at) == "at" and reader.word(at + 1) in DAY_PART
     if reader.word(at) in DAY_PART:
         return _hours_of_day(date, DAY_PART[reader.word(at)], at + 1)
     return date
-
-
-def meal_hours(reader: TokenReader, i: int) -> tuple[int, int] | None:
-    """The hours meant by "after lunch"."""
-    side = _MEAL_SIDE.get(reader.word(i))
-    meal = MEAL.get(reader.word(i + 1))
-    return None if side is None or meal is None else meal[side]
-
-
-def parse_meal_time(reader: TokenReader, i: int, date: ParsedTime | None) -> ParsedTime | None:
-    """Parse "after lunch yesterday"; "after lunch" alone means today, if vague times count."""
-    hours = meal_hours(reader, i)
-    if hours is None:
-        return None
-    if date and _is_one_day(date):
-        return _hours_of_day(date, hours, date.next)
-    if not reader.options.vague or reader.word(i + 1) == "work":
-        return None
-    return _hours_of_day(reader.day(reader.today, i + 2), hours, i + 2)
 
 
 def parse_part_of_date(reader: TokenReader, i: int, date: ParsedTime | None) -> ParsedTime | None:
@@ -203,22 +181,13 @@ def make_piece(reader: TokenReader, i: int, found: ParsedTime) -> TimePiece:
         before -= reader.word(before) in _FILLER_WORDS
     opening = reader.word(before)
     bound = _BOUND_AFTER.get(reader.word(found.next), "") or _BOUND_BEFORE.get(opening, "")
-    if reader.word(found.next) == "or" and reader.word(found.next + 1) in ("later", "earlier"):
-        bound = "since" if reader.word(found.next + 1) == "later" else "until"
     pair_bound = _BOUND_BEFORE_PAIRS.get((reader.word(before - 1), opening), "")
     if pair_bound == "after" and reader.word(before - 2) == "no":
         pair_bound = "until"
-    if opening == "to" and _is_activity_phrase(reader, before - 1):
+    # "What have you been up to", "what was Ann up to".
+    if opening == "to" and not _FORMS_OF_BE.isdisjoint(reader.words[max(0, before - 3) : before]):
         pair_bound = ""
-    if opening == "over" and reader.word(found.next - 1) == "ago":
-        pair_bound = "before"
     return TimePiece(i, found, opening, pair_bound or bound)
-
-
-def _is_activity_phrase(reader: TokenReader, up: int) -> bool:
-    """Whether "up to" means an activity: "have you been up to", "what was Ann up to"."""
-    what_question = reader.word(up - 2) in _FORMS_OF_BE and reader.word(up - 3) == "what"
-    return reader.word(up) == "up" and (what_question or reader.word(up - 1) in _FORMS_OF_BE)
 
 
 def join_ranges(reader: TokenReader, pieces: list[TimePiece]) -> list[TimePiece]:
@@ -286,20 +255,20 @@ def _align_cycles(
 def _last_cycle_before(found: ParsedTime, limit: datetime) -> ParsedTime:
     """The last occurrence in its cycle that begins no later than the limit."""
     if found.cycle != "year":
-        days = timedelta(weeks=1) if found.cycle == "week" else _ONE_DAY
-        return _shift(found, days * ((limit - found.start) // days))
+        cycle = _CYCLE_LENGTH[found.cycle]
+        return _shift(found, cycle * ((limit - found.start) // cycle))
     years = limit.year - found.start.year
-    shifted = [_shift_years(found, step) for step in (years, years - 1)]
+    shifted = (_shift_years(found, step) for step in (years, years - 1))
     return next((candidate for candidate in shifted if candidate.start <= limit), found)
 
 
 def _first_cycle_after(found: ParsedTime, limit: datetime) -> ParsedTime:
     """The first occurrence in its cycle that ends later than the limit."""
     if found.cycle != "year":
-        days = timedelta(weeks=1) if found.cycle == "week" else _ONE_DAY
-        return _shift(found, -days * ((found.end - limit) // days))
+        cycle = _CYCLE_LENGTH[found.cycle]
+        return _shift(found, -cycle * ((found.end - limit) // cycle))
     years = limit.year - found.start.year
-    shifted = [_shift_years(found, step) for step in (years, years + 1)]
+    shifted = (_shift_years(found, step) for step in (years, years + 1))
     return next((candidate for candidate in shifted if candidate.end > limit), found)
 
 

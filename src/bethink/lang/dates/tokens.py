@@ -18,19 +18,13 @@ DAY_S = 86_400.0
 MONTH = {name: number for number, name in enumerate(MONTHS, 1)}
 MONTH |= {name[:3]: number for name, number in MONTH.items()} | {"sept": 9}
 WEEKDAY = {name: number for number, name in enumerate(WEEKDAYS)}
-SHORT_WEEKDAY = {name[:3] for name in WEEKDAYS} | {"tues", "thur", "thurs"}
+# Short names; those that are ordinary words, too, need a date after them.
+SHORT_WEEKDAY = {"tue": 1, "tues": 1, "thu": 3, "thur": 3, "thurs": 3, "fri": 4}
+WEEKDAY_STARTS = (*WEEKDAY, *SHORT_WEEKDAY, "mon", "wed", "sat", "sun")
 SEASON = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 # Hours of the day; a night ends on the next morning.
 DAY_PART = {"morning": (5, 12), "afternoon": (12, 18), "evening": (17, 23), "night": (18, 30)}
 DAY_PART |= {"lunchtime": (11, 14), "overnight": (18, 30)}
-# Meals divide a day: (before, at, after).
-MEAL = {
-    "breakfast": ((5, 8), (7, 10), (8, 12)),
-    "lunch": ((8, 12), (11, 14), (13, 18)),
-    "dinner": ((15, 19), (18, 21), (20, 24)),
-    "work": ((5, 9), (9, 17), (17, 23)),
-}
-
 ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70}
 TENS |= {"eighty": 80, "ninety": 90}
@@ -57,9 +51,14 @@ NEXT = frozenset({"next", "coming", "upcoming", "following"})
 AGO = frozenset({"ago", "earlier", "back"})
 LATER = frozenset({"later", "hence"})
 
+
+def direction(word: str) -> int | None:
+    """Whether a word points to the last (-1), this (0) or the next (1) of a recurring time."""
+    return -1 if word in LAST else 1 if word in NEXT else 0 if word == "this" else None
+
+
 # Which third of a longer time is meant.
 THIRD_OF_SPAN = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
-HALF = {"first": 0, "second": 1, "last": 1}
 # Decades in words, of the latest century that has begun.
 DECADE = {"twenties": 20, "thirties": 30, "forties": 40, "fifties": 50, "sixties": 60}
 DECADE |= {"seventies": 70, "eighties": 80, "nineties": 90}
@@ -149,7 +148,6 @@ _UNIT_LENGTH = {
 }
 _START_OF_UNIT: dict[str, Callable[[datetime], datetime]] = {
     "week": lambda day: day - timedelta(days=day.weekday()),
-    "fortnight": lambda day: day - timedelta(days=day.weekday()),
     "weekend": lambda day: day + timedelta(days=5 - day.weekday()),
     "month": lambda day: day.replace(day=1),
     "quarter": lambda day: day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
@@ -160,7 +158,6 @@ GRANULARITY: dict[str, Granularity] = {
     "second": "minute",
     "minute": "minute",
     "hour": "hour",
-    "night": "part",
     "week": "week",
     "fortnight": "week",
     "month": "month",
