@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from bethink.errors import BethinkError
 from bethink.integrations.hits import missing_extra_error, open_memory
@@ -64,54 +63,35 @@ class BethinkMemoryTool(BetaAbstractMemoryTool):
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """Show a file with line numbers, or the contents of a folder."""
-        return _with_tool_errors(
-            lambda: self._files.view(
-                _text_field(command, "path"), getattr(command, "view_range", None) or None
-            )
-        )
+        lines = getattr(command, "view_range", None) or None
+        return _run(lambda path: self._files.view(path, lines), command, "path")
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Create a file."""
-        return _with_tool_errors(
-            lambda: self._files.create(
-                _text_field(command, "path"), _text_field(command, "file_text")
-            )
-        )
+        return _run(self._files.create, command, "path", "file_text")
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         """Replace a text that occurs once."""
-        return _with_tool_errors(
-            lambda: self._files.str_replace(
-                _text_field(command, "path"),
-                _text_field(command, "old_str"),
-                _text_field(command, "new_str"),
-            )
-        )
+        return _run(self._files.str_replace, command, "path", "old_str", "new_str")
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
         """Insert a text after a line."""
         line = getattr(command, "insert_line", None)
-        return _with_tool_errors(
-            lambda: self._files.insert(
-                _text_field(command, "path"), line, _text_field(command, "insert_text")
-            )
+        return _run(
+            lambda path, text: self._files.insert(path, line, text), command, "path", "insert_text"
         )
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
         """Forget a file or a folder."""
-        return _with_tool_errors(lambda: self._files.delete(_text_field(command, "path")))
+        return _run(self._files.delete, command, "path")
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Move a file or a folder."""
-        return _with_tool_errors(
-            lambda: self._files.rename(
-                _text_field(command, "old_path"), _text_field(command, "new_path")
-            )
-        )
+        return _run(self._files.rename, command, "old_path", "new_path")
 
     def clear_all_memory(self) -> str:
         """Forget every file."""
-        return _with_tool_errors(self._files.clear)
+        return _run(self._files.clear, None)
 
 
 class BethinkAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
@@ -160,18 +140,17 @@ class BethinkAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         return await run_sync(self._tool.clear_all_memory)
 
 
-def _with_tool_errors(work: Callable[[], str]) -> str:
-    """Run a command; convert our errors to the SDK's, which the runner shows to the model."""
+def _run(work: Callable[..., str], command: object, *names: str) -> str:
+    """Run a command with these of its fields, which the SDK does not check.
+
+    Our errors are converted to the SDK's, which the runner shows to the model.
+    """
+    fields = [getattr(command, name, None) for name in names]
+    for name, value in zip(names, fields, strict=True):
+        if not isinstance(value, str):
+            raise ToolError(f"`{name}` must be a string, not {value!r:.40}")
     try:
-        return work()
+        return work(*fields)
     except BethinkError as error:
         remedy = f" ({error.remedy})" if error.remedy else ""
         raise ToolError(f"{error.message}{remedy}") from error
-
-
-def _text_field(command: object, name: str) -> Any:
-    """Return a text field of a command; the SDK checks neither presence nor type."""
-    value = getattr(command, name, None)
-    if not isinstance(value, str):
-        raise ToolError(f"`{name}` must be a string, not {value!r:.40}")
-    return value

@@ -24,6 +24,7 @@ from bethink.model import Draft, Item
 DOCUMENT_KIND = "document"
 UNINDEXED_KIND = "unindexed"
 METADATA_KEY = "document"
+Json = Mapping[str, Any]
 _MAX_INLINE_BYTES = 16 * 1024
 _UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -45,7 +46,7 @@ class Entry:
     tags: tuple[str, ...] = ()
     topic: str | None = None
     ttl_minutes: float | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +58,17 @@ class Document:
     @property
     def body(self) -> str:
         """The exact stored value."""
-        kept = attached_body(self.item, self._record)
-        return self.item.text if kept is None else kept
+        return self.item.text if self._body is None else self._body
 
     @property
     def is_text(self) -> bool:
         """Whether the indexed text is the whole value."""
-        return attached_body(self.item, self._record) is None
+        return self._body is None
 
     @property
-    def about(self) -> Mapping[str, Any]:
+    def about(self) -> Json:
         """The integration's metadata."""
-        kept: Mapping[str, Any] = self._record["about"]
+        kept: Json = self._record["about"]
         return kept
 
     @property
@@ -96,22 +96,25 @@ class Document:
         return last + timedelta(minutes=self.ttl_minutes)
 
     @property
-    def _record(self) -> Mapping[str, Any]:
-        kept: Mapping[str, Any] = self.item.metadata[METADATA_KEY]
+    def _record(self) -> Json:
+        kept: Json = self.item.metadata[METADATA_KEY]
         return kept
+
+    @property
+    def _body(self) -> str | None:
+        return attached_body(self.item, self._record)
 
 
 def entry_to_draft(
     entry: Entry, session: str, classification: int, created_at: datetime, updated_at: datetime
 ) -> Draft:
     """Convert an entry to the draft of its memory."""
-    kept: dict[str, Any] = {
-        "created_at": _iso(created_at),
-        "updated_at": _iso(updated_at),
+    times = {"created_at": created_at, "updated_at": updated_at}
+    kept: dict[str, object] = {
+        **{name: moment.astimezone(UTC).isoformat() for name, moment in times.items()},
         "about": dict(entry.about),
+        **({} if entry.ttl_minutes is None else {"ttl_minutes": entry.ttl_minutes}),
     }
-    if entry.ttl_minutes is not None:
-        kept["ttl_minutes"] = entry.ttl_minutes
     original = attach_body(entry.body, kept)
     return Draft(
         entry.text,
@@ -148,7 +151,7 @@ def is_well_formed(record: object) -> bool:
     )
 
 
-def attach_body(body: str | None, metadata: dict[str, Any]) -> str | None:
+def attach_body(body: str | None, metadata: dict[str, object]) -> str | None:
     """Put an exact body into a memory's metadata, which no search reads.
 
     A body that is too long for that is returned, to be stored as the memory's original.
@@ -159,7 +162,7 @@ def attach_body(body: str | None, metadata: dict[str, Any]) -> str | None:
     return None
 
 
-def attached_body(item: Item, metadata: Mapping[str, Any]) -> str | None:
+def attached_body(item: Item, metadata: Json) -> str | None:
     """Return the attached body; None if there is none."""
     body: str | None = metadata.get("body", item.original)
     return body
@@ -172,13 +175,20 @@ def indexable_text(text: str, fallback: str) -> str:
     return text if has_substance(text) else fallback
 
 
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat()
-
-
 _KINDS = (DOCUMENT_KIND, UNINDEXED_KIND)
 _PAGE = 10_000
 _MAX_ATTEMPTS = 200  # attempts; one of several concurrent writers always succeeds
+
+
+def browse_all(memory: Memory, **where: Any) -> Iterator[Item]:
+    """Yield all memories that pass these filters."""
+    after: str | None = None
+    while True:
+        page = memory.browse(limit=_PAGE, after=after, **where)
+        yield from page
+        if len(page) < _PAGE:
+            return
+        after = page[-1].id
 
 
 class DocumentCollection:
@@ -192,9 +202,7 @@ class DocumentCollection:
     def __init__(
         self, memory: Memory, collection: str, address_of: Callable[[Document], str | None]
     ) -> None:
-        self.memory = memory
-        self.collection = collection
-        self._address_of = address_of
+        self.memory, self.collection, self._address_of = memory, collection, address_of
         self._lock = threading.Lock()
 
     def find(self, address: str) -> Document | None:
@@ -287,28 +295,20 @@ class DocumentCollection:
         """Return the session of an address, also the key of its first memory."""
         return f"{self.collection}:{address}"
 
-    def _browse(self, where: Mapping[str, Any]) -> Iterator[Item]:
-        where = {"kinds": _KINDS, "include_superseded": True, **where}
-        after: str | None = None
-        while True:
-            page = self.memory.browse(limit=_PAGE, after=after, **where)
-            yield from page
-            if len(page) < _PAGE:
-                return
-            after = page[-1].id
+    def _browse(self, where: Json) -> Iterator[Item]:
+        return browse_all(self.memory, **{"kinds": _KINDS, "include_superseded": True, **where})
 
     def _items_at(self, address: str) -> list[Item]:
         """Return the live memories at an address, hidden or not, except revoked ones.
 
         There are several if an older one was restored: the last written comes first.
         """
-        found = self.memory.browse(
-            limit=_PAGE,
-            sessions=(self.session_key(address),),
-            kinds=_KINDS,
-            include_superseded=True,
-            include_expired=True,
-            max_classification=3,
+        found = self._browse(
+            {
+                "sessions": (self.session_key(address),),
+                "include_expired": True,
+                "max_classification": 3,
+            }
         )
         ours = [item for item in found if self._is_member(item)]
         return sorted(ours, key=lambda item: (Document(item).updated_at, item.id), reverse=True)
@@ -381,7 +381,10 @@ class DocumentCollection:
             item = self.memory.store.items.get([known[0]]).get(known[0])
             if item is not None and item.live_to is None and self._is_member(item):
                 if item.status == "quarantined":
-                    raise _revoked_error(item)
+                    raise Refused(
+                        f"the document at this address, {item.id}, was revoked",
+                        remedy=f"run bethink forget --erase {item.id}, or undo the revocation",
+                    )
                 raise Conflict("the document already exists")
             key = f"{first}~{known[0]}"
         return key
@@ -393,17 +396,8 @@ class DocumentCollection:
         return entry_to_draft(entry, session, ceiling, created_at, now or created_at)
 
     def _contention_error(self, address: str) -> Conflict:
-        return Conflict(
-            f"{self.session_key(address)} has too many concurrent writers",
-            remedy="try again",
-        )
-
-
-def _revoked_error(item: Item) -> Refused:
-    return Refused(
-        f"the document at this address, {item.id}, was revoked",
-        remedy=f"run bethink forget --erase {item.id}, or undo the revocation",
-    )
+        problem = f"{self.session_key(address)} has too many concurrent writers"
+        return Conflict(problem, remedy="try again")
 
 
 def _revision(item: Item) -> tuple[str, int]:

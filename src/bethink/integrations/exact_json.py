@@ -32,16 +32,13 @@ _MIN_AMBIGUOUS_LENGTH = 512
 _PIECE_CHARS = 7  # shorter than what redaction takes for a password near other words
 
 
-def encode_opaque(value: Any, name: str = "") -> Any:
+def encode_opaque(value: object, name: str = "") -> object:
     """Return the value with its opaque strings split into pieces."""
     if isinstance(value, str):
         if not _is_opaque(name, value):
             return value
-        return {
-            OPAQUE_KEY: " ".join(
-                value[at : at + _PIECE_CHARS] for at in range(0, len(value), _PIECE_CHARS)
-            )
-        }
+        starts = range(0, len(value), _PIECE_CHARS)
+        return {OPAQUE_KEY: " ".join(value[at : at + _PIECE_CHARS] for at in starts)}
     if isinstance(value, Mapping):
         inside = {key: encode_opaque(inner, key) for key, inner in value.items()}
         return {OPAQUE_KEY: inside} if OPAQUE_KEY in inside else inside
@@ -108,7 +105,8 @@ def to_exact_json(
     check_size(_dump(value), what, max_bytes)
     kinds: dict[str, None] = {}
     for _ in range(_MAX_PASSES):
-        value, found = _redact_value(value)
+        draft, found = redact_draft(Draft("json", metadata={"value": value}))
+        value = draft.metadata["value"] if found else value
         text = _dump(value)
         # Some secrets are recognised only with their name, which the text has but the parts lack.
         cleaned = redact(text)
@@ -117,28 +115,17 @@ def to_exact_json(
             return ExactJson(value, text, tuple(kinds))
         try:
             value = json.loads(cleaned.text)
-        except ValueError as error:
-            raise _redaction_error(what) from error
-    raise _redaction_error(what)
+        except ValueError:
+            break
+    problem = f"{what} contains a secret that cannot be removed"
+    raise Refused(problem, remedy="store it without the secret")
 
 
-def _redaction_error(what: str) -> Refused:
-    return Refused(
-        f"{what} contains a secret that cannot be removed",
-        remedy="store it without the secret",
-    )
-
-
-def _redact_value(value: Any) -> tuple[Any, tuple[str, ...]]:
-    draft, kinds = redact_draft(Draft("json", metadata={"value": value}))
-    return (draft.metadata["value"], kinds) if kinds else (value, ())
-
-
-def _dump(value: Any) -> str:
+def _dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def check_json(value: Any, what: str, depth: int = 1) -> None:
+def check_json(value: object, what: str, depth: int = 1) -> None:
     """Raise Refused if a value is not JSON, or TooLarge if it is nested too deeply."""
     if depth > MAX_DEPTH:
         raise TooLarge(what, limit=MAX_DEPTH, actual=depth, unit="levels deep")
@@ -159,7 +146,7 @@ def check_json(value: Any, what: str, depth: int = 1) -> None:
         _check_scalar(value, what)
 
 
-def _check_scalar(value: Any, what: str) -> None:
+def _check_scalar(value: object, what: str) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise Refused(f"{what} contains {value}, which is not a JSON number")
     if isinstance(value, int) and value.bit_length() > 4096:
@@ -182,7 +169,7 @@ def check_size(text: str, what: str, max_bytes: int = MAX_TEXT_BYTES) -> None:
         raise TooLarge(what, limit=max_bytes, actual=size)
 
 
-def flatten_text(value: Any) -> str:
+def flatten_text(value: object) -> str:
     """Return a value's texts and numbers, one a line, for search.
 
     Names are included unless they are generic. The result is never longer than the JSON.
@@ -195,7 +182,7 @@ def flatten_text(value: Any) -> str:
     )
 
 
-def _leaves(name: str, value: Any) -> list[tuple[str, str]]:
+def _leaves(name: str, value: object) -> list[tuple[str, str]]:
     if isinstance(value, Mapping):
         return [leaf for key, inner in value.items() for leaf in _leaves(key, inner)]
     if isinstance(value, list | tuple):

@@ -12,7 +12,6 @@ import json
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any, cast
 
@@ -58,7 +57,7 @@ _ORDER_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 OPERATORS = ("$eq", "$ne", *_ORDER_OPERATORS)
 
 
-def matches_filter(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
+def matches_filter(value: Mapping[str, object], conditions: Mapping[str, object] | None) -> bool:
     """Check whether a value meets every condition of a filter."""
     return all(_matches_value(value.get(key), each) for key, each in (conditions or {}).items())
 
@@ -93,7 +92,7 @@ def _is_operator(key: object) -> bool:
     return isinstance(key, str) and key.startswith("$")
 
 
-def _matches_value(value: Any, expected: Any) -> bool:
+def _matches_value(value: object, expected: object) -> bool:
     if isinstance(expected, Mapping):
         if any(_is_operator(key) for key in expected):
             return all(_compare(value, name, other) for name, other in expected.items())
@@ -107,7 +106,7 @@ def _matches_value(value: Any, expected: Any) -> bool:
     return bool(value == expected)
 
 
-def _compare(value: Any, name: str, other: Any) -> bool:
+def _compare(value: object, name: str, other: object) -> bool:
     if name == "$eq":
         return bool(value == other)
     if name == "$ne":
@@ -214,9 +213,7 @@ class BethinkStore(BaseStore):
         on_redaction: OnRedaction | None = None,
     ) -> None:
         self.memory = open_memory(memory)
-        self.profile = profile
-        self.abstain = abstain
-        self.fields = tuple(fields)
+        self.profile, self.abstain, self.fields = profile, abstain, tuple(fields)
         self.ttl_config = ttl
         self._on_redaction = on_redaction
         self._documents = DocumentCollection(self.memory, _COLLECTION, _address_of)
@@ -289,18 +286,12 @@ class BethinkStore(BaseStore):
         if op.index is False:
             return indexable_text(otherwise, "LangGraph value")
         paths = self.fields if op.index is None else op.index
-        texts = [
-            text
-            for path in paths
-            for text in (
-                [flatten_text(kept.value)]
-                if path == _WHOLE_VALUE
-                else get_text_at_path(kept.value, path)
-            )
-        ]
-        return indexable_text(
-            "\n".join(dict.fromkeys(texts)), indexable_text(otherwise, "LangGraph value")
-        )
+        texts: dict[str, None] = {}
+        for path in paths:
+            whole = path == _WHOLE_VALUE
+            found = [flatten_text(kept.value)] if whole else get_text_at_path(kept.value, path)
+            texts.update(dict.fromkeys(found))
+        return indexable_text("\n".join(texts), indexable_text(otherwise, "LangGraph value"))
 
     def _get(self, op: GetOp) -> Item | None:
         found = self._documents.find(_address(op.namespace, op.key))
@@ -332,30 +323,24 @@ class BethinkStore(BaseStore):
         return sorted(found, key=lambda document: document.updated_at, reverse=True)
 
     def _recall(self, op: SearchOp) -> list[_Ranked]:
+        # Before the search, so that its limit counts only visible results.
+        ids = tuple(one.item.id for one in self._list_documents(op)) if op.filter else ()
+        if op.filter and not ids:
+            return []
         filters = Filters(
             kinds=(DOCUMENT_KIND,),
             tags=(_namespace_tag(op.namespace_prefix),),
+            ids=ids,
             include_superseded=True,
             max_classification=self.memory.settings.max_classification,
         )
-        if op.filter:
-            # Before the search, so that its limit counts only visible results.
-            filters = replace(
-                filters, ids=tuple(document.item.id for document in self._list_documents(op))
-            )
-            if not filters.ids:
-                return []
         count = op.offset + op.limit
-        found = list(
-            islice(self._iter_ranked(clean_question(op.query or ""), filters, count), count)
-        )
+        ranked = self._iter_ranked(clean_question(op.query or ""), filters, count)
+        found = list(islice(ranked, count))
         if len(found) < count and not self.abstain:
             known = {one.document.item.id for one in found}
-            found += [
-                _Ranked(document)
-                for document in self._list_documents(op)
-                if document.item.id not in known
-            ]
+            others = (one for one in self._list_documents(op) if one.item.id not in known)
+            found += map(_Ranked, others)
         return found[op.offset : count]
 
     def _iter_ranked(self, text: str, filters: Filters, count: int) -> Iterator[_Ranked]:
@@ -375,9 +360,8 @@ class BethinkStore(BaseStore):
             for hit in answer.hits:
                 same = [each for each in _duplicate_ids(hit) if each not in known]
                 known.update(same)
-                for document in self._documents.from_items(
-                    self.memory.store.items.get(same).values()
-                ):
+                items = self.memory.store.items.get(same).values()
+                for document in self._documents.from_items(items):
                     # Without a gate nothing is judged: every value counts as found.
                     yield _Ranked(document, hit.score, answer if self.abstain else None)
             seen += answer.page.returned
@@ -413,7 +397,7 @@ def _namespace_tag(prefix: Namespace) -> str:
     return f"in:{_digest(['in', list(prefix)])[:20]}"
 
 
-def _digest(parts: list[Any]) -> str:
+def _digest(parts: list[object]) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]
 
 

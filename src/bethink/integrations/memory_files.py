@@ -12,7 +12,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import unquote
 
 from bethink.core.characters import find_unstorable, has_substance
@@ -28,7 +27,7 @@ _MAX_DECODES = 8
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\\]")
 
 
-def normalize_path(path: Any) -> str:
+def normalize_path(path: object) -> str:
     """Normalise a path: no doubled or trailing slash, no ``.``, NFC.
 
     Raises Refused, in the wording of the memory tool, if it leads out of /memories.
@@ -233,7 +232,7 @@ def _address(path: str) -> str:
     return hashlib.sha256(path.encode()).hexdigest()[:40]
 
 
-def _entry(path: str, text: Any, *, moved_from: Document | None = None) -> tuple[Entry, str]:
+def _entry(path: str, text: object, *, moved_from: Document | None = None) -> tuple[Entry, str]:
     """Convert a file to a document; return it with a note for the writer."""
     if not isinstance(text, str):
         raise Refused(f"The content of a file must be a string, not {text!r:.40}")
@@ -253,13 +252,8 @@ def _entry(path: str, text: Any, *, moved_from: Document | None = None) -> tuple
         topic=name,
         about=about,
     )
-    return entry, _redaction_note(kinds)
-
-
-def _redaction_note(kinds: tuple[str, ...]) -> str:
-    if not kinds:
-        return ""
-    return f"\nNote: secrets are not stored; placeholders replace them ({', '.join(kinds)})."
+    note = f"\nNote: secrets are not stored; placeholders replace them ({', '.join(kinds)})."
+    return entry, note if kinds else ""
 
 
 def _redact_text(text: str) -> tuple[str, tuple[str, ...]]:
@@ -276,7 +270,7 @@ def _redact_text(text: str) -> tuple[str, tuple[str, ...]]:
     raise Refused("The text contains a secret that cannot be removed")
 
 
-def _unique_offset(path: str, content: str, old: Any) -> int:
+def _unique_offset(path: str, content: str, old: object) -> int:
     if not isinstance(old, str) or not old:
         raise Refused("`old_str` must be a non-empty string")
     places = []

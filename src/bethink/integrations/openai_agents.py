@@ -109,7 +109,7 @@ def _is_item(body: str) -> bool:
         return False
 
 
-def _speaker(item: Mapping[str, Any]) -> str:
+def _speaker(item: Mapping[str, object]) -> str:
     role = item.get("role")
     if isinstance(role, str) and role.strip():
         return role.strip()[:100]
@@ -117,26 +117,18 @@ def _speaker(item: Mapping[str, Any]) -> str:
     return "tool" if isinstance(kind, str) and kind.endswith("_output") else "assistant"
 
 
-def item_text(item: Mapping[str, Any]) -> str:
+def item_text(item: Mapping[str, object]) -> str:
     """Return an item's text for search: its texts, and a tool's arguments and output."""
     if item.get("type") == "function_call":
         return f"{item.get('name')}({item.get('arguments')})"
     said = (item.get(name) for name in ("content", "output", "summary"))
-    texts = [text for part in said for text in _texts(part)]
-    if not texts:
-        texts = [
-            text
-            for name, part in item.items()
-            if name not in _NON_TEXT_FIELDS
-            for text in _texts(part)
-        ]
-    return "\n".join(texts)
+    return "\n".join([text for part in said for text in _texts(part)] or _texts(item))
 
 
 _NON_TEXT_FIELDS = ("id", "call_id", "type", "role", "status")
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: object) -> list[str]:
     if isinstance(value, str):
         wordy = len(value) <= _MAX_WORD_CHARS or any(char.isspace() for char in value)
         return [value] if wordy and value else []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from bethink.core.characters import find_unstorable
 from bethink.core.ids import make_id
@@ -16,7 +15,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.ingest.admission import MAX_FIELD_CHARACTERS, MAX_TEXT_BYTES
 from bethink.ingest.redaction import redact
-from bethink.integrations.documents import attach_body, attached_body, indexable_text
+from bethink.integrations.documents import attach_body, attached_body, browse_all, indexable_text
 from bethink.memory import Memory
 from bethink.model import Draft, Item
 
@@ -24,7 +23,6 @@ _PART_BYTES = MAX_TEXT_BYTES - 4096
 MAX_TURN_BYTES = 128 * _PART_BYTES
 _MAX_SPLIT_ATTEMPTS = 16
 _METADATA_KEY = "transcript"
-_PAGE = 10_000
 _HASH_PREFIX = "sha256:"
 
 
@@ -64,10 +62,8 @@ class Transcript:
     def __init__(
         self, memory: Memory, session: str, source: str, is_body: Callable[[str], bool]
     ) -> None:
-        self.memory = memory
-        self._is_body = is_body
+        self.memory, self.source, self._is_body = memory, source, is_body
         self.session = session_name(session)
-        self.source = source
 
     def add(self, turns: Sequence[Turn]) -> None:
         """Append turns of up to ``MAX_TURN_BYTES``; in one transaction unless there are many."""
@@ -100,26 +96,14 @@ class Transcript:
         items = sorted(self._items(), key=lambda item: (item.seq or 0, item.id))
         pieces: dict[str, list[Item]] = {}
         for item in items:
-            pieces.setdefault(str(item.metadata[_METADATA_KEY].get("piece", item.id)), []).append(
-                item
-            )
+            piece = str(item.metadata[_METADATA_KEY].get("piece", item.id))
+            pieces.setdefault(piece, []).append(item)
         kept = [_StoredTurn(tuple(parts)) for parts in pieces.values()]
         return [entry for entry in kept if entry.is_whole and self._is_body(entry.body)]
 
     def _items(self) -> Iterator[Item]:
-        after: str | None = None
-        while True:
-            page = self.memory.browse(
-                limit=_PAGE,
-                after=after,
-                sessions=(self.session,),
-                sources=(self.source,),
-                include_superseded=True,
-            )
-            yield from (item for item in page if _is_part(item))
-            if len(page) < _PAGE:
-                return
-            after = page[-1].id
+        where = {"sessions": (self.session,), "sources": (self.source,)}
+        return filter(_is_part, browse_all(self.memory, include_superseded=True, **where))
 
     def _drafts(self, turn: Turn) -> list[Draft]:
         bodies = split_text(turn.body)
@@ -129,7 +113,7 @@ class Transcript:
         piece = {"piece": make_id(self.memory.now)} if parts > 1 else {}
         drafts = []
         for part in range(parts):
-            about: dict[str, Any] = {"parts": parts, **piece}
+            about: dict[str, object] = {"parts": parts, **piece}
             original = attach_body(bodies[part] if part < len(bodies) else "", about)
             drafts.append(
                 Draft(

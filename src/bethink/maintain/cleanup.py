@@ -187,22 +187,16 @@ def _can_replace(newer: Item, older: Item) -> bool:
         return False
     if any(getattr(newer, name) != getattr(older, name) for name in _SAME_FIELDS):
         return False
-    if None not in (newer.subject, older.subject) and _fact_slot(newer) != _fact_slot(older):
+    slots = [(item.subject, item.attribute) for item in (newer, older)]
+    if None not in (newer.subject, older.subject) and slots[0] != slots[1]:
         return False
     if newer.trust < older.trust or newer.classification > older.classification or newer.flags:
         return False
     if not set(newer.tags).issuperset(older.tags):
         return False
     same_time = not occurred_at_different_times(newer.occurred_at, older.occurred_at)
-    return same_time and _same_validity(newer, older)
-
-
-def _fact_slot(item: Item) -> tuple[str | None, str | None]:
-    return item.subject, item.attribute
-
-
-def _same_validity(newer: Item, older: Item) -> bool:
-    return (newer.valid_from, newer.valid_to) == (older.valid_from, older.valid_to)
+    validity = [(item.valid_from, item.valid_to) for item in (newer, older)]
+    return same_time and validity[0] == validity[1]
 
 
 def comparable_words(text: str) -> tuple[ComparedWord, ...]:

@@ -20,7 +20,6 @@ from bethink.core.sentences import caption, sentences, shorten
 from bethink.core.words import fold, word_set
 from bethink.errors import ModelError
 from bethink.maintain.job import (
-    Job,
     JobContext,
     Proposal,
     batches,
@@ -115,11 +114,8 @@ def _brief_lines(items: Sequence[Item]) -> list[str]:
         return []
     room = max(BRIEF_MIN_CHARACTERS, BRIEF_CHARACTERS // len(items))
     in_order = sorted(items, key=lambda item: (item.when, item.id))
-    return [f"In brief: {'; '.join(_brief_caption(item, room) for item in in_order)}"]
-
-
-def _brief_caption(item: Item, room: int) -> str:
-    return _with_reference(caption(item.text, limit=room).rstrip("."), item)
+    brief = (_with_reference(caption(item.text, limit=room).rstrip("."), item) for item in in_order)
+    return [f"In brief: {'; '.join(brief)}"]
 
 
 def _with_reference(excerpt: str, item: Item) -> str:
@@ -235,9 +231,12 @@ class Consolidate:
             grouped = self._find_groups(work)
         size = min(self.most_group, work.limit)
         if grouped and size < self.min_group:
-            yield _waiting_remark(grouped, work)
+            count = sum(len(items) for _, items in grouped)
+            why = f"{plural(count, 'cold memory')} not consolidated: {limit_text(work)}"
+            yield Proposal(why, "")
+            return
         for group, items in grouped:
-            for part in _group_parts(items, size, self.min_group):
+            for part in batches(items, size):
                 proposal = _learning_proposal(group, part, self.min_group, work)
                 if proposal is not None:
                     yield proposal
@@ -254,21 +253,8 @@ class Consolidate:
         fits = item.layer in self.layers or (item.layer is None and item.kind in self.loose_kinds)
         min_age = self.min_age_days if work.min_age_days is None else work.min_age_days
         old = days_old(item, work) >= min_age
-        return (
-            fits and old and bool(item.entities) and not item.flags and not _is_exempt(item, self)
-        )
-
-
-def _waiting_remark(
-    grouped: Sequence[tuple[_LearningGroup, Sequence[Item]]], work: JobContext
-) -> Proposal:
-    """Report groups that no run may consolidate, because too few memories may leave."""
-    count = sum(len(items) for _, items in grouped)
-    return Proposal(f"{plural(count, 'cold memory')} not consolidated: {limit_text(work)}", "")
-
-
-def _is_exempt(item: Item, job: Job) -> bool:
-    return exemption_reason(item, job) is not None
+        told = fits and old and bool(item.entities) and not item.flags
+        return told and exemption_reason(item, self) is None
 
 
 def _group_by_entity(items: Sequence[Item]) -> Mapping[_LearningGroup, list[Item]]:
@@ -286,17 +272,16 @@ def _possible_groups(item: Item) -> list[_LearningGroup]:
     return [_LearningGroup(entity, *about) for entity in item.entities]
 
 
-def _group_parts(items: Sequence[Item], size: int, least: int) -> Iterator[list[Item]]:
-    if size >= least:
-        yield from (part for part in batches(items, size) if len(part) >= least)
-
-
 def _learning_proposal(
     group: _LearningGroup, items: Sequence[Item], least: int, work: JobContext
 ) -> Proposal | None:
+    if len(items) < least:
+        return None
     subject = entity_name(group.entity, work)
     condensed = condense(f"{subject} ({group.layer})", items, work)
     held = [item for item in items if item.id in condensed.holds]
+    topics = {item.topic for item in held}
+    tags = Counter(tag for item in held for tag in item.tags)
     if len(held) < least:
         return None  # the model found that they do not belong together
     why = f"{len(held)} cold memories about {subject} in {group.layer}"
@@ -304,8 +289,8 @@ def _learning_proposal(
         condensed.text,
         kind="learning",
         layer="learning",
-        topic=_shared_topic(held),
-        tags=_common_tags(held),
+        topic=topics.pop() if len(topics) == 1 else None,
+        tags=tuple(sorted(tags, key=lambda tag: (-tags[tag], tag))[:_MAX_TAGS]),
         entities=_common_entities(held, group.entity, work),
         classification=group.classification,
         importance=min(0.89, max(fmean(item.importance for item in held), 0.55)),
@@ -341,16 +326,6 @@ def _common_entities(items: Sequence[Item], first: str, work: JobContext) -> tup
     counted = Counter(entity for item in items for entity in item.entities)
     best = sorted(counted, key=lambda key: (key != first, -counted[key], key))[:_MAX_ENTITIES]
     return tuple(f"{key.partition(':')[0]}:{entity_name(key, work)}" for key in best)
-
-
-def _shared_topic(items: Sequence[Item]) -> str | None:
-    topics = {item.topic for item in items}
-    return topics.pop() if len(topics) == 1 else None
-
-
-def _common_tags(items: Sequence[Item]) -> tuple[str, ...]:
-    counted = Counter(tag for item in items for tag in item.tags)
-    return tuple(sorted(counted, key=lambda tag: (-counted[tag], tag))[:_MAX_TAGS])
 
 
 EntitySet = frozenset[str]
@@ -527,13 +502,9 @@ def _concept_proposal(facts: Sequence[Item], before: tuple[str, ...], work: JobC
     names = [entity_name(entity, work) for entity in entities[:_MAX_NAMED]]
     title = f"Facts about {', '.join(names)}"
     condensed = condense(title, facts, work)
-    made_by, text = (
-        (RULES, _list_facts(title, facts))
-        if condensed.made_by == RULES
-        else (condensed.made_by, condensed.text)
-    )
+    by_rules = condensed.made_by == RULES
     draft = Draft(
-        text,
+        _list_facts(title, facts) if by_rules else condensed.text,
         kind="concept",
         topic=facts[0].topic if len({item.topic for item in facts}) == 1 else None,
         entities=tuple(
@@ -542,7 +513,7 @@ def _concept_proposal(facts: Sequence[Item], before: tuple[str, ...], work: JobC
         ),
         confidence=min(item.confidence for item in facts),
         importance=max(item.importance for item in facts) * 0.9,
-        metadata={"made_by": made_by, "count": len(facts)},
+        metadata={"made_by": condensed.made_by, "count": len(facts)},
     )
     return Proposal(
         f"{len(facts)} facts about {', '.join(names)}",
@@ -556,10 +527,7 @@ def _concept_proposal(facts: Sequence[Item], before: tuple[str, ...], work: JobC
 
 
 def _most_common_entities(facts: Sequence[Item]) -> list[str]:
-    counted: defaultdict[str, int] = defaultdict(int)
-    for item in facts:
-        for entity in item.entities:
-            counted[entity] += 1
+    counted = Counter(entity for item in facts for entity in item.entities)
     return sorted(counted, key=lambda key: (-counted[key], key))[:12]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from bethink.core import plural
 from bethink.core.named_tuple import NamedTuple
@@ -14,7 +15,7 @@ from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.ingest.links import entity_text
 from bethink.ingest.llm_extraction import EXTRACTED_EVENT, apply_extraction, extract_with_model
 from bethink.ingest.record_builder import embed_memories
-from bethink.maintain.job import JobContext, Proposal, batches, iter_items
+from bethink.maintain.job import JobContext, NamedAction, Proposal, batches, iter_items
 from bethink.model import Draft, Item
 from bethink.ports import Embedder, Embedding, Store, joining
 from bethink.retrieval.provenance import content_digest, recorded_sources
@@ -104,53 +105,21 @@ def _sources_of_lines(memory: Draft | Item) -> list[str]:
     return sources if memory.text == "\n".join(lines) else []
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedMemories:
-    """Create missing vectors of memories, at most ``most``, as after a change of embedder."""
-
-    most: int
-
-    def __call__(self, work: JobContext) -> None:
-        if work.embedder is None:
-            return
-        waiting = work.store.vectors.unembedded(work.embedder.model, self.most)
+def _embed_memories(most: int, work: JobContext) -> None:
+    """Create missing vectors of memories, as after a change of embedder."""
+    if work.embedder is not None:
+        waiting = work.store.vectors.unembedded(work.embedder.model, most)
         for batch in batches(waiting, _ENTITY_BATCH):
             embed_stored(batch, work.store, work.embedder)
 
-    def __str__(self) -> str:
-        return "compute the missing vectors of memories"
 
-
-@dataclass(frozen=True, slots=True)
-class EmbedEntities:
-    """Create missing entity vectors, at most ``most``."""
-
-    most: int
-
-    def __call__(self, work: JobContext) -> None:
-        if work.embedder is None:
-            return
-        waiting = work.store.vectors.unembedded_entities(work.embedder.model, self.most)
+def _embed_entities(most: int, work: JobContext) -> None:
+    if work.embedder is not None:
+        waiting = work.store.vectors.unembedded_entities(work.embedder.model, most)
         for batch in batches(waiting, _ENTITY_BATCH):
             made = work.embedder.embed([entity_text(entity) for entity in batch])
             by_id = {entity.id: vector for entity, vector in zip(batch, made, strict=True)}
             work.store.vectors.set_entity_embeddings(work.embedder.model, by_id)
-
-    def __str__(self) -> str:
-        return "compute the missing vectors of entities"
-
-
-@dataclass(frozen=True, slots=True)
-class StoreMomenta:
-    """Store the computed momenta of entities."""
-
-    values: tuple[tuple[str, float], ...]
-
-    def __call__(self, work: JobContext) -> None:
-        work.store.activity.set_momenta(dict(self.values), work.now)
-
-    def __str__(self) -> str:
-        return f"update the momentum of {plural(len(self.values), 'entity')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,18 +134,27 @@ class RefreshEntities:
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose one action each for vectors and momenta, where out of date."""
         if work.embedder is not None:
-            missing = len(work.store.vectors.unembedded(work.embedder.model, self.most))
-            if missing:
-                reason = f"{plural(missing, 'memory')} without a vector of {work.embedder.model}"
-                yield Proposal(reason, "memories lack vectors", actions=(EmbedMemories(self.most),))
-            lacking = len(work.store.vectors.unembedded_entities(work.embedder.model, self.most))
-            if lacking:
-                reason = f"{plural(lacking, 'entity')} without a vector of {work.embedder.model}"
-                yield Proposal(reason, "entities lack vectors", actions=(EmbedEntities(self.most),))
-        stale = tuple(self._stale_momenta(work))
+            vectors, model = work.store.vectors, work.embedder.model
+            kinds = (
+                ("memory", "memories", vectors.unembedded, _embed_memories),
+                ("entity", "entities", vectors.unembedded_entities, _embed_entities),
+            )
+            for one, many, unembedded, embed in kinds:
+                lacking = len(unembedded(model, self.most))
+                if lacking:
+                    reason = f"{plural(lacking, one)} without a vector of {model}"
+                    text = f"compute the missing vectors of {many}"
+                    action = NamedAction(text, partial(embed, self.most))
+                    yield Proposal(reason, f"{many} lack vectors", actions=(action,))
+        stale = dict(self._stale_momenta(work))
         if stale:
-            reason = f"the momentum of {plural(len(stale), 'entity')} is out of date"
-            yield Proposal(reason, "momentum is out of date", actions=(StoreMomenta(stale),))
+            entities = plural(len(stale), "entity")
+            action = NamedAction(
+                f"update the momentum of {entities}",
+                lambda work: work.store.activity.set_momenta(stale, work.now),
+            )
+            reason = f"the momentum of {entities} is out of date"
+            yield Proposal(reason, "momentum is out of date", actions=(action,))
 
     def _stale_momenta(self, work: JobContext) -> Iterator[tuple[str, float]]:
         seen = 0

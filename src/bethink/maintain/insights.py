@@ -300,14 +300,19 @@ class Insights:
         )
         groups: defaultdict[str, list[Item]] = defaultdict(list)
         for item in below:
-            groups[_group_of(item).key if kind == BRANCH else _root_group(item).key].append(item)
+            group = _group_of(item)
+            # A root for each classification and trust.
+            key = group.key if kind == BRANCH else group._replace(subject="all").key
+            groups[key].append(item)
         known = {str(item.metadata.get("group")): item for item in there}
         for older in there:
             if older not in known.values():  # left by an interrupted run
                 rule = "it was rebuilt"
                 yield Proposal(f"{older.caption}: {rule}", rule, ends=(older.id,), renews=True)
         for key in sorted(groups.keys() | known.keys()):
-            parts, before = _newest(groups.get(key, [])), known.get(key)
+            # The newest, in the order of time: as many as one can be made of.
+            parts = sorted(groups.get(key, []), key=lambda one: (one.when, one.text))[-_MAX_PARTS:]
+            before = known.get(key)
             if len(parts) < least:
                 if before is not None:
                     rule = "its sources are gone"
@@ -368,11 +373,6 @@ def _group_of(insight: Item) -> SubjectGroup:
     return SubjectGroup(parts[0], int(parts[1]), int(parts[2]))
 
 
-def _root_group(insight: Item) -> SubjectGroup:
-    """Return the group of a branch's root: one for each classification and trust."""
-    return _group_of(insight)._replace(subject="all")
-
-
 def _leaf_proposal(
     group: SubjectGroup,
     items: Sequence[Item],
@@ -398,11 +398,6 @@ def _parent_proposal(
         if room >= 0:
             points.insert(0, Point(heading, (part.id,)))
     return _insight_proposal(kind, key, subject, parts, points, before, work)
-
-
-def _newest(parts: Sequence[Item]) -> Sequence[Item]:
-    """Return the newest insights, in the order of time: as many as one can be made of."""
-    return sorted(parts, key=lambda item: (item.when, item.text))[-_MAX_PARTS:]
 
 
 def _heading(part: Item) -> str:

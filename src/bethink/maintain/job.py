@@ -77,6 +77,20 @@ class Action(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class NamedAction:
+    """An action of a few lines: its description and what it does."""
+
+    text: str
+    act: Callable[[JobContext], None]
+
+    def __call__(self, work: JobContext) -> None:
+        self.act(work)
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class Proposal(NamedTuple):
     """One change, as data.
 

@@ -156,16 +156,19 @@ def run_trail(run: str, store: Store) -> RunTrail | None:
         return None
     details = [_parse_detail(line.detail) for line in reversed(lines)]
     return RunTrail(
-        made=tuple(dict.fromkeys(made for detail in details for made in _made_in(detail))),
+        made=tuple(
+            dict.fromkeys(
+                made
+                for detail in details
+                for made in (detail.get("makes"), *detail.get("makes_all", ()))
+                if made
+            )
+        ),
         ended=tuple(dict.fromkeys(item for detail in details for item in detail.get("ends", ()))),
         statuses=tuple(tuple(judged) for detail in details for judged in detail.get("judges", ())),
         links=tuple(tuple(link) for detail in details for link in detail.get("links", ())),
         undone=any(line.kind == _RUN_UNDONE for line in lines),
     )
-
-
-def _made_in(detail: Mapping[str, Any]) -> list[str]:
-    return [*([detail["makes"]] if detail.get("makes") else ()), *detail.get("makes_all", ())]
 
 
 def successors_in_run(run: str, store: Store) -> dict[str, str]:

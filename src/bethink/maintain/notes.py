@@ -80,11 +80,6 @@ def may_overwrite(note: Note | None, space: str) -> bool:
     return note is None or (note.is_intact and note.space == encode_space(space))
 
 
-def is_of_other_space(note: Note | None, space: str) -> bool:
-    """Whether a file was written for another space."""
-    return note is not None and note.space not in ("", encode_space(space))
-
-
 def write_note(path: Path, text: str) -> None:
     """Write the note atomically (temporary file, fsync, rename), readable by the owner only."""
     _make_private_folder(path.parent.parent)
@@ -96,11 +91,6 @@ def write_note(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     _temp_path(path).replace(path)
-
-
-def remove_note(path: Path) -> None:
-    """Delete a note."""
-    path.unlink(missing_ok=True)
 
 
 def remove_temp_file(path: Path) -> None:
@@ -216,18 +206,13 @@ class WriteNote:
             if text:
                 write_note(path, text)
             else:
-                remove_note(path)
-            if _are_all_live(sources, work):
-                return
+                path.unlink(missing_ok=True)
+            items = work.store.items.get(sources)
+            if all(key in items and items[key].live_to is None for key in sources):
+                return  # no memory in it was erased while it was being written
 
     def __str__(self) -> str:
         return f"write the note {self.name}"
-
-
-def _are_all_live(ids: Sequence[str], work: JobContext) -> bool:
-    """Whether no memory in a note was erased while it was being written."""
-    items = work.store.items.get(ids)
-    return all(item_id in items and items[item_id].live_to is None for item_id in ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,14 +233,19 @@ class WriteNotes:
         """Propose each file that is missing, out of date, or empty by now."""
         if work.notes_dir is None or work.filters.narrows:
             return  # a note about part of the memory would look like one about all of it
-        since = _period_start(note_names(work.now - timedelta(days=self.days))[2])
+        quarter = period_of(note_names(work.now - timedelta(days=self.days))[2])
+        assert quarter is not None
+        since = quarter[0]
         by_note: dict[str, list[Item]] = {}
         for item in _eligible_items(iter_items(work, since=since), work):
             for name in note_names(item.when):
-                if not _is_ongoing(name, work.now):
+                period = period_of(name)
+                if period is not None and period[1] <= work.now:
                     by_note.setdefault(name, []).append(item)
         names = sorted(by_note.keys() | set(_own_notes(work.notes_dir, work.store.space)))
-        taken = sum(_is_other_spaces_note(name, work) for name in names)
+        notes = (read_note(note_path(work.notes_dir, name)) for name in names)
+        own = ("", encode_space(work.store.space))
+        taken = sum(note is not None and note.space not in own for note in notes)
         if taken:
             yield Proposal(f"skipped {taken:,} notes of another space: {_REMEDY}", "")
         for name in names:
@@ -327,22 +317,6 @@ def _eligible_items(items: Iterable[Item], work: JobContext) -> Iterator[Item]:
         eligible = item.classification <= MAX_CLASSIFICATION and item.trust >= work.notes_trust
         if eligible and not ours and not item.flags:
             yield item
-
-
-def _period_start(name: str) -> datetime:
-    period = period_of(name)
-    assert period is not None
-    return period[0]
-
-
-def _is_ongoing(name: str, now: datetime) -> bool:
-    period = period_of(name)
-    return period is None or period[1] > now
-
-
-def _is_other_spaces_note(name: str, work: JobContext) -> bool:
-    assert work.notes_dir is not None
-    return is_of_other_space(read_note(note_path(work.notes_dir, name)), work.store.space)
 
 
 def _own_notes(folder: Path, space: str) -> Iterator[str]:

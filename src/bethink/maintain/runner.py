@@ -153,7 +153,8 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
                     continue  # an earlier run did all of it
                 hindrance = _skip_reason(step, taken, found)
                 hindrance = hindrance or (known.why if isinstance(known, Blocked) else None)
-                hindrance = hindrance or _limit_reason(proposal, room, work)
+                if hindrance is None and _leaving_count(proposal) > room:
+                    hindrance = limit_text(work)
                 if hindrance is not None:
                     left.append(SkippedProposal(job.name, proposal.why, hindrance))
                     continue
@@ -264,12 +265,6 @@ def _hide_secret_text(proposal: Proposal, found: Mapping[str, Item], work: JobCo
 
 def _leaving_count(proposal: Proposal) -> int:
     return 0 if proposal.renews else len(proposal.leaving)
-
-
-def _limit_reason(proposal: Proposal, room: int, work: JobContext) -> str | None:
-    if _leaving_count(proposal) <= room:
-        return None
-    return limit_text(work)
 
 
 def _skip_reason(step: Step, taken: set[str], items: Mapping[str, Item]) -> str | None:

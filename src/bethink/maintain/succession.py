@@ -6,12 +6,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, Refused
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
-from bethink.ingest.pipeline import remember, remember_each
+from bethink.ingest.pipeline import remember_each
 from bethink.ingest.revision import (
     bridge_supersession,
     find_reactivatable,
@@ -142,17 +142,12 @@ class Successor(NamedTuple):
     id: str
 
 
-def successor_key(job: Job, proposal: Proposal, work: JobContext) -> str:
-    """Build the idempotency key: the same job over the same texts gives the same key.
-
-    Where the job itself ended what it made under that key, and nobody undid it, the key is
-    another one.
-    """
-    return _key_and_item(job, proposal, work)[0]
-
-
 def _key_and_item(job: Job, proposal: Proposal, work: JobContext) -> tuple[str, str | None]:
-    """Return the key, and the id of the memory that was stored with it, if one was."""
+    """Return the idempotency key, and the id of the memory that was stored with it, if any.
+
+    The same job over the same texts gives the same key. Where the job itself ended what it
+    made under that key, and nobody undid it, the key is another one.
+    """
     first = key = _key_of_texts(job, proposal, work)
     while (used := work.store.items.find_keys((key,)).get(key)) is not None:
         item = work.store.items.get([used[0]]).get(used[0])
@@ -193,19 +188,10 @@ def ensure_successor(
     job: Job, proposal: Proposal, run: str, work: JobContext
 ) -> Successor | Blocked:
     """Store the successor unless it exists; Blocked where nothing may be hidden yet."""
-    known = find_successor(job, proposal, work)
-    if isinstance(known, Blocked):
-        return known
-    made = known or _store_successor(job, proposal, run, work)
-    if isinstance(made, Blocked):
+    (made,) = add_successors([(job, proposal)], read_parents([proposal], work), run, work)
+    if isinstance(made, Blocked) or not proposal.leaving:
         return made
-    parents = work.store.items.get(list(proposal.lineage))
-    if len(parents) < len(proposal.lineage):
-        # Erased while the successor was being stored: the successor may repeat erased text.
-        work.store.items.erase([made.id], actor=work.write_context().actor, now=work.now)
-        return Blocked(_ERASED_MEANWHILE)
-    work.store.graph.add_links(_lineage_links(made, proposal), now=work.now)
-    if proposal.leaving and not _is_recallable(made.id, work):
+    if not _is_recallable(made.id, work):
         return Blocked(f"{made.id} cannot be recalled yet")
     return made
 
@@ -272,8 +258,10 @@ def _draft_new(
     drafts: dict[int, Draft] = {}
     for at, ((job, proposal), key) in enumerate(zip(proposals, keys, strict=True)):
         known.append(find_successor(job, proposal, work) if key in used else None)
+        if known[at] is None and not read.items.keys() >= set(proposal.lineage):
+            known[at] = Blocked(_ERASED_MEANWHILE)
         if known[at] is None:
-            free = successor_key(job, proposal, work) if key in used else key
+            free = _key_and_item(job, proposal, work)[0] if key in used else key
             parents = [read.items[parent] for parent in proposal.lineage]
             drafts[at] = with_inherited_fields(job, proposal, parents, run, work)._replace(key=free)
     return known, drafts
@@ -291,22 +279,7 @@ def _may_have_erased(after: int, work: JobContext) -> bool:
     return False
 
 
-def _store_successor(
-    job: Job, proposal: Proposal, run: str, work: JobContext
-) -> Successor | Blocked:
-    parents = list(work.store.items.get(list(proposal.lineage)).values())
-    draft = with_inherited_fields(job, proposal, parents, run, work)
-    draft = draft._replace(key=successor_key(job, proposal, work))
-    record_successors(run, [draft], work)
-    try:
-        return _as_successor(draft, remember([draft], _write_context([draft], work))[0])
-    except Refused as error:
-        return _as_successor(draft, error)
-
-
-def _write_context(
-    drafts: Iterable[Draft], work: JobContext, read: ReadItems | None = None
-) -> WriteContext:
+def _write_context(drafts: Iterable[Draft], work: JobContext, read: ReadItems) -> WriteContext:
     """Return the context to store drafts in, with the vectors that need no model."""
     vectors = join_insights({str(one.id): one for one in drafts}, work.store, work.embedder, read)
     return replace(work.write_context(), vectors=vectors)
@@ -331,7 +304,12 @@ def with_inherited_fields(
     """
     assert proposal.successor is not None
     draft = proposal.successor
-    metadata: dict[str, Any] = {"made_by": "rules", **draft.metadata, "run": run, "job": job.name}
+    metadata: dict[str, object] = {
+        "made_by": "rules",
+        **draft.metadata,
+        "run": run,
+        "job": job.name,
+    }
     users = {parent.user for parent in parents}
     if len(users) == 1 and None not in users:
         metadata["user_id"] = users.pop()
@@ -342,20 +320,12 @@ def with_inherited_fields(
         derives_from=proposal.lineage,
         metadata=metadata,
         force=True,
-        **_inherited_fields(draft, parents),
+        trust=min([parent.trust for parent in parents], default=draft.trust),
+        classification=max([draft.classification, *(one.classification for one in parents)]),
+        integrity=min([draft.integrity, *(parent.integrity for parent in parents)]),
+        credibility=max([parent.credibility for parent in parents], default=draft.credibility),
+        pinned=False,
     )
-
-
-def _inherited_fields(draft: Draft, parents: Sequence[Item]) -> dict[str, Any]:
-    return {
-        "trust": min([parent.trust for parent in parents], default=draft.trust),
-        "classification": max(
-            [draft.classification, *(parent.classification for parent in parents)]
-        ),
-        "integrity": min([draft.integrity, *(parent.integrity for parent in parents)]),
-        "credibility": max([parent.credibility for parent in parents], default=draft.credibility),
-        "pinned": False,
-    }
 
 
 def _is_recallable(item_id: str, work: JobContext) -> bool:

@@ -181,17 +181,9 @@ def thread_headline(anchor: str | None, items: Sequence[ThreadMemory], work: Job
     shown = next(
         (item for item in items if item.classification <= MAX_HEADLINE_CLASSIFICATION), None
     )
-    if anchor is not None:
-        return _ticket_headline(entity_name(anchor, work), shown)
+    name = entity_name(anchor, work) if anchor is not None else ""
     if shown is None:  # the caller may not be allowed to read these
-        return f"memories since {items[0].when:%Y-%m-%d}"
-    return caption(strip_hidden(shown.text), limit=_HEADLINE_CHARACTERS)
-
-
-def _ticket_headline(name: str, shown: ThreadMemory | None) -> str:
-    """Format a ticket's name and subject, as the first memory gives it."""
-    if shown is None:
-        return name
+        return name or f"memories since {items[0].when:%Y-%m-%d}"
     about = caption(strip_hidden(shown.text), limit=_HEADLINE_CHARACTERS)
     return about if about.casefold().startswith(name.casefold()) else f"{name}: {about}"
 
@@ -324,7 +316,9 @@ def thread_proposals(
             actions.append(DropThread(key, same[-1]))
         elif thread is not None and (
             # What is stored for a lower view may be all that this one had.
-            actions or not all(_is_stored(thread, one) for one in stored)
+            actions
+            # The first creation time is kept.
+            or any(one != thread._replace(created_at=one and one.created_at) for one in stored)
         ):
             actions.append(PutThread(thread, same[-1]))
     if actions:
@@ -337,8 +331,3 @@ def thread_proposals(
         if now is not None:
             rule = f"{len(members)} memories of one thread"
         yield Proposal(shown.headline, rule, actions=tuple(actions), about=members)
-
-
-def _is_stored(thread: Thread, before: Thread | None) -> bool:
-    """Whether the store has the same thread; the first creation time is kept."""
-    return before is not None and thread._replace(created_at=before.created_at) == before
