@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +19,7 @@ from bethink.cli.options import command, pass_app
 from bethink.cli.output import Printer, bold, cyan, dim, yellow
 from bethink.cli.recall import print_comparison
 from bethink.core import plural
+from bethink.core.json_values import Json
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -37,7 +38,7 @@ CORRECTION = (
 )
 
 
-def demo_drafts(now: datetime) -> Iterator[dict[str, Any]]:
+def demo_drafts(now: datetime) -> Iterator[Json]:
     """Yield the drafts of ``data/team.jsonl``, oldest first: the notes, then a conversation."""
     for line in (Path(__file__).parent / "data" / "team.jsonl").read_text("utf-8").splitlines():
         fields = json.loads(line.replace("{secret}", _FAKE_SECRET))
@@ -59,7 +60,7 @@ COMPARE_QUESTION = "backup of the database"
 class Scenes:
     """Results of every scene of the demo, in order."""
 
-    drafts: tuple[Mapping[str, Any], ...]
+    drafts: tuple[Mapping[str, object], ...]
     remembered: tuple[Remembered, ...]
     corrected: Item
     explained: Recall
@@ -227,7 +228,7 @@ def _print_remark(out: Printer, title: str, text: str) -> None:
     out.block(text, first=("  ", yellow(f"{title:<24}")), indent=26)
 
 
-def _scenes_json(scenes: Scenes) -> dict[str, Any]:
+def _scenes_json(scenes: Scenes) -> Json:
     from bethink.render.wire import item_json, recall_json, remembered_json, why_not_json
 
     return {

@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.cli.answers import print_answer
 from bethink.cli.app import App, progress
 from bethink.cli.output import bold, cyan, dim, one_line, yellow
 from bethink.core import plural
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import FileEdit
 
@@ -79,10 +80,8 @@ class PlanOutcome(NamedTuple):
     outcome: str
 
 
-def _load(name: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(
-        (Path(__file__).parent / "data" / f"{name}.json").read_text("utf-8")
-    )
+def _load(name: str) -> Json:
+    data: Json = json.loads((Path(__file__).parent / "data" / f"{name}.json").read_text("utf-8"))
     return data
 
 
@@ -108,7 +107,7 @@ class DemoEvent(NamedTuple):
     """One event: a memory, as the fields of a draft, or an edit of a file."""
 
     at: datetime
-    draft: Mapping[str, Any] | None = None
+    draft: Mapping[str, object] | None = None
     edit: FileEdit | None = None
 
 
@@ -171,7 +170,7 @@ def _fact_events(start: datetime) -> Iterator[DemoEvent]:
         yield _draft_event(at(month), f"preference-{number}", text, kind="preference", topic="team")
 
 
-def _draft_event(at: datetime, key: str, text: str, **about: Any) -> DemoEvent:
+def _draft_event(at: datetime, key: str, text: str, **about: object) -> DemoEvent:
     fields = {"id": key, "text": text, "occurred_at": at, "source": "team notes", **about}
     return DemoEvent(at, draft=fields)
 
@@ -506,7 +505,7 @@ def _print_fading(app: App, plan: Plan) -> None:
     app.out.line(dim(f"  {counts}; this is a preview, and a real run can be undone"))
 
 
-def scenes_json(scenes: YearScenes) -> dict[str, Any]:
+def scenes_json(scenes: YearScenes) -> Json:
     """The scenes as one JSON document."""
     from bethink.render.wire import insight_json, recall_json, thread_json
 

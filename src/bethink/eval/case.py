@@ -111,7 +111,7 @@ def pool_cases(dataset: Dataset) -> Dataset:
             for ref, draft, unit in zip(case.refs, case.drafts, case.units, strict=True):
                 rows.setdefault(ref, (draft, unit))
             # Each question keeps the moment of its own case.
-            questions += [_with_time(question, case.now) for question in case.questions]
+            questions += [replace(one, now=one.now or case.now) for one in case.questions]
             skipped += case.skipped
         drafts = tuple(draft for draft, _ in rows.values())
         units = tuple(unit for _, unit in rows.values())
@@ -133,12 +133,6 @@ def pool_cases(dataset: Dataset) -> Dataset:
         groups=dataset.groups,
         note=dataset.note,
     )
-
-
-def _with_time(question: Question, now: datetime) -> Question:
-    if question.now is not None:
-        return question
-    return replace(question, now=now)
 
 
 Foreign = Literal["off", "easy", "hard"]

@@ -12,6 +12,7 @@ import click
 from bethink.cli.app import App, progress
 from bethink.cli.options import command, pass_app
 from bethink.core import plural
+from bethink.core.json_values import Json
 
 if TYPE_CHECKING:
     from bethink.eval.case import Case, Dataset
@@ -56,7 +57,7 @@ def dataset_options(function: F) -> F:
     return function
 
 
-def open_selected_datasets(app: App, options: dict[str, Any]) -> list[Dataset]:
+def open_selected_datasets(app: App, options: Json) -> list[Dataset]:
     """Open what was named: one data set, everything at some paths, or what comes with us."""
     from bethink.errors import Refused  # not needed for help
     from bethink.eval.datasets import OWN_SETS, DatasetOptions, find_datasets, open_dataset
@@ -161,7 +162,7 @@ def require_writable(*files: Path | None) -> None:
             raise Refused(f"cannot write {file}: it is a folder")
 
 
-def make_space_provider(app: App, options: dict[str, Any]) -> SpaceProvider:
+def make_space_provider(app: App, options: Json) -> SpaceProvider:
     from bethink.eval.spaces import SpaceProvider  # not needed for help
 
     return SpaceProvider(
@@ -279,7 +280,7 @@ def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
     return EXIT_REGRESSED if earlier is not None and report["against"]["worse"] else 0
 
 
-def _measure(app: App, options: dict[str, Any]) -> list[dict[str, Any]]:
+def _measure(app: App, options: Json) -> list[Json]:
     from bethink.errors import Refused
     from bethink.eval.datasets import select_datasets
     from bethink.eval.report import build_report
@@ -312,7 +313,7 @@ def _measure(app: App, options: dict[str, Any]) -> list[dict[str, Any]]:
     return reports
 
 
-def _profiles_and_ablations(app: App, options: dict[str, Any]) -> dict[str, Profile]:
+def _profiles_and_ablations(app: App, options: Json) -> dict[str, Profile]:
     from bethink.eval.tune import ablations  # not needed for help
 
     profiles = load_profiles(app, options["profiles"])
@@ -322,7 +323,7 @@ def _profiles_and_ablations(app: App, options: dict[str, Any]) -> dict[str, Prof
     return profiles
 
 
-def _write_files(app: App, report: dict[str, Any], options: dict[str, Any]) -> None:
+def _write_files(app: App, report: Json, options: Json) -> None:
     from bethink.eval.html import html_page  # not needed for help
     from bethink.render.wire import dumps
 
@@ -334,7 +335,7 @@ def _write_files(app: App, report: dict[str, Any], options: dict[str, Any]) -> N
         app.note(f"wrote {options['save']}")
 
 
-def _print_report(app: App, report: dict[str, Any]) -> None:
+def _print_report(app: App, report: Json) -> None:
     from bethink.eval.tables import (
         headline,
         print_tables,  # not needed for help
@@ -430,7 +431,7 @@ def tune_command(app: App, /, **options: Any) -> int:  # fmt: skip
     return 0
 
 
-def _single_dataset(app: App, options: dict[str, Any]) -> Dataset:
+def _single_dataset(app: App, options: Json) -> Dataset:
     from bethink.errors import Refused  # not needed for help
 
     datasets = open_selected_datasets(app, options)
@@ -440,7 +441,7 @@ def _single_dataset(app: App, options: dict[str, Any]) -> Dataset:
     return datasets[0]
 
 
-def _tune(app: App, dataset: Dataset, options: dict[str, Any]) -> tuple[Profile, TuneResult]:
+def _tune(app: App, dataset: Dataset, options: Json) -> tuple[Profile, TuneResult]:
     from contextlib import ExitStack  # not needed for help
 
     from bethink.eval.tune import SearchOptions, tunable_parameters, tune
@@ -464,7 +465,7 @@ def _tune(app: App, dataset: Dataset, options: dict[str, Any]) -> tuple[Profile,
             return start, tune(start, parameters, samples, search, advance)
 
 
-def _print_tuned(app: App, result: TuneResult, title: str, options: dict[str, Any]) -> None:
+def _print_tuned(app: App, result: TuneResult, title: str, options: Json) -> None:
     from bethink.eval.tables import print_tables  # not needed for help
     from bethink.eval.tune import tune_result_json, tune_result_tables, tune_verdict
 

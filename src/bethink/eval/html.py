@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
+from bethink.core.json_values import Json
 from bethink.eval.metrics import ALL, RESAMPLES
 from bethink.eval.tables import ReportTable, headline, report_tables
 
@@ -161,8 +161,6 @@ def _svg(title: str, height: float, parts: Sequence[str]) -> str:
     return head + _text(0, 14, title, size=13) + "".join(parts) + "</svg>"
 
 
-Json = dict[str, Any]
-
 _PLOTTED_METRICS = ("recall@5", "recall@10", "all@10", "ndcg@10", "mrr")
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem;
@@ -182,21 +180,17 @@ svg { max-width: 48rem; width: 100%; font-family: inherit; fill: currentColor; }
 def html_page(report: Json) -> str:
     """Return the whole page. Every external text is escaped; there is no script."""
     summary = escape(headline(report))
+    titles = [str(one["measured_on"]["title"]) for one in report.get("sets", [report])]
     body = "".join(_page_body(report))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Bethink: {escape(_title(report))}</title>"
+        f"<title>Bethink: {escape(', '.join(titles))}</title>"
         f"<style>{_STYLE}</style></head>"
         f"<body><h1>Recall quality, measured</h1><p>{summary}</p>{body}"
         f'<p class="note">Bethink {escape(report["bethink"])}; intervals are 95 %, from '
         f"{RESAMPLES:,} resamples of the questions.</p></body></html>\n"
     )
-
-
-def _title(report: Json) -> str:
-    reports = report.get("sets", [report])
-    return ", ".join(str(one["measured_on"]["title"]) for one in reports)
 
 
 def _page_body(report: Json) -> Iterator[str]:
@@ -238,34 +232,14 @@ def _legend(report: Json) -> str:
 
 
 def _quality_plot(report: Json) -> str:
-    groups = [
-        (
-            name,
-            [
-                _metric_bar(profile, ALL, name, place)
-                for place, profile in _numbered_profiles(report)
-            ],
-        )
-        for name in _PLOTTED_METRICS
-    ]
+    groups = [(name, _metric_bars(report, ALL, name)) for name in _PLOTTED_METRICS]
     return bar_chart(f"Quality on all {report['measured_on']['questions']:,} questions", groups)
 
 
 def _category_plot(report: Json) -> str:
     views = [view for view in report["profiles"][0]["quality"] if view != ALL]
-    if not views:
-        return ""
-    groups = [
-        (
-            view,
-            [
-                _metric_bar(profile, view, "recall@10", place)
-                for place, profile in _numbered_profiles(report)
-            ],
-        )
-        for view in views
-    ]
-    return bar_chart("recall@10 by question category", groups)
+    groups = [(view, _metric_bars(report, view, "recall@10")) for view in views]
+    return bar_chart("recall@10 by question category", groups) if groups else ""
 
 
 def _score_plots(report: Json) -> Iterator[str]:
@@ -293,13 +267,12 @@ def _ablation_plots(report: Json) -> Iterator[str]:
         yield bar_chart(f"Change of recall@10, {name}", groups)
 
 
-def _numbered_profiles(report: Json) -> Iterator[tuple[int, Json]]:
-    return enumerate(report["profiles"])
-
-
-def _metric_bar(profile: Json, view: str, name: str, colour: int) -> Bar:
-    figure = profile["quality"][view][name]
-    return Bar(profile["name"], figure["value"], figure["low"], figure["high"], colour)
+def _metric_bars(report: Json, view: str, name: str) -> list[Bar]:
+    figures = [(one["name"], one["quality"][view][name]) for one in report["profiles"]]
+    return [
+        Bar(profile, figure["value"], figure["low"], figure["high"], colour)
+        for colour, (profile, figure) in enumerate(figures)
+    ]
 
 
 def _html_table(sheet: ReportTable) -> str:

@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.eval.runner import FOREIGN, Judged, ProfileResult, QuestionResult
 
@@ -295,7 +295,7 @@ ACCEPTED_LOSS = 0.02
 OWN_UNANSWERABLE = "own without an answer"
 
 
-def abstention_report(outcome: ProfileResult) -> dict[str, Any]:
+def abstention_report(outcome: ProfileResult) -> Json:
     """Abstention statistics: correct abstentions, and true hits lost.
 
     A true hit is an answerable question with a relevant unit among the first ten before
@@ -331,7 +331,7 @@ def _share(count: int, of: int) -> float | None:
 
 def _abstention_for_kind(
     name: str, results: Sequence[QuestionResult], true_hits: Sequence[QuestionResult]
-) -> dict[str, Any]:
+) -> Json:
     own, strange = _best_scores(true_hits), _best_scores(results)
     sure_own, sure_strange = _confidences(true_hits), _confidences(results)
     return {
@@ -347,7 +347,7 @@ def _abstention_for_kind(
     }
 
 
-def status_shares(results: Sequence[QuestionResult]) -> dict[str, Any]:
+def status_shares(results: Sequence[QuestionResult]) -> Json:
     """How many answers were given as found, as unsure, and not at all."""
     silent = sum(result.is_silent for result in results)
     found = sum(result.is_found for result in results)
@@ -421,7 +421,7 @@ def judged_answers(outcome: ProfileResult) -> JudgedAnswers:
     )
 
 
-def calibration(answers: JudgedAnswers) -> dict[str, Any] | None:
+def calibration(answers: JudgedAnswers) -> Json | None:
     """Reliability in ten bins of equal weight, ECE and AUC; None without any answer.
 
     ECE is the mean distance between the confidence and the share that was right, bin by bin.

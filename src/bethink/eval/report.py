@@ -12,10 +12,10 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.eval.metrics import (
     ALL,
@@ -38,8 +38,6 @@ from bethink.eval.metrics import (
 from bethink.eval.runner import AS_SHIPPED, Judged, ProfileResult, QuestionResult, Run
 from bethink.eval.tune import ABLATION_SEPARATOR, retriever_statistics, stage_statistics
 from bethink.version import __version__
-
-Json = dict[str, Any]
 
 REPORT_FORMAT = 2
 # Metrics that differences are reported for: headline, order and completeness.
@@ -262,7 +260,7 @@ def combine_reports(reports: Sequence[Json]) -> Json:
     }
 
 
-def _difference_json(found: Any) -> Json:
+def _difference_json(found: Difference) -> Json:
     return {**asdict(found), "significant": found.is_significant}
 
 
@@ -339,19 +337,11 @@ def _comparison_rows(current: Json, earlier_report: Json, tolerance: float) -> I
                 current["measured_on"]["seed"],
             )
             if found is not None:
-                yield {
-                    "profile": profile["name"],
-                    "metric": name,
-                    **asdict(found),
-                    "significant": found.is_significant,
-                    "verdict": _verdict(found, tolerance),
-                }
-
-
-def _verdict(found: Difference, tolerance: float) -> str:
-    if not found.is_significant or abs(found.value) <= tolerance:
-        return "equal"
-    return "better" if found.value > 0 else WORSE
+                verdict = "better" if found.value > 0 else WORSE
+                if not found.is_significant or abs(found.value) <= tolerance:
+                    verdict = "equal"
+                about = {"profile": profile["name"], "metric": name}
+                yield {**about, **_difference_json(found), "verdict": verdict}
 
 
 def _scores_from_report(profile: Json) -> Scores:

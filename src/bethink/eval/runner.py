@@ -270,7 +270,8 @@ def run_evaluation(
     if not any(case.questions for case in outline):
         raise Refused(f"{dataset.title}: no questions")
     outcomes = [ProfileResult(profile, label) for label, profile in profiles.items()]
-    strangers = _foreign_cases(outline, guest_cases, plan)
+    strangers = outline if len(outline) > 1 else guest_cases
+    strangers = () if plan.foreign == "off" else strangers
     share = -(-plan.strangers // len(outline))
     result = Run(dataset, plan, spaces.model, fingerprint, outcomes, len(outline))
     pace = _ProgressCounter(
@@ -358,14 +359,6 @@ class _CaseRun:
                 run_question(self.filled, question, profile, case=self.case.name, plan=self.plan)
             )
             pace.step()
-
-
-def _foreign_cases(
-    outline: Sequence[Case], guests: Sequence[Case], plan: RunPlan
-) -> Sequence[Case]:
-    if plan.foreign == "off":
-        return ()
-    return outline if len(outline) > 1 else guests
 
 
 def _foreign_questions(

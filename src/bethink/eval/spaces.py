@@ -21,12 +21,12 @@ from glob import escape
 from importlib import resources
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import apsw
 import numpy as np
 
 from bethink.config.settings import Settings
+from bethink.core.json_values import Json
 from bethink.core.speakers import with_speaker
 from bethink.eval.case import PART_MARK, Case, Question, split_long_texts
 from bethink.memory import Memory
@@ -195,7 +195,8 @@ class SpaceProvider:
         if not self._in_memory:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bethink-"))
             path = Path(folder) / "space.db"
-        return _fill_space(stack.enter_context(self._open_memory(case.now, path)), case, progress)
+        memory = stack.enter_context(self._open_memory(case.now, path))
+        return _map_units(memory, case, *_store_drafts(memory, case, progress))
 
     def _open_existing(self, case: Case, stack: ExitStack) -> FilledSpace:
         memory = stack.enter_context(
@@ -246,7 +247,7 @@ class SpaceProvider:
         return seconds
 
     def _open_memory(self, now: datetime, path: Path | None) -> Memory:
-        where: dict[str, Any] = {"space": ":memory:"} if path is None else {"path": path}
+        where: Json = {"space": ":memory:"} if path is None else {"path": path}
         return Memory.open(
             **where, embedder=self._shared_embedder(), settings=self._settings, clock=lambda: now
         )
@@ -311,11 +312,6 @@ class EmbeddingCache:
         ]
         with self._db:
             self._db.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?, ?)", rows)
-
-
-def _fill_space(memory: Memory, case: Case, progress: Progress | None) -> FilledSpace:
-    ids, seconds = _store_drafts(memory, case, progress)
-    return _map_units(memory, case, ids, seconds)
 
 
 def _store_drafts(memory: Memory, case: Case, progress: Progress | None) -> tuple[list[str], float]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.cli.output import Column, Printer, bold, dim, display_width, print_table
 from bethink.core import plural
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.eval.baselines import BM25, COSINE, MEASURED_AGAINST, RRF
 from bethink.eval.metrics import ACCEPTED_LOSS, ALL
@@ -19,8 +20,6 @@ from bethink.eval.metrics import ACCEPTED_LOSS, ALL
 if TYPE_CHECKING:
     from rich.table import Table
 
-
-Json = dict[str, Any]
 
 _METRIC_TITLES = {"ndcg@10": "nDCG@10", "mrr": "MRR", "precision@5": "P@5", "precision@10": "P@10"}
 _MAIN_METRICS = (

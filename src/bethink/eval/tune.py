@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bethink.core import plural
+from bethink.core.json_values import Json
 from bethink.core.registry import Registry, location_of
 from bethink.errors import BadProfile, Refused
 from bethink.eval.case import Question
@@ -111,7 +112,7 @@ class Parameter:
             return dataclasses.replace(profile, fuse=part)
         parts = list(getattr(profile, self.slot))
         parts[self.place] = part
-        changes: dict[str, Any] = {self.slot: tuple(parts)}
+        changes: Json = {self.slot: tuple(parts)}
         return dataclasses.replace(profile, **changes)
 
     def mutate(self, value: float, step: float, random: Random) -> float:
@@ -188,7 +189,7 @@ def _round_significant(value: float) -> float:
 RECALL_CUTOFF = 10
 
 
-def retriever_statistics(results: Sequence[QuestionResult]) -> list[dict[str, Any]]:
+def retriever_statistics(results: Sequence[QuestionResult]) -> list[Json]:
     """Per retriever: how often it ran, what it found, and what only it found.
 
     A dead retriever found nothing relevant at all. One that found nothing alone may still
@@ -201,13 +202,15 @@ def retriever_statistics(results: Sequence[QuestionResult]) -> list[dict[str, An
     return [_retriever_row(name, judged, relevant) for name in names]
 
 
-def _retriever_row(name: str, judged: Sequence[QuestionResult], relevant: int) -> dict[str, Any]:
+def _retriever_row(name: str, judged: Sequence[QuestionResult], relevant: int) -> Json:
     own = [(result, step) for result in judged for step in result.looks if step.name == name]
     unique = [
         (result, unit)
         for result, step in own
         for unit in step.places
-        if _found_only_by(unit, step, result)
+        if not any(
+            unit in other.places for other in result.looks if other.is_channel and other is not step
+        )
     ]
     answered = sum(1 for result, unit in unique if unit in result.ranked[:RECALL_CUTOFF])
     found = sum(len(step.places) for _, step in own)
@@ -227,12 +230,7 @@ def _retriever_row(name: str, judged: Sequence[QuestionResult], relevant: int) -
     }
 
 
-def _found_only_by(unit: str, own: StepResult, result: QuestionResult) -> bool:
-    others = (step for step in result.looks if step.is_channel and step is not own)
-    return not any(unit in step.places for step in others)
-
-
-def stage_statistics(results: Sequence[QuestionResult]) -> list[dict[str, Any]]:
+def stage_statistics(results: Sequence[QuestionResult]) -> list[Json]:
     """Per step from the fusion on: where it moved the relevant units.
 
     ``rise`` is the mean number of ranks the first relevant unit moved up, over the
@@ -247,7 +245,7 @@ def stage_statistics(results: Sequence[QuestionResult]) -> list[dict[str, Any]]:
 
 def _stage_row(
     name: str, walks: Sequence[Sequence[StepResult]], judged: Sequence[QuestionResult]
-) -> dict[str, Any]:
+) -> Json:
     moves = []
     recalls = []
     for walk, result in zip(walks, judged, strict=True):
@@ -339,7 +337,11 @@ def _toml_item(value: Any) -> Any:
     """A value in its TOML form; pairs of a name and a value become an inline table."""
     import tomlkit  # as above
 
-    if isinstance(value, tuple) and value and all(_is_pair(entry) for entry in value):
+    pairs = isinstance(value, tuple) and [
+        isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
+        for entry in value
+    ]
+    if pairs and all(pairs):
         table = tomlkit.inline_table()
         for name, number in value:
             table[name] = _toml_item(number)
@@ -349,10 +351,6 @@ def _toml_item(value: Any) -> Any:
     if isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise BadProfile(f"{value!r} has no TOML form")
-
-
-def _is_pair(entry: Any) -> bool:
-    return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
 
 
 Sample = tuple[FilledSpace, Question]
@@ -433,7 +431,11 @@ def tune(
     new = np.asarray(list(_metric_values(best, held_out, search))) if best != profile else old
     return TuneResult(
         profile=best,
-        changes=tuple(_changed_parameters(profile, best, turned)),
+        changes=tuple(
+            (one.name, old_value, new_value)
+            for one in turned
+            if (old_value := one.read(profile)) != (new_value := one.read(best))
+        ),
         train=paired_difference(before, best_values, search.seed),
         held_out=paired_difference(old, new, search.seed),
         trials=tried,
@@ -505,16 +507,7 @@ def _evaluate_or_stop(
     return np.asarray(values)
 
 
-def _changed_parameters(
-    before: Profile, after: Profile, turned: Sequence[Parameter]
-) -> Iterator[tuple[str, float, float]]:
-    for parameter in turned:
-        old, new = parameter.read(before), parameter.read(after)
-        if old != new:
-            yield parameter.name, old, new
-
-
-def tune_result_json(result: TuneResult, title: str, file: str) -> dict[str, Any]:
+def tune_result_json(result: TuneResult, title: str, file: str) -> Json:
     """The result of tuning as one JSON document."""
     return {
         "file": file,

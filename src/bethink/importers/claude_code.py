@@ -44,6 +44,7 @@ _EDIT_TOOLS: dict[str, tuple[str, Operation]] = {
     "Write": ("file_path", "write"),
     "NotebookEdit": ("notebook_path", "edit"),
 }
+_MESSAGE_MARKS = (b'"user"', b'"assistant"', b'"queued_command"')
 _Entry = dict[str, Any]
 
 
@@ -115,16 +116,12 @@ def _read_entries(file: BinaryIO, start: int) -> Iterator[tuple[_Entry, int]]:
         end = begin + len(line)
         if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
             end += _skip_line(file)
-        elif b"<<end " in line or (begin >= start and _may_be_message(line)):
+        # Most lines are none of these; skipping them early keeps reading fast.
+        elif b"<<end " in line or (begin >= start and any(mark in line for mark in _MESSAGE_MARKS)):
             entry = _parse_entry(line)
             if entry is not None:
                 yield entry, begin
         begin = end
-
-
-def _may_be_message(line: bytes) -> bool:
-    # Most lines of a transcript are none of these; skipping them early keeps reading fast.
-    return b'"user"' in line or b'"assistant"' in line or b'"queued_command"' in line
 
 
 def _skip_line(file: BinaryIO) -> int:
@@ -347,7 +344,9 @@ def turn_draft(turn: Turn, *, source: str = HOST) -> Draft:
     they come. Its kind is an episode, unless rules find a goal, a decision, a caveat or the
     like in it.
     """
-    found = find_statement(turn.text, turn.who)
+    found, own = find_statement(turn.text, turn.who), turn.uuid
+    if len(own) > _MAX_ID_LENGTH:
+        own = hashlib.sha256(own.encode()).hexdigest()
     return Draft(
         turn.text,
         level="raw",
@@ -357,14 +356,8 @@ def turn_draft(turn: Turn, *, source: str = HOST) -> Draft:
         source=source,
         source_class="user" if turn.who == "user" else "agent",
         occurred_at=turn.at,
-        key=f"{HOST}:{_shorten_id(turn.uuid)}",
+        key=f"{HOST}:{own}",
     )
-
-
-def _shorten_id(uuid: str) -> str:
-    if len(uuid) <= _MAX_ID_LENGTH:
-        return uuid
-    return hashlib.sha256(uuid.encode()).hexdigest()
 
 
 _PATH_SEPARATOR = re.compile(r"[/\\]")

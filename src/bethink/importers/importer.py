@@ -9,10 +9,11 @@ from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.api.links import check_relation
 from bethink.api.session import utc_now
+from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.importers import AUTO, IMPORTERS, KINDS, STREAMS
 from bethink.importers.chat_exports import with_turn_keys
@@ -175,7 +176,7 @@ def _relation_type(source_link: SourceLink) -> str:
         return _DEFAULT_RELATION
 
 
-_NO_GIVEN: Mapping[str, Any] = {}
+_NO_GIVEN: Mapping[str, object] = {}
 _PROGRESS_EVERY = 500
 
 
@@ -186,7 +187,7 @@ def import_from(
     *,
     preview: bool = False,
     progress: Progress | None = None,
-    given: Mapping[str, Any] = _NO_GIVEN,
+    given: Mapping[str, object] = _NO_GIVEN,
 ) -> Tally:
     """Import what another tool stores, and return what became of it.
 
@@ -208,7 +209,7 @@ class Import:
         kind: str = AUTO,
         *,
         preview: bool = False,
-        given: Mapping[str, Any] = _NO_GIVEN,
+        given: Mapping[str, object] = _NO_GIVEN,
     ) -> None:
         if kind not in KINDS and kind not in IMPORTERS:
             raise Refused(f"there is no importer {kind!r}", remedy=f"use one of {', '.join(KINDS)}")
@@ -280,7 +281,7 @@ class Import:
                 yield read
 
     def _load_export(
-        self, found: Iterator[dict[str, Any]], scratch: Memory | None, progress: Progress | None
+        self, found: Iterator[Json], scratch: Memory | None, progress: Progress | None
     ) -> None:
         found = self._note_missing_end(found)
         if scratch is None:
@@ -289,13 +290,13 @@ class Import:
             taken = scratch.import_(self._count_known(found))
             self.tally.stored = taken - self.tally.repeated
 
-    def _note_missing_end(self, found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _note_missing_end(self, found: Iterator[Json]) -> Iterator[Json]:
         for number, record in enumerate(found):
             if number == 0 and record.get("end") is not True:
                 self.tally.warnings.append(_NO_END)
             yield record
 
-    def _count_known(self, found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _count_known(self, found: Iterator[Json]) -> Iterator[Json]:
         """Pass records on, and count the items among them that the memory already has."""
         last = ""
         while batch := list(islice(found, _PROGRESS_EVERY)):
@@ -322,7 +323,7 @@ def _require_whole(path: str) -> None:
             pass
 
 
-def _report_progress(stream: InputStream, progress: Progress | None) -> Iterator[dict[str, Any]]:
+def _report_progress(stream: InputStream, progress: Progress | None) -> Iterator[Json]:
     """Yield the records of an export and report progress; one call imports them all."""
     for number, record in enumerate(read_records(stream)):
         if progress is not None and number % _PROGRESS_EVERY == 0:
@@ -359,7 +360,7 @@ def _until_unreadable(entries: Iterable[Entry]) -> Iterator[Entry]:
         yield Entry(where, refused)
 
 
-def _line_entries(stream: InputStream, kind: str, given: Mapping[str, Any]) -> Iterator[Entry]:
+def _line_entries(stream: InputStream, kind: str, given: Mapping[str, object]) -> Iterator[Entry]:
     from bethink.ingest.files import read_drafts  # only this importer needs it
 
     for line in read_drafts(stream.reader, kind, given):  # type: ignore[arg-type]

@@ -14,10 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, groupby, islice
-from typing import Any, Literal
+from typing import Literal
 
 from bethink.api.session import utc_now
 from bethink.core.ids import make_id
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import caption
 from bethink.errors import Conflict, NotFound, Refused
@@ -75,7 +76,7 @@ class PreparedEntry(NamedTuple):
 
 
 def prepare_entry(
-    entry: Entry, kind: str, given: Mapping[str, Any], ctx: WriteContext
+    entry: Entry, kind: str, given: Mapping[str, object], ctx: WriteContext
 ) -> PreparedEntry | Refusal:
     """Prepare an entry for storing, or return why it may not be stored."""
     if isinstance(entry.found, Refused):
@@ -100,9 +101,9 @@ def import_key(kind: str, own: str) -> str:
     return f"{kind}:{digest(own)}"
 
 
-def _with_defaults(draft: Draft, given: Mapping[str, Any]) -> Draft:
+def _with_defaults(draft: Draft, given: Mapping[str, object]) -> Draft:
     """Return the draft with default values for fields that it does not set."""
-    changes = {
+    changes: Json = {
         name: value
         for name, value in given.items()
         if getattr(draft, name) == getattr(_DEFAULT_DRAFT, name)
@@ -165,7 +166,7 @@ def _classify_foreign(ready: PreparedEntry, item: Item, store: Store) -> Verdict
     return Verdict("known" if store.items.find_keys((later.key,)) else "new", later)
 
 
-def imported_version(metadata: Mapping[str, Any], key: str) -> str | None:
+def imported_version(metadata: Mapping[str, object], key: str) -> str | None:
     """Return the version of an entry that an item was last imported from, or None."""
     mark = metadata.get(IMPORTED)
     if not isinstance(mark, Mapping) or mark.get("key") != key:
@@ -279,7 +280,7 @@ def _text_similarity(text: str, other: str) -> float:
     return 2 * (first & second).total() / max(1, first.total() + second.total())
 
 
-def update_fields(item: Item, ready: PreparedEntry) -> dict[str, Any]:
+def update_fields(item: Item, ready: PreparedEntry) -> Json:
     """Return the update that brings the item to the source's present content."""
     draft = ready.draft
     fields = {
@@ -408,7 +409,7 @@ class Intake:
         items = (store.items.get([item]).get(item) for store in self.stores) if item else ()
         return item if any(one is not None and one.live_to is None for one in items) else None
 
-    def store_entries(self, entries: Iterable[Entry], given: Mapping[str, Any]) -> Iterator[int]:
+    def store_entries(self, entries: Iterable[Entry], given: Mapping[str, object]) -> Iterator[int]:
         """Store entries in batches; yield after each how many more were read.
 
         Stored batches stay, whatever happens after.
@@ -419,7 +420,7 @@ class Intake:
             yield len(batch)
 
     def _prepare_entries(
-        self, entries: Iterable[Entry], given: Mapping[str, Any]
+        self, entries: Iterable[Entry], given: Mapping[str, object]
     ) -> Iterator[PreparedEntry | Refusal]:
         """Yield prepared entries, those of a group with their assigned keys."""
         make = partial(prepare_entry, kind=self._kind, given=given, ctx=self._ctx)

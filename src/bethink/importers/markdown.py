@@ -369,7 +369,9 @@ class Markdown(NoteReader):
             opening = next(self._sections(sheet), None)
             if opening is not None:
                 first[sheet.name] = opening[1]
-                for called in (*_stems(sheet.name), *_aliases(sheet)):
+                aliases = tags_of(sheet.note.head.get("aliases") or sheet.note.head.get("alias"))
+                stems = posixpath.splitext(sheet.name)[0], _stem(sheet.name)
+                for called in (*stems, sheet.title, *aliases):
                     names.setdefault(called.casefold(), sheet.name)
         for sheet in starmap(_with_shared, self._notes()):
             for section, own in self._sections(sheet):
@@ -424,15 +426,6 @@ def _without_title(headings: tuple[str, ...], title: str) -> tuple[str, ...]:
 
 def _stem(name: str) -> str:
     return posixpath.splitext(posixpath.basename(name))[0]
-
-
-def _stems(name: str) -> tuple[str, ...]:
-    return posixpath.splitext(name)[0], _stem(name)
-
-
-def _aliases(sheet: _ParsedNote) -> tuple[str, ...]:
-    head = sheet.note.head
-    return (sheet.title, *tags_of(head.get("aliases") or head.get("alias")))
 
 
 def _link_target(link: str, name: str, first: dict[str, str], names: dict[str, str]) -> str | None:

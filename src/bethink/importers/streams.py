@@ -21,7 +21,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISFIFO, S_ISREG
 from typing import Any, BinaryIO, Protocol
 
-from bethink.core.json_values import parse_strict_json
+from bethink.core.json_values import Json, parse_strict_json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.importers.entry import ReadProgress
@@ -302,7 +302,7 @@ def is_export(first: object) -> bool:
     return isinstance(first, dict) and first.get("type") == "bethink"
 
 
-def read_records(stream: InputStream) -> Iterator[dict[str, Any]]:
+def read_records(stream: InputStream) -> Iterator[Json]:
     """Yield the records of an export; an invalid line ends the import."""
     for number, line in enumerate(stream.reader, start=1):
         if line.strip():

@@ -16,9 +16,10 @@ from datetime import datetime
 from itertools import chain
 from statistics import fmean
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.core.characters import strip_hidden
+from bethink.core.json_values import Json
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import caption
@@ -470,7 +471,7 @@ def _insight_key(kind: str, group: str, digests: Mapping[str, str], before: tupl
 
 def _insight_metadata(
     group: str, digests: Mapping[str, str], points: Sequence[Point], made_by: str
-) -> dict[str, Any]:
+) -> Json:
     return {
         "made_by": made_by,
         "group": group,

@@ -13,9 +13,9 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bethink.core.json_values import iso
+from bethink.core.json_values import Json, iso
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.maintain.job import ACTOR, JobContext, Proposal
@@ -205,13 +205,13 @@ def last_user_write(store: Store) -> datetime | None:
         limit *= 4
 
 
-def _write_line(kind: str, item: str, detail: Mapping[str, Any], work: JobContext) -> None:
+def _write_line(kind: str, item: str, detail: Mapping[str, object], work: JobContext) -> None:
     text = json.dumps(detail, ensure_ascii=False, separators=(",", ":"))
     work.store.admin.log(kind, item=item, actor=ACTOR, detail=text, now=work.now)
 
 
-def _parse_detail(detail: str) -> dict[str, Any]:
-    parsed: dict[str, Any] = json.loads(detail)
+def _parse_detail(detail: str) -> Json:
+    parsed: Json = json.loads(detail)
     return parsed
 
 

@@ -45,7 +45,7 @@ class Provider(NamedTuple, Generic[T]):
         return bool(argument and self.argument_hint) if colon else self.bare
 
 
-def plugin_provider(offered: Any) -> Provider[Any]:
+def plugin_provider(offered: object) -> Provider[Any]:
     """Return the provider of what a plug-in offers: a `Provider`, a class or a factory."""
     if isinstance(offered, Provider):
         return offered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from math import inf
@@ -273,7 +273,9 @@ class ModelServer(NamedTuple):
     def retry(self, send: Callable[[float], HttpReply], pace: Pace, deadline: float) -> HttpReply:
         """Call ``send`` with the seconds left, at most three times, with backoff."""
         failure: ModelError = NoReply(f"{self.name} did not answer in time")
-        for wait_s in _backoff_delays():
+        for number in range(_MAX_ATTEMPTS):
+            # Exponential backoff with jitter.
+            wait_s = _INITIAL_BACKOFF_S * 2**number * (0.5 + random.random())  # noqa: S311
             left_s = deadline - pace.clock()
             if left_s <= 0:
                 break
@@ -282,10 +284,11 @@ class ModelServer(NamedTuple):
             except NoReply as error:
                 failure = error
             else:
-                if not _is_transient(reply.status):
+                is_failure = reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+                if not is_failure and reply.status not in _TRANSIENT_STATUSES:
                     return reply
                 failure = self.error(f"answered with status {reply.status}")
-                wait_s = max(wait_s, reply.retry_after_s)  # noqa: PLW2901 - as the server asks
+                wait_s = max(wait_s, reply.retry_after_s)
             if pace.clock() + wait_s >= deadline:
                 break
             pace.sleep(wait_s)
@@ -404,13 +407,3 @@ def truncate_bytes(text: str, max_bytes: int) -> str:
     """Truncate a text to at most so many UTF-8 bytes."""
     encoded = text.encode()
     return text if len(encoded) <= max_bytes else encoded[:max_bytes].decode(errors="ignore")
-
-
-def _backoff_delays() -> Iterator[float]:
-    """Yield the delays between attempts: exponential backoff with jitter."""
-    for number in range(_MAX_ATTEMPTS):
-        yield _INITIAL_BACKOFF_S * 2**number * (0.5 + random.random())  # noqa: S311 - no secret
-
-
-def _is_transient(status: int) -> bool:
-    return status in _TRANSIENT_STATUSES or status >= HTTPStatus.INTERNAL_SERVER_ERROR

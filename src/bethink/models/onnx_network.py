@@ -12,6 +12,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 
@@ -151,13 +152,14 @@ def _check_pooling(folder: Path) -> None:
     """Check for mean pooling: other poolings need other token vectors."""
     modules = folder / "modules.json"
     if modules.is_file():
-        kinds = {str(module.get("type", "")).rpartition(".")[2] for module in _read_list(modules)}
+        listed = _parse_json_file(modules)
+        if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed):
+            raise ModelError(f"{modules} is not a list of modules")
+        kinds = {str(module.get("type", "")).rpartition(".")[2] for module in listed}
         if not kinds <= _SUPPORTED_MODULES:
-            raise ModelError(
-                f"{folder} has unsupported modules: "
-                f"{', '.join(sorted(kinds - _SUPPORTED_MODULES))}",
-                remedy=_OTHER_EMBEDDER_REMEDY,
-            )
+            others = ", ".join(sorted(kinds - _SUPPORTED_MODULES))
+            problem = f"{folder} has unsupported modules: {others}"
+            raise ModelError(problem, remedy=_OTHER_EMBEDDER_REMEDY)
     pooling = folder / "1_Pooling" / CONFIG_FILE
     if pooling.is_file():
         modes = {name for name, on in _read_object(pooling).items() if "_mode" in name and on}
@@ -166,17 +168,10 @@ def _check_pooling(folder: Path) -> None:
             raise ModelError(f"{folder} does not use mean pooling", remedy=_OTHER_EMBEDDER_REMEDY)
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def _read_object(path: Path) -> Json:
     content = _parse_json_file(path)
     if not isinstance(content, dict):
         raise ModelError(f"{path} is not a JSON object")
-    return content
-
-
-def _read_list(path: Path) -> list[dict[str, Any]]:
-    content = _parse_json_file(path)
-    if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
-        raise ModelError(f"{path} is not a list of modules")
     return content
 
 

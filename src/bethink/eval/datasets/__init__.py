@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bethink.core.registry import Registry
 from bethink.errors import Refused
-from bethink.eval.case import Case, Dataset, Level, pool_cases
+from bethink.eval.case import Dataset, Level, pool_cases
 from bethink.eval.datasets.conversations import Protocol, locomo, longmemeval
 from bethink.eval.datasets.jsonl import (
     beir,
@@ -103,16 +103,10 @@ def open_dataset(name: str, options: DatasetOptions) -> Dataset:
         ):
             raise Refused(f"data set {name} has no use for {option}")
     dataset = DATASETS[name](options)
-    if options.limit:
-        dataset = _limit_cases(dataset, options.limit)
+    if limit := options.limit:
+        every, title = dataset.cases, f"{dataset.title}, first {limit}"
+        dataset = replace(dataset, cases=lambda: islice(every(), limit), title=title)
     return pool_cases(dataset) if options.pooled else dataset
-
-
-def _limit_cases(dataset: Dataset, limit: int) -> Dataset:
-    def cases() -> Iterator[Case]:
-        return islice(dataset.cases(), limit)
-
-    return replace(dataset, cases=cases, title=f"{dataset.title}, first {limit}")
 
 
 def find_datasets(paths: Sequence[Path], options: DatasetOptions) -> list[Dataset]:

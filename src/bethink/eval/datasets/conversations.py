@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from bethink.core.characters import has_substance
+from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.eval.case import Case, Dataset, Level, Question, day_after, neutral_id
 from bethink.eval.datasets.jsonl import find_data_file, read_records, require_field, require_type
@@ -54,7 +55,7 @@ def locomo(path: Path | None, *, level: Level = "turn", captions: bool = True) -
     )
 
 
-def _locomo_case(record: dict[str, Any], place: str, level: Level, captions: bool) -> Case:
+def _locomo_case(record: Json, place: str, level: Level, captions: bool) -> Case:
     name = str(require_field(record, "sample_id", place))
     rows = list(
         _locomo_turns(require_field(record, "conversation", place, dict), name, place, captions)
@@ -82,7 +83,7 @@ def _locomo_case(record: dict[str, Any], place: str, level: Level, captions: boo
 
 
 def _locomo_turns(
-    conversation: dict[str, Any], name: str, place: str, captions: bool
+    conversation: Json, name: str, place: str, captions: bool
 ) -> Iterator[tuple[str, Draft, str]]:
     """Yield ref, draft and session of every turn, in order."""
     numbers = sorted(int(m.group(1)) for key in conversation if (m := _SESSION.fullmatch(key)))
@@ -113,13 +114,13 @@ def _locomo_turns(
             yield ref, draft, session
 
 
-def _turn_text(turn: dict[str, Any], captions: bool) -> str:
+def _turn_text(turn: Json, captions: bool) -> str:
     text = str(turn.get("text") or "").strip()
     caption = str(turn.get("blip_caption") or "").strip() if captions else ""
     return f"{text} (shares {caption})".strip() if caption else text
 
 
-def _locomo_question(entry: Any, key: str, place: str, units: dict[str, str]) -> Question | None:
+def _locomo_question(entry: Json, key: str, place: str, units: dict[str, str]) -> Question | None:
     """Build a question; None where its evidence names no existing turn."""
     text = require_field(entry, "question", place, str)
     name = key.rpartition("/")[0]
@@ -184,7 +185,7 @@ def longmemeval(
     )
 
 
-def _haystack_case(record: dict[str, Any], place: str, level: Level, protocol: Protocol) -> Case:
+def _haystack_case(record: Json, place: str, level: Level, protocol: Protocol) -> Case:
     name = str(require_field(record, "question_id", place))
     for field in ("question", "question_type", "question_date"):
         require_field(record, field, place, str)
@@ -207,7 +208,7 @@ def _haystack_case(record: dict[str, Any], place: str, level: Level, protocol: P
     )
 
 
-def _haystack_turns(record: dict[str, Any], place: str) -> Iterator[_Turn]:
+def _haystack_turns(record: Json, place: str) -> Iterator[_Turn]:
     names = require_field(record, "haystack_session_ids", place, list)
     dates = require_field(record, "haystack_dates", place, list)
     sessions = require_field(record, "haystack_sessions", place, list)
@@ -237,7 +238,7 @@ def _haystack_turns(record: dict[str, Any], place: str) -> Iterator[_Turn]:
 
 
 def _haystack_question(
-    record: dict[str, Any], turns: list[_Turn], level: Level, protocol: Protocol
+    record: Json, turns: list[_Turn], level: Level, protocol: Protocol
 ) -> Question | None:
     """Build the question; None where the protocol skips it."""
     name = str(record["question_id"])

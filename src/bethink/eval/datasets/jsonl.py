@@ -16,7 +16,7 @@ import gzip
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from bethink.core.characters import has_substance
+from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.eval.case import EPOCH, Case, Dataset, Question, day_after, neutral_id
 from bethink.ingest.admission import make_draft
@@ -54,12 +55,12 @@ def find_data_file(path: Path | None, names: Sequence[str], published: str) -> P
     return path
 
 
-def read_records(path: Path) -> Iterator[dict[str, Any]]:
+def read_records(path: Path) -> Iterator[Json]:
     """Yield the objects of a file: one JSON list, or one object per line."""
     return (record for _, record in read_records_with_location(path))
 
 
-def read_records_with_location(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_records_with_location(path: Path) -> Iterator[tuple[str, Json]]:
     """Yield the objects of a file, each with its location."""
     with open_text(path) as stream:
         first, line = stream.read(1), 1
@@ -67,11 +68,13 @@ def read_records_with_location(path: Path) -> Iterator[tuple[str, dict[str, Any]
             line += first == "\n"
             first = stream.read(1)
         if first == "[":
-            records = _parse_list(first + stream.read(), path)
-        else:
-            records = _parse_lines(chain((first + stream.readline(),), stream), line, path)
-        for place, record in records:
-            yield place, require_type(record, place, dict)
+            for number, record in enumerate(_parse(first + stream.read(), str(path))):
+                yield f"{path}[{number}]", require_type(record, f"{path}[{number}]", dict)
+            return
+        for number, text in enumerate(chain((first + stream.readline(),), stream), start=line):
+            if text.strip():
+                place = f"{path}:{number}"
+                yield place, require_type(_parse(text, place), place, dict)
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -94,17 +97,6 @@ def open_text(path: Path) -> Iterator[TextIO]:
         raise Refused(f"cannot read {path}: {error}") from error
 
 
-def _parse_list(text: str, path: Path) -> Iterator[tuple[str, Any]]:
-    for number, entry in enumerate(_parse(text, str(path))):
-        yield f"{path}[{number}]", entry
-
-
-def _parse_lines(lines: Iterable[str], first: int, path: Path) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(lines, start=first):
-        if line.strip():
-            yield f"{path}:{number}", _parse(line, f"{path}:{number}")
-
-
 def _parse(text: str, place: str) -> Any:
     try:
         return json.loads(text)
@@ -112,14 +104,15 @@ def _parse(text: str, place: str) -> Any:
         raise Refused(f"{place}: not valid JSON: {error}") from error
 
 
-def require_field(record: Any, name: str, location: str, kind: type[T] = object) -> T:  # type: ignore[assignment]
+def require_field(record: object, name: str, location: str, kind: type[T] = object) -> T:  # type: ignore[assignment]
     """Return a required field of a given type; ``location`` is for the error message."""
-    if name not in require_type(record, location, dict):
+    fields: Json = require_type(record, location, dict)
+    if name not in fields:
         raise Refused(f"{location}: the field {name!r} is missing")
-    return require_type(record[name], f"{location}: {name}", kind)
+    return require_type(fields[name], f"{location}: {name}", kind)
 
 
-def require_type(value: Any, location: str, kind: type[T]) -> T:
+def require_type(value: object, location: str, kind: type[T]) -> T:
     """Return the value if it has the type, else raise Refused."""
     if not isinstance(value, kind):
         raise Refused(f"{location}: expected {_TYPE_NAMES[kind]}, found {_TYPE_NAMES[type(value)]}")
@@ -304,7 +297,7 @@ def _with_location(location: str) -> Iterator[None]:
         raise Refused(f"{location}: {error.message}", remedy=error.remedy) from error
 
 
-def _parse_time(value: Any, name: str) -> datetime:
+def _parse_time(value: object, name: str) -> datetime:
     try:
         return parse_moment(value, EPOCH)
     except ValueError as error:
@@ -358,7 +351,7 @@ def _read_case(folder: Path, qrels: Path) -> Case:
     rows = [
         (str(require_field(record, "_id", str(corpus))), text)
         for record in read_records(corpus)
-        if has_substance(text := _join_title_and_text(record.get("title"), record.get("text")))
+        if has_substance(text := _title_and_text(record))
     ]
     judged = _read_qrels(qrels, {ref for ref, _ in rows})
     queries = _find_file(folder, "queries")
@@ -381,8 +374,9 @@ def _read_case(folder: Path, qrels: Path) -> Case:
     )
 
 
-def _join_title_and_text(title: object, text: object) -> str:
-    return "\n".join(part for part in (str(title or "").strip(), str(text or "").strip()) if part)
+def _title_and_text(record: Json) -> str:
+    parts = (str(record.get(name) or "").strip() for name in ("title", "text"))
+    return "\n".join(filter(None, parts))
 
 
 def _find_file(folder: Path, stem: str) -> Path:

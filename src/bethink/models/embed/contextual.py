@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from bethink.ports import Matrix, Vector
 
+    AnyArray = NDArray[Any]
+
 
 _FORMAT_VERSION = 1
 _HEADER = struct.Struct("<BBHH")
@@ -268,7 +270,7 @@ _ARRAY_HEADER = lazy_pattern(
 )
 
 
-def read_arrays(path: Path, names: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path, names: Sequence[str] = ()) -> dict[str, AnyArray]:
     """Map arrays of an uncompressed npz file, by default all; nothing is read yet.
 
     Raises ModelError where the file is missing or damaged.
@@ -299,7 +301,7 @@ def _zip_entries(mapped: mmap.mmap) -> Iterator[tuple[str, tuple[int, int]]]:
         at = begin + sum(lengths)
 
 
-def _map_array(mapped: mmap.mmap, size: int, offset: int) -> NDArray[Any]:
+def _map_array(mapped: mmap.mmap, size: int, offset: int) -> AnyArray:
     lengths = offset + _ENTRY_HEADER_BYTES - _ENTRY_LENGTHS.size
     begin = offset + _ENTRY_HEADER_BYTES + sum(_ENTRY_LENGTHS.unpack_from(mapped, lengths))
     magic, header_size = _ARRAY_BEGIN.unpack_from(mapped, begin)
@@ -336,7 +338,7 @@ class EncoderNetwork:
     A batch has rows of one length; a row gets the same bits alone and in any batch.
     """
 
-    def __init__(self, weights: Mapping[str, NDArray[Any]], path: Path) -> None:
+    def __init__(self, weights: Mapping[str, AnyArray], path: Path) -> None:
         """Set the weights by their names in the file; errors name its path."""
         self._table, self._table_scale = weights["table"], weights["table_scale"]
         first = ("mix", "places", "ln_w", "ln_b")
@@ -467,7 +469,7 @@ class _Layers:
     it. From the second text on all are kept. Thread-safe.
     """
 
-    def __init__(self, weights: Mapping[str, NDArray[Any]], path: Path) -> None:
+    def __init__(self, weights: Mapping[str, AnyArray], path: Path) -> None:
         self._weights, self._path = weights, path
         self._sizes: dict[str, int] = {}
         for name, array in weights.items():
@@ -475,7 +477,9 @@ class _Layers:
                 layer = name[: name.rindex(".") + 1]
                 self._sizes[layer] = self._sizes.get(layer, 0) + array.size
         self._order = [f"layers.{number}." for number in range(len(self._sizes))]
-        if not self._order or self._order != sorted(self._sizes, key=_layer_number):
+        if not self._order or self._order != sorted(
+            self._sizes, key=lambda name: int(name.split(".")[1])
+        ):
             raise ValueError("layers are missing")
         self._kept: list[_EncoderLayer] = []
         self._lock = Lock()
@@ -502,10 +506,6 @@ class _Layers:
             raise ModelError(f"{self._path} is damaged: {error}") from error
 
 
-def _layer_number(name: str) -> int:
-    return int(name.split(".")[1])
-
-
 _SIGN_AND_MANTISSA = np.int32(-0x7000_0001)
 _EXPONENT_SHIFT = np.float32(2.0**112)
 
@@ -527,7 +527,7 @@ class _Room:
         """Let what comes take the place of all that was placed."""
         self._used = 0
 
-    def place(self, *parts: NDArray[Any]) -> NDArray[np.float32]:
+    def place(self, *parts: AnyArray) -> NDArray[np.float32]:
         """Place arrays, joined along the last axis, halves five times faster than ``astype``.
 
         A half's exponent and mantissa, moved to their float32 positions, make the number
@@ -550,7 +550,7 @@ class _Room:
         return made
 
 
-def _read_layer(weights: Mapping[str, NDArray[Any]], name: str, room: _Room) -> _EncoderLayer:
+def _read_layer(weights: Mapping[str, AnyArray], name: str, room: _Room) -> _EncoderLayer:
     def part(*shorts: str) -> NDArray[np.float32]:
         return room.place(*(weights[name + short] for short in shorts))
 

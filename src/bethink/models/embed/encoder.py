@@ -219,7 +219,7 @@ class EncoderEmbedder(ContextualEmbedder):
 
     def __init__(self, folder: Path = ENCODER_DATA) -> None:
         """Set the folder of the weights and the vocabulary; by default the package's own."""
-        self._network = Lazy(lambda: _load_network(folder / ENCODER_WEIGHTS))
+        self._network = Lazy(lambda: self._load(folder / ENCODER_WEIGHTS))
         own = folder == ENCODER_DATA
         self._pieces = shared_tokenizer if own else Lazy(lambda: load_tokenizer(folder))
         super().__init__(
@@ -240,11 +240,10 @@ class EncoderEmbedder(ContextualEmbedder):
     def _token_count(self, pieces: TextPieces) -> int:
         return self._pieces().count(pieces)
 
+    def _load(self, path: Path) -> EncoderNetwork:
+        from bethink.models.embed.contextual import EncoderNetwork  # start-up time: NumPy
 
-def _load_network(path: Path) -> EncoderNetwork:
-    from bethink.models.embed.contextual import EncoderNetwork  # start-up time: NumPy
-
-    return EncoderNetwork.load(path)
+        return EncoderNetwork.load(path)
 
 
 def load_tokenizer(folder: Path = ENCODER_DATA) -> BertTokenizer:

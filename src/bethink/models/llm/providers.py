@@ -8,7 +8,6 @@ server with OpenAI's chat protocol, with ``OPENAI_BASE_URL`` and ``OPENAI_API_KE
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -89,7 +88,17 @@ def open_openai(
         "openai",
         server,
         request_formats=(
-            lambda request: body(request, response_format=_openai_response_format(request)),
+            lambda request: body(
+                request,
+                response_format={
+                    "type": "json_schema",
+                    "json_schema": {
+                        "name": request.task,
+                        "strict": True,
+                        "schema": request.outline_schema,
+                    },
+                },
+            ),
             lambda request: body(
                 request.with_schema_in_text(), response_format={"type": "json_object"}
             ),
@@ -105,11 +114,6 @@ def _openai_body(request: CompletionRequest, *, is_home: bool, **settings: objec
     if is_home:
         return _chat_body(request, max_completion_tokens=request.output_tokens, **settings)
     return _chat_body(request, max_tokens=request.output_tokens, temperature=0, **settings)
-
-
-def _openai_response_format(request: CompletionRequest) -> Body:
-    named = {"name": request.task, "strict": True, "schema": request.outline_schema}
-    return {"type": "json_schema", "json_schema": named}
 
 
 def _read_openai(answer: Any) -> Completion:
@@ -145,7 +149,10 @@ def open_anthropic(
         keyed_server(
             *("anthropic", "https://api.anthropic.com", "/v1/messages", model),
             variables=(ANTHROPIC_BASE_VARIABLE, ANTHROPIC_KEY_VARIABLE),
-            header=_anthropic_headers,
+            header=lambda key: {
+                "anthropic-version": _ANTHROPIC_VERSION,
+                **({"x-api-key": key} if key else {}),
+            },
         ),
         request_formats=(
             _anthropic_tool_body,
@@ -154,10 +161,6 @@ def open_anthropic(
         read_completion=_read_anthropic,
     )
     return ServedLanguageModel(protocol, model, timeouts=timeouts, breaker=breaker)
-
-
-def _anthropic_headers(key: str) -> Mapping[str, str]:
-    return {"anthropic-version": _ANTHROPIC_VERSION, **({"x-api-key": key} if key else {})}
 
 
 def _anthropic_body(request: CompletionRequest) -> Body:

@@ -81,10 +81,8 @@ class CrossEncoder:
             return []
         session = self._session()
         pairs = self._encode_pairs(query, texts)
-        return [
-            _score_from_logit(float(row[0]))
-            for row in run_batched(self._make_runner(session), pairs)
-        ]
+        logits = (float(row[0]) for row in run_batched(self._make_runner(session), pairs))
+        return [0.0 if math.isnan(logit) else sigmoid(logit) for logit in logits]
 
     def _encode_pairs(self, query: str, texts: Sequence[str]) -> list[list[int]]:
         """Encode query and text as one row, truncated to the network's window."""
@@ -205,7 +203,3 @@ def split_room(first: int, second: int, room: int) -> tuple[int, int]:
     if second <= half:
         return room - second, second
     return room - half, half
-
-
-def _score_from_logit(logit: float) -> float:
-    return 0.0 if math.isnan(logit) else sigmoid(logit)

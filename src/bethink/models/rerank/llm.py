@@ -43,12 +43,8 @@ class LlmReranker:
         budget: Callable[[], Budget] = default_budget,
         max_concurrent: int = _MAX_CONCURRENT,
     ) -> None:
-        self._model, self._space, self._budget, self._max_concurrent = (
-            model,
-            space,
-            budget,
-            max_concurrent,
-        )
+        self._model, self._space = model, space
+        self._budget, self._max_concurrent = budget, max_concurrent
         self._lock = Lock()
         self._cache: OrderedDict[bytes, float] = OrderedDict()
 
