@@ -171,29 +171,30 @@ def _run_scenes(memory: Memory) -> Scenes:
 
 def _print_scenes(app: App, scenes: Scenes) -> None:
     _print_remembered(app, scenes)
-    _print_heading(
+    print_heading(
         app, "Recall, with the score of each hit explained", f'recall "{QUESTION}" -k 2 --explain'
     )
     print_answer(app, scenes.explained, explain_scores=True)
-    _print_heading(app, "Recall from a conversation", f'recall "{TALK_QUESTION}" -k 3')
+    print_heading(app, "Recall from a conversation", f'recall "{TALK_QUESTION}" -k 3')
     print_answer(app, scenes.conversation)
-    _print_heading(
+    print_heading(
         app,
         "Explain why a memory is missing",
         f'why-not {scenes.missed.item.id} "{WHY_NOT_QUESTION}" -k 1',
     )
     print_why_not(app.out, scenes.missed)
-    _print_heading(app, "Recall something that was never stored", f'recall "{UNRELATED_QUESTION}"')
+    print_heading(app, "Recall something that was never stored", f'recall "{UNRELATED_QUESTION}"')
     print_answer(app, scenes.unrelated)
     names = ",".join(scenes.compared)
-    _print_heading(
+    print_heading(
         app, "Compare two profiles", f'compare "{COMPARE_QUESTION}" --profiles {names} -k 4'
     )
     print_comparison(app.out, scenes.compared)
     app.out.line()
 
 
-def _print_heading(app: App, title: str, command_line: str) -> None:
+def print_heading(app: App, title: str, command_line: str) -> None:
+    """Print what a scene shows, and the command for it."""
     app.out.line()
     app.out.line(bold(title))
     app.out.line(cyan("$ "), f"bethink {command_line}")

@@ -21,6 +21,7 @@ from bethink.cli.output import bold, cyan, dim, one_line, yellow
 from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
+from bethink.demo import print_heading
 from bethink.model import FileEdit
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ class DemoEvent(NamedTuple):
 
 def year_events(start: datetime, count: int = EVENT_COUNT, seed: int = SEED) -> list[DemoEvent]:
     """Generate ``count`` events from ``start`` on, oldest first."""
-    events = [*_story_events(start), *_fact_events(start)]
+    events = [*_story_events(start), *_team_events(start)]
+    events += (one for incident in INCIDENTS for one in _incident_events(incident, start))
     everyday = _EverydayEvents(start, random.Random(seed))  # noqa: S311 - the same year every time
     events += everyday.events(max(0, count - len(events)))
     return sorted(events, key=lambda event: (event.at, _event_key(event)))
@@ -125,49 +127,48 @@ def _event_key(event: DemoEvent) -> str:
     return event.edit.path if event.edit is not None else ""
 
 
+# Lists of the story, each a month and a text, and what their memories have in common.
+_TOLD_LISTS: dict[str, Json] = {
+    "goal": {"layer": "goal", "importance": 0.85},
+    "caveat": {"layer": "caveat"},
+    "preference": {"topic": "team"},
+}
+
+
 def _story_events(start: datetime) -> Iterator[DemoEvent]:
     """Events of the main story, which the questions refer to."""
 
-    def at(month: float) -> datetime:
-        return start + month * MONTH
+    def tell(month: float, key: str, text: str, **about: object) -> DemoEvent:
+        return _draft_event(start + month * MONTH, key, text, **about)
 
     for number, (topic, text) in enumerate(_YEAR["product"]):
-        yield _draft_event(
-            at(0.02 + 0.01 * number), f"product-{number}", text, kind="fact", topic=topic
-        )
-    for number, (month, text) in enumerate(_YEAR["goals"]):
-        yield _draft_event(
-            at(month), f"goal-{number}", text, kind="goal", layer="goal", importance=0.85
-        )
-    for number, (month, text) in enumerate(_YEAR["caveats"]):
-        yield _draft_event(at(month), f"caveat-{number}", text, kind="caveat", layer="caveat")
-    for person in TEAM:
-        yield from _team_events(person, start)
-    for incident in INCIDENTS:
-        yield from _incident_events(incident, at(incident.month))
+        month = 0.02 + 0.01 * number
+        yield tell(month, f"product-{number}", text, kind="fact", topic=topic)
+    for kind, about in _TOLD_LISTS.items():
+        for number, (month, text) in enumerate(_YEAR[f"{kind}s"]):
+            yield tell(month, f"{kind}-{number}", text, kind=kind, **about)
     for plan in PLANS:
-        about = {"topic": plan.key}
-        yield _draft_event(at(plan.month), f"plan-{plan.key}", plan.intention, kind="plan", **about)
-        yield _draft_event(
-            at(plan.after), f"outcome-{plan.key}", plan.outcome, kind="outcome", **about
-        )
-
-
-def _fact_events(start: datetime) -> Iterator[DemoEvent]:
-    """Events that state facts, decisions and preferences."""
-
-    def at(month: float) -> datetime:
-        return start + month * MONTH
-
+        yield tell(plan.month, f"plan-{plan.key}", plan.intention, kind="plan", topic=plan.key)
+        yield tell(plan.after, f"outcome-{plan.key}", plan.outcome, kind="outcome", topic=plan.key)
     for chain in FACTS:
+        facts = {"kind": "fact", "topic": chain.topic, "importance": 0.7}
         for number, (month, text) in enumerate(chain.statements):
-            about = {"kind": "fact", "topic": chain.topic, "importance": 0.7}
-            yield _draft_event(at(month), f"{chain.key}-{number}", text, **about)
+            yield tell(month, f"{chain.key}-{number}", text, **facts)
     for number, (month, topic, text) in enumerate(DECISIONS):
-        about = {"kind": "decision", "topic": topic, "importance": 0.75}
-        yield _draft_event(at(month), f"decision-{number}", text, **about)
-    for number, (month, text) in enumerate(_YEAR["preferences"]):
-        yield _draft_event(at(month), f"preference-{number}", text, kind="preference", topic="team")
+        decided = {"kind": "decision", "topic": topic, "importance": 0.75}
+        yield tell(month, f"decision-{number}", text, **decided)
+
+
+def _team_events(start: datetime) -> Iterator[DemoEvent]:
+    for person in TEAM:
+        name = person.name
+        about = {"kind": "event", "topic": "team", "entities": [f"person:{name}"]}
+        if person.joins:
+            text = f"{name} joined the team for {person.work}."
+            yield _draft_event(start + person.joins * MONTH, f"joined-{name}", text, **about)
+        if person.leaves is not None:
+            text = f"{name} left the team; the farewell was at the harbour of Skarholm."
+            yield _draft_event(start + person.leaves * MONTH, f"left-{name}", text, **about)
 
 
 def _draft_event(at: datetime, key: str, text: str, **about: object) -> DemoEvent:
@@ -175,17 +176,7 @@ def _draft_event(at: datetime, key: str, text: str, **about: object) -> DemoEven
     return DemoEvent(at, draft=fields)
 
 
-def _team_events(person: Person, start: datetime) -> Iterator[DemoEvent]:
-    about = {"kind": "event", "topic": "team", "entities": [f"person:{person.name}"]}
-    if person.joins:
-        text = f"{person.name} joined the team for {person.work}."
-        yield _draft_event(start + person.joins * MONTH, f"joined-{person.name}", text, **about)
-    if person.leaves is not None:
-        text = f"{person.name} left the team; the farewell was at the harbour of Skarholm."
-        yield _draft_event(start + person.leaves * MONTH, f"left-{person.name}", text, **about)
-
-
-def _incident_events(incident: Incident, at: datetime) -> Iterator[DemoEvent]:
+def _incident_events(incident: Incident, start: datetime) -> Iterator[DemoEvent]:
     """Events of one ticket from the first symptom to the lesson, over two or three days."""
     ticket, about = (
         incident.ticket,
@@ -201,7 +192,7 @@ def _incident_events(incident: Incident, at: datetime) -> Iterator[DemoEvent]:
     )
     for hours, part, kind, text in steps:
         weight = 0.7 if part in ("cause", "fix", "lesson") else 0.5
-        moment = at + timedelta(hours=hours)
+        moment = start + incident.month * MONTH + timedelta(hours=hours)
         yield _draft_event(moment, f"{ticket}-{part}", text, kind=kind, importance=weight, **about)
 
 
@@ -441,19 +432,19 @@ def _print_scenes(app: App, scenes: YearScenes, start: datetime) -> None:
     )
     for name, count in scenes.counts.items():
         out.line("  ", dim(f"{name:<12}"), f"{count:>8,}")
-    _print_heading(app, "Recall; corrected facts come in their current form", "recall '...' -k 2")
+    print_heading(app, "Recall; corrected facts come in their current form", "recall '...' -k 2")
     for answer in scenes.answers:
         out.line(cyan("? "), answer.query.text)
         print_answer(app, answer)
         out.line()
     middle = f"{start + MONTH * 6:%Y-%m-%d}"
-    _print_heading(
+    print_heading(
         app,
         "Recall what was known half a year ago",
         f'recall "{AS_OF_QUESTION.text}" --as-of {middle} -k 1',
     )
     print_answer(app, scenes.earlier)
-    _print_heading(
+    print_heading(
         app, "Recall something that was never stored", f'recall "{UNANSWERABLE_QUESTIONS[1]}"'
     )
     print_answer(app, scenes.unknown)
@@ -462,17 +453,10 @@ def _print_scenes(app: App, scenes: YearScenes, start: datetime) -> None:
     _print_fading(app, scenes.fading)
 
 
-def _print_heading(app: App, title: str, command_line: str) -> None:
-    app.out.line()
-    app.out.line(bold(title))
-    app.out.line(cyan("$ "), f"bethink {command_line}")
-    app.out.line()
-
-
 def _print_case(app: App, scenes: YearScenes) -> None:
     if scenes.case is None:
         return
-    _print_heading(app, "Follow a case from start to end", f"thread {scenes.case.id}")
+    print_heading(app, "Follow a case from start to end", f"thread {scenes.case.id}")
     from bethink.cli.browse import print_thread  # same output as the command
 
     print_thread(app, scenes.case, scenes.case_items)
@@ -481,7 +465,7 @@ def _print_case(app: App, scenes: YearScenes) -> None:
 def _print_tree(app: App, tree: Sequence[InsightNode]) -> None:
     from bethink.cli.browse import leaf_memory_ids  # same count as the command
 
-    _print_heading(app, "Show the insight tree", "insights")
+    print_heading(app, "Show the insight tree", "insights")
     for top in tree:
         if not top.below:
             continue
@@ -496,7 +480,7 @@ def _print_tree(app: App, tree: Sequence[InsightNode]) -> None:
 
 
 def _print_fading(app: App, plan: Plan) -> None:
-    _print_heading(app, "Show what could be forgotten", "maintain --job forget --dry-run")
+    print_heading(app, "Show what could be forgotten", "maintain --job forget --dry-run")
     for remark in plan.remarks:
         app.out.line(yellow("  note  "), remark.why)
     for step in plan.steps[:3]:

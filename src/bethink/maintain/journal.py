@@ -65,12 +65,8 @@ def begin_run(jobs: Mapping[str, int], work: JobContext) -> str:
 
 def record_successors(run: str, drafts: Iterable[Draft], work: JobContext) -> None:
     """Record the ids of successors before they are stored, so that they are never lost."""
-    by_level: defaultdict[int, list[str]] = defaultdict(list)
-    for draft in drafts:
-        assert draft.id is not None
-        by_level[draft.classification].append(draft.id)
-    for level, ids in by_level.items():
-        _write_line(_STORING_SUCCESSOR, run, {_LEVEL: level, "makes_all": ids}, work)
+    levels = ((draft.classification, draft.id) for draft in drafts)
+    _write_by_level(_STORING_SUCCESSOR, run, "makes_all", levels, work)
 
 
 class StepRecord(NamedTuple):
@@ -125,11 +121,19 @@ def record_status_changes(
 ) -> None:
     """Record which statuses are about to change: the old and the new one."""
     items = work.store.items.get([item for item, _, _ in changes])
-    by_level: defaultdict[int, list[list[str]]] = defaultdict(list)
-    for change in changes:
-        by_level[_level(items.get(change[0]))].append(list(change))
-    for level, judged in by_level.items():
-        _write_line(_STEP_DONE, run, {_LEVEL: level, "judges": judged}, work)
+    levels = ((_level(items.get(change[0])), list(change)) for change in changes)
+    _write_by_level(_STEP_DONE, run, "judges", levels, work)
+
+
+def _write_by_level(
+    kind: str, run: str, name: str, values: Iterable[tuple[int, object]], work: JobContext
+) -> None:
+    """Write a line for each classification, with its values."""
+    by_level: defaultdict[int, list[object]] = defaultdict(list)
+    for level, value in values:
+        by_level[level].append(value)
+    for level, same in by_level.items():
+        _write_line(kind, run, {_LEVEL: level, name: same}, work)
 
 
 def record_undo(run: str, work: JobContext) -> None:

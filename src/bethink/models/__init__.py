@@ -45,6 +45,11 @@ class Provider(NamedTuple, Generic[T]):
         return bool(argument and self.argument_hint) if colon else self.bare
 
 
+def served(make: str, argument_hint: str, *env_prefixes: str) -> Provider[Any]:
+    """Return the provider of a model behind a server, which its argument names."""
+    return Provider(make, argument_hint, bare=False, env_prefixes=env_prefixes)
+
+
 def plugin_provider(offered: object) -> Provider[Any]:
     """Return the provider of what a plug-in offers: a `Provider`, a class or a factory."""
     if isinstance(offered, Provider):
@@ -87,6 +92,7 @@ def open_model(models: Registry[Provider[T]], name: str) -> T:
 
 
 _TIMEOUT_PREFIXES = ("BETHINK_QUERY_", "BETHINK_BATCH_")
+_SERVED = "bethink.models.embed.served"
 
 EMBEDDERS: Registry[Provider[Embedder]] = Registry(
     "embedder",
@@ -107,18 +113,8 @@ EMBEDDERS: Registry[Provider[Embedder]] = Registry(
                 *("TORCH_", "CUDA_"),
             ),
         ),
-        "ollama": Provider(
-            "bethink.models.embed.served:open_ollama",
-            "MODEL",
-            bare=False,
-            env_prefixes=("OLLAMA_", *_TIMEOUT_PREFIXES),
-        ),
-        "openai": Provider(
-            "bethink.models.embed.served:open_openai",
-            "MODEL",
-            bare=False,
-            env_prefixes=("OPENAI_", *_TIMEOUT_PREFIXES),
-        ),
+        "ollama": served(f"{_SERVED}:open_ollama", "MODEL", "OLLAMA_", *_TIMEOUT_PREFIXES),
+        "openai": served(f"{_SERVED}:open_openai", "MODEL", "OPENAI_", *_TIMEOUT_PREFIXES),
     },
     group="bethink.embedders",
     adapt=plugin_provider,

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from bethink.core.registry import Registry
-from bethink.models import NONE, Provider, find_provider, open_model, plugin_provider
+from bethink.models import NONE, Provider, find_provider, open_model, plugin_provider, served
 from bethink.ports import LanguageModel
 
-_LLM_PREFIXES = ("BETHINK_LLM_",)
+_OPEN, _OWN_PREFIX = "bethink.models.llm.providers:open_", "BETHINK_LLM_"
 
 LLMS: Registry[Provider[LanguageModel]] = Registry(
     "language model",
     {
-        "openai": Provider(
-            "bethink.models.llm.providers:open_openai",
-            "MODEL",
-            bare=False,
-            env_prefixes=("OPENAI_", *_LLM_PREFIXES),
-        ),
-        "anthropic": Provider(
-            "bethink.models.llm.providers:open_anthropic",
-            "MODEL",
-            bare=False,
-            env_prefixes=("ANTHROPIC_", *_LLM_PREFIXES),
-        ),
-        "ollama": Provider(
-            "bethink.models.llm.providers:open_ollama",
-            "MODEL",
-            bare=False,
-            env_prefixes=("OLLAMA_", *_LLM_PREFIXES),
-        ),
+        "openai": served(f"{_OPEN}openai", "MODEL", "OPENAI_", _OWN_PREFIX),
+        "anthropic": served(f"{_OPEN}anthropic", "MODEL", "ANTHROPIC_", _OWN_PREFIX),
+        "ollama": served(f"{_OPEN}ollama", "MODEL", "OLLAMA_", _OWN_PREFIX),
     },
     group="bethink.llms",
     adapt=plugin_provider,

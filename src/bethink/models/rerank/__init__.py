@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bethink.core.registry import Registry
 from bethink.core.words import bm25_idf
-from bethink.models import NONE, Provider, find_provider, open_model, plugin_provider
+from bethink.models import NONE, Provider, find_provider, open_model, plugin_provider, served
 
 if TYPE_CHECKING:  # start-up time, see bethink.models
     from bethink.ports import Reranker
@@ -38,7 +38,11 @@ class OverlapReranker:
         return [value / (1.0 + value) for value in values]
 
 
-_RERANK_PREFIXES = ("BETHINK_RERANK_",)
+_OPEN, _ADDRESS, _PREFIX = (
+    "bethink.models.rerank.http:open_",
+    "//HOST/PATH#MODEL",
+    "BETHINK_RERANK_",
+)
 
 RERANKERS: Registry[Provider[Reranker]] = Registry(
     "reranker",
@@ -47,18 +51,8 @@ RERANKERS: Registry[Provider[Reranker]] = Registry(
         "cross-encoder": Provider(
             "bethink.models.rerank.cross_encoder:CrossEncoder", "FOLDER", slow_to_load=True
         ),
-        "http": Provider(
-            "bethink.models.rerank.http:open_http",
-            "//HOST/PATH#MODEL",
-            bare=False,
-            env_prefixes=_RERANK_PREFIXES,
-        ),
-        "https": Provider(
-            "bethink.models.rerank.http:open_https",
-            "//HOST/PATH#MODEL",
-            bare=False,
-            env_prefixes=_RERANK_PREFIXES,
-        ),
+        "http": served(f"{_OPEN}http", _ADDRESS, _PREFIX),
+        "https": served(f"{_OPEN}https", _ADDRESS, _PREFIX),
     },
     group="bethink.rerankers",
     adapt=plugin_provider,
