@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import apsw
 import pytest
@@ -19,8 +21,17 @@ from bethink.store.sql import graph as relations
 from bethink.store.sql import links as graph
 from bethink.store.sql.search import searches as moments
 from bethink.store.sql.search.searches import TimeWindow
+from bethink.store.sql.state_cache import StateCache
 
 NOW = START
+
+
+def links_of(
+    db: apsw.Connection, ids: Sequence[str], types: Sequence[str], *, incoming: bool
+) -> list[Link]:
+    """The links of nodes as a store with this one connection reads them."""
+    connections = Mock(read_transaction=lambda: nullcontext(db))
+    return relations.SqlGraph(connections, StateCache()).links_of(ids, types, incoming=incoming)
 
 
 @pytest.fixture
@@ -118,7 +129,7 @@ def test_the_same_mention_again_counts_once(db: apsw.Connection) -> None:
         graph.add_mentions(db, "m1", [Mention(entity("Anna"), confidence)], NOW)
 
     assert graph.list_entities(db, "", 10, 0)[0].mentions == 1
-    assert [link.confidence for link in relations.links_of(db, ["m1"], (), incoming=True)] == [0.9]
+    assert [link.confidence for link in links_of(db, ["m1"], (), incoming=True)] == [0.9]
 
 
 def test_entities_are_listed_by_mentions_a_page_at_a_time(db: apsw.Connection) -> None:
@@ -152,7 +163,7 @@ def test_links_are_found_from_both_ends(db: apsw.Connection) -> None:
     ) -> list[tuple[str, str]]:
         return [
             (one.src.id, one.dst.id)
-            for one in relations.links_of(db, asked, types, incoming=incoming)
+            for one in links_of(db, asked, types, incoming=incoming)
         ]
 
     assert of("b") == [("a", "b"), ("b", "c")]
@@ -173,7 +184,7 @@ def test_a_link_comes_back_as_it_was(db: apsw.Connection) -> None:
     )
     relations.add_links(db, [given_link, link("a", "b")], NOW)
 
-    found = relations.links_of(db, ["a"], (), incoming=False)
+    found = links_of(db, ["a"], (), incoming=False)
 
     assert found[0] == given_link
     assert found[1].created_at == NOW
@@ -184,7 +195,7 @@ def test_the_same_link_again_overwrites_its_weight(db: apsw.Connection) -> None:
     relations.add_links(db, [link("a", "b", weight=0.1)], NOW)
     relations.add_links(db, [link("a", "b", weight=0.7)], NOW + timedelta(days=1))
 
-    (found,) = relations.links_of(db, ["a"], (), incoming=True)
+    (found,) = links_of(db, ["a"], (), incoming=True)
 
     assert found.weight == 0.7
     assert found.created_at == NOW

@@ -9,7 +9,6 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Any
 
-from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound
 from bethink.model import (
     ChunkDigest,
@@ -24,7 +23,7 @@ from bethink.model import (
 )
 from bethink.ports import ForgottenFiles, Momentum, Usage, UsageDecay
 from bethink.store.sql import erase, history
-from bethink.store.sql.connection import HIGHEST, Connections, Database, as_table, select
+from bethink.store.sql.connection import Connections, Database, as_table, select
 from bethink.store.sql.sql_functions import (
     DAY_MS,
     from_ms,
@@ -87,17 +86,6 @@ def _is_counted(db: Database) -> bool:
         kept = " ".join([*known[1 - _MAX_REQUESTS :], request])
         db.execute(_SET_REQUESTS, (_REQUESTS, kept))
     return request in known
-
-
-def record_use(
-    db: Database, ids: Sequence[str], now: int, fading: UsageDecay | None = None
-) -> None:
-    """Count a recall of each item: in total, on this day, and the last twenty times."""
-    known = [row[0] for row in select(db, _EXISTING_ITEMS, (to_json_ids(ids),))]
-    db.executemany(_COUNT_USE, [(item, now) for item in known])
-    db.executemany(_COUNT_USE_ON_DAY, [(item, now // DAY_MS) for item in known])
-    if fading is not None:
-        apply_decay(db, known, now, fading)
 
 
 _COLUMNS = "t.id, t.headline, t.kind, t.anchor, t.lifecycle, t.state, t.created_at, t.updated_at"
@@ -169,9 +157,7 @@ _THREADS_PAGE = f"""
 """
 
 
-def put_thread(
-    db: Database, thread: Thread, *, actor: str, now: int, ceiling: int = HIGHEST
-) -> None:
+def put_thread(db: Database, thread: Thread, *, actor: str, now: int, ceiling: int) -> None:
     """Store a whole thread; one of the same id is replaced, but for its creation time.
 
     It is kept for the highest classification of its memories: those who may see less keep the
@@ -217,40 +203,8 @@ def _require_known(db: Database, thread: Thread) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def drop_thread(
-    db: Database, thread_id: str, *, actor: str, now: int, ceiling: int = HIGHEST
-) -> None:
-    """Delete a thread with its events; its memories stay, and one above the ceiling."""
-    for sql in DROP_THREAD:
-        db.execute(sql, (thread_id, 0, ceiling))
-    if db.changes():
-        history.write_journal(
-            db, [history.JournalLine("thread dropped", None, thread_id)], actor=actor, at=now
-        )
-
-
 def _added_at(member: Member, otherwise: int) -> int:
     return otherwise if member.added_at is None else to_ms(member.added_at)
-
-
-def read_thread(db: Database, thread_id: str) -> Thread | None:
-    """Return one thread with its members and events."""
-    found = _load_threads(db, select(db, _THREADS_BY_ID, (as_table((thread_id,)),)))
-    return found[0] if found else None
-
-
-def list_threads(db: Database, limit: int, offset: int) -> list[Thread]:
-    """Return a page of threads, the last changed first."""
-    return _load_threads(db, select(db, _THREADS_PAGE, (max(limit, 0), max(offset, 0))))
-
-
-def threads_of(db: Database, items: Sequence[str]) -> list[Thread]:
-    """Return every thread that one of these memories belongs to, by id."""
-    if not items:
-        return []
-    return _load_threads(
-        db, select(db, _THREADS_OF_ITEMS, (as_table(tuple(dict.fromkeys(items))),))
-    )
 
 
 def _load_threads(db: Database, rows: Iterable[Sequence[Any]]) -> list[Thread]:
@@ -354,66 +308,8 @@ def _of_known_items(db: Database, edits: Sequence[FileEdit]) -> list[FileEdit]:
     return [edit for edit in edits if edit.item is None or edit.item in known]
 
 
-class PathQuery(NamedTuple):
-    """A part of a path, and the highest classification that may be shown."""
-
-    part: str
-    max_classification: int
-
-
-def read_history(db: Database, query: PathQuery, intents: int, items: int) -> FileHistory:
-    """Return all that happened to the files whose path contains this text."""
-    count, first, last = select(db, _SELECT_TOTAL, query)[0]
-    if not count:
-        return FileHistory()
-    return FileHistory(
-        paths=_first_column(db, _SELECT_PATHS, query),
-        edits=count,
-        first_at=from_ms(first),
-        last_at=from_ms_or_none(last),
-        sessions=_first_column(db, _SELECT_SESSIONS, query),
-        days=tuple(DayCount(*row) for row in select(db, _SELECT_DAYS, query)),
-        intents=tuple(
-            Intent(text, number, from_ms(at))
-            for text, number, at in select(
-                db, _SELECT_INTENTS, (*query, MIN_INTENT_LENGTH, intents)
-            )
-        ),
-        items=tuple(row[0] for row in select(db, _SELECT_ITEMS, (*query, items))),
-    )
-
-
-def _first_column(db: Database, sql: str, query: PathQuery) -> tuple[str, ...]:
+def _first_column(db: Database, sql: str, query: tuple[str, int]) -> tuple[str, ...]:
     return tuple(row[0] for row in select(db, f"{sql} LIMIT {_MAX_LISTED}", query))
-
-
-def count_matching(db: Database, part: str) -> ForgottenFiles:
-    """Count edits and snapshots of the files whose path contains this text."""
-    paths = [row[0] for row in select(db, _SNAPSHOT_PATHS, (part,))]
-    return ForgottenFiles(select(db, _COUNT_EDITS, (part,))[0][0], len(paths), tuple(paths))
-
-
-def delete_matching(db: Database, part: str) -> ForgottenFiles:
-    """Delete edits and snapshots of the files whose path contains this text."""
-    db.execute(_DELETE_EDITS, (part,))
-    edits = db.changes()
-    db.execute(_DELETE_SNAPSHOTS, (part,))
-    return ForgottenFiles(edits, db.changes())
-
-
-def read_snapshot(db: Database, path: str) -> FileSnapshot | None:
-    """Return the snapshot of the file's last read, if there is one."""
-    for path_, digest, mtime, size, chunks, read_at, reads in select(db, _SELECT_SNAPSHOT, (path,)):
-        digests = tuple(ChunkDigest(*mark) for mark in json.loads(chunks))
-        return FileSnapshot(path_, digest, mtime, size, digests, from_ms(read_at), reads)
-    return None
-
-
-def write_snapshot(db: Database, snapshot: FileSnapshot) -> None:
-    """Store a snapshot of the file as it is now."""
-    chunks = json.dumps(snapshot.chunks, ensure_ascii=False, separators=(",", ":"))
-    state = (snapshot.path, snapshot.sha256, snapshot.mtime_ns, snapshot.size, chunks)
-    db.execute(_REPLACE_SNAPSHOT, (*state, to_ms(snapshot.read_at), snapshot.reads))
 
 
 class SqlActivity:
@@ -427,7 +323,12 @@ class SqlActivity:
     ) -> None:
         with self._connections.write_transaction() as db:
             if not _is_counted(db):
-                record_use(db, ids, to_ms(now), fading)
+                at = to_ms(now)
+                known = [row[0] for row in select(db, _EXISTING_ITEMS, (to_json_ids(ids),))]
+                db.executemany(_COUNT_USE, [(item, at) for item in known])
+                db.executemany(_COUNT_USE_ON_DAY, [(item, at // DAY_MS) for item in known])
+                if fading is not None:
+                    apply_decay(db, known, at, fading)
 
     def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
         with self._connections.read_transaction() as db:
@@ -451,19 +352,28 @@ class SqlActivity:
     def drop_thread(self, thread_id: str, *, actor: str, now: datetime) -> None:
         with self._connections.write_transaction() as db:
             ceiling = self._connections.ceiling
-            drop_thread(db, thread_id, actor=actor, now=to_ms(now), ceiling=ceiling)
+            for sql in DROP_THREAD:
+                db.execute(sql, (thread_id, 0, ceiling))
+            if db.changes():
+                line = history.JournalLine("thread dropped", None, thread_id)
+                history.write_journal(db, [line], actor=actor, at=to_ms(now))
 
     def thread(self, thread_id: str) -> Thread | None:
         with self._connections.read_transaction() as db:
-            return read_thread(db, thread_id)
+            found = _load_threads(db, select(db, _THREADS_BY_ID, (as_table((thread_id,)),)))
+            return found[0] if found else None
 
     def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
         with self._connections.read_transaction() as db:
-            return list_threads(db, limit, offset)
+            return _load_threads(db, select(db, _THREADS_PAGE, (max(limit, 0), max(offset, 0))))
 
     def threads_of(self, ids: Sequence[str]) -> list[Thread]:
         with self._connections.read_transaction() as db:
-            return threads_of(db, ids)
+            if not ids:
+                return []
+            return _load_threads(
+                db, select(db, _THREADS_OF_ITEMS, (as_table(tuple(dict.fromkeys(ids))),))
+            )
 
     def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
         with self._connections.read_transaction() as db:
@@ -478,24 +388,53 @@ class SqlActivity:
         self, part: str, *, intents: int = 10, items: int = 20, max_classification: int = 3
     ) -> FileHistory:
         with self._connections.read_transaction() as db:
-            return read_history(db, PathQuery(part, max_classification), intents, items)
+            query = (part, max_classification)
+            count, first, last = select(db, _SELECT_TOTAL, query)[0]
+            if not count:
+                return FileHistory()
+            return FileHistory(
+                paths=_first_column(db, _SELECT_PATHS, query),
+                edits=count,
+                first_at=from_ms(first),
+                last_at=from_ms_or_none(last),
+                sessions=_first_column(db, _SELECT_SESSIONS, query),
+                days=tuple(DayCount(*row) for row in select(db, _SELECT_DAYS, query)),
+                intents=tuple(
+                    Intent(text, number, from_ms(at))
+                    for text, number, at in select(
+                        db, _SELECT_INTENTS, (*query, MIN_INTENT_LENGTH, intents)
+                    )
+                ),
+                items=tuple(row[0] for row in select(db, _SELECT_ITEMS, (*query, items))),
+            )
 
     def file_snapshot(self, path: str) -> FileSnapshot | None:
         with self._connections.read_transaction() as db:
-            return read_snapshot(db, path)
+            rows = select(db, _SELECT_SNAPSHOT, (path,))
+        for name, digest, mtime, size, chunks, read_at, reads in rows:
+            digests = tuple(ChunkDigest(*mark) for mark in json.loads(chunks))
+            return FileSnapshot(name, digest, mtime, size, digests, from_ms(read_at), reads)
+        return None
 
     def keep_file_snapshot(self, snapshot: FileSnapshot) -> None:
         with self._connections.write_transaction() as db:
-            write_snapshot(db, snapshot)
+            chunks = json.dumps(snapshot.chunks, ensure_ascii=False, separators=(",", ":"))
+            state = (snapshot.path, snapshot.sha256, snapshot.mtime_ns, snapshot.size, chunks)
+            db.execute(_REPLACE_SNAPSHOT, (*state, to_ms(snapshot.read_at), snapshot.reads))
 
     def forget_files(
         self, part: str, *, actor: str, now: datetime, preview: bool = False
     ) -> ForgottenFiles:
         if preview:
             with self._connections.read_transaction() as db:
-                return count_matching(db, part)
+                paths = [row[0] for row in select(db, _SNAPSHOT_PATHS, (part,))]
+                edits = select(db, _COUNT_EDITS, (part,))[0][0]
+                return ForgottenFiles(edits, len(paths), tuple(paths))
         with self._connections.write_transaction() as db:
-            deleted = delete_matching(db, part)
+            db.execute(_DELETE_EDITS, (part,))
+            edits = db.changes()
+            db.execute(_DELETE_SNAPSHOTS, (part,))
+            deleted = ForgottenFiles(edits, db.changes())
             if not deleted.edits and not deleted.snapshots:
                 return deleted
             erase.mark_scrub_pending(db)

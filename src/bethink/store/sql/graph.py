@@ -9,7 +9,6 @@ from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, Link, Node
 from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
 from bethink.store.sql import history
@@ -57,46 +56,6 @@ _SELECT_OTHER_NAMES = """
 """
 
 
-class SiblingLimits(NamedTuple):
-    """Which entities count: mentioned by at most so many memories, with this confidence."""
-
-    most: int
-    min_confidence: float
-
-
-def find_siblings(
-    db: Database, ids: Sequence[str], limits: SiblingLimits, as_of_ms: int | None = None
-) -> SharedEntities:
-    """Return items that share entities with these items, confidently enough.
-
-    Entities that more than ``most`` memories mention are hubs and are left out. As of a
-    moment in the past it may return too much: entities an item only mentions since.
-    """
-    if not ids:
-        return SharedEntities()
-    most, min_confidence = limits
-    requested = as_table(tuple(dict.fromkeys(ids)))
-    if as_of_ms is None:
-        rows = select(db, _ENTITIES_OF_ITEMS, (requested, min_confidence))
-    else:
-        rows = select(db, _ENTITIES_OF_ITEMS_AS_OF, (as_of_ms, requested, min_confidence))
-    hubs = sorted({entity for _, entity, mentions in rows if mentions > most})
-    specific = sorted({entity for _, entity, mentions in rows if mentions <= most})
-    if not specific:
-        return SharedEntities((), tuple(hubs))
-    mentions: dict[str, list[tuple[str, float]]] = {}
-    sql = _ITEMS_OF_ENTITIES if as_of_ms is None else _ITEMS_OF_ENTITIES_AS_OF
-    for entity, item, confidence in select(db, sql, (as_table(tuple(specific)), min_confidence)):
-        mentions.setdefault(entity, []).append((item, confidence))
-    found = tuple(
-        Sibling(source_id, entity, item, confidence)
-        for source_id, entity, _ in rows
-        for item, confidence in mentions.get(entity, ())
-        if item != source_id
-    )
-    return SharedEntities(found, tuple(hubs))
-
-
 _ADD_LINK = """
     INSERT INTO link (src_kind, src, type, dst_kind, dst, stated_by,
         weight, confidence, context, source, created_at)
@@ -120,35 +79,6 @@ LINK_COLUMNS = """
 """
 
 
-def links_of(
-    db: Database,
-    ids: Sequence[str],
-    types: Sequence[str],
-    incoming: bool,
-    as_of_ms: int | None = None,
-) -> list[Link]:
-    """Return links that leave these nodes and, with ``incoming``, enter them; each once.
-
-    As of a moment only those made by then.
-    """
-    if not ids:
-        return []
-    requested = as_table(tuple(dict.fromkeys(ids)))
-    of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
-    known_then = "" if as_of_ms is None else "AND l.created_at <= ?"
-    ends = ("src", "dst") if incoming else ("src",)
-    sql = " UNION ".join(
-        f"SELECT {LINK_COLUMNS} FROM carray(?) AS w"
-        f" CROSS JOIN link AS l ON l.{end} = w.value {of_type} {known_then}"
-        for end in ends
-    )
-    values: tuple[Any, ...] = (requested, *([json.dumps(list(types))] if types else ()))
-    if as_of_ms is not None:
-        values = (*values, as_of_ms)
-    rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", values * len(ends))
-    return [to_link(row) for row in _one_per_link(rows)]
-
-
 _FOLLOWS = """
     SELECT l.src, l.dst FROM carray(?) AS w
     CROSS JOIN link AS l ON l.src = w.value AND l.type = 'follows' AND l.created_at <= ?
@@ -156,15 +86,6 @@ _FOLLOWS = """
     SELECT l.src, l.dst FROM carray(?) AS w
     CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'follows' AND l.created_at <= ?
 """
-
-
-def turn_pairs(db: Database, ids: Sequence[str], as_of_ms: int | None) -> list[tuple[str, str]]:
-    """Return the ids of a turn and the one before it, for all links of these turns, in order."""
-    if not ids:
-        return []
-    requested = as_table(tuple(dict.fromkeys(ids)))
-    until = END_OF_TIME if as_of_ms is None else as_of_ms
-    return sorted(set(select(db, _FOLLOWS, (requested, until) * 2)))
 
 
 def _one_per_link(rows: Iterable[Row]) -> list[Row]:
@@ -210,17 +131,6 @@ def _stated_by(link: Link, memories: frozenset[str]) -> str:
     return ""
 
 
-def remove_links(db: Database, links: Sequence[Link], ceiling: int = HIGHEST) -> list[Link]:
-    """Remove links by their ends and type; return those that existed."""
-    removed = []
-    for link in links:
-        ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
-        db.execute(_REMOVE_LINK, (*ends, ceiling))
-        if db.changes():
-            removed.append(link)
-    return removed
-
-
 def to_link(row: Sequence[Any]) -> Link:
     """Convert a row of LINK_COLUMNS to a link."""
     src_kind, src, dst_kind, dst, kind, weight, confidence, context, source, _, created_at = row
@@ -259,17 +169,6 @@ _EDGES_OF_ENTITY = f"""
             ORDER BY s.created_at DESC, s.stated_by DESC LIMIT 1)
     ORDER BY g.first DESC, l.src, l.type, l.dst
 """
-
-
-def edges_of(
-    db: Database, entities: Sequence[str], each: int, until: datetime
-) -> dict[str, list[Link]]:
-    """Return for every entity the edges from and to it, newest first."""
-    at = to_ms(until)
-    return {
-        entity: [to_link(row) for row in select(db, _EDGES_OF_ENTITY, (entity, at, max(each, 0)))]
-        for entity in dict.fromkeys(entities)
-    }
 
 
 class SqlGraph:
@@ -361,17 +260,45 @@ class SqlGraph:
         as_of: datetime | None = None,
     ) -> list[Link]:
         with self._connections.read_transaction() as db:
-            return links_of(db, ids, types, incoming, to_ms_or_none(as_of))
+            as_of_ms = to_ms_or_none(as_of)
+            if not ids:
+                return []
+            requested = as_table(tuple(dict.fromkeys(ids)))
+            of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
+            known_then = "" if as_of_ms is None else "AND l.created_at <= ?"
+            ends = ("src", "dst") if incoming else ("src",)
+            sql = " UNION ".join(
+                f"SELECT {LINK_COLUMNS} FROM carray(?) AS w"
+                f" CROSS JOIN link AS l ON l.{end} = w.value {of_type} {known_then}"
+                for end in ends
+            )
+            values: tuple[Any, ...] = (requested, *([json.dumps(list(types))] if types else ()))
+            if as_of_ms is not None:
+                values = (*values, as_of_ms)
+            rows = select(
+                db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", values * len(ends)
+            )
+            return [to_link(row) for row in _one_per_link(rows)]
 
     def follows(
         self, ids: Sequence[str], *, as_of: datetime | None = None
     ) -> list[tuple[str, str]]:
         with self._connections.read_transaction() as db:
-            return turn_pairs(db, ids, to_ms_or_none(as_of))
+            if not ids:
+                return []
+            requested = as_table(tuple(dict.fromkeys(ids)))
+            until = END_OF_TIME if as_of is None else to_ms(as_of)
+            return sorted(set(select(db, _FOLLOWS, (requested, until) * 2)))
 
     def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
         with self._connections.read_transaction() as db:
-            return edges_of(db, entities, each, until)
+            at = to_ms(until)
+            return {
+                entity: [
+                    to_link(row) for row in select(db, _EDGES_OF_ENTITY, (entity, at, max(each, 0)))
+                ]
+                for entity in dict.fromkeys(entities)
+            }
 
     def add_links(
         self, links: Sequence[Link], *, actor: str = "", now: datetime | None = None
@@ -384,7 +311,12 @@ class SqlGraph:
 
     def remove_links(self, links: Sequence[Link], *, actor: str, now: datetime) -> int:
         with self._connections.write_transaction() as db:
-            removed = remove_links(db, links, self._connections.ceiling)
+            removed = []
+            for link in links:
+                ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
+                db.execute(_REMOVE_LINK, (*ends, self._connections.ceiling))
+                if db.changes():
+                    removed.append(link)
             lines = [_link_line(link)._replace(kind="unlinked") for link in removed]
             history.write_journal(db, lines, actor=actor, at=to_ms(now))
             return len(removed)
@@ -397,9 +329,36 @@ class SqlGraph:
         min_confidence: float,
         as_of: datetime | None = None,
     ) -> SharedEntities:
-        limits = SiblingLimits(most, min_confidence)
+        """Entities that more than ``most`` memories mention are hubs and are left out.
+
+        As of a moment in the past it may return too much: entities an item only mentions since.
+        """
         with self._connections.read_transaction() as db:
-            return find_siblings(db, ids, limits, to_ms_or_none(as_of))
+            as_of_ms = to_ms_or_none(as_of)
+            if not ids:
+                return SharedEntities()
+            requested = as_table(tuple(dict.fromkeys(ids)))
+            if as_of_ms is None:
+                rows = select(db, _ENTITIES_OF_ITEMS, (requested, min_confidence))
+            else:
+                rows = select(db, _ENTITIES_OF_ITEMS_AS_OF, (as_of_ms, requested, min_confidence))
+            hubs = sorted({entity for _, entity, mentions in rows if mentions > most})
+            specific = sorted({entity for _, entity, mentions in rows if mentions <= most})
+            if not specific:
+                return SharedEntities((), tuple(hubs))
+            mentions: dict[str, list[tuple[str, float]]] = {}
+            sql = _ITEMS_OF_ENTITIES if as_of_ms is None else _ITEMS_OF_ENTITIES_AS_OF
+            for entity, item, confidence in select(
+                db, sql, (as_table(tuple(specific)), min_confidence)
+            ):
+                mentions.setdefault(entity, []).append((item, confidence))
+            found = tuple(
+                Sibling(source_id, entity, item, confidence)
+                for source_id, entity, _ in rows
+                for item, confidence in mentions.get(entity, ())
+                if item != source_id
+            )
+            return SharedEntities(found, tuple(hubs))
 
     def mention_activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
         from bethink.store.sql.usage import read_activity  # see above

@@ -148,19 +148,6 @@ def get_items(db: Database, ids: Sequence[str], as_of: datetime | None) -> dict[
     return {item.id: item for item in intact_items(_rows_of(db, ids, as_of))}
 
 
-def damaged_ids(db: Database, ids: Sequence[str], as_of: datetime | None) -> list[str]:
-    """Return those that are not what was stored.
-
-    One whose number of revision or beginning is damaged is not found as the last, or as
-    that of the moment.
-    """
-    rows = {row[1]: row for row in _rows_of(db, ids, as_of)}
-    lost = [item for item in ids if item not in rows]
-    damaged = [item for item, row in rows.items() if not _is_sound(row)]
-    revisions = {item: select(db, _SELECT_REVISIONS, (item,)) for item in dict.fromkeys(lost)}
-    return damaged + [item for item, all_ in revisions.items() if not all(map(_is_sound, all_))]
-
-
 def _is_sound(row: Row) -> bool:
     return is_intact(row) and readable_item(row) is not None
 
@@ -188,41 +175,6 @@ def _salvage(
     for rid in salvage_rids(db):
         rows += select_readable(db, sql, (rid,), values, bind=itemgetter(0), first=selection.values)
     return rows
-
-
-def resolve_id(db: Database, part: str) -> list[str]:
-    """Return ids that begin or end with a part; the id itself on an exact match."""
-    if not part:
-        return []
-    found = [row[0] for row in select(db, _RESOLVE_ID, (part,))]
-    return found[:1] if found[:1] == [part] else found
-
-
-def revisions_of(db: Database, item_id: str) -> list[Item]:
-    """Return all revisions, oldest first; damaged ones are left out."""
-    return intact_items(select(db, _SELECT_REVISIONS, (item_id,)))
-
-
-def find_duplicates(
-    db: Database, texts: Sequence[tuple[str, Sequence[int]]], scope: Scope
-) -> list[list[Item]]:
-    """Return for each text the live items with the same words first, then those most like it."""
-    # Most memories have no duplicate, which two cheap look-ups show.
-    bands = _rows_by(db, ROWS_OF_BANDS, {band for _, sketch in texts for band in sketch})
-    exact = _rows_by(db, _ROWS_OF_FINGERPRINTS, {fingerprint for fingerprint, _ in texts})
-    wanted = [_similar_rows(exact.get(mark, ()), sketch, bands) for mark, sketch in texts]
-    first = dict.fromkeys(rid for rids in wanted for rid in rids[:_MAX_DUPLICATES])
-    known = _read_duplicates(db, list(first), scope)
-    found = []
-    for rids in wanted:
-        kept = [rid for rid in rids[:_MAX_DUPLICATES] if rid in known]
-        if len(kept) < min(_MAX_DUPLICATES, len(rids)):
-            # Some are not in scope: those after them take their place.
-            more = [rid for rid in rids[_MAX_DUPLICATES:] if rid not in known]
-            known |= _read_duplicates(db, more, scope)
-            kept = [rid for rid in rids if rid in known][:_MAX_DUPLICATES]
-        found.append([item for rid in kept for item in known[rid]])
-    return found
 
 
 def _rows_by(db: Database, sql: str, values: Collection[Any]) -> dict[Any, list[int]]:
@@ -263,15 +215,6 @@ _FROM_SOURCE = """
 """
 
 
-def ids_from_source(db: Database, source: str) -> list[str]:
-    """Return ids of all items that ever came from a source.
-
-    A network client can claim any source, so the journal's name for it (``http:laptop``)
-    selects everything that it stored.
-    """
-    return [row[0] for row in select(db, _FROM_SOURCE, (source,))]
-
-
 _SELECT_KEYS = """
     SELECT k.key, k.id, k.fingerprint FROM json_each(?) AS w
     CROSS JOIN idempotency AS k ON k.key = w.value ORDER BY k.at, k.id
@@ -289,30 +232,6 @@ def find_keys(
     return history.find_erased_keys(db, keys, ceiling) | {
         key: (item, fingerprint) for key, item, fingerprint in rows
     }
-
-
-def browse_items(
-    db: Database, scope: Scope, limit: int, after: str | None, offset: int
-) -> list[Item]:
-    """Return items newest first; a page starts after the item that ended the last one."""
-    predicate = compile_scope(scope)
-    order = "ORDER BY i.stored_at DESC, i.id DESC"
-    rest, position = "", tuple[Any, ...]()
-    if after is not None:
-        end = _visible_revision(db, after, scope)
-        rest, position = "AND (i.stored_at, i.id) < (?, ?)", (to_ms(end.stored_at), end.id)
-    # The rows of a topic or a speaker have an index in this order.
-    if predicate.indexed and not (scope.filters.topics or scope.filters.speakers):
-        few = narrow_to_few(db, predicate)
-        window = None if few else newest_window(db, rest, position, offset + limit)
-        if window is not None:
-            by_row = predicate._replace(sql=predicate.sql_row_by_row)
-            near, values = f"{rest} {window.sql} {order}", (*position, *window.values)
-            found = _select_items(db, by_row, near, values, limit, offset=offset)
-            if len(found) == limit or not window.values:
-                return found
-        predicate = few or predicate
-    return _select_items(db, predicate, f"{rest} {order}", position, limit, offset=offset)
 
 
 _HAPPENED = "coalesce(i.occurred_at, i.stored_at)"
@@ -368,24 +287,6 @@ def _salvaged_spans(db: Database, predicate: Predicate) -> list[SessionSpan]:
             moments.setdefault(item.session, []).append(item.when)
     spans = [SessionSpan(name, min(at), max(at), len(at)) for name, at in sorted(moments.items())]
     return sorted(spans, key=lambda span: span.last, reverse=True)
-
-
-def neighbours_of(db: Database, item_id: str, window: int, scope: Scope) -> list[Item]:
-    """Return neighbours in the same conversation or, outside of one, in stored order."""
-    middle = _visible_revision(db, item_id, scope)
-    predicate = compile_scope(scope)
-    within, key = "", "stored_at"
-    values: tuple[str, ...] = ()
-    if middle.session is not None:
-        within, values = "AND i.session = ?", (middle.session,)
-        key = "stored_at" if middle.seq is None else "seq"
-    at = to_ms(middle.stored_at) if key == "stored_at" else middle.seq
-    columns = f"(i.{key}, i.id)"
-    earlier = f"{within} AND {columns} < (?, ?) ORDER BY i.{key} DESC, i.id DESC"
-    later = f"{within} AND {columns} > (?, ?) ORDER BY i.{key}, i.id"
-    before = _select_items(db, predicate, earlier, (*values, at, middle.id), window)
-    after = _select_items(db, predicate, later, (*values, at, middle.id), window)
-    return [*reversed(before), *after]
 
 
 def _select_items(
@@ -481,25 +382,63 @@ class SqlItems:
 
     def resolve(self, part: str) -> list[str]:
         with self._connections.read_transaction() as db:
-            return resolve_id(db, part)
+            if not part:
+                return []
+            found = [row[0] for row in select(db, _RESOLVE_ID, (part,))]
+            return found[:1] if found[:1] == [part] else found
 
     def history(self, item_id: str) -> list[Item]:
         with self._connections.read_transaction() as db:
-            return revisions_of(db, item_id)
+            return intact_items(select(db, _SELECT_REVISIONS, (item_id,)))
 
     def browse(
         self, scope: Scope, *, limit: int, after: str | None = None, offset: int = 0
     ) -> list[Item]:
         with self._connections.read_transaction() as db:
-            return browse_items(db, scope, limit, after, offset)
+            predicate = compile_scope(scope)
+            order = "ORDER BY i.stored_at DESC, i.id DESC"
+            rest, position = "", tuple[Any, ...]()
+            if after is not None:
+                end = _visible_revision(db, after, scope)
+                rest, position = "AND (i.stored_at, i.id) < (?, ?)", (to_ms(end.stored_at), end.id)
+            # The rows of a topic or a speaker have an index in this order.
+            if predicate.indexed and not (scope.filters.topics or scope.filters.speakers):
+                few = narrow_to_few(db, predicate)
+                window = None if few else newest_window(db, rest, position, offset + limit)
+                if window is not None:
+                    by_row = predicate._replace(sql=predicate.sql_row_by_row)
+                    near, values = f"{rest} {window.sql} {order}", (*position, *window.values)
+                    found = _select_items(db, by_row, near, values, limit, offset=offset)
+                    if len(found) == limit or not window.values:
+                        return found
+                predicate = few or predicate
+            return _select_items(db, predicate, f"{rest} {order}", position, limit, offset=offset)
 
     def around(self, item_id: str, *, window: int, scope: Scope) -> list[Item]:
         with self._connections.read_transaction() as db:
-            return neighbours_of(db, item_id, window, scope)
+            middle = _visible_revision(db, item_id, scope)
+            predicate = compile_scope(scope)
+            within, key = "", "stored_at"
+            values: tuple[str, ...] = ()
+            if middle.session is not None:
+                within, values = "AND i.session = ?", (middle.session,)
+                key = "stored_at" if middle.seq is None else "seq"
+            at = to_ms(middle.stored_at) if key == "stored_at" else middle.seq
+            columns = f"(i.{key}, i.id)"
+            earlier = f"{within} AND {columns} < (?, ?) ORDER BY i.{key} DESC, i.id DESC"
+            later = f"{within} AND {columns} > (?, ?) ORDER BY i.{key}, i.id"
+            before = _select_items(db, predicate, earlier, (*values, at, middle.id), window)
+            after = _select_items(db, predicate, later, (*values, at, middle.id), window)
+            return [*reversed(before), *after]
 
     def from_source(self, source: str) -> list[str]:
+        """Return all ids that ever came from a source.
+
+        A network client can claim any source, so the journal's name for it (``http:laptop``)
+        selects everything that it stored.
+        """
         with self._connections.read_transaction() as db:
-            return ids_from_source(db, source)
+            return [row[0] for row in select(db, _FROM_SOURCE, (source,))]
 
     def find_keys(self, keys: tuple[str, ...]) -> dict[str, tuple[str, str]]:
         with self._connections.read_transaction() as db:
@@ -509,7 +448,22 @@ class SqlItems:
         self, texts: Sequence[tuple[str, Sequence[int]]], scope: Scope
     ) -> list[list[Item]]:
         with self._connections.read_transaction() as db:
-            return find_duplicates(db, texts, scope)
+            # Most memories have no duplicate, which two cheap look-ups show.
+            bands = _rows_by(db, ROWS_OF_BANDS, {band for _, sketch in texts for band in sketch})
+            exact = _rows_by(db, _ROWS_OF_FINGERPRINTS, {fingerprint for fingerprint, _ in texts})
+            wanted = [_similar_rows(exact.get(mark, ()), sketch, bands) for mark, sketch in texts]
+            first = dict.fromkeys(rid for rids in wanted for rid in rids[:_MAX_DUPLICATES])
+            known = _read_duplicates(db, list(first), scope)
+            found = []
+            for rids in wanted:
+                kept = [rid for rid in rids[:_MAX_DUPLICATES] if rid in known]
+                if len(kept) < min(_MAX_DUPLICATES, len(rids)):
+                    # Some are not in scope: those after them take their place.
+                    more = [rid for rid in rids[_MAX_DUPLICATES:] if rid not in known]
+                    known |= _read_duplicates(db, more, scope)
+                    kept = [rid for rid in rids if rid in known][:_MAX_DUPLICATES]
+                found.append([item for rid in kept for item in known[rid]])
+            return found
 
     def slots(self, pairs: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
         if not pairs:
@@ -522,8 +476,17 @@ class SqlItems:
         return intact_items(rows)
 
     def damaged(self, ids: Sequence[str], *, as_of: datetime | None = None) -> list[str]:
+        """One whose number or beginning is damaged is not found as the last, or as of then."""
         with self._connections.read_transaction() as db:
-            return damaged_ids(db, ids, as_of)
+            rows = {row[1]: row for row in _rows_of(db, ids, as_of)}
+            lost = [item for item in ids if item not in rows]
+            damaged = [item for item, row in rows.items() if not _is_sound(row)]
+            revisions = {
+                item: select(db, _SELECT_REVISIONS, (item,)) for item in dict.fromkeys(lost)
+            }
+            return damaged + [
+                item for item, all_ in revisions.items() if not all(map(_is_sound, all_))
+            ]
 
     def end(
         self,
