@@ -161,10 +161,7 @@ def test_links_are_found_from_both_ends(db: apsw.Connection) -> None:
     def of(
         *asked: str, types: tuple[str, ...] = (), incoming: bool = True
     ) -> list[tuple[str, str]]:
-        return [
-            (one.src.id, one.dst.id)
-            for one in links_of(db, asked, types, incoming=incoming)
-        ]
+        return [(one.src.id, one.dst.id) for one in links_of(db, asked, types, incoming=incoming)]
 
     assert of("b") == [("a", "b"), ("b", "c")]
     assert of("a", "b", "b") == [("a", "b"), ("b", "c")]
