@@ -13,6 +13,7 @@ from bethink.cli.commands import bethink
 from bethink.cli.help import COMPLETION_VARIABLE, PROGRAM
 from bethink.cli.output import dim, printable, red
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.registry import name_failure
 from bethink.errors import BethinkError, ModelError, NotFound, Refused, StoreError
 
 EXIT_NOT_FOUND = 1
@@ -56,7 +57,7 @@ def classify_error(error: Exception) -> Failure:
             "not enough memory", "split the input into smaller parts", "memory", EXIT_STORE
         )
     return Failure(
-        f"a bug in Bethink: {type(error).__name__}: {error}",
+        f"{name_failure(error)}: {type(error).__name__}: {error}",
         "run it again with -v for the traceback, and report the bug",
         "bug",
         EXIT_BUG,

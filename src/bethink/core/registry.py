@@ -103,6 +103,8 @@ class Registry(Mapping[str, T], Generic[T]):
         entry = self._plugins()[name]
         try:
             loaded = entry.load()
+            part = f"the {self.kind} {name!r} of the plug-in {_distribution(entry)}"
+            _outside[entry.module, entry.attr] = part
             return self._adapt(loaded) if self._adapt else cast("T", loaded)
         except Exception as error:
             raise BadPlugin(
@@ -110,6 +112,37 @@ class Registry(Mapping[str, T], Generic[T]):
                 f"cannot be loaded: {type(error).__name__}: {error}",
                 remedy=f"update or uninstall {_distribution(entry)}",
             ) from error
+
+
+# Parts that are not ours: their modules and names, with what to call them.
+_outside: dict[tuple[str, str], str] = {}
+
+
+def name_failure(error: BaseException) -> str:
+    """Say whose error this is: of a part that a plug-in or a profile brought, or a bug of ours."""
+    packages = {module.partition(".")[0]: part for (module, _), part in _outside.items()}
+    at_fault = ""
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        module = str(frame.f_globals.get("__name__", ""))
+        owner = type(frame.f_locals.get("self"))
+        part = _outside.get((owner.__module__, owner.__qualname__)) or _outside.get(
+            (module, frame.f_code.co_qualname)
+        )
+        if part:
+            return f"an error in {part}"
+        at_fault = at_fault or packages.get(module.partition(".")[0], "")
+        trace = trace.tb_next
+    return f"an error in what came with {at_fault}" if at_fault else "a bug in Bethink"
+
+
+def import_own_class(location: str) -> Any:
+    """Import a class that a profile of the user names."""
+    module, _, attribute = location.partition(":")
+    if not module.startswith("bethink."):
+        _outside[module, attribute] = f"{location}, which the profile names"
+    return import_object(location)
 
 
 def import_object(location: str) -> Any:

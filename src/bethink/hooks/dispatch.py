@@ -287,7 +287,9 @@ def _run_handler(event: HookEvent, payload: dict[str, Any]) -> str:
         log_message(f"{event.name}: {type(error).__name__}")
         return ""
     except Exception as error:  # noqa: BLE001 - the outermost handler of a hook
-        log_message(f"{event.name}: a bug in Bethink: {_error_location(error)}")
+        from bethink.core.registry import name_failure  # only on errors
+
+        log_message(f"{event.name}: {name_failure(error)}: {_error_location(error)}")
         return ""
     return context
 

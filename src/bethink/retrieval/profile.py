@@ -20,7 +20,7 @@ from bethink.config.aliases import Change, apply_change
 from bethink.config.paths import is_file
 from bethink.core.dataclass import dataclass, field, field_types, replace
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.registry import Registry, import_object
+from bethink.core.registry import Registry, import_own_class
 from bethink.errors import BadProfile, BadSetting, NotFound
 from bethink.model import LEVELS, Pool
 from bethink.retrieval.answer_text import Section
@@ -385,7 +385,7 @@ def _import_part(use: str, key: str, kind: _PartKind, where: str) -> Any:
             "or install the part as a plug-in and use its name",
         )
     try:
-        return import_object(use)
+        return import_own_class(use)
     except Exception as error:
         raise BadProfile(
             f"{where}: {key}.use is {use!r}, which cannot be imported: "

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from bethink.config.spaces import resolve_space
 from bethink.core.json_values import Json, iso
 from bethink.core.lazy import BackgroundCall
+from bethink.core.registry import name_failure
 from bethink.errors import BethinkError, Refused, StoreBusy
 from bethink.models import open_embedder
 from bethink.version import __version__
@@ -342,7 +343,7 @@ class WorkerServer:
         except (BethinkError, OSError) as error:
             reply = {"error": "failed", "message": str(error)}
         except Exception as error:  # noqa: BLE001 - the outermost handler: a bug ends one job
-            reply = {"error": "failed", "message": f"a bug in Bethink: {type(error).__name__}"}
+            reply = {"error": "failed", "message": f"{name_failure(error)}: {type(error).__name__}"}
             self._log(f"{kind}: {type(error).__name__} at {_error_location(error)}")
         with self._lock:
             self._active -= 1

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bethink import Memory
+from bethink.cli.errors import classify_error
 from bethink.config.settings import load_settings, refuse_in_project
 from bethink.core import registry
 from bethink.core.registry import Registry
@@ -21,6 +22,7 @@ from bethink.retrieval.profile import load_profile, parse_profile
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.retrievers.lexical import Lexical
 from bethink.retrieval.stages import STAGES
+from bethink.server.tools.calls import log_bug
 from bethink.store import STORES
 from rows import each_row
 
@@ -104,8 +106,19 @@ class Demanding(Half):
             raise ValueError("share must not be zero")
 
 
+@dataclass(frozen=True)
+class Failing:
+    name: str = "failing"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        return {}["key"]
+
+
 class Own(HashEmbedder):
-    pass
+    def embed_query(self, text):
+        if text == "fail":
+            raise KeyError(text)
+        return super().embed_query(text)
 
 
 def sized(size: str) -> HashEmbedder:
@@ -135,6 +148,7 @@ lexical = plugged_parts:Latest
 broken = plugged_parts:Absent
 [bethink.stages]
 half = plugged_parts:Half
+failing = plugged_parts:Failing
 plain = plugged_parts:Plain
 [bethink.embedders]
 own = plugged_parts:Own
@@ -430,3 +444,25 @@ def test_a_profile_with_foreign_parts_is_written_by_their_names(installed: Path)
     assert 'use = "latest"' in written
     assert 'use = "plugged_parts:Demanding"' in written
     assert parse_profile(written, "mine", "x.toml", may_import=True) == made
+
+
+def test_an_error_inside_a_plugin_names_the_part_and_its_package(
+    installed: Path,
+) -> None:
+    """Not "a bug in Bethink", whichever surface reports it; ours are still ours."""
+    made = parse_profile(profile("[[gate]]\nuse = 'failing'"), "mine", "mine.toml")
+    with Memory.open(":memory:", embedder="hash") as memory:
+        memory.remember("The key lies under the mat")
+        with pytest.raises(KeyError) as caught:
+            memory.recall("where is the key?", profile=made)
+    said = "an error in the stage 'failing' of the plug-in plugged"
+    assert registry.name_failure(caught.value) == said
+    assert classify_error(caught.value).message == f"{said}: KeyError: 'key'"
+    assert log_bug("a call", caught.value) == f"{said}: KeyError"
+
+    slow = open_embedder("sized:7")
+    assert slow is not None
+    with pytest.raises(KeyError) as caught:
+        slow.embed_query("fail")
+    assert "of the plug-in plugged" in registry.name_failure(caught.value)
+    assert registry.name_failure(KeyError("ours")) == "a bug in Bethink"

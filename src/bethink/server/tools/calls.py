@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.access.policy import OWNER, Principal, operation_of, permits, require
 from bethink.core.json_values import Json
+from bethink.core.registry import name_failure
 from bethink.errors import (
     BadProfile,
     BadSetting,
@@ -44,7 +45,7 @@ def log_bug(where: str, error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     way = " > ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames)
     _log.error("%s failed: %s at %s", where, type(error).__name__, way)
-    return f"a bug in Bethink: {type(error).__name__}"
+    return f"{name_failure(error)}: {type(error).__name__}"
 
 
 _INTERNAL_ERRORS = (StoreError, BadSetting, BadProfile, MissingExtra, ModelError)
