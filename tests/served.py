@@ -20,6 +20,7 @@ PATIENT = {"BETHINK_READ_TIMEOUT_S": "600"}  # on a busy machine any read may ta
 def room(folder: Path, **extra: str) -> dict[str, str]:
     """An environment that knows nothing of this machine's own memories."""
     own = {"HOME": str(folder / "home"), "BETHINK_DATA_DIR": str(folder / "data")}
+    own["BETHINK_WORKER"] = "off"  # else a server starts one, which outlives it
     return {"PATH": os.environ["PATH"]} | PATIENT | own | extra
 
 

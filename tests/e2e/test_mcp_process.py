@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_load import usage
@@ -288,3 +289,43 @@ def test_servers_that_end_leave_nothing(tmp_path: Path) -> None:
     subprocess.run([SCRIPT, "doctor"], cwd=tmp_path, env=room(tmp_path), check=True,
                    capture_output=True)  # fmt: skip
     assert not running(tmp_path)
+
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("recall", {"query": "when are releases cut?"}),
+    ("recall", {"query": "how do I bake bread?"}),
+    ("list_entities", {}),
+    ("history", {"id": "ffffffffffffffff"}),
+    ("recall", {"query": "x", "profile": "nonsense"}),
+]
+
+
+def test_reads_are_answered_by_a_worker_and_are_the_same(tmp_path: Path) -> None:
+    """To the last byte, failures too; the server itself opens no memory for them."""
+    (tmp_path / "run").mkdir(mode=0o700)
+    with raw(tmp_path, "--tools", "all") as server:
+        server.greet()
+        assert "result" in server.call(2, "remember", text="Releases are cut on Tuesdays")
+        own = [server.call(3 + at, name, **given) for at, (name, given) in enumerate(CALLS)]
+
+    worker = {"XDG_RUNTIME_DIR": str(tmp_path / "run"), "BETHINK_WORKER": "auto"}
+    try:
+        with raw(tmp_path, "--tools", "all", **worker) as server:
+            server.greet()
+            theirs = [server.call(3 + at, name, **given) for at, (name, given) in enumerate(CALLS)]
+            loaded = Path(f"/proc/{server.process.pid}/maps").read_text()
+        status = run_worker(tmp_path, worker, "status", "--json")
+    finally:
+        run_worker(tmp_path, worker, "stop")
+    assert theirs == own
+    assert json.loads(status)["jobs"]["done"] >= len(CALLS)
+    assert "numpy" not in loaded
+    assert "apsw" not in loaded
+
+
+def run_worker(folder: Path, env: dict[str, str], *words: str) -> str:
+    done = subprocess.run(
+        [SCRIPT, "worker", *words], cwd=folder, env=room(folder, **env), capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    return done.stdout

@@ -40,7 +40,7 @@ def drawn(
     place = tmp_path_factory.mktemp("view")
     shots = Path(os.environ.get("PICTURES_FOLDER", place))
     env = {"PATH": os.environ["PATH"], "HOME": str(place), "BETHINK_DATA_DIR": str(place)}
-    env |= PATIENT
+    env |= PATIENT | {"BETHINK_WORKER": "off"}
     hostile = [{"text": f"heron {text}"} for text in (*MARKUP, *NAUGHTY[::9]) if text.strip()]
     about = ("kind", "topic", "source")
     hostile += [

@@ -223,6 +223,7 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
         StdioBridge,
         take_over_stdio,
     )
+    from bethink.server.mcp.worker_calls import WorkerCalls
     from bethink.server.parent import watch_parent
     from bethink.server.telemetry import start_tracing
 
@@ -233,12 +234,16 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     pipe = take_over_stdio()
     if any(find_spec(name) is None for name in _MCP_MODULES):
         raise MissingExtra("the MCP library", extra="mcp")
-    calls = EarlyCalls(lambda: _make_executor(loader), timeout_s=read_limit_s())
+    worker = WorkerCalls(loader.settings)
+    calls = EarlyCalls(
+        lambda: _make_executor(loader), timeout_s=read_limit_s(), ask_worker=worker.answer
+    )
     lines = StdioBridge(pipe, EarlyHandshake(manifest), calls=calls)
     lines.start()
     lines.wait_for_client()
     start_tracing(_print_notice)
-    loader.start()
+    if not worker.start():
+        loader.start()
     if lines.wait_for_need():
         _serve_by_library(manifest, loader, lines)
     calls.wait(LINGER_S)

@@ -32,7 +32,7 @@ def _query_job(kind: str, memory: Memory, payload: Json) -> Json:
 
 def _tool_job(memory: Memory, payload: Json) -> Json:
     """Run a tool of the server, a layer above."""
-    reply: Json = import_module("bethink.server.tools.calls").call_for_server(memory, payload)
+    reply: Json = import_module("bethink.server.mcp.worker_calls").call_for_server(memory, payload)
     return reply
 
 

@@ -68,16 +68,18 @@ class MemoryLoader:
         self.settings = settings
         self._read_wait_s = read_wait_s
         self._memory = Lazy(self._open)
+        self._loading = Lazy(lambda: BackgroundCall(self._load_model))
         self._loaded = Event()
         self._reindex_due = Event()
 
     def start(self) -> None:
         """Open the store and load the model in the background."""
-        BackgroundCall(self._load_model)
+        self._loading()
 
     def memory(self, *, writing: bool = False) -> Memory:
         """Return the memory, without its model if that takes too long to load."""
         memory = self._memory()
+        self.start()
         if self._loaded.wait(WRITE_WAIT_S if writing else self._read_wait_s):
             if self._reindex_due.is_set():
                 self._reindex_due.clear()
@@ -127,3 +129,15 @@ class MemoryLoader:
 
     def _without_model(self, memory: Memory) -> Memory:
         return memory.using(embedder=LoadingEmbedder())
+
+
+class OpenMemory(MemoryLoader):
+    """A memory that a worker has open, in place of one that a server loads."""
+
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory.settings)
+        self._opened = memory
+
+    def memory(self, *, writing: bool = False) -> Memory:
+        """Return the memory, which is open for reads and writes."""
+        return self._opened

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 from bethink.core.json_values import Json
@@ -24,10 +25,12 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BethinkError
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.view import client_supports_views
+from bethink.server.mcp.worker_calls import call_json
 from bethink.server.tools.answers import in_tool_words, one_line
 
 if TYPE_CHECKING:
     from bethink.server.tools.calls import ToolExecutor
+    from bethink.server.tools.tool import Reply, Tool
 
 MAX_LINE_BYTES = 16 << 20  # of one message; the largest import is by far smaller
 _MAX_DEPTH = 100  # of nested lists and objects; the library gives up at 200
@@ -305,6 +308,10 @@ def too_slow_content(name: str, timeout_s: float) -> Json:
     return error_content(message, remedy, "TooSlow")
 
 
+def _ask_nobody(_: Json, __: float) -> None:
+    """Leave every call to the server itself."""
+
+
 class EarlyCalls:
     """Answers tool calls while nothing has needed the MCP library yet.
 
@@ -314,9 +321,14 @@ class EarlyCalls:
     """
 
     def __init__(
-        self, executor: Callable[[], ToolExecutor], *, timeout_s: float = READ_TIMEOUT_S
+        self,
+        executor: Callable[[], ToolExecutor],
+        *,
+        timeout_s: float = READ_TIMEOUT_S,
+        ask_worker: Callable[[Json, float], Json | None] = _ask_nobody,
     ) -> None:
         self._executor, self._timeout_s = Lazy(executor), timeout_s
+        self._ask_worker = ask_worker
         self._lock = Lock()
         self._running: set[int | str] = set()
         self._idle = Event()
@@ -378,42 +390,68 @@ class EarlyCalls:
                 self._idle.set()
 
     def _call(self, params: Json, handshake: EarlyHandshake, send: Callable[[Json], None]) -> Json:
-        from bethink.server.tools.calls import ToolRequest, log_bug  # after the handshake
-
-        tool = handshake.tools[params["name"]]
+        tool, arguments = handshake.tools[params["name"]], params.get("arguments") or {}
+        call = call_json(
+            tool.name, arguments, handshake.client, supports_views=handshake.supports_views
+        )
         token = (params.get("_meta") or {}).get("progressToken")
+        begun = monotonic()
+        told = self._ask_worker(call, self._timeout_s) if tool.read_only and token is None else None
+        if told is not None:
+            return (
+                _reply_content(**told["reply"])
+                if "reply" in told
+                else error_content(*told["error"])
+            )
 
         def progress(done: int, total: int) -> None:
             report = {"progressToken": token, "progress": float(done)}
             report |= {"total": float(total)} if total else {}
             send({"jsonrpc": "2.0", "method": "notifications/progress", "params": report})
 
+        # A write has no timeout here: the store's own limits end it.
+        left_s = self._timeout_s - (monotonic() - begun) if tool.read_only else None
         try:
-            executor = self._executor()
-            request = ToolRequest(
-                tool,
-                params.get("arguments") or {},
-                executor.default_principal,
-                client=handshake.client,
-                supports_views=handshake.supports_views,
-            )
-            if token is not None:
-                request = replace(request, progress=progress)
-            # A write has no timeout here: the store's own limits end it.
-            timeout_s = self._timeout_s if tool.read_only else None
-            reply = BackgroundCall(partial(executor, request)).result(timeout_s)
+            work = partial(self._run_here, tool, call, progress if token is not None else None)
+            reply: Reply = BackgroundCall(work).result(left_s)
         except BethinkError as error:
             return error_content(error.message, error.remedy, type(error).__name__)
         except TimeoutError:
             return too_slow_content(tool.name, self._timeout_s)
         except Exception as error:  # noqa: BLE001 - logged, and reported by its type
+            from bethink.server.tools.calls import log_bug  # after the handshake
+
             return error_content(log_bug(f"the tool {tool.name}", error), "please report it", "Bug")
-        content: Json = {
-            "content": [{"type": "text", "text": reply.text}],
-            "structuredContent": reply.content,
-            "isError": False,
-        }
-        return content if reply.meta is None else content | {"_meta": reply.meta}
+        return _reply_content(*reply)
+
+    def _run_here(
+        self, tool: Tool, call: Json, progress: Callable[[int, int], None] | None
+    ) -> Reply:
+        """Run a call in this process; the worker may have run it, and its answer been lost."""
+        from bethink.server.tools.calls import ToolRequest  # after the handshake
+        from bethink.store.sql.activity import count_once
+
+        executor = self._executor()
+        request = ToolRequest(
+            tool,
+            call["arguments"],
+            executor.default_principal,
+            client=call["client"],
+            supports_views=call["views"],
+        )
+        if progress is not None:
+            request = replace(request, progress=progress)
+        with count_once(call["id"]):
+            return executor(request)
+
+
+def _reply_content(text: str, content: Json, meta: Json | None) -> Json:
+    told: Json = {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": content,
+        "isError": False,
+    }
+    return told if meta is None else told | {"_meta": meta}
 
 
 LINGER_S = 1.5  # grace period for running calls after the end of input

@@ -1,0 +1,84 @@
+"""Reads of an MCP server, answered by the worker: the server then opens no memory itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from bethink.core.json_values import Json
+from bethink.core.lazy import BackgroundCall
+from bethink.errors import BethinkError, Refused
+
+if TYPE_CHECKING:
+    from bethink.config.settings import Settings
+    from bethink.memory import Memory
+
+
+class WorkerCalls:
+    """Calls of read-only tools that a worker answers for one server."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def start(self) -> bool:
+        """Start a worker and have it open the memory, in the background; False without one."""
+        if not self._is_used():
+            return False
+        from bethink.worker.client import request_worker  # after the handshake
+
+        BackgroundCall(lambda: request_worker("warm", {}, settings=self._settings))
+        return True
+
+    def answer(self, call: Json, timeout_s: float) -> Json | None:
+        """Return what a call gives, or its error; None where the server must answer itself."""
+        if not self._is_used():
+            return None
+        from bethink.worker.client import request_worker  # after the handshake
+
+        reply = request_worker("tool", call, settings=self._settings, deadline_s=timeout_s)
+        return reply if isinstance(reply, dict) else None
+
+    def _is_used(self) -> bool:
+        # Spans are recorded by the process that answers.
+        return self._settings.worker != "off" and "opentelemetry.sdk.trace" not in sys.modules
+
+
+def call_json(name: str, arguments: Json, client: str, *, supports_views: bool) -> Json:
+    """A call as the worker gets it; its id is for counting a use once."""
+    return {
+        "name": name,
+        "arguments": arguments,
+        "client": client,
+        "views": supports_views,
+        "id": os.urandom(8).hex(),
+    }
+
+
+_CALL = {"name": str, "arguments": dict, "client": str, "views": bool, "id": str}
+
+
+def call_for_server(memory: Memory, payload: Json) -> Json:
+    """Run a call in the worker, as the server would: its reply, or the error it reports."""
+    from bethink.server.mcp.memory_loader import OpenMemory
+    from bethink.server.tools import TOOLS  # the server loads these only if it answers itself
+    from bethink.server.tools.calls import ToolExecutor, ToolRequest
+    from bethink.store.sql.activity import count_once
+
+    if {name: type(value) for name, value in payload.items()} != _CALL:
+        raise Refused("the call is not valid")
+    tool = TOOLS.get(payload["name"])
+    if tool is None or not tool.read_only:
+        raise Refused("only reads are answered")
+    request = ToolRequest(
+        tool,
+        payload["arguments"],
+        client=payload["client"],
+        supports_views=payload["views"],
+    )
+    try:
+        with count_once(payload["id"]):
+            reply = ToolExecutor(OpenMemory(memory))(request)
+    except BethinkError as error:
+        return {"error": [error.message, error.remedy, type(error).__name__]}
+    return {"reply": reply._asdict()}
