@@ -18,16 +18,14 @@ from jsonschema import Draft202012Validator
 from bethink import Memory
 from bethink.access.guard import MAX_BODY_BYTES
 from bethink.server.rest.routes import TOOL_ROUTES, ToolRoute
-from bethink.server.tools.tool import STRING, object_schema
+from bethink.server.tools.schema import record
 from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from naughty import NAUGHTY
 from rows import each_row
 from serving import URL, Callers, make_door, served
 
-ERROR = Draft202012Validator(
-    object_schema({"error": object_schema({"kind": STRING, "message": STRING, "remedy": STRING})})
-)
+ERROR = Draft202012Validator(record(error=record(kind=str, message=str, remedy=str)))
 FINE = {200, 400, 403, 404, 409, 413, 415, 422}
 GIVES = [Draft202012Validator(way.tool.output_schema) for way in TOOL_ROUTES]
 

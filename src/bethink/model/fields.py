@@ -27,6 +27,16 @@ _INPUT_ORDER: tuple[tuple[FieldKind, ...], ...] = (
 _INPUT_PLACE = {kind: place for place, kinds in enumerate(_INPUT_ORDER) for kind in kinds}
 
 
+class Limit(NamedTuple):
+    """Limits of an argument: bounds, characters or choices of a text, entries of a list."""
+
+    low: float | None = None
+    high: float | None = None
+    longest: int = 1000
+    choices: tuple[str, ...] = ()
+    most: int = 64
+
+
 class ItemField(NamedTuple):
     """One field of an item.
 

@@ -44,7 +44,7 @@ from bethink.server.tools.answers import (
     one_line,
     text_cost,
 )
-from bethink.server.tools.catalog import REMEMBER
+from bethink.server.tools.catalog import RECALL_OPTIONS, REMEMBER
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from bethink.server.tools.write import Relation, add_relations, draft_fields, read_relations
 
@@ -194,7 +194,7 @@ _MAX_MARKED_CHARS = 20_000  # characters of a text in which matching words are m
 def inspect(call: Call) -> Reply:
     """Handle `inspect`: an answer with its evidence, its steps and its text for an agent."""
     memory, query = call.memory, call.arguments.get("query", "")
-    options = call.given(*recall_tool.FILTERS, *recall_tool.LIMITS)
+    options = call.given(*RECALL_OPTIONS)
     answer = memory.recall(query, track=False, **options)
     reply = recall_tool.recall_reply(call, answer)
     shown = {entry["id"] for entry in reply.content["memories"]}

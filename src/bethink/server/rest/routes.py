@@ -40,15 +40,8 @@ from bethink.server.tools.catalog import (
     UNDO,
     UPDATE_MEMORY,
 )
-from bethink.server.tools.tool import (
-    BOOLEAN,
-    INTEGER,
-    STRING,
-    Tool,
-    array_schema,
-    nullable,
-    object_schema,
-)
+from bethink.server.tools.schema import described, nullable, record
+from bethink.server.tools.tool import Tool
 from bethink.version import __version__
 
 _QUERY_ALIASES: Mapping[str, str] = {"q": "query"}
@@ -116,68 +109,28 @@ class PlainRoute(NamedTuple):
     path: str
     operation: str
     summary: str
-    media: str
+    media: str = "application/json"
 
 
 PLAIN_ROUTES = (
-    PlainRoute(
-        "GET",
-        "/v1/export",
-        "export",
-        "Export everything without loss, one record per line.",
-        "application/x-ndjson",
-    ),
-    PlainRoute(
-        "POST",
-        "/v1/import",
-        "import",
-        "Import an export, all of it or nothing.",
-        "application/json",
-    ),
-    PlainRoute(
-        "GET",
-        "/v1/checks",
-        "checks",
-        "Check the integrity of the store, as bethink doctor does, without repairing anything.",
-        "application/json",
-    ),
-    PlainRoute(
-        "GET",
-        "/v1/session",
-        "session",
-        "Show who is calling and what the caller may do.",
-        "application/json",
-    ),
-    PlainRoute(
-        "POST",
-        "/v1/session",
-        "login",
-        "Start a browser's session with a one-time ticket or a token.",
-        "application/json",
-    ),
-    PlainRoute("DELETE", "/v1/session", "logout", "End a browser's session.", "application/json"),
-    PlainRoute("GET", "/health", "health", "Check whether the server works.", "application/json"),
-    PlainRoute(
-        "GET",
-        "/ready",
-        "ready",
-        "Check whether the store and the model are loaded.",
-        "application/json",
-    ),
+    PlainRoute("GET", "/v1/export", "export",
+               "Export everything without loss, one record per line.", "application/x-ndjson"),
+    PlainRoute("POST", "/v1/import", "import", "Import an export, all of it or nothing."),
+    PlainRoute("GET", "/v1/checks", "checks",
+               "Check the integrity of the store, as bethink doctor does, without repairing "
+               "anything."),
+    PlainRoute("GET", "/v1/session", "session", "Show who is calling and what the caller may do."),
+    PlainRoute("POST", "/v1/session", "login",
+               "Start a browser's session with a one-time ticket or a token."),
+    PlainRoute("DELETE", "/v1/session", "logout", "End a browser's session."),
+    PlainRoute("GET", "/health", "health", "Check whether the server works."),
+    PlainRoute("GET", "/ready", "ready", "Check whether the store and the model are loaded."),
     PlainRoute("GET", "/metrics", "metrics", "Metrics for Prometheus.", "text/plain"),
-    PlainRoute(
-        "GET",
-        "/openapi.json",
-        "openapi",
-        "This API as an OpenAPI 3.1 document.",
-        "application/json",
-    ),
+    PlainRoute("GET", "/openapi.json", "openapi", "This API as an OpenAPI 3.1 document."),
     PlainRoute("GET", "/", "page", "This API as a web page.", "text/html"),
-)
+)  # fmt: skip
 
-_ERROR_SCHEMA = object_schema(
-    {"error": object_schema({"kind": STRING, "message": STRING, "remedy": STRING})}
-)
+_ERROR_SCHEMA = record(error=record(kind=str, message=str, remedy=str))
 _ERROR_RESPONSES = {
     "400": "The request cannot be parsed.",
     "401": "The token is missing or not valid for this space.",
@@ -331,7 +284,7 @@ _PLAIN_BODIES: dict[str, Json] = {
         "application/json": {
             "schema": {
                 "type": "object",
-                "properties": {"ticket": STRING, "token": STRING},
+                "properties": {"ticket": {"type": "string"}, "token": {"type": "string"}},
                 "additionalProperties": False,
                 "minProperties": 1,
                 "maxProperties": 1,
@@ -339,28 +292,26 @@ _PLAIN_BODIES: dict[str, Json] = {
         }
     },
 }
-
-
-_SESSION_FIELDS: dict[str, Json] = {
-    "name": STRING,
-    "scope": {"type": "string", "enum": [right.scope_name for right in Right]},
-    "may": array_schema(STRING, "The operations that the caller may do."),
-    "space": nullable(STRING),
-    "version": STRING,
-    "max_classification": nullable(INTEGER),
-    "browser": {**BOOLEAN, "description": "Whether it is a browser's session."},
-}
+_SESSION = record(
+    name=str,
+    scope={"type": "string", "enum": [right.scope_name for right in Right]},
+    may=described(list[str], "The operations that the caller may do."),
+    space=nullable(str),
+    version=str,
+    max_classification=nullable(int),
+    browser=described(bool, "Whether it is a browser's session."),
+)
 _PAGE_KEY = "Belongs to the cookie: send it as X-Bethink-Page with each request."
-_CHECK_SCHEMA = object_schema({"name": STRING, "ok": BOOLEAN, "warning": BOOLEAN, "detail": STRING})
+_CHECK = record(name=str, ok=bool, warning=bool, detail=str)
 _PLAIN_SCHEMAS: dict[str, Json] = {
-    "checks": object_schema({"ok": BOOLEAN, "checks": array_schema(_CHECK_SCHEMA)}),
-    "session": object_schema(_SESSION_FIELDS),
-    "login": object_schema({**_SESSION_FIELDS, "page_key": {**STRING, "description": _PAGE_KEY}}),
-    "logout": object_schema({"ended": BOOLEAN}),
+    "checks": record(ok=bool, checks=[_CHECK]),
+    "session": _SESSION,
+    "login": record(**_SESSION["properties"], page_key=described(str, _PAGE_KEY)),
+    "logout": record(ended=bool),
     "export": {"type": "string"},
-    "health": object_schema({"status": STRING}),
-    "ready": object_schema({"status": STRING}),
-    "import": object_schema({"stored": {"type": "integer"}}),
+    "health": record(status=str),
+    "ready": record(status=str),
+    "import": record(stored=int),
     "openapi": {"type": "object"},
 }
 

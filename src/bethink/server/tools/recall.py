@@ -46,14 +46,9 @@ from bethink.server.tools.answers import (
     sanitize,
     truncate,
 )
-from bethink.server.tools.catalog import SNIPPET_CHARS
+from bethink.server.tools.catalog import RECALL_OPTIONS, SNIPPET_CHARS
 from bethink.server.tools.tool import Call, Reply
 
-FILTERS = ("entity", "kind", "layer", "band", "topic", "tag", "user", "since", "until")
-LIMITS = (
-    *("as_of", "k", "episode_k", "max_tokens", "offset", "cursor", "profile", "whole"),
-    "min_confidence",
-)
 _MIN_SHOWN_CHARS = 80  # minimum characters of a memory to show
 _MAX_ORIGINS = 30
 
@@ -61,9 +56,9 @@ _MAX_ORIGINS = 30
 def recall(call: Call) -> Reply:
     """Handle `recall`: the hits within the token budget, and how many were left out."""
     memory = call.memory
-    options = call.given(*FILTERS, *LIMITS)
-    track = call.arguments.get("mark_accessed") if call.may_track else False
-    answer = memory.recall(call.arguments.get("query", ""), track=track, **options)
+    options = call.given(*RECALL_OPTIONS)
+    options["track"] = call.arguments.get("mark_accessed") if call.may_track else False
+    answer = memory.recall(call.arguments.get("query", ""), **options)
     return recall_reply(call, answer)
 
 

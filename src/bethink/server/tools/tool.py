@@ -1,4 +1,4 @@
-"""Tool definitions as data: JSON Schemas, argument validation, Tool, Call and Reply."""
+"""Tool definitions as data, argument validation, calls and replies."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from bethink.core.json_schema import Violation, find_violation, with_article
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
-from bethink.model import RELATIONS
-from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -22,160 +20,6 @@ if TYPE_CHECKING:
 _UNITS = {"maxLength": "characters", "maxItems": "entries"}
 _MAX_SHOWN_CHARS = 60  # characters of a wrong value to repeat
 _MAX_SHOWN_BITS = 64  # bits of the largest integer that is written out
-
-
-def string_schema(
-    description: str, *, max_length: int = 1000, choices: tuple[str, ...] = ()
-) -> Json:
-    """Schema of a string with a maximum length, or of one of several choices."""
-    limit: Json = {"enum": list(choices)} if choices else {"maxLength": max_length}
-    return {"type": "string", "description": description, **limit}
-
-
-def integer_schema(description: str, minimum: int, maximum: int) -> Json:
-    """Schema of an integer within bounds."""
-    return {"type": "integer", "description": description, "minimum": minimum, "maximum": maximum}
-
-
-def number_schema(description: str, minimum: float, maximum: float) -> Json:
-    """Schema of a number within bounds."""
-    return {"type": "number", "description": description, "minimum": minimum, "maximum": maximum}
-
-
-def boolean_schema(description: str) -> Json:
-    """Schema of a boolean that defaults to false."""
-    return {"type": "boolean", "description": description, "default": False}
-
-
-def string_list_schema(description: str, *, max_items: int) -> Json:
-    """Schema of a list of short strings."""
-    return {
-        "type": "array",
-        "description": description,
-        "items": {"type": "string", "maxLength": 1000},
-        "maxItems": max_items,
-    }
-
-
-def arguments_schema(properties: Json, *required: str) -> Json:
-    """Schema of a tool's arguments; unknown names are not allowed, to catch typos."""
-    made: Json = {"type": "object", "properties": properties, "additionalProperties": False}
-    return made | {"required": list(required)} if required else made
-
-
-def array_schema(item: Json, description: str = "") -> Json:
-    """Schema of a list in an answer."""
-    return {"type": "array", "items": item} | ({"description": description} if description else {})
-
-
-def object_schema(properties: Json, *optional: str) -> Json:
-    """Schema of an object in an answer; all properties but ``optional`` are required."""
-    needed = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": properties, "required": needed}
-
-
-STRING: Json = {"type": "string"}
-INTEGER: Json = {"type": "integer"}
-NUMBER: Json = {"type": "number"}
-BOOLEAN: Json = {"type": "boolean"}
-OBJECT: Json = {"type": "object"}
-
-
-def nullable(schema: Json) -> Json:
-    """Return the schema with null allowed."""
-    return schema | {"type": [schema["type"], "null"]}
-
-
-def _field_schema(field: ItemField) -> Json:
-    """Make the schema of the argument that sets a field of a memory."""
-    text = field.argument
-    if field.kind == "words":
-        return string_list_schema(text, max_items=64)
-    if field.kind == "number":
-        return number_schema(text, field.low, field.high)
-    if field.kind == "scale":
-        return integer_schema(text, int(field.low), int(field.high))
-    if field.kind == "flag":
-        return {"type": "boolean", "description": text}
-    return string_schema(text, max_length=100 if field.kind == "time" else field.longest)
-
-
-# Parts of the schemas of several tools.
-MEMORY_SCHEMA: Json = {
-    "id": STRING,
-    "text": STRING,
-    "kind": STRING,
-    "level": STRING,
-    "topic": nullable(STRING),
-    "when": STRING,
-    "trust": INTEGER,
-    "source": STRING,
-    "speaker": nullable(STRING),
-    "status": STRING,
-    "pinned": BOOLEAN,
-    "flags": array_schema(STRING),
-}
-PASSAGE_SCHEMA: Json = nullable(
-    {
-        **object_schema(dict.fromkeys(("start", "end", "tokens", "of_tokens"), INTEGER)),
-        "description": "Which characters of a long memory the text is; null: all of them.",
-    }
-)
-HIT_SCHEMA: Json = {
-    **MEMORY_SCHEMA,
-    "passage": PASSAGE_SCHEMA,
-    "relevance": nullable(
-        {**NUMBER, "description": "Estimated probability that it answers the question."}
-    ),
-    "score": nullable(NUMBER),
-    "see_newer": nullable(
-        {**STRING, "description": "A newer memory on the same thing; trust that one."}
-    ),
-    "reasons": array_schema(STRING, "How it was found, as fixed labels."),
-    "relations": array_schema(
-        object_schema({"type": STRING, "other": STRING, "text": STRING, "inbound": BOOLEAN}),
-        "Memories that it contradicts, corrects or is corrected by.",
-    ),
-}
-DEGRADED_SCHEMA: Json = array_schema(
-    object_schema({"part": STRING, "reason": STRING}),
-    "Components that failed or were skipped, and why.",
-)
-NOTICE_SCHEMA: Json = {"type": "string", "description": "How to treat the texts."}
-# Fields that can be set when a memory is stored or corrected.
-FIELD_ARGUMENTS: Json = {
-    field.name: _field_schema(field)
-    for field in input_order(field for field in ITEM_FIELDS if field.argument)
-}
-# Arguments of the tools that tidy up.
-TIDY_ARGUMENTS: Json = {
-    "share": number_schema(
-        "Maximum share of memories that may leave recall; default 0.02, or five memories.", 0, 0.5
-    ),
-    "min_age_days": number_schema("Leave younger memories alone.", 0, 36_500),
-    "scope": {
-        "description": "Only memories with these fields.",
-        **arguments_schema(
-            {
-                name: string_schema(f"Only with this {name}.")
-                for name in ("topic", "entity", "kind", "layer", "tag", "source", "session")
-            }
-        ),
-    },
-}
-SKIPPED_SCHEMA: Json = array_schema(STRING, "What was left undone, and why.")
-# Arguments that tell how a memory relates to another one.
-RELATION_ARGUMENTS: Json = {
-    "relation": string_schema("How it relates to the other.", choices=RELATIONS),
-    "other": string_schema("Id of the other memory.", max_length=200),
-}
-RELATION_SCHEMA = arguments_schema(RELATION_ARGUMENTS, "relation", "other")
-RELATION_LIST: Json = {
-    "type": "array",
-    "description": "How it relates to memories stored before.",
-    "items": RELATION_SCHEMA,
-    "maxItems": 16,
-}
 
 
 def validate_arguments(given: Mapping[str, Any], schema: Json) -> dict[str, Any]:
@@ -204,7 +48,7 @@ def validate_arguments(given: Mapping[str, Any], schema: Json) -> dict[str, Any]
 def _without_entry_rules(schema: Json) -> Json:
     """Leave the objects in a list to the tool, which stores or refuses each on its own."""
     is_batch = schema["type"] == "array" and schema["items"]["type"] == "object"
-    return schema | {"items": OBJECT} if is_batch else schema
+    return schema | {"items": {"type": "object"}} if is_batch else schema
 
 
 def _refusal(broken: Violation) -> Refused:
@@ -285,10 +129,10 @@ class Call:
 class Tool:
     """A tool definition with its JSON Schemas and the handler behind it.
 
-    ``handler`` is "module:function", below ``tools`` unless the module has a dot, and is imported
-    when the tool is called. Texts in the answer are cut at ``max_text`` characters; a tool with a
-    budget of its own has None. ``view`` is the URI of the page that displays the answer, for
-    hosts that support views.
+    ``module`` holds the handler, a function of the tool's name, and is imported when the tool is
+    called. What only reads is also idempotent. Texts in the answer are cut at ``max_text``
+    characters; a tool with a budget of its own has None. ``view`` is the URI of the page that
+    displays the answer, for hosts that support views.
     """
 
     name: str
@@ -296,7 +140,7 @@ class Tool:
     description: str
     input_schema: Json
     output_schema: Json
-    handler: str
+    module: str
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
@@ -315,7 +159,7 @@ class Tool:
                 "title": self.title,
                 "readOnlyHint": self.read_only,
                 "destructiveHint": self.destructive,
-                "idempotentHint": self.idempotent,
+                "idempotentHint": self.read_only or self.idempotent,
                 "openWorldHint": False,
             },
         }
@@ -328,14 +172,11 @@ class Tool:
         """Run the tool and return the reply with uncut texts: for programs, not for models."""
         from importlib import import_module  # start-up time: only a call needs it
 
-        module, _, function = self.handler.partition(":")
-        made: Reply = getattr(import_module(module), function)(call)
+        made: Reply = getattr(import_module(self.module), self.name)(call)
         return made
 
     def __call__(self, call: Call) -> Reply:
-        from bethink.server.tools.answers import (
-            sanitize,  # start-up time: only a call needs it
-        )
+        from bethink.server.tools.answers import sanitize  # start-up time: only a call needs it
 
         made = self.run_untruncated(call)
         return made._replace(

@@ -28,8 +28,8 @@ from bethink.server.tools.answers import (
     quote_item,
     text_cost,
 )
-from bethink.server.tools.catalog import SNIPPET_CHARS
-from bethink.server.tools.tool import RELATION_SCHEMA, Call, Reply, validate_arguments
+from bethink.server.tools.catalog import RELATION_SCHEMA, SNIPPET_CHARS
+from bethink.server.tools.tool import Call, Reply, validate_arguments
 
 if TYPE_CHECKING:
     from bethink.maintain.runner import Report

@@ -14,27 +14,18 @@ from bethink.errors import BadSetting, Refused
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.tools import TOOLS, select_tools
 from bethink.server.tools.catalog import DEFAULT_TOOLS
-from bethink.server.tools.tool import (
-    arguments_schema,
-    boolean_schema,
-    integer_schema,
-    number_schema,
-    string_list_schema,
-    string_schema,
-    validate_arguments,
-)
+from bethink.server.tools.schema import arguments, entries, flag, number, text, whole
+from bethink.server.tools.tool import validate_arguments
 from rows import each_row
 
-TAKES = arguments_schema(
-    {
-        "name": string_schema("A name.", max_length=5),
-        "way": string_schema("A way.", choices=("left", "right")),
-        "count": integer_schema("How many.", 1, 9),
-        "share": number_schema("A share.", 0, 1),
-        "really": boolean_schema("Really."),
-        "tags": string_list_schema("Tags.", max_items=2),
-    },
+TAKES = arguments(
     "name",
+    name=text("A name.", 5),
+    way=text("A way.", choices=("left", "right")),
+    count=whole("How many.", 1, 9),
+    share=number("A share.", 0, 1),
+    really=flag("Really."),
+    tags=entries("Tags.", 2),
 )
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-2, 12), st.floats(allow_nan=False), st.text(max_size=7),

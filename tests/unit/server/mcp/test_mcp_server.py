@@ -18,7 +18,8 @@ from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.mcp.server import make_server
 from bethink.server.mcp.stdio import ERROR_KIND_KEY
 from bethink.server.tools import TOOLS
-from bethink.server.tools.tool import Call, Reply, Tool, arguments_schema, object_schema
+from bethink.server.tools.schema import arguments, record
+from bethink.server.tools.tool import Call, Reply, Tool
 from bethink.testing import FixedClock
 from corpus import NOW
 from deferred import Deferred
@@ -67,7 +68,7 @@ class Given(MemoryLoader):
 
 BEGUN, GIVEN_UP = Event(), Event()
 FINISHED: list[str] = []
-BARE: Any = (arguments_schema({}), object_schema({}), "")
+BARE: Any = (arguments(), record(), "")
 OWN = {
     "broken": Broken("broken", "Broken", "Fails.", *BARE, read_only=True),
     "endless": Endless("endless", "Endless", "Waits.", *BARE, read_only=True),
