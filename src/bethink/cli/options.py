@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
@@ -159,7 +160,7 @@ def _jobs(_: App) -> Iterable[tuple[str, str]]:
     return ((name, "") for name in JOBS)
 
 
-def _fixed(*values: str) -> Callable[[App], Iterable[tuple[str, str]]]:
+def _fixed(values: Iterable[str]) -> Callable[[App], Iterable[tuple[str, str]]]:
     return lambda _: ((value, "") for value in values)
 
 
@@ -167,13 +168,9 @@ complete_ids = _complete(_ids)
 complete_profiles = _complete(_profiles)
 complete_spaces = _complete(_spaces)
 complete_jobs = _complete(_jobs)
-_FILTER_COMPLETERS = {
+_COMPLETERS: dict[str, _Completer] = {
     "id": complete_ids,
-    "level": _complete(_fixed("raw", "item", "insight")),
-    "layer": _complete(
-        _fixed("goal", "context", "emotion", "implementation", "caveat", "learning")
-    ),
-    "band": _complete(_fixed("hot", "warm", "cold", "frozen")),
+    "profile": complete_profiles,
     "tag": _complete(_item_values("tags")),
     "entity": _complete(_item_values("entities")),
     **{
@@ -195,68 +192,57 @@ def limit_option(default: int) -> Callable[[F], F]:
     )
 
 
-_REPEATABLE_FILTERS = (
-    ("level", "Level: raw, item or insight."),
-    ("kind", "Kind, such as decision, fact, event."),
-    ("layer", "Layer: goal, context, emotion, implementation, caveat, learning, or an alias."),
-    ("topic", "Topic."),
-    ("tier", "Tier: core, general or your own."),
-    ("tag", "Tag; if repeated, all must match."),
-    ("entity", "Entity that it mentions, by name or id."),
-    ("source", "Source that it came from."),
-    ("session", "Session (conversation) that it belongs to."),
-    ("speaker", "Who said it."),
-    ("user", "Whose memory it is (user_id of its metadata)."),
-    ("band", "Heat band, from use: hot, warm, cold or frozen."),
-    ("id", "Only these memories."),
-)
+def recall_options(*names: str) -> Callable[[F], F]:
+    """Add options of a recall, in this order, passed as keyword arguments."""
+
+    def decorate(function: F) -> F:
+        for name in reversed(names):
+            function = _declared_option(name)(function)
+        return function
+
+    return decorate
 
 
-_FILTER_ALIASES = {"tier": ("--pool",)}
+def _declared_option(name: str) -> Callable[[F], F]:
+    """Make the option of a keyword of recall from its declaration."""
+    from bethink.api.options import Option, RecallOptions, Texts  # few commands have them
+
+    kind, *notes = get_args(RecallOptions.__annotations__[name])
+    option = next(note for note in notes if isinstance(note, Option))
+    kinds = get_args(kind) or (kind,)
+    details: dict[str, Any] = {"help": option.help}
+    if bool in kinds:
+        details |= {"default": None} if type(None) in kinds else {"is_flag": True}
+    else:
+        completer = _COMPLETERS.get(name) or (option.choices and _complete(_fixed(option.choices)))
+        details |= {"metavar": option.metavar, "callback": _CALLBACKS.get(name)}
+        details |= {"multiple": kind == Texts, "shell_complete": completer or None}
+        if kinds[0] in (int, float):
+            details["type"] = click.IntRange(*option.bounds) if option.bounds else kinds[0]
+    return click.option(*(option.names or (f"--{name.replace('_', '-')}",)), name, **details)
+
+
+@cache
+def _filter_names() -> tuple[str, ...]:
+    from bethink.api.options import FilterOptions, Option  # few commands have them
+
+    hints = FilterOptions.__annotations__.items()
+    return tuple(
+        name for name, hint in hints if any(isinstance(one, Option) for one in get_args(hint))
+    )
 
 
 def filter_options(function: F) -> F:
-    """Add every filter of ``model.Filters`` as options, passed as keyword arguments."""
-    decorators = [
-        click.option(
-            f"--{name}",
-            *_FILTER_ALIASES.get(name, ()),
-            f"where_{name}",
-            multiple=True,
-            metavar="TEXT",
-            shell_complete=_FILTER_COMPLETERS[name],
-            help=text,
-        )
-        for name, text in _REPEATABLE_FILTERS
-    ]
-    decorators += [
-        click.option("--since", "where_since", metavar="TIME", help="Happened at TIME or later."),
-        click.option("--until", "where_until", metavar="TIME", help="Happened before TIME."),
-        click.option("--min-trust", "where_min_trust", type=click.IntRange(0, 3), metavar="0-3",
-                     help="Minimum trust, from 0 (unknown) to 3 (owner)."),
-        click.option("--max-classification", "where_max_classification",
-                     type=click.IntRange(0, 3), metavar="0-3",
-                     help="From 0 (public) to 3 (secret); default 2."),
-        click.option("--include-superseded", "where_include_superseded", is_flag=True,
-                     help="Include memories that a newer one replaced."),
-        click.option("--include-expired", "where_include_expired", is_flag=True,
-                     help="Include memories that are no longer valid."),
-        click.option("--include-untopiced", "where_include_untopiced", is_flag=True,
-                     help="With --topic: include memories without a topic."),
-        click.option("--include-shared", "where_include_shared", is_flag=True,
-                     help="With --user: include public and internal memories of others."),
-    ]  # fmt: skip
-    for decorate in reversed(decorators):
-        function = decorate(function)
-    return function
+    """Add every filter as an option, passed as keyword arguments."""
+    return recall_options(*_filter_names())(function)
 
 
 def filters_from_options(options: dict[str, Any]) -> dict[str, Any]:
     """Collect the filters that were set among a command's options."""
     return {
-        name.removeprefix("where_"): value
+        name: value
         for name, value in options.items()
-        if name.startswith("where_") and value is not None and value is not False and value != ()
+        if name in _filter_names() and value is not None and value is not False and value != ()
     }
 
 
@@ -272,6 +258,13 @@ def parse_time_option(
         return parse_moment(value, datetime.now(UTC))
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from error
+
+
+def _parse_context_option(_: click.Context, __: click.Parameter, value: str | None) -> Any:
+    return None if value is None else parse_json_object(value, "--context")
+
+
+_CALLBACKS = {"now": parse_time_option, "context": _parse_context_option}
 
 
 def read_text_argument(text: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,15 +14,13 @@ from bethink.cli.answers import (
 )
 from bethink.cli.app import App
 from bethink.cli.options import (
+    F,
     command,
     complete_ids,
-    complete_profiles,
     filter_options,
-    filters_from_options,
-    parse_json_object,
-    parse_time_option,
     pass_app,
     read_text_argument,
+    recall_options,
 )
 from bethink.cli.output import (
     Column,
@@ -132,67 +130,21 @@ def _agreement_summary(found: Mapping[str, list[str]], shared: set[str]) -> str:
     return f"found by all: {len(shared)}; * not found by all: {by_profile}"
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _parse_context_option(_: click.Context, __: click.Parameter, value: str | None) -> Any:
-    return None if value is None else parse_json_object(value, "--context")
+_LIMITS = ("k", "max_tokens", "whole", "min_confidence", "as_of", "deep", "reranker", "context")
 
 
 def query_options(function: F) -> F:
-    """Add the limit and time options of a query, passed as keyword arguments."""
-    decorators = [
-        click.option(
-            "-k", "--limit", "k", type=int, metavar="N", help="Maximum number of results."
-        ),
-        click.option("--max-tokens", type=int, metavar="N", help="Maximum number of tokens."),
-        click.option("--whole", is_flag=True, help="Show long memories whole, not by passage."),
-        click.option(
-            "--min-confidence",
-            type=float,
-            metavar="X",
-            help="Return nothing if the answer is less sure than X (0 to 1); 0 returns all.",
-        ),
-        click.option("--as-of", metavar="TIME", help="Answer from what was known at TIME."),
-        click.option(
-            "--deep",
-            is_flag=True,
-            help="Check the first answer; if it is insufficient, search further.",
-        ),
-        click.option(
-            "--reranker",
-            metavar="NAME",
-            help="Reranker of the best hits: overlap, cross-encoder, a URL, none.",
-        ),
-        click.option(
-            "--context",
-            callback=_parse_context_option,
-            metavar="JSON",
-            help='Current situation, such as {"hour": 9, "weekday": "monday", "topic": "auth"}.',
-        ),
-        click.option(
-            "--now",
-            callback=parse_time_option,
-            metavar="TIME",
-            help="Answer as if it were TIME.",
-        ),
-    ]
-    for decorate in reversed(decorators):
-        function = decorate(function)
-    return filter_options(function)
+    """Add the filters and limits of a query, passed as keyword arguments."""
+    return filter_options(recall_options(*_LIMITS, "now")(function))
 
 
 def _build_request(
     text: str, profile: str | None, options: dict[str, Any], *, steps: bool = False
 ) -> QueryRequest:
     """Build the query request from the options that were set."""
-    limits = {
-        name: value
-        for name, value in options.items()
-        if not name.startswith("where_") and value is not None
-    }
-    now = limits.pop("now", None)
-    return QueryRequest(text, profile, limits | filters_from_options(options), now, steps)
+    given = {name: value for name, value in options.items() if value is not None and value != ()}
+    now = given.pop("now", None)
+    return QueryRequest(text, profile, given, now, steps)
 
 
 def _parse_candidate_limit(_: click.Context, __: click.Parameter, value: str) -> int | None:
@@ -218,10 +170,7 @@ def _parse_candidate_limit(_: click.Context, __: click.Parameter, value: str) ->
     ],
 )
 @click.argument("query", default="")
-@click.option("--profile", metavar="NAME", shell_complete=complete_profiles,
-              help="Recall profile; bethink profiles lists them.")  # fmt: skip
-@click.option("--offset", type=int, metavar="N", help="Skip the first N results.")
-@click.option("--cursor", metavar="TEXT", help="Continue an earlier answer at its cursor.")
+@recall_options("profile", "offset", "cursor")
 @query_options
 @click.option(
     "--translated",
@@ -239,17 +188,7 @@ def _parse_candidate_limit(_: click.Context, __: click.Parameter, value: str) ->
     show_default=True,
     help="With --trace --json: maximum number of candidates per step.",
 )
-@click.option(
-    "--track/--no-track",
-    default=None,
-    help="Record the results as used, or not; default: the setting track, else the profile.",
-)
-@click.option(
-    "--episode-k",
-    type=int,
-    metavar="N",
-    help="Maximum number of verbatim episodes (level raw), besides -k; 0 for none.",
-)
+@recall_options("track", "episode_k")
 @click.option(
     "--text",
     "as_text",
@@ -298,8 +237,7 @@ def recall(
 )
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @click.argument("query")
-@click.option("--profile", metavar="NAME", shell_complete=complete_profiles,
-              help="Recall profile; bethink profiles lists them.")  # fmt: skip
+@recall_options("profile")
 @query_options
 @pass_app
 def why_not(app: App, /, item_id: str, query: str, profile: str | None, **options: Any) -> None:
