@@ -6,10 +6,17 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 import bethink
 from bethink import testing
+from bethink.api.options import (
+    FilterOptions,
+    MemoryChanges,
+    MemoryFields,
+    RecallOptions,
+    ThreadFields,
+)
 
 _WIDTH = 88
 _INTRO = """# Python reference
@@ -30,7 +37,9 @@ _GROUPS: dict[str, tuple[str, ...]] = {
         *("LanguageModel", "Importer", "Store"),
     ),
 }
+_KEYWORDS = (MemoryFields, MemoryChanges, FilterOptions, RecallOptions, ThreadFields)
 _GROUP_NOTES = {
+    "Keywords": "Keyword arguments that several methods share, and their types.",
     "Protocols": "A part of your own fulfils one of these; see [extending](extending.md).",
     "Errors": "Every error has a `message` and, where possible, a `remedy`.",
     "Tests": "Import these from `bethink.testing`. Each check raises `LawBroken` with the law "
@@ -46,6 +55,8 @@ def page() -> str:
     parts = [_INTRO]
     for title, names in groups.items():
         parts += _section(title, {name: getattr(bethink, name) for name in names})
+        if title == "The memory":
+            parts += _section("Keywords", {kind.__name__: kind for kind in _KEYWORDS})
     laws = {name: getattr(testing, name) for name in testing.__all__}
     parts += _section("Tests", laws)
     return "\n".join(parts).rstrip() + "\n"
@@ -72,7 +83,10 @@ def _class_entry(name: str, kind: type) -> Iterator[str]:
         return
     yield _prose(kind)
     if fields := list(_fields(kind)):
-        yield "\n".join(["| field | type | default |", "|---|---|---|", *fields]) + "\n"
+        heads = ["| keyword | type |", "|---|---|"] if kind in _KEYWORDS else _FIELD_HEADS
+        yield "\n".join([*heads, *fields]) + "\n"
+    if kind in _KEYWORDS:
+        return
     for member in _public_members(kind):
         yield from _entry(f"{name}.{member}", inspect.getattr_static(kind, member), level=4)
 
@@ -83,10 +97,29 @@ def _fields(kind: type) -> Iterator[str]:
         for field in dataclasses.fields(kind):
             if not field.name.startswith("_"):
                 yield _row(field.name, field.type, _field_default(field))
+    elif kind in _KEYWORDS:
+        for name, annotation in kind.__annotations__.items():
+            if kind is not RecallOptions or name not in FilterOptions.__annotations__:
+                yield _keyword_row(name, annotation)
     elif hasattr(kind, "_fields"):
         defaults: dict[str, Any] = kind._field_defaults  # type: ignore[attr-defined]
         for name, annotation in kind.__annotations__.items():
             yield _row(name, annotation, _value(defaults[name]) if name in defaults else "")
+
+
+_FIELD_HEADS = ["| field | type | default |", "|---|---|---|"]
+
+
+def _keyword_row(name: str, annotation: Any) -> str:
+    kind = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    kind = getattr(kind, "__forward_arg__", kind)
+    shown = re.sub(
+        r"ForwardRef\('(.*?)'\)",
+        r"\1",
+        _annotation(kind) if isinstance(kind, type | str) else str(kind),
+    )
+    shown = re.sub(r"\b(?:\w+\.)+(?=\w)", "", shown).replace("NoneType", "None").replace("|", "\\|")
+    return f"| `{name}` | `{shown}` |"
 
 
 def _row(name: str, annotation: Any, default: str) -> str:

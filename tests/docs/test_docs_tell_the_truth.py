@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import bethink
-from bethink import errors, memory
+from bethink import errors
 from bethink.cli.commands import COMMANDS
 from bethink.config.settings import SETTINGS
 from bethink.maintain import JOBS
@@ -26,6 +26,8 @@ from bethink.server.tools import TOOLS
 from rows import each_row
 
 ROOT = Path(__file__).parents[2]
+# Where the methods of `Memory` are.
+MEMORY_MODULES = sorted({base.__module__ for base in bethink.Memory.__mro__[:-1]})
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -92,14 +94,20 @@ def test_console_snippets_run(where: str, code: str, tmp_path: Path) -> None:
         ids += re.findall(r"\b[0-9a-hjkmnp-tv-z]{16}\b", ran.stdout)[:1]
 
 
-@pytest.mark.parametrize("module", [bethink, memory], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [bethink, *(sys.modules[name] for name in MEMORY_MODULES)],
+    ids=lambda module: module.__name__,
+)
 def test_docstring_examples_run(
     module: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a docstring shows is what happens."""
     monkeypatch.setenv("BETHINK_DATA_DIR", str(tmp_path))
 
-    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+    names = {"Memory": bethink.Memory}
+
+    assert doctest.testmod(module, extraglobs=names).failed == 0  # type: ignore[arg-type]
 
 
 @each_row(

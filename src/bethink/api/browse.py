@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
-from bethink.api.session import Session
+from bethink.api.session import SessionMethods
 from bethink.core.characters import strip_hidden
 from bethink.core.ids import make_id
 from bethink.core.sentences import caption
@@ -15,6 +15,7 @@ from bethink.ports import EntityListing, Event, Scope, Store
 from bethink.retrieval.query_builder import MAX_LIST_LENGTH, MAX_OFFSET, int_in_range, make_filters
 
 if TYPE_CHECKING:
+    from bethink.api.options import FilterOptions, ThreadFields
     from bethink.retrieval.provenance import InsightNode, Provenance
 
 
@@ -34,32 +35,37 @@ def _check_id(name: str, value: object) -> None:
         raise Refused(f"{name} is {value!r}, but must be a text")
 
 
-class Browser:
+class BrowseMethods(SessionMethods):
     """Lists what an open space holds."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
     def get(self, item_id: str) -> Item:
-        """Get a memory by its id or a unique part of the id."""
-        return self._session.get(item_id)
+        """Get a memory by its id or a unique part of the id.
+
+        Also gets a note or an edge that a recall returned, by its whole id.
+        """
+        return self.session.get(item_id)
 
     def stored(self, item_id: str) -> Item:
         """Get a memory from the store, one that can be changed and forgotten."""
-        return self._session.stored_item(item_id)
+        return self.session.stored_item(item_id)
 
     def browse(
-        self, *, limit: int = 50, after: str | None = None, offset: int = 0, **where: Any
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        offset: int = 0,
+        **where: Unpack[FilterOptions],
     ) -> list[Item]:
         """List stored memories, newest first, a page ``after`` one or at an ``offset``."""
         max_items = int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
         skipped = int_in_range("offset", offset, 0, MAX_PLACE)
         scope = self._scope(where)
-        return self._session.store.items.browse(scope, limit=max_items, after=after, offset=skipped)
+        return self.store.items.browse(scope, limit=max_items, after=after, offset=skipped)
 
-    def _scope(self, where: Mapping[str, Any]) -> Scope:
-        now = self._session.clock()
-        ceiling = {"max_classification": self._session.settings.max_classification}
+    def _scope(self, where: Mapping[str, object]) -> Scope:
+        now = self.now
+        ceiling = {"max_classification": self.settings.max_classification}
         return Scope(make_filters({**ceiling, **where}, now), now)
 
     def entities(
@@ -71,7 +77,10 @@ class Browser:
         limit: int = 30,
         offset: int = 0,
     ) -> list[Entity]:
-        """List the entities that memories mention, highest momentum first."""
+        """List the entities that memories mention, highest momentum first.
+
+        Each with its current momentum and its memories counted by layer, and pinned.
+        """
         kinds = (kind,) if isinstance(kind, str) else tuple(kind)
         listing = EntityListing(
             prefix,
@@ -79,17 +88,17 @@ class Browser:
             int_in_range("min_memories", min_memories, 0, MAX_LIST_LENGTH),
             int_in_range("limit", limit, 1, MAX_LIST_LENGTH),
             int_in_range("offset", offset, 0, MAX_OFFSET),
-            self._session.settings.max_classification,
+            self.settings.max_classification,
         )
-        return self._session.store.graph.list_entities(listing, self._session.clock())
+        return self.store.graph.list_entities(listing, self.now)
 
     def timeline(self, around: str, *, window: int = 5) -> list[Item]:
         """Return what was stored or said just before and after a memory, oldest first."""
         item = self.stored(around)
-        ceiling = self._session.settings.max_classification
+        ceiling = self.settings.max_classification
         filters = Filters(include_superseded=True, max_classification=ceiling)
-        scope = Scope(filters, self._session.clock())
-        return self._session.store.items.around(
+        scope = Scope(filters, self.now)
+        return self.store.items.around(
             item.id, window=int_in_range("window", window, 1, 1000), scope=scope
         )
 
@@ -109,20 +118,20 @@ class Browser:
             known = ", ".join((*PROVENANCE_LINK_TYPES, "mentions", "follows"))
             raise Refused(f"there is no type of link {unknown[0]!r}", remedy=f"one of {known}")
         item = self.get(item_id)
-        filters = Filters(max_classification=self._session.settings.max_classification)
-        scope = Scope(filters, self._session.clock())
+        filters = Filters(max_classification=self.settings.max_classification)
+        scope = Scope(filters, self.now)
         return provenance(
-            item, self._session.store, scope, depth=depth, types=types or PROVENANCE_LINK_TYPES
+            item, self.store, scope, depth=depth, types=types or PROVENANCE_LINK_TYPES
         )
 
     def history(self, item_id: str) -> list[Item]:
         """Return all revisions of a memory, oldest first."""
-        return self._session.store.items.history(self.stored(item_id).id)
+        return self.store.items.history(self.stored(item_id).id)
 
     def events(self, *, after: int = 0, limit: int = 100) -> list[Event]:
         """Return the journal: who changed which memory, and how."""
         int_in_range("after", after, 0, 2**63 - 1)
-        return self._session.store.admin.events(
+        return self.store.admin.events(
             after=after, limit=int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
         )
 
@@ -185,27 +194,33 @@ MAX_CLASSIFICATION = 3
 _PAGE = 200
 
 
-class Threads:
+class ThreadMethods(SessionMethods):
     """Threads and the insight tree of an open space."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def put_thread(
+        self, headline: str, members: Iterable[str | Member], **fields: Unpack[ThreadFields]
+    ) -> Thread:
+        """Store a thread, replacing the one with its id.
 
-    def put_thread(self, headline: str, members: Iterable[str | Member], **about: Any) -> Thread:
-        """Store a thread, replacing the one with its id. ``about`` are fields of ``Thread``."""
+        >>> with Memory.open(":memory:") as memory:
+        ...     key = memory.remember("The deploy key is rotated every quarter")
+        ...     thread = memory.put_thread("Deploy keys", [key.id], kind="work")
+        ...     memory.thread(thread.id).headline
+        'Deploy keys'
+        """
         from bethink.ingest.admission import admit_thread  # start-up time: recall does without
 
-        now = self._session.clock()
-        unknown = about.keys() - set(Thread._fields)
+        now = self.now
+        unknown = fields.keys() - set(Thread._fields)
         if unknown:
             raise Refused(f"a thread has no field {min(unknown)!r}")
         all_members = tuple(
             Member(member) if isinstance(member, str) else member for member in members
         )
-        fields = {"id": make_id(now), **about, "members": all_members}
-        thread = admit_thread(Thread(headline=headline, **fields))
-        self._session.store.activity.put_thread(thread, actor=self._session.settings.actor, now=now)
-        return self._session.store.activity.thread(thread.id) or thread
+        named: ThreadFields = {"id": make_id(now), **fields}
+        thread = admit_thread(Thread(headline=headline, members=all_members, **named))
+        self.store.activity.put_thread(thread, actor=self.settings.actor, now=now)
+        return self.store.activity.thread(thread.id) or thread
 
     def thread(self, thread_id: str) -> Thread:
         """Get a thread with its visible members and events."""
@@ -220,17 +235,15 @@ class Threads:
         """Return the insight tree: every root with all insights below it."""
         from bethink.retrieval.provenance import insight_tree  # start-up time: recall does without
 
-        filters = Filters(
-            levels=("insight",), max_classification=self._session.settings.max_classification
-        )
-        return insight_tree(self._session.store, Scope(filters, self._session.clock()))
+        filters = Filters(levels=("insight",), max_classification=self.settings.max_classification)
+        return insight_tree(self.store, Scope(filters, self.now))
 
     def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
         """List threads with a visible member, last changed first, with those members."""
         int_in_range("limit", limit, 1, MAX_LIST_LENGTH)
         int_in_range("offset", offset, 0, MAX_OFFSET)
-        if self._session.settings.max_classification >= MAX_CLASSIFICATION:
-            return self._session.store.activity.threads(limit=limit, offset=offset)
+        if self.settings.max_classification >= MAX_CLASSIFICATION:
+            return self.store.activity.threads(limit=limit, offset=offset)
         store = self._visible_store()
         found: list[Thread] = []
         start = 0
@@ -244,11 +257,11 @@ class Threads:
 
     def _visible_store(self) -> Store:
         """Return the store without what is above the session's ceiling."""
-        return self._session.store.below(self._session.settings.max_classification)
+        return self.store.below(self.settings.max_classification)
 
     def _redact_threads(self, threads: Sequence[Thread]) -> list[Thread]:
         ids = {member.item for thread in threads for member in thread.members}
-        items = self._session.store.items.get(sorted(ids))
-        ceiling = self._session.settings.max_classification
+        items = self.store.items.get(sorted(ids))
+        ceiling = self.settings.max_classification
         redacted = (redact_thread(thread, items, ceiling) for thread in threads)
         return [thread for thread in redacted if thread is not None]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bethink.api.session import Session
+from bethink.api.session import SessionMethods
 from bethink.core.characters import find_unstorable
 from bethink.errors import Refused
 from bethink.model import OPERATIONS, FileEdit, FileHistory
@@ -22,26 +23,23 @@ _MAX_INTENT_CHARACTERS = 2000
 _MAX_PATH_CHARACTERS = 4096
 
 
-class Files:
+class FileMethods(SessionMethods):
     """Records and recalls file edits in an open space; reads files."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def note_edits(self, edits: Iterable[FileEdit | Mapping[str, object]]) -> int:
+        """Record edits to files and return how many were new; repeated ones are recognised.
 
-    def note_edits(self, edits: Iterable[FileEdit | Mapping[str, Any]]) -> int:
-        """Record edits to files and return how many were new; repeated ones are recognised."""
+        Secrets are redacted from the stated reason.
+        """
         from bethink.ingest.redaction import redact  # start-up time: recall does without
 
         ready = [
-            edit if isinstance(edit, FileEdit) else _parse_edit(edit, self._session.clock())
-            for edit in edits
+            edit if isinstance(edit, FileEdit) else _parse_edit(edit, self.now) for edit in edits
         ]
         for edit in ready:
             _validate_edit(edit)
         safe = [edit._replace(intent=redact(edit.intent).text) for edit in ready]
-        return self._session.store.activity.note_edits(
-            safe, actor=self._session.settings.actor, now=self._session.clock()
-        )
+        return self.store.activity.note_edits(safe, actor=self.settings.actor, now=self.now)
 
     def recall_file(self, part: str, *, intents: int = 10) -> FileHistory:
         """Return the history of files whose path contains this text, with the stated reasons."""
@@ -49,60 +47,63 @@ class Files:
             raise Refused("name a file, or a part of its path")
         if not 1 <= intents <= MAX_INTENTS:
             raise Refused(f"intents is {intents}, but must be from 1 to {MAX_INTENTS}")
-        ceiling = self._session.settings.max_classification
-        return self._session.store.activity.file_history(
-            part, intents=intents, max_classification=ceiling
-        )
+        ceiling = self.settings.max_classification
+        return self.store.activity.file_history(part, intents=intents, max_classification=ceiling)
 
     def forget_file(self, part: str, *, preview: bool = False) -> ForgottenFiles:
-        """Erase the edits and snapshots of files whose path contains this text."""
+        """Erase the edits and snapshots of files whose path contains this text.
+
+        Edits recorded with memories are erased too; the memories stay. With ``preview``
+        nothing is changed.
+        """
         edited = self.recall_file(part).paths
-        known = self._session.store.activity.forget_files(
-            part, actor=self._session.settings.actor, now=self._session.clock(), preview=True
+        known = self.store.activity.forget_files(
+            part, actor=self.settings.actor, now=self.now, preview=True
         )
         paths = tuple(sorted({*edited, *known.paths}))
         if preview:
             return known._replace(paths=paths, preview=True)
-        forgotten = self._session.store.activity.forget_files(
-            part, actor=self._session.settings.actor, now=self._session.clock()
-        )
+        forgotten = self.store.activity.forget_files(part, actor=self.settings.actor, now=self.now)
         return forgotten._replace(paths=paths)
 
     def read_smart(
         self, path: str | Path, *, force: bool = False, roots: Iterable[Path] = ()
     ) -> SmartRead:
-        """Read a file, or only what changed in it since it was last read through here."""
+        """Read a file, or only what changed in it since it was last read through here.
+
+        Only inside the allowed folders: those given, else the setting's, else the project's
+        own.
+        """
         from bethink.api.file_reader import (
             read_smart,  # start-up time: recall does without
             read_within_roots,
         )
 
         file = read_within_roots(path, tuple(roots) or self.allowed_roots())
-        before = self._session.store.activity.file_snapshot(str(file.path))
-        answer, after = read_smart(
-            file, before, self._session.clock(), force=force, count=self._count_tokens
-        )
-        self._session.store.activity.keep_file_snapshot(after)
+        before = self.store.activity.file_snapshot(str(file.path))
+        answer, after = read_smart(file, before, self.now, force=force, count=self._count_tokens)
+        self.store.activity.keep_file_snapshot(after)
         return answer
 
     def allowed_roots(self) -> tuple[Path, ...]:
         """Return the folders whose files may be read."""
-        setting = self._session.settings.allowed_roots
+        setting = self.settings.allowed_roots
         if setting:
             return tuple(
                 Path(folder).expanduser() for folder in setting.split(os.pathsep) if folder
             )
-        return (self._session.settings.project,) if self._session.settings.project else ()
+        return (self.settings.project,) if self.settings.project else ()
 
     def _count_tokens(self, text: str) -> int:
-        if self._session.embedder is not None:
-            return self._session.embedder.count_tokens(text)
+        if self.embedder is not None:
+            return self.embedder.count_tokens(text)
         return -(-len(text.encode("utf-8", "replace")) // 4)
 
 
-def _parse_edit(fields: Mapping[str, Any], now: Any) -> FileEdit:
+def _parse_edit(given: Mapping[str, object], now: datetime) -> FileEdit:
     from bethink.lang.dates import parse_moment
 
+    fields: dict[str, Any] = dict(given)
     unknown = sorted(set(fields) - set(FileEdit._fields))
     if unknown:
         allowed = ", ".join(FileEdit._fields)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bethink.api.session import Session
+from bethink.api.session import SessionMethods
 from bethink.core.lazy import lazy_pattern
 from bethink.errors import NotFound, Refused
 from bethink.model import RELATIONS, Entity, Item, Link, Node
@@ -82,11 +82,8 @@ MAX_CONTEXT_CHARACTERS = 1000
 MAX_EDGES = 10_000
 
 
-class Linker:
+class LinkMethods(SessionMethods):
     """Links memories and entities of an open space, and merges entities."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     def link(
         self,
@@ -97,31 +94,41 @@ class Linker:
         weight: float = 0.5,
         context: str | None = None,
     ) -> Link:
-        """Link a memory to another: ``implies``, ``contradicts``, ``supersedes`` ..."""
+        """Link a memory to another: ``implies``, ``contradicts``, ``supersedes`` ...
+
+        A superseded memory leaves recall, as it does by the rules; `unlink` and `undo` restore
+        it. Two entities (``person:alice``) may be linked by any word; the ``context`` is then
+        best the id of the memory that says so. Linking again overwrites the weight and the
+        context; `unlink` removes the link.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     old = memory.remember("Mara writes the release notes").id
+        ...     new = memory.remember("The release notes write themselves").id
+        ...     memory.link(new, "supersedes", old).weight
+        0.5
+        """
         if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight <= 1:
             raise Refused(f"weight is {weight!r}, but must be above 0 and at most 1")
         if context is not None:
             from bethink.ingest.redaction import redact  # start-up time: few links have one
 
             context = redact(validated_text(context, "the context", MAX_CONTEXT_CHARACTERS)).text
-        now = self._session.clock()
+        now = self.now
         link = self._build_link(src, relation, dst, float(weight), context)
         replaces = relation == "supersedes" and link.src.kind == "item"
         if replaces:
             self._refuse_cycle(link)
-        self._session.store.graph.add_links([link], actor=self._session.settings.actor, now=now)
-        if replaces and self._session.stored_item(link.dst.id).status == "active":
-            self._session.store.items.set_status(
-                [link.dst.id], "superseded", actor=self._session.settings.actor, now=now
+        self.store.graph.add_links([link], actor=self.settings.actor, now=now)
+        if replaces and self.session.stored_item(link.dst.id).status == "active":
+            self.store.items.set_status(
+                [link.dst.id], "superseded", actor=self.settings.actor, now=now
             )
         return link
 
     def unlink(self, src: str, relation: str, dst: str) -> Link:
         """Remove a link; a memory that nothing else supersedes is recalled again."""
         link = self._build_link(src, relation, dst)
-        if not self._session.store.graph.remove_links(
-            [link], actor=self._session.settings.actor, now=self._session.clock()
-        ):
+        if not self.store.graph.remove_links([link], actor=self.settings.actor, now=self.now):
             raise NotFound(
                 f"{link.src.id} has no link {relation} to {link.dst.id}",
                 remedy=f"bethink links {link.src.id}",
@@ -129,24 +136,25 @@ class Linker:
         if relation == "supersedes" and link.src.kind == "item":
             from bethink.ingest.revision import reactivate_if_free  # start-up time
 
-            reactivate_if_free(link.dst.id, self._session.write_context())
+            reactivate_if_free(link.dst.id, self.session.write_context())
         return link
 
     def links(self, item_id: str) -> list[Link]:
-        """Return the links between a memory and other memories."""
-        if is_entity(item_id, self._session.store):
-            entity = resolve_entity(item_id, self._session.store).id
-            return self._session.store.graph.edges([entity], MAX_EDGES, self._session.clock())[
-                entity
-            ]
-        item = self._session.stored_item(item_id)
-        found = self._session.store.graph.links_of([item.id])
+        """Return the links between a memory and other memories.
+
+        Of an entity (``person:alice``), its links with other entities.
+        """
+        if is_entity(item_id, self.store):
+            entity = resolve_entity(item_id, self.store).id
+            return self.store.graph.edges([entity], MAX_EDGES, self.now)[entity]
+        item = self.session.stored_item(item_id)
+        found = self.store.graph.links_of([item.id])
         return [link for link in found if link.src.kind == link.dst.kind == "item"]
 
     def _build_link(
         self, src: str, relation: str, dst: str, weight: float = 1.0, context: str | None = None
     ) -> Link:
-        entities = entity_ends(src, dst, self._session.store)
+        entities = entity_ends(src, dst, self.store)
         if entities is not None:
             if entities[0] == entities[1]:
                 raise Refused(f"{src} cannot be linked to itself")
@@ -167,7 +175,7 @@ class Linker:
         """Refuse cycles: of two memories superseding each other neither would be recalled."""
         seen, frontier = {link.src.id}, {link.src.id}
         while frontier:
-            links = self._session.store.graph.links_of(sorted(frontier), ("supersedes",))
+            links = self.store.graph.links_of(sorted(frontier), ("supersedes",))
             frontier = {incoming.src.id for incoming in links if incoming.dst.id in frontier} - seen
             seen |= frontier
         if link.dst.id in seen:
@@ -177,23 +185,34 @@ class Linker:
             )
 
     def _require_live_item(self, item_id: str) -> Item:
-        item = self._session.stored_item(item_id)
+        item = self.session.stored_item(item_id)
         if item.live_to is not None:
             raise Refused(f"{item.id} was forgotten", remedy=f"bethink restore {item.id}")
         return item
 
     def merge_entities(self, kept: str, gone: str) -> Entity:
-        """Merge one entity into another: its names, its memories, its edges."""
+        """Merge one entity into another: its names, its memories, its edges.
+
+        Each is given by its id (``person:ana``) or by a name that only it has. Later mentions
+        of the merged entity count for the kept one; `split_entities` undoes the merge.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     _ = memory.remember("Ana Torres prefers tea")
+        ...     _ = memory.remember("Call @atorres on Monday")
+        ...     merged = memory.merge_entities("Ana Torres", "atorres")
+        ...     print(merged.aliases, merged.mentions)
+        ('atorres',) 2
+        """
         first, second = self._find_entity(kept), self._find_entity(gone)
-        self._session.store.graph.merge_entities(
-            first.id, second.id, actor=self._session.settings.actor, now=self._session.clock()
+        self.store.graph.merge_entities(
+            first.id, second.id, actor=self.settings.actor, now=self.now
         )
         return self._find_entity(first.id)
 
     def split_entities(self, kept: str, gone: str) -> Entity:
         """Undo a merge and return the entity that is separate again."""
         first = self._find_entity(kept)
-        found = self._session.store.graph.links_of([first.id], ("same_as",))
+        found = self.store.graph.links_of([first.id], ("same_as",))
         merged = [link.src.id for link in found if link.dst.id == first.id]
         matching = [
             entity_id for entity_id in merged if gone in (entity_id, entity_id.partition(":")[2])
@@ -201,15 +220,15 @@ class Linker:
         if len(matching) != 1:
             known = f"merged into it: {', '.join(merged)}" if merged else "nothing is merged"
             raise NotFound(f"{gone!r} was not merged into {first.id}", remedy=known)
-        self._session.store.graph.split_entities(
-            first.id, matching[0], actor=self._session.settings.actor, now=self._session.clock()
+        self.store.graph.split_entities(
+            first.id, matching[0], actor=self.settings.actor, now=self.now
         )
         return self._find_entity(matching[0])
 
     def _find_entity(self, reference: str) -> Entity:
         """Find the entity with that id, or the only one with that name."""
         name = reference.partition(":")[2] or reference
-        (named,) = self._session.store.graph.find_entities((name,), 100)
+        (named,) = self.store.graph.find_entities((name,), 100)
         found = {entity.id: entity for entity in named}
         if reference in found:
             return found[reference]

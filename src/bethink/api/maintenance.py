@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bethink.api.session import NO_FILTERS, Session
+from bethink.api.session import NO_FILTERS, SessionMethods
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, ModelError, NotFound, Refused, StoreBusy, StoreError
 from bethink.model import Item
@@ -24,23 +25,25 @@ DUE_AFTER = timedelta(days=1)
 _INSIGHT_LEVELS = 3
 
 
-class Maintenance:
+class MaintenanceMethods(SessionMethods):
     """Runs and undoes maintenance jobs in an open space."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
     def extract(self, *ids: str) -> list[Item]:
-        """Let the configured language model extract entities, facts and relations from memories."""
+        """Let the configured language model extract entities, facts and relations from memories.
+
+        Adds what the rules did not find; memories that were read before are not read again.
+        Raises ModelError where the model does not answer; nothing is lost then, and
+        ``maintain`` tries again.
+        """
         from bethink.maintain.entities import ExtractByModel  # start-up time: recall does without
 
-        if self._session.llm is None:
+        if self.llm is None:
             raise BadSetting(
                 "reading memories needs a language model", remedy="bethink config set llm ..."
             )
-        names = [self._session.stored_item(item_id).id for item_id in ids]
-        ExtractByModel(tuple(names))(self._session.job_context())
-        return list(self._session.store.items.get(names).values())
+        names = [self.session.stored_item(item_id).id for item_id in ids]
+        ExtractByModel(tuple(names))(self.session.job_context())
+        return list(self.store.items.get(names).values())
 
     def maintain(
         self,
@@ -49,16 +52,30 @@ class Maintenance:
         share: float | None = None,
         clock_is_right: bool = False,
         token: str | None = None,
-        where: Mapping[str, Any] = NO_FILTERS,
+        where: Mapping[str, object] = NO_FILTERS,
         min_age_days: float | None = None,
         similarity: float | None = None,
         progress: Progress | None = None,
     ) -> Report:
-        """Run maintenance jobs, the usual ones unless some are named."""
+        """Run maintenance jobs, the usual ones unless some are named.
+
+        At most ``share`` of the memories leave recall, by default 2 % or five; ``undo_run``
+        restores them. With ``preview`` nothing is changed; ``carry_out`` executes exactly the
+        report's plan, and so does a call with its ``token``. ``where`` are filters; see
+        docs/maintain.md for the rest. ``reasons()`` of the report say what was left undone.
+
+        Where the clock is more than a day ahead of the last write, jobs that judge by age are
+        skipped, unless ``clock_is_right``.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     _ = memory.remember("We deploy on Mondays")
+        ...     memory.maintain(preview=True).plan.steps
+        ()
+        """
         from bethink.maintain.runner import Report, make_plan  # start-up time: recall does without
 
         chosen = self._resolve_jobs(jobs)
-        context = self._session.job_context(share, where, min_age_days, similarity)
+        context = self.session.job_context(share, where, min_age_days, similarity)
         skipped = () if clock_is_right else self._skip_age_jobs(chosen, context)
         plan = make_plan(
             [job for job in chosen if job.name not in {skip.job for skip in skipped}], context
@@ -75,7 +92,7 @@ class Maintenance:
     def _log_own(self, kind: str, run: str | None) -> None:
         """Note who asked for a run: an undo of the last change is one of the run then."""
         if run is not None:
-            session = self._session
+            session = self.session
             actor, now = session.settings.actor, session.clock()
             session.store.admin.log(kind, item=f"{run}:asked", actor=actor, detail=run, now=now)
 
@@ -84,13 +101,13 @@ class Maintenance:
         plan: Plan,
         *,
         share: float | None = None,
-        where: Mapping[str, Any] = NO_FILTERS,
+        where: Mapping[str, object] = NO_FILTERS,
         progress: Progress | None = None,
     ) -> Report:
         """Execute a plan, as far as the memories are still as it found them."""
         from bethink.maintain.runner import execute_plan  # start-up time: recall does without
 
-        return execute_plan(plan, self._session.job_context(share, where), progress=progress)
+        return execute_plan(plan, self.session.job_context(share, where), progress=progress)
 
     def build_insights(self) -> list[Report]:
         """Build the insights that are due, level by level up to the root."""
@@ -103,19 +120,23 @@ class Maintenance:
         return reports
 
     def maintain_due(self, *, most_steps: int = 20) -> Report | None:
-        """Run a small part of the maintenance that is due, for long-lived processes."""
+        """Run a small part of the maintenance that is due, for long-lived processes.
+
+        One job that has not run for a day, a few of its proposals. None where nothing is due.
+        Never acts on a clock that may have jumped: any write at the new time confirms it.
+        """
         from bethink.maintain import DEFAULT_JOBS  # start-up time: recall does without
         from bethink.maintain.journal import recent_runs
 
-        now, generation = self._session.clock(), self._session.store.admin.generation()
+        now, generation = self.now, self.store.admin.generation()
         recent_jobs = {
             name
-            for record in recent_runs(self._session.store, limit=50)
+            for record in recent_runs(self.store, limit=50)
             if timedelta(0) <= now - record.at < DUE_AFTER
             for name in record.jobs
         }
         for name in DEFAULT_JOBS:
-            if name in recent_jobs or self._session.jobs_checked.get(name) == (
+            if name in recent_jobs or self.session.jobs_checked.get(name) == (
                 now.date(),
                 generation,
             ):
@@ -123,38 +144,41 @@ class Maintenance:
             plan = self.maintain(name, preview=True).plan
             if plan.steps:
                 return self.carry_out(plan._replace(steps=plan.steps[:most_steps]))
-            self._session.jobs_checked[name] = (now.date(), generation)
+            self.session.jobs_checked[name] = (now.date(), generation)
         return None
 
     def undo_run(self, run: str, *, preview: bool = False) -> UndoResult:
         """Undo a maintenance run: restore what it ended, remove what it made."""
         from bethink.maintain.runner import undo_run  # start-up time: recall does without
 
-        undone = undo_run(run, self._session.job_context(), preview=preview)
+        undone = undo_run(run, self.session.job_context(), preview=preview)
         if not preview:
             self._log_own("run_undone", undone.run)
         return undone
 
     def revoke(self, source: str, *, erase: bool = False, preview: bool = False) -> RevokeResult:
-        """Take everything from a source, and everything derived from it, out of recall."""
+        """Take everything from a source, and everything derived from it, out of recall.
+
+        It is quarantined, and ``undo_run`` restores it; ``erase`` deletes every byte of it.
+        """
         from bethink.maintain.succession import revoke  # start-up time: recall does without
 
         result = revoke(
             source,
-            self._session.job_context(),
-            actor=self._session.settings.actor,
+            self.session.job_context(),
+            actor=self.settings.actor,
             erasing=erase,
             preview=preview,
         )
         if not preview:
-            self._session.drop_caches()
+            self.session.drop_caches()
         return result
 
     def maintenance(self, *, limit: int = 20) -> list[RunRecord]:
         """Return the last maintenance runs, newest first."""
         from bethink.maintain.journal import recent_runs  # start-up time: recall does without
 
-        return recent_runs(self._session.store, limit)
+        return recent_runs(self.store, limit)
 
     def _resolve_jobs(self, requested: Sequence[str | Job]) -> list[Job]:
         from bethink.maintain import DEFAULT_JOBS, JOBS  # start-up time: recall does without
@@ -174,7 +198,7 @@ class Maintenance:
         from bethink.maintain.runner import SkippedProposal
 
         by_age = [job for job in jobs if job.by_age]
-        ahead = days_ahead(self._session.store, work.now) if by_age else None
+        ahead = days_ahead(self.store, work.now) if by_age else None
         if ahead is None:
             return ()
         reason = f"the clock is {ahead:,.0f} days ahead of the last write; it may have jumped"
@@ -193,35 +217,30 @@ class ReindexCounts(NamedTuple):
     signatures: int = 0
 
 
-class Upkeep:
+class UpkeepMethods(SessionMethods):
     """Export, import, reindexing and health checks of an open space."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def export(self) -> Iterator[dict[str, Any]]:
+    def export(self) -> Iterator[Json]:
         """Export everything, losslessly, as JSON-ready records."""
         try:
-            self._session.store.admin.log(
+            self.store.admin.log(
                 "exported",
                 item=None,
-                actor=self._session.settings.actor,
+                actor=self.settings.actor,
                 detail="all",
-                now=self._session.clock(),
+                now=self.now,
             )
         except StoreBusy:
             raise
         except StoreError:
             pass  # the journal cannot be written (a full disk); the export is still useful
-        return self._session.store.admin.dump()
+        return self.store.admin.dump()
 
     def import_(
-        self, records: Iterable[Mapping[str, Any]], *, progress: Progress | None = None
+        self, records: Iterable[Mapping[str, object]], *, progress: Progress | None = None
     ) -> int:
         """Import an export, all or nothing; known memories are left as they are."""
-        count = self._session.store.admin.load(
-            records, actor=self._session.settings.actor, now=self._session.clock()
-        )
+        count = self.store.admin.load(records, actor=self.settings.actor, now=self.now)
         # Without a working model items are found by words only, until a reindex.
         with suppress(ModelError):
             self.reindex(progress=progress)
@@ -234,36 +253,36 @@ class Upkeep:
     def make_missing(self, *, progress: Progress | None = None) -> ReindexCounts:
         """Do what `reindex` does and return the counts by kind."""
         signed = 0
-        while count := self._session.store.vectors.make_signatures(BATCH):
+        while count := self.store.vectors.make_signatures(BATCH):
             signed += count
-        if self._session.embedder is None:
+        if self.embedder is None:
             return ReindexCounts(signatures=signed)
         from bethink.maintain.entities import embed_stored  # start-up time
 
-        self._session.store.vectors.remove_damaged()
+        self.store.vectors.remove_damaged()
         done, total = 0, self._count_missing(progress)
-        while items := self._session.store.vectors.unembedded(self._session.embedder.model, BATCH):
-            embed_stored(items, self._session.store, self._session.embedder)
+        while items := self.store.vectors.unembedded(self.embedder.model, BATCH):
+            embed_stored(items, self.store, self.embedder)
             done += len(items)
             if progress is not None:
                 progress(done, max(done, total))
-        return ReindexCounts(done, self._embed_entities(self._session.embedder), signed)
+        return ReindexCounts(done, self._embed_entities(self.embedder), signed)
 
     def _count_missing(self, progress: Progress | None) -> int:
         """Count the memories without a vector of the embedder, where progress is reported."""
-        if progress is None or self._session.embedder is None:
+        if progress is None or self.embedder is None:
             return 0
-        counts = self._session.store.admin.stats()
-        return int(counts["memories"] - counts["models"].get(self._session.embedder.model, 0))
+        counts = self.store.admin.stats()
+        return int(counts["memories"] - counts["models"].get(self.embedder.model, 0))
 
     def _embed_entities(self, embedder: Embedder) -> int:
         from bethink.ingest.links import entity_text  # start-up time: recall does without
 
         done = 0
-        while entities := self._session.store.vectors.unembedded_entities(embedder.model, BATCH):
+        while entities := self.store.vectors.unembedded_entities(embedder.model, BATCH):
             done += len(entities)
             vectors = embedder.embed([entity_text(entity) for entity in entities])
-            self._session.store.vectors.set_entity_embeddings(
+            self.store.vectors.set_entity_embeddings(
                 embedder.model,
                 {entity.id: vector for entity, vector in zip(entities, vectors, strict=True)},
             )
@@ -273,16 +292,16 @@ class Upkeep:
         self, *, repair: bool = False, progress: Progress | None = None
     ) -> list[CheckResult]:
         """Check the store's integrity; repair derived data on request."""
-        return self._session.store.admin.check(repair=repair, progress=progress)
+        return self.store.admin.check(repair=repair, progress=progress)
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Json:
         """Return counts, sizes and the embedder in use."""
-        return {**self._session.store.admin.stats(), "embedder": self._embedder_name()}
+        return {**self.store.admin.stats(), "embedder": self._embedder_name()}
 
     def _embedder_name(self) -> str:
-        if self._session.embedder is None:
+        if self.embedder is None:
             return "none"
         try:
-            return self._session.embedder.model
+            return self.embedder.model
         except ModelError:  # a server that does not answer cannot name its model
-            return f"{self._session.settings.embedder} (does not answer)"
+            return f"{self.settings.embedder} (does not answer)"

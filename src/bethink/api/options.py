@@ -1,9 +1,9 @@
-"""The options of recall and the filters, declared once for every surface.
+"""Keyword arguments of `Memory`: the options of recall, the filters, the fields of a memory.
 
-A row is a keyword of `Memory.recall` with its type. Its notes say how others offer it: an
-`Option` for the command line, a description and a `Limit` for tools and REST. What has no note
-is for Python only. The annotations are read as objects, hence no
-``from __future__ import annotations``.
+The options of recall and the filters are declared here for every surface. A row is a keyword
+with its type. Its notes say how others offer it: an `Option` for the command line, a description
+and a `Limit` for tools and REST. What has no note is for Python only. The annotations are read
+as objects, hence no ``from __future__ import annotations``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, TypedDict, Union
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.model.fields import Limit
-from bethink.model.item import LEVELS
+from bethink.model.item import LEVELS, Level, Lifecycle, ThreadEvent, ThreadKind, ThreadState
 from bethink.retrieval.heat import BANDS
 
 if TYPE_CHECKING:
@@ -185,3 +185,66 @@ class RecallOptions(FilterOptions, total=False):
     most: Mapping[str, int] | None
     filters: "Filters | None"
     boost: "Boost | None"
+
+
+class _Changeable(TypedDict, total=False):
+    """The fields of a memory that may change, besides its text."""
+
+    kind: str | None
+    layer: str | None
+    topic: str | None
+    tier: str | None
+    tags: Iterable[str]
+    entities: Iterable[str]
+    caption: str | None
+    original: str | None
+    language: str | None
+    speaker: str | None
+    source: str
+    trust: int | None
+    integrity: int
+    credibility: int
+    classification: int
+    emotion: float
+    importance: float
+    confidence: float
+    pinned: bool
+    occurred_at: Moment
+    occurred_end: Moment
+    valid_from: Moment
+    valid_to: Moment
+    metadata: Mapping[str, object]
+    force: bool
+
+
+class MemoryFields(_Changeable, total=False):
+    """Fields of a memory to store, besides its text; ``user`` is ``user_id`` of its metadata."""
+
+    level: Level
+    user: str | None
+    session: str | None
+    seq: int | None
+    parent: str | None
+    source_class: str
+    id: str | None
+    key: str | None
+    derives_from: Iterable[str]
+
+
+class MemoryChanges(_Changeable, total=False):
+    """Fields of a memory that an update may change."""
+
+    text: str
+
+
+class ThreadFields(TypedDict, total=False):
+    """The fields of a thread besides its headline and members."""
+
+    id: str
+    kind: ThreadKind
+    anchor: str | None
+    lifecycle: Lifecycle
+    state: ThreadState
+    events: tuple[ThreadEvent, ...]
+    created_at: datetime | None
+    updated_at: datetime | None

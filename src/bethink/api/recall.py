@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from bethink.api.session import Session, cache_key, resolve_reranker
+from bethink.api.session import SessionMethods, cache_key, resolve_reranker
 from bethink.api.turns import in_turn
-from bethink.core.dataclass import replace
+from bethink.core.dataclass import field_types, replace
 from bethink.errors import Refused
 from bethink.model import Filters, Item, Recall
 from bethink.ports import Reranker
@@ -38,20 +38,14 @@ from bethink.retrieval.query_builder import (
     validate_filters,
 )
 
-_LIMIT_OPTIONS = (
-    *("k", "max_tokens", "offset", "cursor", "as_of", "most", "episode_k", "context", "whole"),
-    "min_confidence",
-)
-
+if TYPE_CHECKING:
+    from bethink.api.options import FilterOptions, RecallOptions
 
 _MAX_CHANGES = 20  # of a recall, until a memory is in its answer
 
 
-class Recaller:
+class RecallMethods(SessionMethods):
     """Recalls memories of an open space, explains and compares the answers."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
 
     def recall(
         self,
@@ -70,64 +64,70 @@ class Recaller:
         track: bool | None = None,
         most: Mapping[str, int] | None = None,
         episode_k: int | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
         whole: bool = False,
         min_confidence: float | None = None,
         deep: bool = False,
-        **where: Any,
+        **where: Unpack[FilterOptions],
     ) -> Recall:
-        """Return the memories that match the question, best first, each with its evidence."""
-        request = RecallRequest(
-            text,
-            k=k,
-            max_tokens=max_tokens,
-            offset=offset,
-            cursor=cursor,
-            as_of=as_of,
-            most=most,
-            episode_k=episode_k,
-            context=context,
-            whole=whole,
-            min_confidence=min_confidence,
-        )
+        """Return the memories that match the question, best first, each with its evidence.
+
+        ``where`` are filters (``kind="decision"``, ``since="2026-01-01"``); ``most`` limits
+        single levels separately from ``k`` (``{"raw": 5}``, also ``episode_k=5``). Without
+        ``text``, returns the newest memories that pass the filters. ``reranker`` is a function
+        or a name, "none" included; by default the configured one.
+        ``context`` is the situation (``{"hour": 9, "weekday": "monday", "topic": "auth"}``).
+        With ``deep`` an insufficient answer is expanded (docs/deep.md). A hit shows the best
+        passage of a long memory, with ``whole`` all of it. An answer that is less sure than
+        ``min_confidence`` is empty; by default the profile decides.
+
+        >>> with Memory.open(":memory:") as memory:
+        ...     _ = memory.remember("Tests run with make test")
+        ...     memory.recall("how do I bake bread?").status
+        'nothing_matched'
+        """
         first, chosen = self._choose_profiles(profile, deep=deep)
-        request = replace(request, track=self._session.tracks_use(first or chosen, track))
+        request = RecallRequest(
+            text, k=k, max_tokens=max_tokens, offset=offset, cursor=cursor, as_of=as_of,
+            track=self.session.tracks_use(first or chosen, track), most=most, episode_k=episode_k,
+            context=context, whole=whole, min_confidence=min_confidence,
+        )  # fmt: skip
         ctx = self._build_context(request, chosen, filters, where, now)
         ctx = replace(ctx, boost=boost, reranker=self._choose_reranker(reranker))
         answer = self._recall_cached(first, chosen, ctx, now_given=now is not None)
         if not answer.hits and (answer.query.filters.narrows or answer.query.as_of):
-            unmatched = describe_unmatched(answer.query, self._session.store)
+            unmatched = describe_unmatched(answer.query, self.store)
             answer = replace(answer, warnings=(*answer.warnings, *unmatched))
         if not answer.page.has_more:
             return answer
         cursor = encode_cursor(answer.query, [hit.item.id for hit in answer.hits])
         return replace(answer, page=answer.page._replace(cursor=cursor))
 
-    def explain(self, text: str, item_id: str, **options: Any) -> str:
+    def explain(self, text: str, item_id: str, **options: Unpack[RecallOptions]) -> str:
         """Explain the arithmetic of one memory's score, or why it was not returned."""
-        requested_id = self._session.get(item_id).id
-        answer = self.recall(text, track=False, **options)
-        for hit in answer.hits:
+        requested_id = self.session.get(item_id).id
+        untracked: RecallOptions = {**options, "track": False}
+        for hit in self.recall(text, **untracked).hits:
             if hit.item.id == requested_id:
                 return explain(hit)
         missing = self.why_not(item_id, text, **options)
         return f"{missing.stage}: {missing.reason}"
 
-    def why_not(
-        self, item_id: str, text: str, *, profile: str | Profile | None = None, **options: Any
-    ) -> WhyNot:
+    def why_not(self, item_id: str, text: str, **options: Unpack[RecallOptions]) -> WhyNot:
         """Return at which step a memory was dropped from the answer, and by how much."""
-        item = self._session.get(item_id)
-        first, chosen = self._choose_profiles(profile, deep=options.pop("deep", False))
-        explicit = {key: options.pop(key, None) for key in ("filters", "now", "boost", "reranker")}
-        request = RecallRequest(
-            text, **{key: options.pop(key) for key in _LIMIT_OPTIONS if key in options}
+        item = self.session.get(item_id)
+        given: dict[str, Any] = {**options, "track": False}
+        first, chosen = self._choose_profiles(
+            given.pop("profile", None), deep=given.pop("deep", False)
         )
-        ctx = self._build_context(request, chosen, explicit["filters"], options, explicit["now"])
-        ctx = replace(
-            ctx, boost=explicit["boost"], reranker=self._choose_reranker(explicit["reranker"])
+        filters, now, boost, reranker = (
+            given.pop(name, None) for name in ("filters", "now", "boost", "reranker")
         )
-        item = self._session.store.items.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
+        limits = {name: given.pop(name) for name in field_types(RecallRequest) if name in given}
+        request = RecallRequest(text, **limits)
+        ctx = self._build_context(request, chosen, filters, given, now)
+        ctx = replace(ctx, boost=boost, reranker=self._choose_reranker(reranker))
+        item = self.store.items.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
         found = why_not(item, self._run_recall(first, chosen, ctx), chosen.channels, ctx)
         if found.returned:
             return found
@@ -202,7 +202,7 @@ class Recaller:
         moment = (item.live_to or ctx.query.now) - timedelta(microseconds=1)
         earlier = Change("", {"as_of": moment, "cursor": None})
         request, ctx = self._changed(earlier, request, profile, ctx)
-        last = self._session.store.items.get([item.id], as_of=moment).get(item.id, restored)
+        last = self.store.items.get([item.id], as_of=moment).get(item.id, restored)
         tried, failed = self._try_changes(last, first, profile, ctx, request)
         if failed is not None:
             return labels
@@ -230,23 +230,27 @@ class Recaller:
         return said
 
     def compare(
-        self, text: str, profiles: Sequence[str | Profile], **options: Any
+        self, text: str, profiles: Sequence[str | Profile], **options: Unpack[RecallOptions]
     ) -> dict[str, Recall]:
         """Answer the same question with several profiles; no use is recorded."""
-        answers = [self.recall(text, profile=name, track=False, **options) for name in profiles]
-        return {answer.profile: answer for answer in answers}
+        answers: dict[str, Recall] = {}
+        for profile in profiles:
+            asked: RecallOptions = {**options, "profile": profile, "track": False}
+            answer = self.recall(text, **asked)
+            answers[answer.profile] = answer
+        return answers
 
     def _choose_profiles(
         self, requested: str | Profile | None, *, deep: bool
     ) -> tuple[Profile | None, Profile]:
         """Return the profile of the first pass (None if there is only one) and of the last."""
-        profile = self._session.profile(requested)
+        profile = self.profile(requested)
         if not deep and profile.deep is None:
             return None, profile
         # start-up time: most recalls are simple
         from bethink.retrieval.deep.engine import deep_profiles
 
-        return deep_profiles(profile, self._session.profile)
+        return deep_profiles(profile, self.profile)
 
     def _run_recall(self, first: Profile | None, profile: Profile, ctx: Context) -> Recall:
         if first is None:
@@ -255,9 +259,8 @@ class Recaller:
         # start-up time: most recalls are simple
         from bethink.retrieval.deep.engine import recall as recall_deep
 
-        model = self._session.llm
-        with in_turn(ctx, model):
-            return recall_deep(first, profile, ctx, model)
+        with in_turn(ctx, self.llm):
+            return recall_deep(first, profile, ctx, self.llm)
 
     def _recall_cached(
         self, first: Profile | None, profile: Profile, ctx: Context, *, now_given: bool
@@ -266,22 +269,22 @@ class Recaller:
 
         A deep recall is not cached: a language model may have taken part in it.
         """
-        if self._session.cache is None or first is not None:
+        if self.session.cache is None or first is not None:
             return self._run_recall(first, profile, ctx)
-        key, now = cache_key(profile, ctx, now_given=now_given), self._session.clock()
-        cached = self._session.cache.find(key, now) if key else None
+        key, now = cache_key(profile, ctx, now_given=now_given), self.now
+        cached = self.session.cache.find(key, now) if key else None
         if cached is not None:
             return cached
         answer = self._run_recall(None, profile, ctx)
         if key:
-            self._session.cache.store(key, answer, now)
+            self.session.cache.store(key, answer, now)
         return answer
 
     def _choose_reranker(self, requested: str | Reranker | None) -> Reranker | None:
         return (
-            self._session.reranker
+            self.reranker
             if requested is None
-            else resolve_reranker(requested, self._session.llm, self._session.store)
+            else resolve_reranker(requested, self.llm, self.store)
         )
 
     def _build_context(
@@ -289,29 +292,27 @@ class Recaller:
         request: RecallRequest,
         profile: Profile,
         filters: Filters | None,
-        where: Mapping[str, Any],
+        where: Mapping[str, object],
         now: datetime | None,
     ) -> Context:
-        moment = now or self._session.clock()
+        moment = now or self.now
         if filters is None:
-            ceiling = {"max_classification": self._session.settings.max_classification}
+            ceiling = {"max_classification": self.settings.max_classification}
             filters = make_filters({**ceiling, **where}, moment)
         elif where:
             raise Refused("give filters either as one object or as keywords, not both")
         else:
             filters = validate_filters(filters, moment)
-        filters = resolve_entity_filters(filters, self._session.store)
+        filters = resolve_entity_filters(filters, self.store)
         if profile.untopiced and filters.topics:
             filters = replace(filters, include_untopiced=True)
         if profile.shared and filters.users:
             filters = replace(filters, include_shared=True)
         defaults = RecallDefaults(
-            self._session.settings.explicit("k") or profile.budget.k,
-            self._session.settings.explicit("max_tokens") or profile.budget.max_tokens,
+            self.settings.explicit("k") or profile.budget.k,
+            self.settings.explicit("max_tokens") or profile.budget.max_tokens,
             profile.budget.most,
             profile.budget.wordless,
         )
         query = build_query(request, filters, defaults, now=moment)
-        return Context(
-            query, self._session.store, self._session.embedder, notes=self._session.notes
-        )
+        return Context(query, self.store, self.embedder, notes=self.notes)

@@ -13,7 +13,7 @@ from copy import copy
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir, resolve_space
@@ -40,7 +40,7 @@ NOTE_ID_PREFIX = "note:"
 DAMAGED_TEXT = "(damaged)"  # in the place of a text that is not what was stored
 DEFAULT_SHARE = 0.02  # share of the memories that one maintenance run may retire
 MIN_LEAVING = 5  # so many may always leave, up to half of them, unless a share is given
-NO_FILTERS: Mapping[str, Any] = MappingProxyType({})
+NO_FILTERS: Mapping[str, object] = MappingProxyType({})
 
 
 def _is_number(value: object) -> bool:
@@ -345,11 +345,6 @@ class Session:
         other.settings = replace(self.settings, max_classification=lowest)
         return other
 
-    @property
-    def now(self) -> datetime:
-        """The current time, by this memory's own clock."""
-        return self.clock()
-
     def close(self) -> None:
         """Close the store. Acknowledged writes are already durable."""
         self.store.close()
@@ -440,7 +435,7 @@ class Session:
     def job_context(
         self,
         share: float | None = None,
-        where: Mapping[str, Any] = NO_FILTERS,
+        where: Mapping[str, object] = NO_FILTERS,
         min_age_days: float | None = None,
         similarity: float | None = None,
     ) -> JobContext:
@@ -493,3 +488,52 @@ class Session:
         for cache in (self.cache, *(cache for cache, _ in self._bounded.values())):
             if cache is not None:
                 cache.clear()
+
+
+class SessionMethods:
+    """What all methods of `Memory` share: the open space."""
+
+    session: Session
+
+    @property
+    def store(self) -> Store:
+        """The store of the space."""
+        return self.session.store
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedding model in use, if there is one."""
+        return self.session.embedder
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """The reranker in use, if there is one."""
+        return self.session.reranker
+
+    @property
+    def llm(self) -> LanguageModel | None:
+        """The language model in use, if there is one."""
+        return self.session.llm
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the space."""
+        return self.session.settings
+
+    @property
+    def now(self) -> datetime:
+        """The current time, by this memory's own clock."""
+        return self.session.clock()
+
+    @property
+    def notes(self) -> NoteStore | None:
+        """The folder of notes next to the memories, if there is one."""
+        return self.session.notes
+
+    def profile(self, wanted: str | Profile | None = None) -> Profile:
+        """Load a profile by name; the configured one where none is named."""
+        return self.session.profile(wanted)
+
+    def profiles(self) -> dict[str, Path | None]:
+        """List the available profiles, and the file of each that is the user's own."""
+        return self.session.profiles()

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
-from bethink.api.session import Session
+from bethink.api.session import SessionMethods
 from bethink.core.dataclass import dataclass
 from bethink.errors import Conflict, Refused, SomeRefused, StoreError
 from bethink.model import Draft, Item, Remembered
 from bethink.ports import EraseReceipt, Progress
 
 if TYPE_CHECKING:
+    from bethink.api.options import MemoryChanges, MemoryFields
     from bethink.ingest.revision import Undo
 
-
+NewMemory: TypeAlias = Draft | Mapping[str, object] | str  # a draft, its fields, or its text
 BATCH = 500
 _MAX_REPEATS = 100  # of a change that others got in the way of
 
@@ -39,11 +40,22 @@ class Forgotten:
     notes: tuple[str, ...] = ()
 
 
-def _draft_or_refusal(given: Draft | Mapping[str, Any] | str) -> Draft | Refused:
+def _make_draft(given: NewMemory) -> Draft:
     from bethink.ingest.admission import make_draft  # start-up time: recall does without
 
-    try:
+    if not isinstance(given, Mapping) or "user" not in given:
         return make_draft(given)
+    fields = {name: value for name, value in given.items() if name != "user"}
+    if given["user"] is not None:
+        metadata = fields.get("metadata")
+        known = dict(metadata) if isinstance(metadata, Mapping) else {}
+        fields["metadata"] = {**known, "user_id": given["user"]}
+    return make_draft(fields)
+
+
+def _draft_or_refusal(given: NewMemory) -> Draft | Refused:
+    try:
+        return _make_draft(given)
     except Refused as refused:
         return refused
 
@@ -54,47 +66,50 @@ def _with_place(error: StoreError, done: int) -> StoreError:
     return type(error)(f"{error.message} {place}", remedy=error.remedy)
 
 
-class Writer:
+class WriteMethods(SessionMethods):
     """Remembers, updates, forgets and restores memories of an open space."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def remember(self, text: str, **fields: Unpack[MemoryFields]) -> Remembered:
+        """Store one memory; ``fields`` are those of ``Draft``, and ``user``: whose it is.
 
-    def remember(self, text: str, **about: Any) -> Remembered:
-        """Store one memory. ``about`` are the fields of ``Draft``."""
-        return self.remember_many([{"text": text, **about}])[0]
+        >>> with Memory.open(":memory:") as memory:
+        ...     first = memory.remember("We chose PostgreSQL", kind="decision", topic="db")
+        ...     again = memory.remember("We chose PostgreSQL.")
+        ...     print(first.status, again.status, again.id == first.id)
+        stored duplicate True
+        """
+        return self.remember_many([{"text": text, **fields}])[0]
 
     def remember_many(
         self,
-        drafts: Iterable[Draft | Mapping[str, Any] | str],
+        drafts: Iterable[NewMemory],
         *,
         progress: Progress | None = None,
         relate: bool = False,
     ) -> list[Remembered]:
-        """Store many memories, 500 to a transaction."""
-        # start-up time: recall does without
-        from bethink.ingest.admission import make_draft
-        from bethink.ingest.pipeline import remember, remember_each
+        """Store many memories, 500 to a transaction.
 
+        One that is refused keeps none of the others: they are stored, and then SomeRefused
+        says which were not and has all ``results``. With ``relate`` each is also linked with
+        memories of nearly the same meaning, which is slower; else ``maintain`` does that.
+        """
         given = list(drafts)
         if len(given) == 1:
-            alone = [make_draft(given[0])]
-            results = remember(alone, self._session.write_context(relating=relate))
+            from bethink.ingest.pipeline import remember  # start-up time: recall does without
+
+            alone = [_make_draft(given[0])]
+            results = remember(alone, self.session.write_context(relating=relate))
             if progress is not None:
                 progress(1, 1)
             return results
         answers: list[Remembered | Refused] = []
         for start in range(0, len(given), BATCH):
-            batch = [_draft_or_refusal(draft) for draft in given[start : start + BATCH]]
-            ready = [draft for draft in batch if isinstance(draft, Draft)]
             try:
-                found = remember_each(ready, self._session.write_context(relating=relate))
+                answers += self._store_batch(given[start : start + BATCH], relate=relate)
             except StoreError as error:
                 if not start:
                     raise
                 raise _with_place(error, start) from error
-            stored = iter(found)
-            answers += [next(stored) if isinstance(draft, Draft) else draft for draft in batch]
             if progress is not None:
                 progress(len(answers), len(given))
         good = [answer for answer in answers if isinstance(answer, Remembered)]
@@ -102,33 +117,45 @@ class Writer:
             raise SomeRefused(answers)
         return good
 
-    def remember_each(self, drafts: Iterable[Draft]) -> list[Remembered | Refused]:
-        """Store many memories independently; a refusal takes the place of its result."""
-        from bethink.ingest.pipeline import remember_each  # start-up time: recall does without
+    def remember_each(self, drafts: Iterable[NewMemory]) -> list[Remembered | Refused]:
+        """Store many memories independently; a refusal takes the place of its result.
 
+        Each is a draft, a mapping of its fields, or only its text.
+        """
         ready = list(drafts)
         batches = (ready[start : start + BATCH] for start in range(0, len(ready), BATCH))
-        return [
-            answer
-            for batch in batches
-            for answer in remember_each(batch, self._session.write_context())
-        ]
+        return [answer for batch in batches for answer in self._store_batch(batch)]
 
-    def update(self, item_id: str, *, revision: int | None = None, **changes: Any) -> Item:
-        """Store a new revision of a memory; the id stays, the old text stays in history."""
+    def _store_batch(
+        self, given: Sequence[NewMemory], *, relate: bool = False
+    ) -> list[Remembered | Refused]:
+        from bethink.ingest.pipeline import remember_each  # start-up time: recall does without
+
+        drafts = [_draft_or_refusal(one) for one in given]
+        ready = [draft for draft in drafts if isinstance(draft, Draft)]
+        stored = iter(remember_each(ready, self.session.write_context(relating=relate)))
+        return [next(stored) if isinstance(draft, Draft) else draft for draft in drafts]
+
+    def update(
+        self, item_id: str, *, revision: int | None = None, **changes: Unpack[MemoryChanges]
+    ) -> Item:
+        """Store a new revision of a memory; the id stays, the old text stays in history.
+
+        With ``revision``, only while that is the current one; raises Conflict otherwise.
+        """
         from bethink.ingest.revision import revise  # start-up time: recall does without
 
-        item = self._session.stored_item(item_id)
+        item = self.session.stored_item(item_id)
         if revision is None:
             return self._repeat(
-                item.id, lambda now: revise(now, changes, self._session.write_context())
+                item.id, lambda now: revise(now, changes, self.session.write_context())
             )
         if (item.rev, item.live_to) != (revision, None):
             raise Conflict(
                 f"{item.id} is no longer in revision {revision}",
                 remedy="read it again and repeat the change",
             )
-        return revise(_require_live(item), changes, self._session.write_context())
+        return revise(_require_live(item), changes, self.session.write_context())
 
     def _repeat(self, item_id: str, change: Callable[[Item], Item]) -> Item:
         """Change a memory; read it again and repeat the change while others change it."""
@@ -137,18 +164,21 @@ class Writer:
             try:
                 return change(item)
             except Conflict:
-                if self._session.stored_item(item.id).rev == item.rev:
+                if self.session.stored_item(item.id).rev == item.rev:
                     raise  # not because of another change
         return change(self._get_live(item_id))
 
     def boost(self, item_id: str, by: float = 1.0) -> Item:
-        """Raise a memory's relevance, within ten of neutral."""
+        """Raise a memory's relevance, within ten of neutral.
+
+        A negative number lowers it.
+        """
         from bethink.ingest.revision import adjust_relevance  # start-up time: recall does without
 
         if not math.isfinite(by):
             raise Refused(f"by is {by!r}, but must be a finite number")
         return self._repeat(
-            item_id, lambda item: adjust_relevance(item, by, self._session.write_context())
+            item_id, lambda item: adjust_relevance(item, by, self.session.write_context())
         )
 
     def demote(self, item_id: str, by: float = 1.0) -> Item:
@@ -156,13 +186,17 @@ class Writer:
         return self.boost(item_id, -by)
 
     def _get_live(self, item_id: str) -> Item:
-        return _require_live(self._session.stored_item(item_id))
+        return _require_live(self.session.stored_item(item_id))
 
     def forget(
         self, *ids: str, erase: bool = False, preview: bool = False, reason: str = "forgotten"
     ) -> Forgotten:
-        """Take memories out of recall; ``erase`` deletes every byte of them."""
-        items = [self._session.removable_item(item_id) for item_id in ids]
+        """Take memories out of recall; ``erase`` deletes every byte of them.
+
+        Pinned and protected memories, and ones already forgotten, are only removed by an erase.
+        ``kept`` names the ones that stay.
+        """
+        items = [self.session.removable_item(item_id) for item_id in ids]
         kept = (
             () if erase else tuple((item.id, why) for item in items if (why := _keep_reason(item)))
         )
@@ -173,33 +207,35 @@ class Writer:
             return Forgotten(removed, kept, preview=preview)
         names = [item.id for item in removed]
         self._undo_supersessions(names)
-        self._session.store.items.end(
-            names, how=reason, actor=self._session.settings.actor, now=self._session.clock()
-        )
+        self.store.items.end(names, how=reason, actor=self.settings.actor, now=self.now)
         notes = self._remove_from_notes(removed)
         return Forgotten(removed, kept, notes=notes)
 
     def withdraw(self, revisions: Mapping[str, int], *, reason: str = "removed") -> list[str]:
-        """Take memories out of recall that are still in these revisions (by id)."""
+        """Take memories out of recall that are still in these revisions (by id).
+
+        Pinned ones too: for programs that own the memories they store here. Returns the ids
+        that were removed; ``restore`` brings them back.
+        """
         if not revisions:
             return []
         ids = list(revisions)
-        withdrawn = self._session.store.items.end(
+        withdrawn = self.store.items.end(
             ids,
             how=reason,
-            actor=self._session.settings.actor,
-            now=self._session.clock(),
+            actor=self.settings.actor,
+            now=self.now,
             only=revisions,
         )
-        self._remove_from_notes(tuple(self._session.store.items.get(withdrawn).values()))
+        self._remove_from_notes(tuple(self.store.items.get(withdrawn).values()))
         return withdrawn
 
     def _erase_items(self, items: tuple[Item, ...], *, preview: bool) -> Forgotten:
         from bethink.maintain.journal import removal_impact  # start-up time: recall does without
         from bethink.maintain.succession import erase
 
-        impact = removal_impact([item.id for item in items], self._session.store)
-        derived = tuple(self._session.store.items.get(impact.descendants).values())
+        impact = removal_impact([item.id for item in items], self.store)
+        derived = tuple(self.store.items.get(impact.descendants).values())
         if preview:
             return Forgotten(
                 items,
@@ -208,8 +244,8 @@ class Writer:
                 quarantined=impact.mixed,
                 restored=impact.orphans,
             )
-        result = erase(impact, self._session.job_context(), actor=self._session.settings.actor)
-        self._session.drop_caches()
+        result = erase(impact, self.session.job_context(), actor=self.settings.actor)
+        self.session.drop_caches()
         return Forgotten(
             items,
             receipt=result.receipt,
@@ -224,25 +260,29 @@ class Writer:
             reactivate_superseded,  # start-up time: recall does without
         )
 
-        reactivate_superseded(ids, self._session.write_context())
+        reactivate_superseded(ids, self.session.write_context())
 
     def _remove_from_notes(self, items: tuple[Item, ...]) -> tuple[str, ...]:
-        if self._session.notes_dir is None or not self._session.notes_dir.is_dir():
+        if self.session.notes_dir is None or not self.session.notes_dir.is_dir():
             return ()
         from bethink.maintain.notes import (
             rewrite_notes_without,  # start-up time: most keep no notes
         )
 
-        revisions = [one for item in items for one in self._session.store.items.history(item.id)]
-        return rewrite_notes_without(revisions, self._session.job_context())
+        revisions = [one for item in items for one in self.store.items.history(item.id)]
+        return rewrite_notes_without(revisions, self.session.job_context())
 
     def undo(self, item_id: str | None = None, *, preview: bool = False) -> Undo:
-        """Undo the last change of a memory or, without one, the last by this actor."""
+        """Undo the last change of a memory or, without one, the last by this actor.
+
+        An update is replaced by the revision before it, a forgotten memory is restored, a
+        stored one is forgotten. Nothing is lost: an undo can itself be undone.
+        """
         from bethink.ingest.revision import apply_undo, last_change  # start-up time
 
-        ctx = self._session.write_context()
-        item = None if item_id is None else self._session.get(item_id).id
-        undo = last_change(item, self._session.settings.actor, ctx)
+        ctx = self.session.write_context()
+        item = None if item_id is None else self.session.get(item_id).id
+        undo = last_change(item, self.settings.actor, ctx)
         if not preview:
             apply_undo(undo, ctx)
         return undo
@@ -252,8 +292,8 @@ class Writer:
         # Start-up time: recall does without.
         from bethink.ingest.revision import restore_memories, supersede_again
 
-        requested = [self._session.stored_item(item_id).id for item_id in ids]
-        ctx = self._session.write_context()
+        requested = [self.session.stored_item(item_id).id for item_id in ids]
+        ctx = self.session.write_context()
         restored = restore_memories(requested, ctx)
         supersede_again(restored, ctx)
         return restored

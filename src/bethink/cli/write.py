@@ -67,8 +67,6 @@ def _drop_unset(details: dict[str, Any]) -> dict[str, Any]:
     fields = {name: value for name, value in details.items() if value not in (None, ())}
     if "metadata" in fields:
         fields["metadata"] = parse_json_object(fields["metadata"], "--metadata")
-    if "user" in fields:
-        fields["metadata"] = {**fields.get("metadata", {}), "user_id": fields.pop("user")}
     return fields
 
 

@@ -1,4 +1,4 @@
-"""`Memory` is one object with services behind it, not a stack of classes."""
+"""`Memory` is one object: its methods by subject share one open space."""
 
 from __future__ import annotations
 
@@ -7,35 +7,25 @@ import inspect
 import pytest
 
 from bethink import Memory
-from bethink.api.browse import Browser, Threads
-from bethink.api.files import Files
-from bethink.api.links import Linker
-from bethink.api.maintenance import Maintenance, Upkeep
-from bethink.api.recall import Recaller
-from bethink.api.write import Writer
 from bethink.errors import Refused
 from rows import each_row
 
-SERVICES = (Writer, Recaller, Browser, Threads, Linker, Files, Maintenance, Upkeep)
-METHODS = [
-    (service, name) for service in SERVICES for name in vars(service) if not name.startswith("_")
-]
+SUBJECTS = [base for base in Memory.__mro__[1:-1] if base.__module__.startswith("bethink.api")]
 
 
-def test_a_memory_inherits_nothing() -> None:
-    """Each service is a class without bases, too."""
-    assert Memory.__mro__ == (Memory, object)
-    assert all(service.__bases__ == (object,) for service in SERVICES)
+def test_no_method_hides_another() -> None:
+    """Each name belongs to one subject, and each subject needs no other class than the base."""
+    names = [name for kind in (Memory, *SUBJECTS) for name in vars(kind) if name[:2] != "__"]
+    doubled = {name for name in names if names.count(name) > 1}
+
+    assert not doubled
+    assert all(kind.__mro__[1:] in (SUBJECTS[-1].__mro__, (object,)) for kind in SUBJECTS)
 
 
-@each_row(("service", "name"), METHODS)
-def test_every_method_of_a_service_is_one_of_the_memory(service: type, name: str) -> None:
-    """With the same signature and a docstring that begins alike, and of one service only."""
-    inner, outer = getattr(service, name), getattr(Memory, name)
-
-    assert inspect.signature(outer) == inspect.signature(inner)
-    assert inspect.getdoc(outer).startswith(inspect.getdoc(inner))  # type: ignore[union-attr, arg-type]
-    assert [other for other, same in METHODS if same == name] == [service]
+def test_every_public_method_is_described() -> None:
+    """With a docstring."""
+    for name, member in inspect.getmembers(Memory, inspect.isfunction):
+        assert name.startswith("_") or inspect.getdoc(member), name
 
 
 def test_other_settings_leave_the_memory_as_it_is(memory: Memory) -> None:

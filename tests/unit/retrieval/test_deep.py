@@ -67,7 +67,7 @@ def talked(embedder: Embedder) -> Iterator[Memory]:
 
 
 def context(memory: Memory, text: str, **where: Any) -> Any:
-    return memory._recaller._build_context(RecallRequest(text), DEEP, None, where, NOW)
+    return memory._build_context(RecallRequest(text), DEEP, None, where, NOW)
 
 
 def hits(memory: Memory, text: str, k: int = 10) -> Any:

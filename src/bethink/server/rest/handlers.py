@@ -16,10 +16,9 @@ from bethink.api.links import is_entity, resolve_entity
 from bethink.core.json_values import Json, iso, parse_strict_json
 from bethink.core.sentences import shorten
 from bethink.errors import BadProfile, BadText, NotFound, Refused
-from bethink.ingest.admission import make_draft
 from bethink.maintain.job import ACTOR
 from bethink.memory import Memory
-from bethink.model import Candidate, Draft, Filters, Item, Link, Recall, Remembered
+from bethink.model import Candidate, Filters, Item, Link, Recall, Remembered
 from bethink.ports.values import Scope as SearchScope
 from bethink.ports.values import Usage
 from bethink.render.wire import (
@@ -90,7 +89,7 @@ def remember_many(call: Call) -> Reply:
     """Handle `remember_many`: store each memory independently of refused ones."""
     drafts = [_make_draft(call, fields) for fields in call.arguments["memories"]]
     good = [draft for draft in drafts if not isinstance(draft, Refused)]
-    answers = iter(call.memory.remember_each([draft for draft, _ in good]))
+    answers = iter(call.memory.remember_each([fields for fields, _ in good]))
     results = [
         _result_json(entry if isinstance(entry, Refused) else _related(call, next(answers), entry))
         for entry in drafts
@@ -100,10 +99,10 @@ def remember_many(call: Call) -> Reply:
     return Reply("", {"stored": stored, "refused": refused, "results": results})
 
 
-def _make_draft(call: Call, arguments: Json) -> tuple[Draft, list[Relation]] | Refused:
+def _make_draft(call: Call, arguments: Json) -> tuple[Json, list[Relation]] | Refused:
     try:
         entry_call = replace(call, arguments=validate_arguments(arguments, REMEMBER.input_schema))
-        return make_draft(draft_fields(entry_call)), read_relations(entry_call)
+        return draft_fields(entry_call), read_relations(entry_call)
     except NotFound as missing:  # a memory that it relates to
         return Refused(missing.message, remedy=missing.remedy)
     except Refused as refused:
@@ -111,7 +110,7 @@ def _make_draft(call: Call, arguments: Json) -> tuple[Draft, list[Relation]] | R
 
 
 def _related(
-    call: Call, found: Remembered | Refused, entry: tuple[Draft, list[Relation]]
+    call: Call, found: Remembered | Refused, entry: tuple[Json, list[Relation]]
 ) -> Remembered | Refused:
     """Add the relations of a stored memory; return the outcome, or why one is refused."""
     try:

@@ -69,11 +69,9 @@ def remember(call: Call) -> Reply:
 
 def draft_fields(call: Call) -> Json:
     """Return the fields of the memory that a call asks to store."""
-    others = ("level", "session", "key", "force", "source")
+    others = ("level", "session", "user", "key", "force", "source")
     fields = call.given("text", *_METADATA_FIELDS, *others)
     fields.setdefault("source", call.source)
-    if "user" in call.arguments:
-        fields["metadata"] = {"user_id": call.arguments["user"]}
     sources = [relation.other for relation in read_relations(call) if relation.type == _DERIVES]
     if sources:
         fields["derives_from"] = tuple(sources)  # no memory is trusted more than its sources
@@ -175,8 +173,10 @@ def update_memory(call: Call) -> Reply:
     after, text = item, f"unchanged {item.id}, revision {item.rev}: it already has these values"
     if changes:
         # New text comes from an agent, so its trust is an agent's at most.
-        less = {"trust": _MAX_TRUST} if "text" in changes and item.trust > _MAX_TRUST else {}
-        after = call.memory.update(item.id, **changes, **less, **call.given("force"))
+        revised = changes | call.given("force")
+        if "text" in changes and item.trust > _MAX_TRUST:
+            revised["trust"] = _MAX_TRUST
+        after = call.memory.update(item.id, **revised)
         names = ", ".join(changes)
         text = f"corrected {after.id}, now revision {after.rev}: {one_line(names)}"
     if newer := superseding_ids(after, call.memory.links(after.id)):

@@ -1,0 +1,49 @@
+"""What a type checker accepts and refuses of the public keywords; it is checked, never run.
+
+A line that must be refused says so by ``type: ignore``: one that is not needed is an error.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bethink import Draft, Filters, Memory, Refused, Remembered
+from bethink.model import Recall
+
+
+def accepted(memory: Memory) -> None:
+    """Every keyword with the types it takes."""
+    stored: Remembered = memory.remember(
+        "We chose PostgreSQL", kind="decision", topic="db", tags=["a"], user="ana", importance=0.9
+    )
+    memory.remember("It rained", occurred_at="yesterday", metadata={"place": "Bern"}, force=True)
+    each: list[Remembered | Refused] = memory.remember_each(
+        ["plain", Draft("draft"), {"text": "fields", "user": "ana"}]
+    )
+    memory.remember_many(["plain", *(one.id for one in each if isinstance(one, Remembered))])
+    memory.update(stored.id, text="We chose SQLite", pinned=True, revision=1)
+    answer: Recall = memory.recall(
+        "db?", k=3, kind=["decision"], since="2026-01-01", user="ana", now=datetime.now(UTC)
+    )
+    memory.recall("db?", filters=Filters(topics=("db",)), most={"raw": 5}, context={"hour": 9})
+    memory.explain("db?", answer.hits[0].item.id, profile="default", k=5)
+    memory.why_not(stored.id, "db?", topic="db", deep=True)
+    memory.compare("db?", ["default"], min_trust=1)
+    memory.browse(limit=10, ids=(stored.id,), include_superseded=True)
+    memory.put_thread("Databases", [stored.id], kind="work")
+
+
+def refused(memory: Memory) -> None:
+    """A misspelt keyword, and a value of the wrong type."""
+    memory.remember("text", topik="db")  # type: ignore[call-arg]
+    memory.remember("text", importance="high")  # type: ignore[arg-type]
+    memory.remember_each([5])  # type: ignore[list-item]
+    memory.update("id", topik="db")  # type: ignore[call-arg]
+    memory.update("id", session="other")  # type: ignore[call-arg]
+    memory.recall("q", topik="db")  # type: ignore[call-arg]
+    memory.recall("q", k="3")  # type: ignore[arg-type]
+    memory.explain("q", "id", topik="db")  # type: ignore[call-arg]
+    memory.why_not("id", "q", topik="db")  # type: ignore[call-arg]
+    memory.compare("q", [], topik="db")  # type: ignore[call-arg]
+    memory.browse(topik="db")  # type: ignore[call-arg]
+    memory.put_thread("Databases", [], state="asleep")  # type: ignore[arg-type]
