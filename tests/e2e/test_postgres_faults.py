@@ -23,6 +23,7 @@ import pytest
 from bethink import Memory
 from bethink.errors import StoreBusy, StoreError
 from bethink.store.postgres import PostgresStore, opening, server
+from needed import report_missing
 from postgres_server import Server, free_port, running_server, unprivileged
 from records import NOW, record
 
@@ -332,9 +333,7 @@ def bouncer() -> Iterator[int]:
     """PgBouncer in transaction mode with two sessions for all; its port."""
     found = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
     if found is None:
-        if os.environ.get("NEEDS_PGBOUNCER"):
-            pytest.fail("pgbouncer is not installed")
-        pytest.skip("pgbouncer is not installed")
+        report_missing("pgbouncer")
     port, folder = free_port(), durable().folder
     settings = folder / "pgbouncer.ini"
     (folder / "users.txt").write_text('"postgres" "bethink-tests"\n')

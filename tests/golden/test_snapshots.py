@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import pytest
 from snapshot_questions import QUESTIONS
 from snapshot_shapes import merged, shape
 from snapshot_taking import (
@@ -24,8 +25,6 @@ from snapshot_taking import (
     wire_shapes,
 )
 
-from rows import each_row
-
 AGAIN = "if that is meant: python tools/snapshots.py"
 
 
@@ -35,8 +34,8 @@ def report(told: list[str]) -> str:
     return "\n".join([f"{len(told)} differ", *told[:5], *more, AGAIN])
 
 
-@each_row("profile", PROFILES)
-@each_row("store", sorted(QUESTIONS))
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("store", sorted(QUESTIONS))
 def test_recalls_stay(store: str, profile: str) -> None:
     """Every question gets the hits, scores, evidence, warnings and steps it always got."""
     told = recall_differences(kept_recalls(store, profile), take(store, profile))

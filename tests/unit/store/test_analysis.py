@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bethink.store.analysis import extra_index_words, fold, query_units, unspaced_runs
 from bethink.store.sql.search.lexical import index_terms, query_words_of
 from bethink.store.sql.search.terms import tokenizer
+from rows import each_row
 
 any_text = st.text(
     st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=40
@@ -25,7 +26,7 @@ def db() -> apsw.Connection:
     return apsw.Connection(":memory:")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "extra"),
     [
         ("parseConfig", "parse config"),
@@ -65,7 +66,7 @@ def test_a_text_is_indexed_by_what_its_tokens_lack(text: str, extra: str) -> Non
     assert extra_index_words(text) == extra
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "asked", "joined"),
     [
         ("parse_config", ("parse", "config"), "parseconfig"),
@@ -110,7 +111,7 @@ def test_common_words_are_marked_unless_there_are_no_others() -> None:
     assert not any(unit.common for unit in only_common)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("question", "telling"),
     [
         ("Was brauchen wir für Pakete in die Schweiz?", ["brauchen", "Pakete", "Schweiz"]),
@@ -168,7 +169,7 @@ def test_a_blob_is_not_taken_apart() -> None:
     assert query_units(blob)[0].joined == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ("Straße", "STRASSE"),

@@ -12,6 +12,7 @@ from bethink.store.sql.search import scope as scopes
 from bethink.store.sql.search.scope import compile_scope
 from bethink.store.sqlite import SqliteStore
 from records import NOW, at, record
+from rows import each_row
 
 FILTERS = {
     "one": Filters(levels=("item",)),
@@ -43,7 +44,7 @@ def store() -> Iterator[SqliteStore]:
     opened.close()
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@each_row("name", FILTERS)
 def test_a_page_of_many_sorts_nothing(
     name: str, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,8 +64,8 @@ def test_a_page_of_many_sorts_nothing(
     assert not any("B-TREE" in step for step in steps)
 
 
-@pytest.mark.parametrize("name", FILTERS)
-@pytest.mark.parametrize("walked", [0, 1, 5])
+@each_row("name", FILTERS)
+@each_row("walked", [0, 1, 5])
 def test_a_page_that_is_not_among_the_newest_is_found_all_the_same(
     name: str, walked: int, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

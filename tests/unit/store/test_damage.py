@@ -15,6 +15,7 @@ from bethink.errors import StoreDamaged
 from bethink.model import Draft
 from bethink.store.sqlite import SqliteStore
 from records import NOW, mention, record
+from rows import each_row
 
 HARBOUR = "The harbour crane is painted yellow"
 INVOICE = "Pay the invoice to account 1234 at Northbank"
@@ -245,7 +246,7 @@ def test_a_time_that_is_none_is_damage(path: Path) -> None:
         assert [one["of"] for one in memory.export() if one["type"] == "damaged"] == ["item"]
 
 
-@pytest.mark.parametrize("table", ["item", "vector", "chunk", "words_data", "term", "item_stored"])
+@each_row("table", ["item", "vector", "chunk", "words_data", "term", "item_stored"])
 def test_after_a_zeroed_page_what_is_readable_is_found(tmp_path: Path, table: str) -> None:
     """Recall, list and export go on without it; doctor says how to save the rest."""
     path = tmp_path / "many.db"

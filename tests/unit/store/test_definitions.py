@@ -14,6 +14,7 @@ import pytest
 from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.errors import StoreDamaged
+from rows import each_row
 
 PAGE = 4096
 TEXTS = ("The harbour crane is painted yellow", "The ferry to Odense leaves at noon")
@@ -91,7 +92,7 @@ def test_a_rotten_definition_is_told_and_the_file_stays_as_it_is(
     assert path.read_bytes()[PAGE:] == content[PAGE:]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@each_row("seed", range(25))
 def test_rot_anywhere_in_the_definitions(path: Path, seed: int) -> None:
     """Any letter of any definition: no bug, no wrong answer, and the memories stay."""
     dice = random.Random(f"definitions {seed}")
@@ -140,7 +141,7 @@ def checked(path: Path, *, repair: bool = False) -> dict[str, str]:
         return {one.name: one.detail for one in found if not one.ok or one.repaired}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "told"),
     [
         ("DROP INDEX link_dst", "index link_dst is missing"),
@@ -189,7 +190,7 @@ def test_spaces_and_quotes_are_no_difference(path: Path) -> None:
     assert checked(path) == {}
 
 
-@pytest.mark.parametrize("name", ["entities", "generation", "journal", "packed"])
+@each_row("name", ["entities", "generation", "journal", "packed"])
 def test_a_lost_counter_is_restored(path: Path, name: str) -> None:
     """Nothing is written without it, where programs would not notice; a repair brings it back."""
     with closing(apsw.Connection(str(path))) as db:

@@ -16,6 +16,7 @@ from bethink.store.sqlite.connection import PRAGMAS
 from bethink.store.sqlite.files import wal_path
 from faulty_disk import Fault, faulty_disk
 from records import NOW, record, scope
+from rows import each_row
 
 
 def open_store(path: Path) -> SqliteStore:
@@ -145,7 +146,7 @@ def crash_in_checkpoint(path: Path) -> None:
     wal_path(path).write_bytes(log)
 
 
-@pytest.mark.parametrize("step", range(1, 40, 3))
+@each_row("step", range(1, 40, 3))
 def test_a_failed_read_in_a_write_leaves_nothing_behind(tmp_path: Path, step: int) -> None:
     """The write is refused; the next one, on the same connection, commits a right index."""
     path = tmp_path / "space.db"

@@ -12,6 +12,7 @@ from bethink.ports import EntityListing
 from bethink.store.sql import usage
 from bethink.store.sqlite import SqliteStore
 from records import at, mention, record
+from rows import each_row
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def store() -> Iterator[SqliteStore]:
     opened.close()
 
 
-@pytest.mark.parametrize("hours", [1, 30, 24 * 8, 24 * 30])
+@each_row("hours", [1, 30, 24 * 8, 24 * 30])
 def test_mentions_of_a_week_are_counted_from_either_side(store: SqliteStore, hours: int) -> None:
     """Many of the last week or before it, some forgotten: the counts are those of the links."""
     chance = random.Random(hours)

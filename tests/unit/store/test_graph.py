@@ -22,6 +22,7 @@ from bethink.store.sql import links as graph
 from bethink.store.sql.search import searches as moments
 from bethink.store.sql.search.searches import TimeWindow
 from bethink.store.sql.state_cache import StateCache
+from rows import each_row
 
 NOW = START
 
@@ -56,7 +57,7 @@ def ids(found: SearchResult) -> list[str]:
 # Entities
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("Where is Anna?", ["Anna"]),

@@ -17,6 +17,7 @@ from bethink.ports.values import is_erased
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.files import key_path
 from records import NOW, at, record
+from rows import each_row
 
 
 def write(path: Path, *ids: str) -> None:
@@ -71,7 +72,7 @@ def test_a_journal_that_nobody_touched_is_whole(path: Path) -> None:
     assert stat.S_IMODE(key_path(path).stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize(
+@each_row(
     "change",
     [
         "UPDATE event SET actor = 'somebody else' WHERE seq = 2",
@@ -224,8 +225,8 @@ def head_seal(path: Path) -> str:
     return head.split(":")[2]
 
 
-@pytest.mark.parametrize("last", [1, 2])
-@pytest.mark.parametrize("sealed", ["without", "with the seal of the end", "made up"])
+@each_row("last", [1, 2])
+@each_row("sealed", ["without", "with the seal of the end", "made up"])
 def test_a_journal_that_was_cut_off_at_its_end_shows(path: Path, last: int, sealed: str) -> None:
     """Every line left is right; that there were more is told by the seal of the end."""
     seals = {"without": "", "with the seal of the end": head_seal(path), "made up": "0" * 64}

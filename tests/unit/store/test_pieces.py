@@ -13,6 +13,7 @@ from bethink.store.analysis import PART_SIMILARITY, best_substring_match
 from bethink.store.sql.search.abmind_queries import word_windows
 from bethink.store.sqlite import SqliteStore
 from records import NOW, record, scope
+from rows import each_row
 
 TEXTS = {
     "mid": "The auth-middleware drops requests without a tenant header",
@@ -50,7 +51,7 @@ def best(found: SearchResult) -> tuple[str, str]:
     return first.item.id, first.why
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "found", "told"),
     [
         ("middleware", "mid", "contains middleware"),

@@ -28,6 +28,7 @@ from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import CITUS, initialised_url, open_space
 from records import record
 from remembering import SHARED
+from rows import each_row
 
 APPLICATION = "bethink_app"
 _CANDIDATES = f"SELECT i.rid FROM item AS i WHERE i.rid = 1 AND {_MENTIONS_BY_ROW}"
@@ -270,7 +271,7 @@ def nodes_of(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.skipif(bool(CITUS), reason="a coordinator plans nothing itself")
-@pytest.mark.parametrize(
+@each_row(
     ("sql", "view", "wanted"),
     [
         (_NAMED_ENTITIES, NO_VIEW, {"entity_key", "entity_pkey", "alias_pkey"}),

@@ -507,13 +507,13 @@ def test_nobody_waits_for_another_server_that_does_not_answer() -> None:
         except StoreError as error:
             failed.append(error)
 
+    other = f"{initialised_url()}?application_name=another"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(60)
         address = f"postgresql://127.0.0.1:{silent.getsockname()[1]}/nobody"
         waiting = threading.Thread(target=use, args=(address,), daemon=True)
         waiting.start()
         reached, _ = silent.accept()
-        other = f"{initialised_url()}?application_name=another"
         with reached:
             server.Server.use(other).release()
             assert not failed  # it still waits

@@ -13,6 +13,7 @@ from bethink.store.postgres.bindings import array_literal, batch_delete, batch_i
 from bethink.store.postgres.sql_tree import parse
 from bethink.store.postgres.statements import PARTS, preceded, rewritten
 from bethink.store.postgres.translate import Shape, translate
+from rows import each_row
 
 ROWS = "(SELECT * FROM bethink.item WHERE space_id = $1::bigint) AS"
 
@@ -97,7 +98,7 @@ def test_many_rows_are_one_statement_where_that_is_the_same() -> None:
     assert batch_delete("DELETE FROM vector WHERE rid = ? AND mid = ?") == ""
 
 
-@pytest.mark.parametrize("part", [old for old, _ in PARTS if "\n  " not in old], ids=str)
+@each_row("part", [old for old, _ in PARTS if "\n  " not in old], ids=str)
 def test_what_is_worded_anew_still_exists(part: str) -> None:
     """A statement that has changed needs its other wording to change with it.
 

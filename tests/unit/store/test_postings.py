@@ -24,6 +24,7 @@ from bethink.store.sql.search.scope import Condition, ScopeRows
 from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sqlite import SqliteStore
 from records import NOW, mention, record, scope
+from rows import each_row
 
 VOCABULARY = [f"k{letter}{other}k" for letter in "abdegiou" for other in "bdgtx"]
 
@@ -104,7 +105,7 @@ def test_scores_are_exact_where_arrays_alone_cannot_tell(about_weight: float) ->
         assert found(db, search, PostingLists()) == judged(db, search)
 
 
-@pytest.mark.parametrize("last", [0, 3, 17, 40, 99])
+@each_row("last", [0, 3, 17, 40, 99])
 def test_an_index_narrows_a_search_and_changes_nothing_else(last: int) -> None:
     """In blocks and beyond them, and whatever else is asked of the rows."""
     rng = random.Random(last)
@@ -143,7 +144,7 @@ def stored(db: apsw.Connection) -> list[object]:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "damage",
     [
         "DELETE FROM posting_block WHERE key = (SELECT max(key) FROM posting_block)",
@@ -207,7 +208,7 @@ def test_a_space_of_before_gets_its_lists_when_it_is_opened(tmp_path: Path) -> N
     store.close()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "filters",
     [
         {"speakers": ("Ana",)},

@@ -14,6 +14,7 @@ from bethink.errors import BethinkError, StoreError
 from bethink.model import Draft
 from bethink.store.sqlite import checkpoint, repair
 from bethink.store.sqlite.files import is_private
+from rows import each_row
 
 PAGE = 4096
 
@@ -134,7 +135,7 @@ def test_a_repair_of_a_whole_file_makes_no_copy(path: Path) -> None:
     assert list(path.parent.glob("*.bak")) == []
 
 
-@pytest.mark.parametrize("other", ["vector", "words_data", "entity", "event"])
+@each_row("other", ["vector", "words_data", "entity", "event"])
 def test_a_file_with_broken_pages_is_not_changed(path: Path, other: str) -> None:
     """A page in two trees would be overwritten; everything stays as readable as it was."""
     first, second = pages_of(path, "item")[1], pages_of(path, other)[0]
@@ -151,7 +152,7 @@ def test_a_file_with_broken_pages_is_not_changed(path: Path, other: str) -> None
     assert path.read_bytes()[PAGE:] == content[PAGE:]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value"),
     [("unswept", "[1, 2, }"), ("unswept", "[-4]"), ("unswept", "7"), ("swept", "x:y")],
 )
@@ -177,8 +178,8 @@ def test_clearing_a_page_never_touches_its_cells(path: Path) -> None:
     assert checkpoint._free_part(bytes(page), 0) == (0, 0)
 
 
-@pytest.mark.parametrize("name", ["journal_keys", "journal", "generation", "swept", "recalls"])
-@pytest.mark.parametrize("value", ["NULL", "x'ff00'", "''", "5", "'a:b:c,,:'"])
+@each_row("name", ["journal_keys", "journal", "generation", "swept", "recalls"])
+@each_row("value", ["NULL", "x'ff00'", "''", "5", "'a:b:c,,:'"])
 def test_no_value_of_the_counters_stops_an_export(path: Path, name: str, value: str) -> None:
     """Whatever rot has made of them, past every rule, all memories are exported."""
     db = apsw.Connection(str(path))

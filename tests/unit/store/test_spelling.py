@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from bethink.store.analysis import (
     spelling_similarity,
     trigrams,
 )
+from rows import each_row
 
 small_words = st.text("abc", min_size=1, max_size=7)
 
@@ -46,7 +46,7 @@ def test_one_slip_away_is_all_that_is_one_slip_away(word: str) -> None:
         assert full_table(word, other) <= 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "other"),
     [
         ("midlewar", "middlewar"),
@@ -62,7 +62,7 @@ def test_misspelt_words_are_nearly_the_word(word: str, other: str) -> None:
     assert PART_SIMILARITY < spelling_similarity(word, other) < 1.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("word", "other"),
     [("are", "middlewar"), ("are", "art"), ("2023", "2024"), ("cat", "dog"), ("v2", "v3")],
 )

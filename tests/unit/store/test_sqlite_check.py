@@ -15,6 +15,7 @@ from bethink.ports import CheckResult, TextSearch
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.files import wal_path
 from records import NOW, embedding, mention, record, scope
+from rows import each_row
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ DERIVED: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", DERIVED)
+@each_row("what", DERIVED)
 def test_what_is_derived_is_made_anew(path: Path, raw: apsw.Connection, what: str) -> None:
     """Damage is seen, repaired when asked, and then gone."""
     name, damage = DERIVED[what]
@@ -117,7 +118,7 @@ CONTENT = {
 }
 
 
-@pytest.mark.parametrize("what", CONTENT)
+@each_row("what", CONTENT)
 def test_changed_content_is_reported_and_cannot_be_mended(
     path: Path, raw: apsw.Connection, what: str
 ) -> None:
@@ -202,7 +203,7 @@ TAMPERINGS: dict[str, Callable[[random.Random, int], str]] = {
 }
 
 
-@pytest.mark.parametrize("how", TAMPERINGS)
+@each_row("how", TAMPERINGS)
 def test_a_tampered_journal_is_detected(path: Path, raw: apsw.Connection, how: str) -> None:
     """Edited, dropped, swapped, cut short: at any line."""
     rng = random.Random(how)

@@ -12,6 +12,7 @@ from bethink.ports import TextSearch
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.errors import translate_errors
 from records import NOW, record, scope
+from rows import each_row
 
 EXPECTED = {
     apsw.BusyError: StoreBusy,
@@ -29,7 +30,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("error", EXPECTED, ids=lambda error: error.__name__)
+@each_row("error", EXPECTED, ids=lambda error: error.__name__)
 def test_every_error_of_the_driver_becomes_one_of_ours(error: type[apsw.Error]) -> None:
     """With the file's name where there is one, and the cause kept."""
     with pytest.raises(BethinkError) as caught, translate_errors("space.db"):
@@ -83,7 +84,7 @@ def test_values_out_of_range_are_the_callers_mistake(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("field", ["topic", "source", "speaker", "caption"])
+@each_row("field", ["topic", "source", "speaker", "caption"])
 def test_half_characters_are_refused_in_any_field(field: str) -> None:
     """By one rule, whichever column they came in."""
     store = SqliteStore.open(None, space="test")

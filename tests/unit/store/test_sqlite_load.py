@@ -20,6 +20,7 @@ from bethink.store.sql.load import _LAYOUTS
 from bethink.store.sql.rows import CONTENT
 from bethink.store.sqlite import SqliteStore
 from records import NOW, at, mention, record, scope
+from rows import each_row
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_every_kind_of_record_comes_back(store: SqliteStore) -> None:
     other.close()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "field"),
     [(kind, field) for kind, layout in _LAYOUTS.items() for field in layout],
     ids=lambda value: value if isinstance(value, str) else value.name,
@@ -116,7 +117,7 @@ def test_a_wrong_value_is_refused_by_its_name(
             load(broken)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("field", "value"),
     [
         ("text", "nul \x00"),

@@ -22,6 +22,7 @@ from bethink.store.sqlite import SqliteStore, opening
 from bethink.store.sqlite.connection import APPLICATION_ID
 from bethink.store.sqlite.opening import is_safe_sqlite, require_safe_sqlite
 from records import NOW, record
+from rows import each_row
 
 
 def open_store(path: Path, *, create: bool = True) -> SqliteStore:
@@ -56,7 +57,7 @@ def fingerprint(folder: Path) -> dict[str, tuple[str, int]]:
 # The engine
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("version", "safe"),
     [
         ("3.40.1", False),
@@ -89,7 +90,7 @@ def test_the_engine_in_use_is_safe() -> None:
 # New spaces
 
 
-@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o777])
+@each_row("mask", [0o000, 0o022, 0o077, 0o777])
 def test_only_the_owner_can_read_a_space(tmp_path: Path, mask: int) -> None:
     """Whatever the umask: the file, its log, its lock, and the folders made for it."""
     path = tmp_path / "deep" / "er" / "space.db"
@@ -189,7 +190,7 @@ GARBAGE = {
 }
 
 
-@pytest.mark.parametrize("name", GARBAGE)
+@each_row("name", GARBAGE)
 def test_a_file_that_is_no_database_is_refused_and_untouched(tmp_path: Path, name: str) -> None:
     """Never deleted, never overwritten, nothing laid beside it."""
     path = tmp_path / "space.db"

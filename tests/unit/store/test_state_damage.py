@@ -14,6 +14,7 @@ from bethink.errors import StoreDamaged
 from bethink.model import Draft
 from bethink.store.sqlite import SqliteStore
 from records import NOW, at, record
+from rows import each_row
 
 KEPT = "The harbour crane is painted yellow"
 GONE = "The harbour gate was painted green"
@@ -75,7 +76,7 @@ def look(memory: Memory) -> dict[str, str]:
     return {one.name: one.detail for one in memory.doctor() if not one.ok}
 
 
-@pytest.mark.parametrize("name", STATES)
+@each_row("name", STATES)
 def test_the_doctor_sees_any_change_of_a_revisions_state(path: Path, name: str) -> None:
     """Hidden, revived or ended otherwise: the state has a hash of its own."""
     rot(path, *STATES[name])
@@ -83,7 +84,7 @@ def test_the_doctor_sees_any_change_of_a_revisions_state(path: Path, name: str) 
         assert "state" in look(memory)
 
 
-@pytest.mark.parametrize("name", STATES)
+@each_row("name", STATES)
 def test_a_repair_restores_the_state_that_the_hash_confirms(path: Path, name: str) -> None:
     """The journal knows how a memory stood; what the hash confirms is what was stored."""
     with open_memory(path) as memory:
@@ -96,7 +97,7 @@ def test_a_repair_restores_the_state_that_the_hash_confirms(path: Path, name: st
         assert {one.text for one in memory.browse()} == {KEPT, LATER}
 
 
-@pytest.mark.parametrize("name", STATES)
+@each_row("name", STATES)
 def test_nothing_shows_what_rot_has_made_of_it(path: Path, name: str) -> None:
     """A revived memory is no answer; what is asked for by its id is said to be damaged."""
     rot(path, *STATES[name])

@@ -13,6 +13,7 @@ from bethink import Memory
 from bethink.model import FileEdit
 from bethink.testing import FixedClock
 from corpus import NOW, days_ago
+from rows import each_row
 
 MOMENT = days_ago(5)
 MS = timedelta(milliseconds=1)
@@ -63,7 +64,7 @@ def test_no_row_of_what_was_erased_stays(tmp_path: Path) -> None:
     assert {"item", "thread_member"} <= places_of(path, second)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("where", "inside"),
     [
         ({"until": MOMENT}, False),

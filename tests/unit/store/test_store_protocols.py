@@ -19,6 +19,7 @@ from bethink.ports import (
 )
 from bethink.store.sqlite import SqliteStore
 from postgres_server import open_space
+from rows import each_row
 
 PARTS = {
     "search": ItemSearch,
@@ -46,13 +47,13 @@ def test_a_store_is_its_six_parts() -> None:
     assert public(Store) == {*PARTS, "space", "below", "trusted", "snapshot", "close"}
 
 
-@pytest.mark.parametrize("part", PARTS)
+@each_row("part", PARTS)
 def test_a_part_has_at_most_fifteen_methods(part: str) -> None:
     """More than that is two parts."""
     assert 1 <= len(public(PARTS[part])) <= 15
 
 
-@pytest.mark.parametrize("part", PARTS)
+@each_row("part", PARTS)
 def test_sqlite_has_exactly_the_methods_of_the_protocol(store: SqliteStore, part: str) -> None:
     """With the same signatures: a second store needs nothing else."""
     made = type(getattr(store, part))
@@ -64,7 +65,7 @@ def test_sqlite_has_exactly_the_methods_of_the_protocol(store: SqliteStore, part
         assert inspect.signature(getattr(made, name)) == wanted, name
 
 
-@pytest.mark.parametrize("part", PARTS)
+@each_row("part", PARTS)
 def test_postgres_has_the_methods_of_the_protocol(part: str, tmp_path: Path) -> None:
     """With the same signatures."""
     store = open_space(tmp_path)

@@ -29,6 +29,7 @@ from bethink.store.sql.search.scope import Condition, Predicate, ScopeRows
 from bethink.store.sql.search.vector_scan import ChunkCache, Float16Cache
 from bethink.store.sql.search.vectors import VectorIndex, unembedded_rows
 from corpus import NOW
+from rows import each_row
 
 MODEL = "test/1"
 Floats = NDArray[np.float32]
@@ -88,7 +89,7 @@ def truth(made: Floats, query: Floats, depth: int, among: Sequence[int]) -> list
 # Kept in step
 
 
-@pytest.mark.parametrize("dim", [1, 7, 8, 12, 64, 256])
+@each_row("dim", [1, 7, 8, 12, 64, 256])
 def test_what_is_stored_comes_back(db: apsw.Connection, index: VectorIndex, dim: int) -> None:
     """For any number of dimensions, to the precision of half floats, tokens as they were."""
     made = vectors(20, dim)
@@ -174,7 +175,7 @@ def test_a_removed_vector_leaves_no_bit(tmp_path: Path, index: VectorIndex) -> N
         assert np.packbits(gone > 0).tobytes() not in content
 
 
-@pytest.mark.parametrize(
+@each_row(
     "damage",
     [
         "UPDATE chunk SET bits = zeroblob(length(bits))",
@@ -272,7 +273,7 @@ def all_within(db: apsw.Connection, predicate: Predicate) -> list[int]:
     return [rid for (rid,) in db.execute(sql, predicate.values)]
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@each_row("scope", SCOPES)
 def test_the_nearest_in_scope_are_found(
     large: tuple[apsw.Connection, VectorIndex, Floats], scope: str
 ) -> None:
@@ -292,8 +293,8 @@ def test_the_nearest_in_scope_are_found(
     assert right >= 0.97 * wanted
 
 
-@pytest.mark.parametrize("last", [40, 300, 1_500, 4_900])
-@pytest.mark.parametrize("further", ["1", "i.rid % 3 = 0", "i.rid % 31 = 0"])
+@each_row("last", [40, 300, 1_500, 4_900])
+@each_row("further", ["1", "i.rid % 3 = 0", "i.rid % 31 = 0"])
 def test_an_index_narrows_a_search_and_changes_nothing_else(
     large: tuple[apsw.Connection, VectorIndex, Floats], last: int, further: str
 ) -> None:

@@ -20,6 +20,7 @@ from bethink.store.sql.search import word_index as words
 from bethink.store.sql.search.lexical import make_plan, parse_query
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import tokenizer
+from rows import each_row
 
 any_text = st.text(
     st.characters(exclude_categories=("Cs",), exclude_characters="\x00"), max_size=60
@@ -163,7 +164,7 @@ def test_the_length_is_the_number_of_index_words(db: apsw.Connection) -> None:
 # Finding
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "first"),
     [
         ("auth token cache", "m1"),
@@ -226,7 +227,7 @@ def test_any_text_is_a_valid_question_and_finds_itself(text: str) -> None:
     assert not words.query_words_of(db, text) or "m2" in ids(found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "query",
     [
         *("", "   ", '"', "'", "*", "AND", "OR NOT", "NEAR(a b)", "text:auth", "a\0b", "\ud800x"),
@@ -355,7 +356,7 @@ SCOPES = {
 }
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@each_row("scope", SCOPES)
 def test_the_best_in_scope_are_found_exactly(zipf: apsw.Connection, scope: str) -> None:
     """A filter is applied before any cut."""
     rng = random.Random(scope)
@@ -370,7 +371,7 @@ def test_the_best_in_scope_are_found_exactly(zipf: apsw.Connection, scope: str) 
         assert ids(found) == brute_force(zipf, asked, SCOPES[scope]), terms
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@each_row("scope", SCOPES)
 def test_fewer_than_asked_for_means_there_are_no_more(zipf: apsw.Connection, scope: str) -> None:
     """Even when the budget left most words out."""
     ranks = ((700, 0), (0, 1), (400, 3, 0, 799))
@@ -431,7 +432,7 @@ def test_depth_zero_finds_nothing(filled: apsw.Connection) -> None:
 # Spelling
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "first", "why"),
     [
         ("midleware", "m1", "misspelt: 'midleware' read as 'middleware'"),
