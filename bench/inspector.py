@@ -19,7 +19,7 @@ from pathlib import Path
 from playwright.sync_api import CDPSession, Page
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from inspected import Inspector, running_browser, running_inspector
+from inspector_page import Inspector, running_browser, running_inspector
 
 ROUNDS = 9
 # Each: where it begins, what is clicked, and what is there when it is done.

@@ -18,7 +18,7 @@ from bethink import Memory
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
-from remembering import SHARED
+from shared_embedder import SHARED
 
 pytest_plugins = ["rows"]
 

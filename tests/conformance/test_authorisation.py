@@ -20,7 +20,7 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.calls import ToolExecutor
 from deferred import Deferred
 from rows import each_row
-from serving import Callers, Given, make_door, mcp, served, talk
+from server_app import Callers, OpenMemoryLoader, make_guard, make_test_app, mcp, talk
 
 mcp_http = Deferred("bethink.server.mcp.http")
 mcp_sdk = Deferred("mcp.client.client")
@@ -98,7 +98,7 @@ def test_no_route_deviates_from_the_table(
     memory.remember("The canteen opens at noon", id=OTHER)
     memory.put_thread("Databases", [item], id=THREAD)
     callers = Callers(tmp_path)
-    app = served(memory, make_door(callers, require_token=not neighbours))
+    app = make_test_app(memory, make_guard(callers, require_token=not neighbours))
     deviations = []
 
     async def conversation(client: httpx.AsyncClient) -> None:
@@ -140,7 +140,7 @@ def test_no_tool_deviates_from_the_table(
     what may be used."""
     item = memory.remember(STORED).id
     callers = Callers(tmp_path)
-    app = served(memory, make_door(callers, require_token=not neighbours))
+    app = make_test_app(memory, make_guard(callers, require_token=not neighbours))
     deviations = []
 
     async def conversation(client: httpx.AsyncClient) -> None:
@@ -177,7 +177,7 @@ def test_no_resource_or_prompt_deviates_from_the_table(
     """They are all for reading, to who is let in at all."""
     item = memory.remember(f"{STORED}, says Mara").id
     callers = Callers(tmp_path)
-    app = served(memory, make_door(callers, require_token=True))
+    app = make_test_app(memory, make_guard(callers, require_token=True))
     uris = [one["uri"] for one in (*RESOURCES, VIEW_RESOURCE)]
     uris += ["memory://entity/mara", f"memory://item/{item}"]
     right = callers.right(caller, neighbours=False)
@@ -197,7 +197,7 @@ def test_no_resource_or_prompt_deviates_from_the_table(
 
 def test_the_running_application_has_no_other_routes(memory: Memory, tmp_path: Path) -> None:
     """Every path and method that it answers is in the tables that have rows."""
-    app: Any = served(memory, make_door(Callers(tmp_path)))._app
+    app: Any = make_test_app(memory, make_guard(Callers(tmp_path)))._app
     known: dict[str, set[str]] = {}
     for one in (*TOOL_ROUTES, *PLAIN_ROUTES):
         known.setdefault(one.path, set()).add(one.method)
@@ -247,7 +247,7 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 def test_a_session_is_its_owners_alone(memory: Memory, tmp_path: Path) -> None:
     """Who knows another's session id, and has a token of their own, finds no session."""
     callers = Callers(tmp_path)
-    app = served(memory, make_door(callers))
+    app = make_test_app(memory, make_guard(callers))
 
     async def conversation(client: httpx.AsyncClient) -> None:
         begun = await client.post("/mcp", json=GREETING, headers=ACCEPT | callers.headers["admin"])
@@ -264,7 +264,7 @@ def test_a_session_is_its_owners_alone(memory: Memory, tmp_path: Path) -> None:
 def test_nobody_has_all_the_sessions(memory: Memory, tmp_path: Path) -> None:
     """Who never says goodbye loses the sessions not used for longest; others lose none."""
     callers = Callers(tmp_path)
-    app = served(memory, make_door(callers))
+    app = make_test_app(memory, make_guard(callers))
 
     async def conversation(client: httpx.AsyncClient) -> None:
         async def begin(caller: str) -> dict[str, str]:
@@ -300,7 +300,7 @@ def test_sessions_of_the_older_protocol_mind_the_table(
 ) -> None:
     """The handshake makes nobody the owner: lists and calls are by the token's scope."""
     callers = Callers(tmp_path)
-    app = served(memory, make_door(callers))
+    app = make_test_app(memory, make_guard(callers))
     right = callers.right(caller, neighbours=True)
 
     async def conversation(client: httpx.AsyncClient) -> None:
@@ -326,7 +326,7 @@ def test_a_server_for_the_network_trusts_nobody_unseen(memory: Memory) -> None:
     """A message that no request of HTTP brought has no rights there."""
 
     async def conversation() -> None:
-        opening = Given(memory)
+        opening = OpenMemoryLoader(memory)
         server = make_server(
             ServerManifest(TOOLS),
             opening,

@@ -34,7 +34,7 @@ from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOTES, NOW
 from naughty import NAUGHTY
 from rows import each_row
-from serving import Callers, make_door, mcp, served, talk
+from server_app import Callers, make_guard, make_test_app, mcp, talk
 
 PACKAGE = Path(bethink.__file__).parent
 ROOT = PACKAGE.parent.parent
@@ -143,9 +143,9 @@ def test_goal_r15_under_load_every_request_is_answered(tmp_path: Path) -> None:
         async def one_after_another(client: httpx.AsyncClient) -> tuple[list[httpx.Response], ...]:
             return await usual(client), await too_many(client), await usual(client)
 
-        app = served(memory, make_door(callers))
+        app = make_test_app(memory, make_guard(callers))
         before, crowded, after = talk(app, one_after_another)
-        limited = talk(served(memory, make_door(callers, rate=30)), too_fast)
+        limited = talk(make_test_app(memory, make_guard(callers, rate=30)), too_fast)
 
         assert {one.status_code for one in (*before, *after)} == {200}
         assert memory.recall("Note 18 of many").hits
@@ -290,7 +290,7 @@ def test_goal_s12_a_hit_of_low_trust_is_labelled_on_every_surface(tmp_path: Path
                 await mcp(client, "tools/call", told, headers),
             )
 
-        rest, tool = talk(served(memory, make_door(callers)), ask)
+        rest, tool = talk(make_test_app(memory, make_guard(callers)), ask)
 
     assert any("untrusted source" in warning for warning in answer.warnings)
     assert "trust 0: unknown source" in out.getvalue()

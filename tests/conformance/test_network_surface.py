@@ -10,7 +10,7 @@ import pytest
 from bethink import Memory
 from bethink.access.hosts import Address
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
-from serving import Callers, make_door, served, talk
+from server_app import Callers, make_guard, make_test_app, talk
 
 PORT = 8765
 ALLOWED_HOST, ALLOWED_ORIGIN = "memory.example.org", "https://notes.example.org"
@@ -62,8 +62,10 @@ def expected(host: str, origin: str | None) -> int | None:
 def test_every_route_minds_its_name_and_who_asks(memory: Memory, tmp_path: Path, bind: str) -> None:
     """Twelve hosts by twelve origins: 421 and 403 for the wrong ones, before anything else."""
     callers = Callers(tmp_path)
-    door = make_door(callers, Address(bind, PORT), hosts=(ALLOWED_HOST,), origins=(ALLOWED_ORIGIN,))
-    app, deviations = served(memory, door), []
+    door = make_guard(
+        callers, Address(bind, PORT), hosts=(ALLOWED_HOST,), origins=(ALLOWED_ORIGIN,)
+    )
+    app, deviations = make_test_app(memory, door), []
     assert (len(HOSTS), len(ORIGINS)) == (12, 12)
 
     async def conversation(client: httpx.AsyncClient) -> None:
@@ -90,7 +92,7 @@ def test_every_route_minds_its_name_and_who_asks(memory: Memory, tmp_path: Path,
 def test_a_stranger_behind_a_proxy_is_no_neighbour(memory: Memory, tmp_path: Path) -> None:
     """What was passed on, or sent to another name than this machine's own, needs a token."""
     callers = Callers(tmp_path)
-    app = served(memory, make_door(callers, hosts=(ALLOWED_HOST,)))
+    app = make_test_app(memory, make_guard(callers, hosts=(ALLOWED_HOST,)))
 
     async def conversation(client: httpx.AsyncClient) -> None:
         assert (await client.get("/v1/stats")).status_code == 200
@@ -115,7 +117,7 @@ def test_a_stranger_behind_a_proxy_is_no_neighbour(memory: Memory, tmp_path: Pat
 
 def test_a_fetch_from_another_site_is_turned_away(memory: Memory, tmp_path: Path) -> None:
     """Even where the browser names no origin, as it does for an image."""
-    app = served(memory, make_door(Callers(tmp_path)))
+    app = make_test_app(memory, make_guard(Callers(tmp_path)))
 
     async def conversation(client: httpx.AsyncClient) -> None:
         for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 200),
@@ -128,7 +130,7 @@ def test_a_fetch_from_another_site_is_turned_away(memory: Memory, tmp_path: Path
 
 def test_a_form_cannot_write(memory: Memory, tmp_path: Path) -> None:
     """What a page can send without asking first is no JSON."""
-    app = served(memory, make_door(Callers(tmp_path)))
+    app = make_test_app(memory, make_guard(Callers(tmp_path)))
 
     async def conversation(client: httpx.AsyncClient) -> None:
         for media in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
@@ -143,7 +145,7 @@ def test_a_form_cannot_write(memory: Memory, tmp_path: Path) -> None:
 
 def test_an_allowed_page_is_told_so(memory: Memory, tmp_path: Path) -> None:
     """By its own name and never by a star; before it asks, too."""
-    app = served(memory, make_door(Callers(tmp_path), origins=(ALLOWED_ORIGIN,)))
+    app = make_test_app(memory, make_guard(Callers(tmp_path), origins=(ALLOWED_ORIGIN,)))
     asks = {"Access-Control-Request-Method": "POST"}
 
     async def conversation(client: httpx.AsyncClient) -> None:

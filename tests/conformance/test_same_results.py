@@ -19,8 +19,8 @@ from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import open_space
 from records import MODEL, embedding, record, scope
-from remembering import SHARED
 from rows import each_row
+from shared_embedder import SHARED
 
 PROFILES = (
     "abmind",

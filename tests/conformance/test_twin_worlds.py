@@ -29,7 +29,7 @@ from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
 from bethink.server.tools import TOOLS
 from bethink.server.tools.functions import Functions
 from bethink.testing import FixedClock
-from serving import Callers, make_door, mcp, served, talk
+from server_app import Callers, make_guard, make_test_app, mcp, talk
 
 CEILING = 2
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -488,7 +488,7 @@ def _in_both(conversation: Any, seed: int, folder: Path) -> tuple[list[str], lis
         ) -> None:
             await conversation(client, world, heard, callers.headers["admin"])
 
-        talk(served(world.owner, make_door(callers)), run)
+        talk(make_test_app(world.owner, make_guard(callers)), run)
         assert world.above() == before
         told.append([_TIMING.sub("", one) for one in heard])
     return told[0], told[1], world

@@ -20,7 +20,7 @@ from bethink.worker.client import request_worker
 from corpus import CONVERSATION, NOTES, NOW
 from rows import each_row
 from tiny_bert import make_tiny_bert
-from working import Desk
+from worker_desk import Desk
 
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("where is the deploy key?", {}),

@@ -33,7 +33,7 @@ from bethink.store.postgres.server import PROPAGATE, connect
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import CITUS, distributed_url
-from remembering import SHARED
+from shared_embedder import SHARED
 
 pytestmark = [
     pytest.mark.skipif(not CITUS, reason="BETHINK_TEST_CITUS names no coordinator"),

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from agent_session import Transcript
-from working import until
+from worker_desk import until
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 PORT = "We decided that the ferry service is deployed on port 5433, because 5432 is taken."

@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, R
 from bethink import Memory
 from bethink.model import Draft
 from bethink.server.rest.browser import open_browser
-from inspected import (
+from inspector_page import (
     LATEST_MS,
     SCRIPT,
     Faults,

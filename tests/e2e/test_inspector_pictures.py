@@ -28,7 +28,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from bethink import Memory
-from inspected import (
+from inspector_page import (
     LATEST_MS,
     SCRIPT,
     Inspector,

@@ -15,7 +15,7 @@ import pytest
 from bethink.server.tools import TOOLS
 from bethink.server.tools.catalog import DEFAULT_TOOLS
 from deferred import Deferred
-from served import SCRIPT, raw, room
+from server_process import SCRIPT, clean_environment, stdio_server
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.client.stdio", "mcp.shared.exceptions")
 
@@ -31,7 +31,7 @@ def talk(
 
     async def run() -> Any:
         told = mcp_sdk.StdioServerParameters(
-            command=SCRIPT, args=["mcp", *words], env=room(folder, **env), cwd=folder
+            command=SCRIPT, args=["mcp", *words], env=clean_environment(folder, **env), cwd=folder
         )
         async with mcp_sdk.Client(mcp_sdk.stdio_client(told), mode=mode) as client:
             return await conversation(client)
@@ -138,7 +138,7 @@ def test_http_serves_this_machine_alone(tmp_path: Path) -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     refused = subprocess.run(
-        [SCRIPT, "mcp", "--http", f"0.0.0.0:{port}"], cwd=tmp_path, env=room(tmp_path),
+        [SCRIPT, "mcp", "--http", f"0.0.0.0:{port}"], cwd=tmp_path, env=clean_environment(tmp_path),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert refused.returncode == 2
@@ -150,7 +150,7 @@ def test_http_serves_this_machine_alone(tmp_path: Path) -> None:
             answer = await call(client, "recall", query="when are releases cut?")
             assert answer["status"] == "found"
 
-    with raw(tmp_path, "--http", f"127.0.0.1:{port}"):
+    with stdio_server(tmp_path, "--http", f"127.0.0.1:{port}"):
         give_up = time.monotonic() + 60
         while not _listening(port):
             assert time.monotonic() < give_up
@@ -182,7 +182,7 @@ def test_without_the_library_it_says_what_to_install(tmp_path: Path) -> None:
         "import sys\nsys.modules['mcp_types'] = None\n"
     )
     ran = subprocess.run(
-        [SCRIPT, "mcp"], cwd=tmp_path, env=room(tmp_path, PYTHONPATH=str(tmp_path / "hidden")),
+        [SCRIPT, "mcp"], cwd=tmp_path, env=clean_environment(tmp_path, PYTHONPATH=str(tmp_path / "hidden")),
         capture_output=True, text=True, check=False, input="",
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ import pytest
 from bethink.server.mcp.manifest import PROMPTS, RESOURCES
 from bethink.server.tools.catalog import DEFAULT_TOOLS
 from nodes import SCRIPTS, node, packages, ran
-from served import SCRIPT, room, serving
+from server_process import SCRIPT, clean_environment, http_server
 
 _FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 EXPECTED = Path(__file__).parent / "mcp-conformance-expected.json"
@@ -39,7 +39,11 @@ def project(tmp_path: Path) -> Path:
         ["note-edit", "app.py", "--intent", "faster start"],
     ):
         subprocess.run(
-            [SCRIPT, *words], cwd=tmp_path, env=room(tmp_path), check=True, capture_output=True
+            [SCRIPT, *words],
+            cwd=tmp_path,
+            env=clean_environment(tmp_path),
+            check=True,
+            capture_output=True,
         )
     return tmp_path
 
@@ -67,7 +71,7 @@ def test_the_suite_fails_where_it_is_expected_to_and_nowhere_else(
 ) -> None:
     """The list is kept true both ways; each entry has its reason."""
     expected = json.loads(EXPECTED.read_text())
-    with serving(project) as url:
+    with http_server(project) as url:
         which = ("--suite", "all", "--spec-version", version)
         told = outcomes(npm, url, tmp_path / "out", *which)
 
@@ -82,7 +86,7 @@ def test_the_suite_fails_where_it_is_expected_to_and_nowhere_else(
 def test_a_name_that_leads_here_from_elsewhere_is_refused(npm: Path, project: Path) -> None:
     """DNS rebinding, by the other address of this machine as well."""
     try:
-        with serving(project, host="::1") as url:
+        with http_server(project, host="::1") as url:
             told = outcomes(npm, url, project / "out", "--scenario", "dns-rebinding-protection")
     except OSError as error:
         pytest.skip(f"this machine has no address ::1: {error}")
@@ -138,20 +142,25 @@ def test_the_inspector_lists_and_calls_everything(npm: Path, project: Path, way:
         assert [one["name"] for one in prompts] == list(PROMPTS)
 
     if way == "stdio":
-        look([SCRIPT, "mcp"], cwd=project, env=room(project))
+        look([SCRIPT, "mcp"], cwd=project, env=clean_environment(project))
     else:
-        with serving(project) as url:
-            look([url, "--transport", "http"], cwd=project, env=room(project))
+        with http_server(project) as url:
+            look([url, "--transport", "http"], cwd=project, env=clean_environment(project))
 
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
 def test_the_typescript_client_uses_everything(npm: Path, project: Path, way: str) -> None:
     """It checks every answer against its schema by itself."""
     if way == "stdio":
-        server = {"command": SCRIPT, "args": ["mcp"], "env": room(project), "cwd": str(project)}
+        server = {
+            "command": SCRIPT,
+            "args": ["mcp"],
+            "env": clean_environment(project),
+            "cwd": str(project),
+        }
         told = ran("typescript_client.mjs", {"server": server, "calls": CALLS}, folder=npm)
     else:
-        with serving(project) as url:
+        with http_server(project) as url:
             told = ran("typescript_client.mjs", {"url": url, "calls": CALLS}, folder=npm)
 
     assert told["tools"] == [tool.name for tool in DEFAULT_TOOLS]

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from deferred import Deferred
-from served import SCRIPT, room
+from server_process import SCRIPT, clean_environment
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.client.stdio", "mcp_types")
 
@@ -48,7 +48,10 @@ def talk(folder: Path, conversation: Callable[[Agent], Awaitable[None]]) -> None
 
     async def run() -> None:
         server = mcp_sdk.StdioServerParameters(
-            command=SCRIPT, args=["mcp", "--tools", "undo"], env=room(folder), cwd=folder
+            command=SCRIPT,
+            args=["mcp", "--tools", "undo"],
+            env=clean_environment(folder),
+            cwd=folder,
         )
         async with mcp_sdk.Client(mcp_sdk.stdio_client(server)) as client:
             await conversation(Agent(client))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bethink.server.mcp.stdio import MAX_LINE_BYTES, find_fault
-from served import Raw, raw
+from server_process import StdioServer, stdio_server
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 HALF = "The build is green \ud83d"
@@ -77,12 +77,12 @@ def hostile_lines() -> dict[int, bytes]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Any:
-    with raw(tmp_path) as running:
+    with stdio_server(tmp_path) as running:
         running.greet()
         yield running
 
 
-def answers_to(server: Raw, expected: set[int | str]) -> dict[int | str, Any]:
+def answers_to(server: StdioServer, expected: set[int | str]) -> dict[int | str, Any]:
     """The answers to these requests, in whatever order they come."""
     found: dict[int | str, Any] = {}
     while expected - found.keys():
@@ -93,7 +93,7 @@ def answers_to(server: Raw, expected: set[int | str]) -> dict[int | str, Any]:
     return found
 
 
-def test_every_request_is_answered(server: Raw) -> None:
+def test_every_request_is_answered(server: StdioServer) -> None:
     """Half characters, numbers of thousands of digits, deep, long and broken ones."""
     lines = hostile_lines()
     for line in lines.values():
@@ -108,7 +108,7 @@ def test_every_request_is_answered(server: Raw) -> None:
 
 
 @pytest.mark.parametrize("params", [[1], 7, "no", None])
-def test_no_notification_silences_the_server(server: Raw, params: object) -> None:
+def test_no_notification_silences_the_server(server: StdioServer, params: object) -> None:
     """Whatever its params are; a cancellation of ``true`` is not one of request 1."""
     for method in ("notifications/cancelled", "notifications/other"):
         message = {"jsonrpc": "2.0", "method": method, "params": params}
@@ -120,7 +120,7 @@ def test_no_notification_silences_the_server(server: Raw, params: object) -> Non
     assert not answers_to(server, {1})[1]["result"]["isError"]
 
 
-def test_what_is_no_request_is_answered_without_an_id(server: Raw) -> None:
+def test_what_is_no_request_is_answered_without_an_id(server: StdioServer) -> None:
     """Garbage is a parse error, a list or a bare value an invalid request."""
     lines = {b"garbage\n": -32700, b'{"a":\n': -32700, b"\xff\xfe\n": -32700, b"[]\n": -32600,
              b"5\n": -32600, b'{"jsonrpc":"2.0","id":null,"method":"ping"}\n': -32600,
@@ -134,7 +134,7 @@ def test_what_is_no_request_is_answered_without_an_id(server: Raw) -> None:
     assert server.hear()["id"] == "after"
 
 
-def test_broken_requests_of_any_kind_are_answered(server: Raw) -> None:
+def test_broken_requests_of_any_kind_are_answered(server: StdioServer) -> None:
     """A call with one byte changed, cut or doubled: its id is answered, or the line is named."""
     chance = random.Random(20261116)
     good = call(7, "recall", query="where is the deploy key? ☕ \U0001f600", k=3).rstrip(b"\n")

@@ -32,7 +32,7 @@ from corpus import NOTES, NOW
 from deferred import Deferred
 from naughty import NAUGHTY
 from rows import each_row
-from served import SCRIPT, room
+from server_process import SCRIPT, clean_environment
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.client.stdio", "mcp.shared.exceptions")
 types = Deferred("mcp_types")
@@ -203,7 +203,7 @@ def test_a_sample_through_a_real_server(tmp_path: Path) -> None:
     async def run() -> None:
         server = mcp_sdk.StdioServerParameters(
             command=SCRIPT, args=["mcp", "--tools", "all"], cwd=tmp_path,
-            env=room(tmp_path, BETHINK_EMBEDDER="none"),
+            env=clean_environment(tmp_path, BETHINK_EMBEDDER="none"),
         )  # fmt: skip
         with log.open("w") as errors_:
             async with mcp_sdk.Client(mcp_sdk.stdio_client(server, errlog=errors_)) as client:

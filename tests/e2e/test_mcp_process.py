@@ -19,7 +19,7 @@ from test_load import usage
 
 from bethink.server.mcp.stdio import STATELESS_VERSION
 from bethink.server.tools.catalog import DEFAULT_TOOLS
-from served import SCRIPT, Raw, raw, room, running
+from server_process import SCRIPT, StdioServer, clean_environment, processes_of, stdio_server
 
 # Most start several processes, each of which imports the protocol library.
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
@@ -51,7 +51,7 @@ def test_the_first_list_comes_at_once(tmp_path: Path, era: str) -> None:
     took, plain = [], []
     for _ in range(5):
         plain.append(plain_start())
-        with raw(tmp_path) as server:
+        with stdio_server(tmp_path) as server:
             if era == "handshake":
                 server.greet()
             server.send("tools/list", 2, **({} if era == "handshake" else {"_meta": told}))
@@ -64,7 +64,7 @@ def test_the_first_list_comes_at_once(tmp_path: Path, era: str) -> None:
 def test_it_ends_with_its_input(tmp_path: Path) -> None:
     """Soon after, in the middle of its start or of its work."""
     for busy in (False, True):
-        with raw(tmp_path) as server:
+        with stdio_server(tmp_path) as server:
             server.greet()
             if busy:
                 server.call(2, "remember", text="The staging database is called heron")
@@ -77,7 +77,7 @@ def test_it_ends_with_its_input(tmp_path: Path) -> None:
 
 def test_lines_that_are_no_messages_end_nothing(tmp_path: Path) -> None:
     """The next message is answered as if they had not been."""
-    with raw(tmp_path) as server:
+    with stdio_server(tmp_path) as server:
         for line in (b"", b"nonsense", b"\xff\xfe\x00", b"[" * 3000, b"{}", b'"\\ud800"'):
             server.line(line)
         server.greet()
@@ -113,7 +113,7 @@ def test_nothing_but_messages_goes_out(tmp_path: Path) -> None:
     """Whatever a dependency prints, while it is imported or from a thread."""
     (tmp_path / "noise").mkdir()
     (tmp_path / "noise" / "sitecustomize.py").write_text(NOISE)
-    with raw(tmp_path, PYTHONPATH=str(tmp_path / "noise")) as server:
+    with stdio_server(tmp_path, PYTHONPATH=str(tmp_path / "noise")) as server:
         server.greet()
         assert "result" in server.call(2, "remember", text="Releases are cut on Tuesdays")
         assert "result" in server.call(3, "recall", query="when are releases cut?")
@@ -137,7 +137,7 @@ def test_many_servers_share_a_space(tmp_path: Path) -> None:
         for note in range(NOTES_EACH)
     }
     with ExitStack() as stack:
-        servers = [stack.enter_context(raw(tmp_path)) for _ in range(SERVERS)]
+        servers = [stack.enter_context(stdio_server(tmp_path)) for _ in range(SERVERS)]
         for number, server in enumerate(servers):
             server.greet()
             for note in range(NOTES_EACH):
@@ -151,7 +151,7 @@ def test_many_servers_share_a_space(tmp_path: Path) -> None:
             assert {hit["text"] for hit in told} == wanted
 
 
-class Orphaned(Raw):
+class Orphaned(StdioServer):
     """A server whose parent is another process, while we hold its pipes open."""
 
     def __init__(self, folder: Path) -> None:
@@ -165,7 +165,7 @@ class Orphaned(Raw):
         )
         self.started = time.monotonic()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", starter], cwd=folder, env=room(folder), pass_fds=[come, out],
+            [sys.executable, "-c", starter], cwd=folder, env=clean_environment(folder), pass_fds=[come, out],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(come)
@@ -197,15 +197,15 @@ def orphaned(folder: Path) -> Iterator[Orphaned]:
 def gone(folder: Path, within_s: float) -> float:
     """How long it takes until no process of this folder is left."""
     start = time.monotonic()
-    while running(folder):
-        assert time.monotonic() - start < within_s, running(folder)
+    while processes_of(folder):
+        assert time.monotonic() - start < within_s, processes_of(folder)
         time.sleep(0.05)
     return time.monotonic() - start
 
 
 def killed_in_the_middle_of_a_write(folder: Path, luck: random.Random) -> list[str]:
     """Ten writes asked for; killed after some of them."""
-    with raw(folder) as server:
+    with stdio_server(folder) as server:
         server.greet()
         for note in range(10):
             text = f"Note {luck.getrandbits(40):x} on the herons of the estuary"
@@ -219,7 +219,7 @@ def killed_in_the_middle_of_a_write(folder: Path, luck: random.Random) -> list[s
 
 def killed_while_starting(folder: Path, luck: random.Random) -> list[str]:
     """By any of the usual signals, greeted or not."""
-    with raw(folder) as server:
+    with stdio_server(folder) as server:
         ways = [signal.SIGTERM, signal.SIGKILL]
         if luck.random() < 0.5:
             server.greet()
@@ -233,7 +233,7 @@ def killed_while_starting(folder: Path, luck: random.Random) -> list[str]:
 
 def closed(folder: Path, luck: random.Random) -> list[str]:
     """Its input ends while it writes, or before it does anything."""
-    with raw(folder) as server:
+    with stdio_server(folder) as server:
         server.greet()
         acked = []
         if luck.random() < 0.5:
@@ -275,20 +275,24 @@ def test_servers_that_end_leave_nothing(tmp_path: Path) -> None:
         gone(tmp_path, 120)
 
     start = time.monotonic()
-    with raw(tmp_path) as server:
+    with stdio_server(tmp_path) as server:
         server.greet()
         stored = server.call(2, "remember", text="The first note after all of them")
         assert "result" in stored
         assert time.monotonic() - start < 120  # it waited for nobody
     ran = subprocess.run(
-        [SCRIPT, "export", "-"], cwd=tmp_path, env=room(tmp_path), capture_output=True, check=True
+        [SCRIPT, "export", "-"],
+        cwd=tmp_path,
+        env=clean_environment(tmp_path),
+        capture_output=True,
+        check=True,
     )
     kept = {json.loads(line).get("id") for line in ran.stdout.splitlines()}
     assert acked
     assert {*acked} <= kept
-    subprocess.run([SCRIPT, "doctor"], cwd=tmp_path, env=room(tmp_path), check=True,
+    subprocess.run([SCRIPT, "doctor"], cwd=tmp_path, env=clean_environment(tmp_path), check=True,
                    capture_output=True)  # fmt: skip
-    assert not running(tmp_path)
+    assert not processes_of(tmp_path)
 
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -303,14 +307,14 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 def test_reads_are_answered_by_a_worker_and_are_the_same(tmp_path: Path) -> None:
     """To the last byte, failures too; the server itself opens no memory for them."""
     (tmp_path / "run").mkdir(mode=0o700)
-    with raw(tmp_path, "--tools", "all") as server:
+    with stdio_server(tmp_path, "--tools", "all") as server:
         server.greet()
         assert "result" in server.call(2, "remember", text="Releases are cut on Tuesdays")
         own = [server.call(3 + at, name, **given) for at, (name, given) in enumerate(CALLS)]
 
     worker = {"XDG_RUNTIME_DIR": str(tmp_path / "run"), "BETHINK_WORKER": "auto"}
     try:
-        with raw(tmp_path, "--tools", "all", **worker) as server:
+        with stdio_server(tmp_path, "--tools", "all", **worker) as server:
             server.greet()
             theirs = [server.call(3 + at, name, **given) for at, (name, given) in enumerate(CALLS)]
             loaded = Path(f"/proc/{server.process.pid}/maps").read_text()
@@ -325,7 +329,7 @@ def test_reads_are_answered_by_a_worker_and_are_the_same(tmp_path: Path) -> None
 
 def run_worker(folder: Path, env: dict[str, str], *words: str) -> str:
     done = subprocess.run(
-        [SCRIPT, "worker", *words], cwd=folder, env=room(folder, **env), capture_output=True,
+        [SCRIPT, "worker", *words], cwd=folder, env=clean_environment(folder, **env), capture_output=True,
         text=True, check=False,
     )  # fmt: skip
     return done.stdout

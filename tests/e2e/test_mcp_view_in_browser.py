@@ -12,7 +12,7 @@ import pytest
 from bethink.server.mcp.view import MIME
 from naughty import NAUGHTY
 from nodes import browser, packages, ran
-from served import PATIENT
+from server_process import PATIENT
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]

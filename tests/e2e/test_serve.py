@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from deferred import Deferred
-from served import PATIENT
+from server_process import PATIENT
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.client.streamable_http", "mcp.shared._httpx_utils")
 

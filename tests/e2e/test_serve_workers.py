@@ -18,7 +18,7 @@ from bethink.errors import Refused, StoreBusy
 from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
 from bethink.server.tools.calls import ReadPool, ToolExecutor, ToolRequest
 from bethink.server.tools.catalog import RECALL, REMEMBER
-from served import PATIENT
+from server_process import PATIENT
 
 TEXTS = ("The deploy key lives in vault B", "Ann drinks tea", "The port of the database is 5433")
 

@@ -30,7 +30,7 @@ from bethink.worker.client import (
 from bethink.worker.files import lock_holder, make_private
 from bethink.worker.spool import Spool
 from corpus import NOW
-from working import Desk, desk, until
+from worker_desk import Desk, desk, until
 
 __all__ = ["desk"]
 

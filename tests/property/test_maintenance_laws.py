@@ -21,9 +21,9 @@ from bethink.errors import Refused
 from bethink.maintain.consolidate import Concepts, Consolidate
 from bethink.ports import Prompt
 from bethink.testing import FixedClock, ScriptedModel
+from cold_memories import TOLD, add_cold, add_others, open_memory, state
 from corpus import NOW
 from fallible import Dying, Killed
-from maintained import TOLD, add_cold, add_others, open_memory, state
 
 JOBS = ("duplicates", "consolidate", "concepts", "forget")
 

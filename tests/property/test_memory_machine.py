@@ -33,7 +33,7 @@ from bethink.model import Item
 from bethink.testing import FixedClock
 from corpus import NOW
 from fallible import Dying, Killed
-from remembered import TOKEN, Expected, Known, Said
+from memory_model import TOKEN, Expected, ExpectedMemory, StoredText
 
 EXAMPLES, STEPS = (int(n) for n in os.environ.get("BETHINK_MACHINE", "40x30").split("x"))
 
@@ -133,7 +133,7 @@ class MemoryMachine(RuleBasedStateMachine):
         text = self.new_text(shape)
         stored = self.clients[at].remember(text, pinned=pinned, **self.about(shape))
         assert stored.status == "stored"
-        self.model.known[stored.id] = Known([Said(text, pinned)])
+        self.model.known[stored.id] = ExpectedMemory([StoredText(text, pinned)])
 
     @rule(at=places, shapes=st.lists(shapes, min_size=2, max_size=4))
     def remember_a_batch(self, at: int, shapes: list[int]) -> None:
@@ -145,7 +145,7 @@ class MemoryMachine(RuleBasedStateMachine):
         stored = self.clients[at].remember_many([*drafts, drafts[-1]])
         assert [one.status for one in stored] == ["stored"] * len(texts) + ["duplicate"]
         for one, text in zip(stored, texts, strict=False):
-            self.model.known[one.id] = Known([Said(text, pinned=False)])
+            self.model.known[one.id] = ExpectedMemory([StoredText(text, pinned=False)])
 
     @rule(at=places, number=numbers)
     def remember_again(self, at: int, number: int) -> None:
@@ -165,7 +165,7 @@ class MemoryMachine(RuleBasedStateMachine):
             assert stored.id in there
         else:
             assert stored.status == "stored"
-            self.model.known[stored.id] = Known([Said(text, pinned=False)])
+            self.model.known[stored.id] = ExpectedMemory([StoredText(text, pinned=False)])
 
     @rule(at=places, number=numbers)
     def remember_more(self, at: int, number: int) -> None:
@@ -175,7 +175,7 @@ class MemoryMachine(RuleBasedStateMachine):
             text = f"{self.model.known[chosen].text}, also in winter"
             stored = self.clients[at].remember(text)
             if stored.status == "stored":
-                self.model.known[stored.id] = Known([Said(text, pinned=False)])
+                self.model.known[stored.id] = ExpectedMemory([StoredText(text, pinned=False)])
 
     @rule(at=places, shape=shapes, key=st.sampled_from("abc"))
     def remember_with_key(self, at: int, shape: int, key: str) -> None:
@@ -193,7 +193,7 @@ class MemoryMachine(RuleBasedStateMachine):
         text = self.new_text(shape)
         stored = client.remember(text, key=key, **self.about(shape))
         assert stored.status == "stored"
-        self.model.known[stored.id] = Known([Said(text, pinned=False)])
+        self.model.known[stored.id] = ExpectedMemory([StoredText(text, pinned=False)])
         self.model.keys[key] = (stored.id, text)
 
     @rule(at=places, first=numbers, second=numbers)
@@ -203,13 +203,17 @@ class MemoryMachine(RuleBasedStateMachine):
         if parents:
             text = self.new_text(1)
             stored = self.clients[at].remember(text, derives_from=sorted(parents))
-            self.model.known[stored.id] = Known([Said(text, pinned=False)], parents=parents)
+            self.model.known[stored.id] = ExpectedMemory(
+                [StoredText(text, pinned=False)], parents=parents
+            )
 
     @rule(at=places, shape=shapes, days=st.integers(1, 3))
     def remember_for_a_while(self, at: int, shape: int, days: int) -> None:
         text, until = self.new_text(shape), self.clock.now + timedelta(days=days)
         stored = self.clients[at].remember(text, valid_to=until, **self.about(shape))
-        self.model.known[stored.id] = Known([Said(text, pinned=False)], valid_to=until)
+        self.model.known[stored.id] = ExpectedMemory(
+            [StoredText(text, pinned=False)], valid_to=until
+        )
 
     # -- changing ---------------------------------------------------------
 
@@ -219,7 +223,7 @@ class MemoryMachine(RuleBasedStateMachine):
         if chosen:
             one, text = self.model.known[chosen], self.new_text(shape)
             self.clients[at].update(chosen, text=text)
-            one.revise(Said(text, one.pinned))
+            one.revise(StoredText(text, one.pinned))
 
     @rule(at=places, number=numbers, pinned=st.booleans())
     def pin(self, at: int, number: int, *, pinned: bool) -> None:
@@ -227,7 +231,7 @@ class MemoryMachine(RuleBasedStateMachine):
         if chosen:
             self.clients[at].update(chosen, pinned=pinned)
             one = self.model.known[chosen]
-            one.revise(Said(one.text, pinned))
+            one.revise(StoredText(one.text, pinned))
 
     @rule(at=places, number=numbers)
     def forget(self, at: int, number: int) -> None:
@@ -337,8 +341,8 @@ class MemoryMachine(RuleBasedStateMachine):
         assert item.metadata.get("job"), f"{item.id} came from nowhere"
         links = self.memory.store.graph.links_of([item.id], ("derives_from",), incoming=False)
         job, run = str(item.metadata["job"]), str(item.metadata["run"])
-        self.model.known[item.id] = Known(
-            [Said(item.text, pinned=False)],
+        self.model.known[item.id] = ExpectedMemory(
+            [StoredText(item.text, pinned=False)],
             job=job,
             run=run,
             parents={link.dst.id for link in links},
@@ -411,7 +415,7 @@ class MemoryMachine(RuleBasedStateMachine):
             self.crashing(self.clients[at], writes).remember(text, key=key, **self.about(shape))
         stored = self.memory.remember(text, key=key, **self.about(shape))
         assert stored.id not in self.model.known
-        self.model.known[stored.id] = Known([Said(text, pinned=False)])
+        self.model.known[stored.id] = ExpectedMemory([StoredText(text, pinned=False)])
 
     @rule(at=places, writes=st.integers(0, 9), job=st.sampled_from((*TELLING, *JOBS)))
     def crash_while_maintaining(self, at: int, writes: int, job: Job) -> None:
@@ -459,7 +463,7 @@ class MemoryMachine(RuleBasedStateMachine):
             limit=1000, include_superseded=True, include_expired=True, max_classification=3
         )
 
-    def is_recalled(self, one: Known) -> bool:
+    def is_recalled(self, one: ExpectedMemory) -> bool:
         """Whether an ordinary recall may return it."""
         valid = one.valid_to is None or one.valid_to > self.clock.now
         told = one.status == "active" or (one.status == "superseded" and one.pinned)
@@ -476,7 +480,7 @@ class MemoryMachine(RuleBasedStateMachine):
                 assert (item.text, item.pinned) == one.said[-1]
         for key, one in self.model.known.items():
             revisions = self.memory.store.items.history(key)
-            assert [Said(rev.text, rev.pinned) for rev in revisions] == one.said
+            assert [StoredText(rev.text, rev.pinned) for rev in revisions] == one.said
 
     def statuses_are_taken_note_of(self) -> None:
         """Whoever is superseded has somebody in its place, and no fact is without a holder."""

@@ -23,7 +23,7 @@ from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from naughty import NAUGHTY
 from rows import each_row
-from serving import URL, Callers, make_door, served
+from server_app import URL, Callers, make_guard, make_test_app
 
 ERROR = Draft202012Validator(record(error=record(kind=str, message=str, remedy=str)))
 FINE = {200, 400, 403, 404, 409, 413, 415, 422}
@@ -35,7 +35,7 @@ class Server:
 
     def __init__(self, memory: Memory, folder: Path, loop: asyncio.Runner) -> None:
         self._callers, self._loop = Callers(folder), loop
-        self._app = served(memory, make_door(self._callers))
+        self._app = make_test_app(memory, make_guard(self._callers))
 
     def make_request(
         self, method: str, target: str, content: bytes | None = None

@@ -16,7 +16,7 @@ from bethink.access.policy import Right
 from bethink.access.tokens import TokenStore
 from bethink.errors import BadSetting
 from rows import each_row
-from serving import URL, Callers, make_door
+from server_app import URL, Callers, make_guard
 
 
 async def well(scope: object, receive: object, send: object) -> None:
@@ -81,7 +81,7 @@ def test_a_token_counts_where_nobody_else_does(tmp_path: Path) -> None:
     """Who asks without one whether the server is well is never turned away; who shows one
     there is counted as anywhere, so that nobody finds out a token by trying."""
     callers = Callers(tmp_path)
-    door = replace(make_door(callers, rate=2), public_paths=frozenset({"/health"}))
+    door = replace(make_guard(callers, rate=2), public_paths=frozenset({"/health"}))
 
     async def asked(headers: dict[str, str]) -> list[int]:
         transport = httpx.ASGITransport(Guard(well, door), client=("127.0.0.1", 1))
@@ -100,7 +100,7 @@ def test_every_answer_tells_a_browser_to_be_careful(tmp_path: Path, caller: str,
     callers = Callers(tmp_path)
 
     async def asked() -> httpx.Response:
-        transport = httpx.ASGITransport(Guard(well, make_door(callers)), client=("127.0.0.1", 1))
+        transport = httpx.ASGITransport(Guard(well, make_guard(callers)), client=("127.0.0.1", 1))
         async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
             return await client.get("/", headers={**callers.headers[caller], "Host": host})
 

@@ -16,7 +16,7 @@ from bethink.access.hosts import Address
 from bethink.access.policy import principal_of
 from bethink.errors import BadSetting
 from rows import each_row
-from serving import HERE, URL, Callers, make_door
+from server_app import HERE, URL, Callers, make_guard
 
 
 async def echo(scope: Any, receive: Any, send: Any) -> None:
@@ -68,7 +68,7 @@ def test_bodies_have_a_limit(callers: Callers) -> None:
         yield b"x" * (size % 65_536)
 
     async def work() -> None:
-        async with client_of(make_door(callers)) as client:
+        async with client_of(make_guard(callers)) as client:
             fits = await client.post("/", content=b"x" * MAX_BODY_BYTES)
             assert fits.text == f"loopback {MAX_BODY_BYTES}"
             for content in (
@@ -118,7 +118,7 @@ def test_who_is_refused_is_heard_out(
     async def send(message: Any) -> None:
         log.append(message["type"])
 
-    run(Guard(echo, make_door(callers))(told(headers), receive, send))
+    run(Guard(echo, make_guard(callers))(told(headers), receive, send))
 
     assert log == ["heard"] * parts + ["http.response.start", "http.response.body"]
 
@@ -136,7 +136,7 @@ def test_who_has_said_everything_is_answered_at_once(callers: Callers) -> None:
         sent.append(message)
 
     scope = told([]) | {"headers": [(b"host", HERE.netloc.encode())]}
-    run(Guard(echo, make_door(callers))(scope, receive, send))
+    run(Guard(echo, make_guard(callers))(scope, receive, send))
 
     assert sent[0]["status"] == 413
 
@@ -156,7 +156,7 @@ def test_slow_bodies_are_given_up(callers: Callers) -> None:
 
     scope = {"type": "http", "method": "POST", "path": "/", "client": ("127.0.0.1", 1),
              "headers": [(b"host", b"localhost")]}  # fmt: skip
-    guard = Guard(echo, replace(make_door(callers), body_timeout_s=0.05))
+    guard = Guard(echo, replace(make_guard(callers), body_timeout_s=0.05))
     gone = [
         {"type": "http.request", "body": b"half", "more_body": True},
         {"type": "http.disconnect"},
@@ -171,7 +171,7 @@ def test_slow_bodies_are_given_up(callers: Callers) -> None:
 
 def test_tries_are_counted_by_token_and_by_address(callers: Callers) -> None:
     """429 says when to come back; a wrong token is a try of its address's."""
-    door = make_door(callers, rate=3)
+    door = make_guard(callers, rate=3)
 
     async def work() -> None:
         async with client_of(door) as client:
@@ -192,7 +192,7 @@ def test_tries_are_counted_by_token_and_by_address(callers: Callers) -> None:
 
 def test_addresses_of_one_network_share_their_tries(callers: Callers) -> None:
     """Version 6 gives everybody more addresses than anybody could count."""
-    guard = Guard(echo, make_door(callers, rate=1))
+    guard = Guard(echo, make_guard(callers, rate=1))
 
     async def ask(address: str) -> int:
         transport = httpx.ASGITransport(guard, client=(address, 1))
@@ -208,7 +208,7 @@ def test_addresses_of_one_network_share_their_tries(callers: Callers) -> None:
 def test_only_so_many_are_served_at_once(callers: Callers) -> None:
     """The others are told to try again; who only listens does not count."""
     door = replace(
-        make_door(callers),
+        make_guard(callers),
         max_concurrent=2,
         count_concurrency=lambda scope: scope["path"] != "/stream",
     )
@@ -231,7 +231,7 @@ def test_who_looks_after_the_server_is_always_answered(callers: Callers) -> None
     """However much others ask; but nobody guesses tokens there uncounted."""
     open_to_all = frozenset({"/health"})
     door = replace(
-        make_door(callers, rate=2),
+        make_guard(callers, rate=2),
         max_concurrent=1,
         max_concurrent_per_caller=1,
         public_paths=open_to_all,
@@ -262,7 +262,7 @@ def test_who_looks_after_the_server_is_always_answered(callers: Callers) -> None
 
 def test_nobody_takes_all_the_room(callers: Callers) -> None:
     """One caller has only so much under way, however slowly it comes; others have theirs."""
-    door = replace(make_door(callers), max_concurrent_per_caller=2)
+    door = replace(make_guard(callers), max_concurrent_per_caller=2)
 
     async def work() -> None:
         free = asyncio.Event()
@@ -282,7 +282,7 @@ def test_heads_have_a_limit(callers: Callers) -> None:
     """Addresses and headers together."""
 
     async def work() -> None:
-        async with client_of(make_door(callers)) as client:
+        async with client_of(make_guard(callers)) as client:
             assert (await client.get("/", headers={"X-Filler": "x" * 15_000})).status_code == 200
             for path, filler in (("/", "x" * 17_000), ("/?q=" + "x" * 17_000, "")):
                 answer = await client.get(path, headers={"X-Filler": filler})
@@ -295,7 +295,7 @@ def test_a_spoilt_file_of_tokens_lets_nobody_in(callers: Callers) -> None:
     """It is told as trouble of the server's, and the log says which."""
 
     async def work() -> None:
-        async with client_of(make_door(callers)) as client:
+        async with client_of(make_guard(callers)) as client:
             callers.tokens.path.write_text("spoilt")
             answer = await client.get("/", headers=callers.headers["admin"])
             assert (answer.status_code, answer.json()["error"]["kind"]) == (503, "no_tokens")
@@ -311,7 +311,7 @@ def test_what_is_no_request_is_turned_away(callers: Callers) -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    run(Guard(echo, make_door(callers))({"type": "websocket", "headers": []}, None, send))  # type: ignore[arg-type]
+    run(Guard(echo, make_guard(callers))({"type": "websocket", "headers": []}, None, send))  # type: ignore[arg-type]
 
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
@@ -320,7 +320,7 @@ def test_two_tokens_are_none(callers: Callers) -> None:
     """And a token is looked for in its header alone."""
 
     async def work() -> None:
-        async with client_of(make_door(callers, require_token=True)) as client:
+        async with client_of(make_guard(callers, require_token=True)) as client:
             secret = callers.secrets["admin"]
             twice = [("Authorization", f"Bearer {secret}")] * 2
             assert (await client.get("/", headers=twice)).status_code == 401
@@ -338,7 +338,7 @@ def test_a_refusal_says_how_to_come_in(callers: Callers) -> None:
     """By the standard's own header."""
 
     async def work() -> None:
-        async with client_of(make_door(callers, require_token=True)) as client:
+        async with client_of(make_guard(callers, require_token=True)) as client:
             none = await client.get("/")
             assert none.headers["www-authenticate"] == 'Bearer realm="bethink"'
             wrong = await client.get("/", headers=callers.headers["expired"])

@@ -10,7 +10,7 @@ import pytest
 from bethink.eval import spaces
 from bethink.models import DEFAULT_EMBEDDER, open_embedder
 from bethink.ports import Embedder
-from remembering import SHARED
+from shared_embedder import SHARED
 
 
 def _open(name: str | None = None) -> Embedder | None:

@@ -9,8 +9,8 @@ import pytest
 from bethink import Memory
 from bethink.maintain.consolidate import single_linkage
 from bethink.testing import FixedClock
+from cold_memories import open_memory, state
 from corpus import NOW
-from maintained import open_memory, state
 from rows import each_row
 
 SEEN = ["tool:Atlas", "person:Ana"]

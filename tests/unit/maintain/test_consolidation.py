@@ -18,8 +18,8 @@ from bethink.maintain.consolidate import (
 from bethink.model import Item
 from bethink.ports import Prompt
 from bethink.testing import FixedClock, ScriptedModel
+from cold_memories import TOLD, add_cold, add_others, open_memory, state
 from corpus import NOW
-from maintained import TOLD, add_cold, add_others, open_memory, state
 from rows import each_row
 
 

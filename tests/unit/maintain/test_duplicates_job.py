@@ -11,8 +11,8 @@ from bethink.errors import Refused
 from bethink.maintain.cleanup import comparable_words, is_same_wording
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
+from cold_memories import add_others, state
 from corpus import NOW
-from maintained import add_others, state
 from rows import each_row
 
 OLD = "The deploy keys of the north station are kept in vault B on shelf 3"

@@ -38,8 +38,8 @@ from bethink.retrieval.context import Context
 from bethink.retrieval.provenance import InsightNode, recorded_sources
 from bethink.retrieval.stages import STAGES
 from bethink.testing import FixedClock, ScriptedModel
+from cold_memories import open_memory
 from corpus import NOW
-from maintained import open_memory
 from rows import each_row
 
 SMALL = Insights(min_loose=4, min_leaf=3, most_leaf=4, branch_after=2, root_after=2)

@@ -9,9 +9,9 @@ import pytest
 from bethink import Memory
 from bethink.errors import Refused
 from bethink.testing import FixedClock
+from cold_memories import add_cold, open_memory
 from corpus import NOW
 from fallible import Dying, Killed
-from maintained import add_cold, open_memory
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from bethink.maintain.cleanup import Forget
 from bethink.maintain.journal import descendants_of
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
+from cold_memories import add_cold, add_others, open_memory, state
 from corpus import CONVERSATION, NOTES, NOW
-from maintained import add_cold, add_others, open_memory, state
 from rows import each_row
 
 

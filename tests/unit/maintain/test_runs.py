@@ -19,8 +19,8 @@ from bethink.maintain.job import JobContext, Proposal
 from bethink.model import Draft
 from bethink.ports import Prompt
 from bethink.testing import FixedClock, ScriptedModel
+from cold_memories import add_cold, add_others, open_memory, said, state
 from corpus import NOW
-from maintained import add_cold, add_others, open_memory, said, state
 from rows import each_row
 
 

@@ -14,9 +14,9 @@ from bethink.maintain.journal import last_user_write
 from bethink.model import Draft
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
+from cold_memories import add_cold, add_others, open_memory
 from corpus import NOW
 from fallible import Down, overtaken
-from maintained import add_cold, add_others, open_memory
 
 
 @pytest.fixture

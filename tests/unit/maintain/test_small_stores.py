@@ -11,8 +11,8 @@ from bethink.errors import Refused
 from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from bethink.testing import FixedClock
+from cold_memories import add_cold, add_others, open_memory
 from corpus import NOW
-from maintained import add_cold, add_others, open_memory
 from rows import each_row
 
 pytestmark = pytest.mark.usefixtures("clock")

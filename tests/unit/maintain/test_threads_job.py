@@ -33,8 +33,8 @@ from bethink.maintain.threads import FindThreads
 from bethink.model import THREAD_EVENT_KINDS, Item, Member, Thread, ThreadEvent
 from bethink.model.item import ThreadEventKind
 from bethink.testing import FixedClock
+from cold_memories import LONG_AGO, open_memory
 from corpus import NOW
-from maintained import LONG_AGO, open_memory
 from rows import each_row
 
 CASE = (

@@ -19,7 +19,7 @@ from bethink.model import RELATIONS
 from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from rows import each_row
-from serving import Callers, make_door, served, talk
+from server_app import Callers, make_guard, make_test_app, talk
 
 TEXTS = ("Mara writes the release notes", "The release train leaves from main", "Tea is at four")
 
@@ -184,7 +184,7 @@ def test_relations_over_rest(memory: Memory, tmp_path: Path) -> None:
         gone = await client.post(path, json={**body, "remove": True})
         assert gone.json()["status"] == "removed"
 
-    talk(served(memory, make_door(callers)), conversation)
+    talk(make_test_app(memory, make_guard(callers)), conversation)
     assert POLICY["link"] is Right.WRITE
 
 

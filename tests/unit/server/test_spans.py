@@ -21,7 +21,7 @@ from bethink.server.rest.routes import TOOL_ROUTES
 from bethink.server.telemetry import CONTENT_VARIABLE, OPERATIONS
 from bethink.server.tools import TOOLS
 from rows import each_row
-from serving import Callers, make_door, mcp, served, talk
+from server_app import Callers, make_guard, make_test_app, mcp, talk
 
 HERON = "The staging database is called heron"
 
@@ -66,7 +66,7 @@ def test_operations_have_the_conventions_names(
     """With the space, the memory and the count; an error by its kind; no content."""
     monkeypatch.delenv(CONTENT_VARIABLE, raising=False)
 
-    talk(served(memory, make_door(Callers(tmp_path))), use)
+    talk(make_test_app(memory, make_guard(Callers(tmp_path))), use)
 
     found = ours(spans)
     assert [one.name for one in found] == [
@@ -91,7 +91,7 @@ def test_content_is_recorded_where_it_is_asked_for(
     """By the conventions' own variable, and by no other way."""
     monkeypatch.setenv(CONTENT_VARIABLE, "true")
 
-    talk(served(memory, make_door(Callers(tmp_path))), use)
+    talk(make_test_app(memory, make_guard(Callers(tmp_path))), use)
 
     stored, asked, *_ = [one.attributes or {} for one in ours(spans)]
     assert json.loads(str(stored["gen_ai.memory.records"])) == [{"content": HERON}]

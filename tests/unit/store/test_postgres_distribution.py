@@ -21,7 +21,7 @@ from bethink.store.postgres.schema import SCHEMA
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import CITUS, initialised_url, open_space
-from remembering import SHARED
+from shared_embedder import SHARED
 
 on_one_server = pytest.mark.skipif(bool(CITUS), reason="with BETHINK_TEST_CITUS there are several")
 

@@ -14,7 +14,7 @@ from bethink.store.postgres.schema import tables
 from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from postgres_server import CITUS, initialised_url, open_space
-from remembering import SHARED
+from shared_embedder import SHARED
 
 CANARY = "zyxcanary"
 

@@ -27,8 +27,8 @@ from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import CITUS, initialised_url, open_space
 from records import record
-from remembering import SHARED
 from rows import each_row
+from shared_embedder import SHARED
 
 APPLICATION = "bethink_app"
 _CANDIDATES = f"SELECT i.rid FROM item AS i WHERE i.rid = 1 AND {_MENTIONS_BY_ROW}"

@@ -27,7 +27,7 @@ from bethink.store.sqlite import SqliteStore
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import initialised_url
-from remembering import SHARED
+from shared_embedder import SHARED
 
 QUESTIONS = ("where is the deploy key", "Maria", "pull requsts", "what was decided last week")
 

@@ -36,7 +36,7 @@ from bethink.worker.transport import (
     receive_message,
 )
 from rows import each_row
-from working import Desk, desk, until
+from worker_desk import Desk, desk, until
 
 __all__ = ["desk"]
 

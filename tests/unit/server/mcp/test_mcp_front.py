@@ -31,7 +31,7 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.calls import ToolExecutor
 from deferred import Deferred
 from rows import each_row
-from serving import Given
+from server_app import OpenMemoryLoader
 
 mcp_sdk = Deferred("mcp.client._memory", "mcp.shared.message", "mcp_types", "mcp_types.version")
 
@@ -231,7 +231,7 @@ def test_calls_are_answered_as_the_library_answers_them(capabilities: dict[str, 
     """Answers, refusals and failures, field for field; a ping as well."""
     with Memory.open(":memory:") as memory:
         memory.remember("The key lies under the mat")
-        loader = Given(memory)
+        loader = OpenMemoryLoader(memory)
         asked = [greeting(HANDSHAKE_VERSIONS[0], **capabilities), line("ping", number="ping")]
         asked += [
             line("tools/call", {"name": name, "arguments": arguments}, number=place + 10)
@@ -277,7 +277,7 @@ def test_a_cancelled_call_is_not_answered() -> None:
         raise BadSetting("it ends")
 
     with Memory.open(":memory:") as memory:
-        executor = ToolExecutor(Given(memory))
+        executor = ToolExecutor(OpenMemoryLoader(memory))
         executor.__class__ = type("Slow", (ToolExecutor,), {"__call__": slow})
         front, calls = EarlyHandshake(OFFER), EarlyCalls(lambda: executor)
         front.reply(greeting(HANDSHAKE_VERSIONS[0]))
@@ -302,7 +302,7 @@ def test_a_flood_of_calls_is_left_to_the_library() -> None:
         raise BadSetting("it ends")
 
     with Memory.open(":memory:") as memory:
-        executor = ToolExecutor(Given(memory))
+        executor = ToolExecutor(OpenMemoryLoader(memory))
         executor.__class__ = type("Slow", (ToolExecutor,), {"__call__": slow})
         front, calls = EarlyHandshake(OFFER), EarlyCalls(lambda: executor)
         front.reply(greeting(HANDSHAKE_VERSIONS[0]))

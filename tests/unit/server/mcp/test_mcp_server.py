@@ -21,9 +21,9 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.schema import arguments, record
 from bethink.server.tools.tool import Call, Reply, Tool
 from bethink.testing import FixedClock
+from cold_memories import add_cold, add_others, open_memory
 from corpus import NOW
 from deferred import Deferred
-from maintained import add_cold, add_others, open_memory
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.shared.exceptions", "mcp_types")
 

@@ -24,8 +24,8 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.answers import in_tool_words
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from bethink.testing import FixedClock
+from cold_memories import add_cold, add_others, open_memory
 from corpus import NOTES, NOW
-from maintained import add_cold, add_others, open_memory
 from rows import each_row
 
 Ask = Callable[..., Reply]

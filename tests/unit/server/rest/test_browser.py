@@ -20,7 +20,7 @@ from bethink.server.rest.app import make_app
 from bethink.server.rest.browser import PAGE_POLICY, BrowserSessions, Started
 from bethink.server.tools import TOOLS
 from rows import each_row
-from serving import SPACE, Callers, Given, make_door, talk
+from server_app import SPACE, Callers, OpenMemoryLoader, make_guard, talk
 
 READER = Principal("inspector", Right.READ)
 OWN_PAGE = {"sec-fetch-site": "same-origin"}
@@ -36,8 +36,8 @@ class Clock:
 
 
 def _app(memory: Memory, callers: Callers, sessions: BrowserSessions) -> Any:
-    door = make_door(callers, require_token=True)
-    return make_app(ServerManifest(TOOLS), Given(memory), door, sessions=sessions)
+    door = make_guard(callers, require_token=True)
+    return make_app(ServerManifest(TOOLS), OpenMemoryLoader(memory), door, sessions=sessions)
 
 
 async def _sign_in(client: httpx.AsyncClient, **how: str) -> httpx.Response:

@@ -11,7 +11,7 @@ import pytest
 
 from bethink import Memory
 from bethink.model import Draft
-from serving import Callers, make_door, served, talk
+from server_app import Callers, make_guard, make_test_app, talk
 
 TEXTS = (
     "The staging database is called heron, says Mara",
@@ -39,7 +39,7 @@ def _asked(memory: Memory, folder: Path, *calls: tuple[str, str, dict[str, Any]]
             made.append(answer.json())
         return made
 
-    return list(talk(served(memory, make_door(callers)), conversation))
+    return list(talk(make_test_app(memory, make_guard(callers)), conversation))
 
 
 def test_the_evidence_of_every_hit_adds_up_to_its_score(

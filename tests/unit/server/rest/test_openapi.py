@@ -12,7 +12,7 @@ from bethink import Memory
 from bethink.access.policy import POLICY
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES, openapi_document
 from rows import each_row
-from serving import Callers, make_door, served, talk
+from server_app import Callers, make_guard, make_test_app, talk
 
 DOCUMENT = openapi_document()
 
@@ -108,4 +108,4 @@ def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> 
             assert answer.status_code == 200, answer.text
             Draft202012Validator(way.tool.output_schema).validate(answer.json())
 
-    talk(served(memory, make_door(callers)), conversation)
+    talk(make_test_app(memory, make_guard(callers)), conversation)

@@ -26,7 +26,7 @@ from bethink.server.tools.answers import PROGRAM_BUDGET_BYTES
 from bethink.server.tools.tool import Reply, Tool
 from corpus import NOTES
 from rows import each_row
-from serving import Callers, make_door, mcp, served, talk
+from server_app import Callers, make_guard, make_test_app, mcp, talk
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_memory_from_its_beginning_to_its_end(memory: Memory, callers: Callers
         kinds = [one["kind"] for one in (await get("/v1/events"))["events"]]
         assert {"stored", "erased"} <= set(kinds)
 
-    talk(served(memory, make_door(callers)), conversation)
+    talk(make_test_app(memory, make_guard(callers)), conversation)
 
 
 def test_many_at_once_each_for_itself(memory: Memory, callers: Callers) -> None:
@@ -104,7 +104,7 @@ def test_many_at_once_each_for_itself(memory: Memory, callers: Callers) -> None:
         assert answer.status_code == 200
         return answer.json()
 
-    told = talk(served(memory, make_door(callers)), conversation)
+    told = talk(make_test_app(memory, make_guard(callers)), conversation)
 
     assert [one["status"] for one in told["results"]] == [
         "stored", "refused", "refused", "duplicate", "refused"
@@ -121,7 +121,7 @@ def test_a_key_makes_retries_harmless(memory: Memory, callers: Callers) -> None:
         told = [{"text": text, "key": "backup-time"} for text in texts]
         return [await client.post("/v1/memories", json=one) for one in told]
 
-    first, again, other = talk(served(memory, make_door(callers)), conversation)
+    first, again, other = talk(make_test_app(memory, make_guard(callers)), conversation)
 
     assert (first.json()["status"], again.json()["status"]) == ("stored", "repeated")
     assert (other.status_code, other.json()["error"]["kind"]) == (409, "conflict")
@@ -140,7 +140,7 @@ def test_lists_come_in_pages(filled: Memory, callers: Callers) -> None:
                 break
             after = {"after": told["cursor"]}
 
-    talk(served(filled, make_door(callers)), conversation)
+    talk(make_test_app(filled, make_guard(callers)), conversation)
 
     assert seen == [item.id for item in filled.browse(limit=500)]
 
@@ -163,8 +163,8 @@ def test_an_export_comes_back_as_it_was(filled: Memory, memory: Memory, callers:
         ]
         return [answer.json()["stored"] for answer in answers]
 
-    content = talk(served(filled, make_door(callers)), out)
-    first, second = talk(served(memory, make_door(callers)), back)
+    content = talk(make_test_app(filled, make_guard(callers)), out)
+    first, second = talk(make_test_app(memory, make_guard(callers)), back)
 
     assert first == filled.stats()["memories"]
     assert second == 0
@@ -182,9 +182,9 @@ def test_an_export_says_what_it_may_hold(memory: Memory, callers: Callers) -> No
     async def conversation(client: httpx.AsyncClient) -> httpx.Response:
         return await client.get("/v1/export", headers=admin)
 
-    below = talk(served(memory, make_door(callers)), conversation)
+    below = talk(make_test_app(memory, make_guard(callers)), conversation)
     memory.session.settings = replace(memory.settings, max_classification=3)
-    whole = talk(served(memory, make_door(callers)), conversation)
+    whole = talk(make_test_app(memory, make_guard(callers)), conversation)
 
     assert json.loads(below.text.partition("\n")[0])["max_classification"] == 2
     assert "Backups run at night" in below.text
@@ -214,7 +214,7 @@ def test_what_is_no_export_is_refused(
     async def conversation(client: httpx.AsyncClient) -> int:
         return (await client.post("/v1/import", content=content, headers=headers)).status_code
 
-    assert talk(served(memory, make_door(callers)), conversation) == status
+    assert talk(make_test_app(memory, make_guard(callers)), conversation) == status
     assert memory.stats()["memories"] == 0
 
 
@@ -230,7 +230,7 @@ def test_an_import_may_be_large_from_who_may_import(memory: Memory, callers: Cal
         ]
         return [answer.status_code for answer in asked]
 
-    assert talk(served(memory, make_door(callers)), conversation)[0] == 413
+    assert talk(make_test_app(memory, make_guard(callers)), conversation)[0] == 413
 
 
 @each_row(
@@ -264,7 +264,7 @@ def test_what_cannot_be_read_is_told(
     async def conversation(client: httpx.AsyncClient) -> httpx.Response:
         return await client.post("/v1/memories", content=content, headers=media)
 
-    answer = talk(served(memory, make_door(callers)), conversation)
+    answer = talk(make_test_app(memory, make_guard(callers)), conversation)
 
     assert answer.status_code == status
     assert answer.json()["error"].keys() == {"kind", "message", "remedy"}
@@ -280,7 +280,7 @@ def test_a_mark_before_the_body_does_no_harm(memory: Memory, callers: Callers) -
         media = {"Content-Type": "application/json"}
         return await client.post("/v1/memories", content=body, headers=media)
 
-    answer = talk(served(memory, make_door(callers)), conversation)
+    answer = talk(make_test_app(memory, make_guard(callers)), conversation)
 
     assert answer.json()["status"] == "stored"
 
@@ -324,7 +324,7 @@ def test_addresses_that_lead_nowhere(
     async def conversation(client: httpx.AsyncClient) -> httpx.Response:
         return await client.get(path, headers=callers.headers["read"])
 
-    answer = talk(served(memory, make_door(callers)), conversation)
+    answer = talk(make_test_app(memory, make_guard(callers)), conversation)
 
     assert answer.status_code == status
     assert status == 200 or answer.json()["error"]["message"]
@@ -340,7 +340,7 @@ def test_who_may_not_learns_nothing_else(memory: Memory, callers: Callers) -> No
             assert answer.status_code == 403, path
             assert 'error="insufficient_scope"' in answer.headers["www-authenticate"]
 
-    talk(served(memory, make_door(callers)), conversation)
+    talk(make_test_app(memory, make_guard(callers)), conversation)
 
 
 def test_a_wrong_method_is_told_which_are_right(memory: Memory, callers: Callers) -> None:
@@ -349,7 +349,7 @@ def test_a_wrong_method_is_told_which_are_right(memory: Memory, callers: Callers
     async def conversation(client: httpx.AsyncClient) -> httpx.Response:
         return await client.delete("/v1/memories/x")
 
-    answer = talk(served(memory, make_door(callers)), conversation)
+    answer = talk(make_test_app(memory, make_guard(callers)), conversation)
 
     assert answer.status_code == 405
     assert {"GET", "PATCH"} <= set(answer.headers["allow"].replace(" ", "").split(","))
@@ -374,7 +374,7 @@ def test_a_secret_memory_is_not_there(memory: Memory, callers: Callers) -> None:
         for path in ("/v1/restore", "/v1/forget"):
             assert (await client.post(path, json={"ids": [secret]})).status_code == 404
 
-    talk(served(memory, make_door(callers)), conversation)
+    talk(make_test_app(memory, make_guard(callers)), conversation)
 
 
 def test_texts_come_whole_and_as_they_are(memory: Memory, callers: Callers) -> None:
@@ -391,7 +391,7 @@ def test_texts_come_whole_and_as_they_are(memory: Memory, callers: Callers) -> N
         cut = (await mcp(client, "tools/call", asked, {})).json()["result"]["structuredContent"]
         assert "more characters" in cut["revisions"][0]["text"]
 
-    talk(served(memory, make_door(callers)), conversation)
+    talk(make_test_app(memory, make_guard(callers)), conversation)
 
 
 def test_the_journal_says_who_it_was(memory: Memory, callers: Callers) -> None:
@@ -407,7 +407,7 @@ def test_the_journal_says_who_it_was(memory: Memory, callers: Callers) -> None:
         undone = await client.post("/v1/undo", json={}, headers=callers.headers["write"])
         assert undone.json()["id"] == first.json()["id"]
 
-    talk(served(memory, make_door(callers)), conversation)
+    talk(make_test_app(memory, make_guard(callers)), conversation)
 
     actors = [event.actor for event in memory.events()]
     assert actors[:2] == ["user:write", "user:admin"]
@@ -426,7 +426,7 @@ def test_a_page_of_long_texts_ends_early(callers: Callers) -> None:
 
     with Memory.open(":memory:", embedder="none") as memory:
         memory.remember_many([{"text": text, "force": True} for text in texts])
-        pages = talk(served(memory, make_door(callers)), conversation)
+        pages = talk(make_test_app(memory, make_guard(callers)), conversation)
 
     full = PROGRAM_BUDGET_BYTES // 60_000
     assert [len(page["memories"]) for page in pages] == [full, 36 - full]
@@ -447,7 +447,7 @@ def test_what_a_token_brought_can_be_taken_back(memory: Memory, callers: Callers
         await client.post("/v1/memories", json=note, headers=callers.headers["admin"])
         return [one.json()["id"] for one in sent]
 
-    brought = talk(served(memory, make_door(callers)), conversation)
+    brought = talk(make_test_app(memory, make_guard(callers)), conversation)
 
     assert sorted(memory.revoke("user:write").ids) == sorted(brought)
     assert {item.text for item in memory.browse()} == {
@@ -497,7 +497,9 @@ def test_a_bug_is_told_by_its_kind_alone(
         return await client.get("/v1/stats")
 
     with caplog.at_level(logging.DEBUG):
-        answer = talk(served(memory, make_door(callers), tool_routes=own(Broken)), conversation)
+        answer = talk(
+            make_test_app(memory, make_guard(callers), tool_routes=own(Broken)), conversation
+        )
 
     assert answer.status_code == 500
     assert "KeyError" in answer.json()["error"]["message"]
@@ -514,7 +516,7 @@ def test_a_question_that_takes_too_long_is_given_up(memory: Memory, callers: Cal
         finally:
             GIVEN_UP.set()
 
-    app = served(memory, make_door(callers), tool_routes=own(Endless), timeout_s=0.05)
+    app = make_test_app(memory, make_guard(callers), tool_routes=own(Endless), timeout_s=0.05)
     answer = talk(app, conversation)
 
     assert answer.status_code == 503
@@ -545,12 +547,12 @@ def test_an_argument_stands_in_one_place(memory: Memory, callers: Callers) -> No
         mixed = await client.post("/v1/memories?text=x", json={"text": "y"})
         assert mixed.status_code == 400
 
-    talk(served(memory, make_door(callers)), conversation)
+    talk(make_test_app(memory, make_guard(callers)), conversation)
 
 
 def test_a_store_in_trouble_is_told(callers: Callers) -> None:
     """With 503 and when to try again; health and readiness say so, and no more."""
-    app = make_app(ServerManifest({}), Busy(Settings()), make_door(callers))
+    app = make_app(ServerManifest({}), Busy(Settings()), make_guard(callers))
 
     async def conversation(client: httpx.AsyncClient) -> None:
         busy = await client.get("/v1/stats")
@@ -585,7 +587,7 @@ def test_a_store_that_cannot_be_opened_is_not_well(tmp_path: Path, callers: Call
             assert "the store cannot be used" in told.text
             assert str(tmp_path) not in told.text
 
-    talk(make_app(ServerManifest(TOOLS), opening, make_door(callers)), conversation)
+    talk(make_app(ServerManifest(TOOLS), opening, make_guard(callers)), conversation)
 
 
 def test_the_page_lists_every_route(memory: Memory, callers: Callers) -> None:
@@ -594,7 +596,7 @@ def test_the_page_lists_every_route(memory: Memory, callers: Callers) -> None:
     async def conversation(client: httpx.AsyncClient) -> httpx.Response:
         return await client.get("/")
 
-    answer = talk(served(memory, make_door(callers)), conversation)
+    answer = talk(make_test_app(memory, make_guard(callers)), conversation)
 
     assert all(f"{way.method} {way.path}" in answer.text for way in TOOL_ROUTES)
     assert "http://" not in answer.text
@@ -617,7 +619,7 @@ def test_figures_tell_how_much_and_never_what(memory: Memory, callers: Callers) 
         await client.get("/v1/stats", headers=callers.headers["unknown"])
         return (await client.get("/metrics")).text
 
-    text = talk(served(memory, make_door(callers)), conversation)
+    text = talk(make_test_app(memory, make_guard(callers)), conversation)
     found = {
         (sample.name, *sorted(sample.labels.values())): sample.value
         for family in text_string_to_metric_families(text)

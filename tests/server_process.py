@@ -17,7 +17,7 @@ SCRIPT = str(Path(sys.executable).with_name("bethink"))
 PATIENT = {"BETHINK_READ_TIMEOUT_S": "600"}  # on a busy machine any read may take long
 
 
-def room(folder: Path, **extra: str) -> dict[str, str]:
+def clean_environment(folder: Path, **extra: str) -> dict[str, str]:
     """An environment that knows nothing of this machine's own memories."""
     own = {"HOME": str(folder / "home"), "BETHINK_DATA_DIR": str(folder / "data")}
     own["BETHINK_WORKER"] = "off"  # else a server starts one, which outlives it
@@ -25,7 +25,7 @@ def room(folder: Path, **extra: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(folder: Path, *words: str, host: str = "127.0.0.1") -> Iterator[str]:
+def http_server(folder: Path, *words: str, host: str = "127.0.0.1") -> Iterator[str]:
     """The address of a server over HTTP that is gone afterwards."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
@@ -33,7 +33,7 @@ def serving(folder: Path, *words: str, host: str = "127.0.0.1") -> Iterator[str]
         port = probe.getsockname()[1]
     written = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     process = subprocess.Popen(
-        [SCRIPT, "mcp", *words, "--http", written], cwd=folder, env=room(folder),
+        [SCRIPT, "mcp", *words, "--http", written], cwd=folder, env=clean_environment(folder),
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     with process:
@@ -53,13 +53,13 @@ def _listening(family: socket.AddressFamily, host: str, port: int) -> bool:
         return probe.connect_ex((host, port)) == 0
 
 
-class Raw:
+class StdioServer:
     """A server spoken to line by line."""
 
     def __init__(self, folder: Path, *words: str, **env: str) -> None:
         self.started = time.monotonic()
         self.process = subprocess.Popen(
-            [SCRIPT, "mcp", *words], cwd=folder, env=room(folder, **env), stdin=subprocess.PIPE,
+            [SCRIPT, "mcp", *words], cwd=folder, env=clean_environment(folder, **env), stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
@@ -95,8 +95,8 @@ class Raw:
 
 
 @contextmanager
-def raw(folder: Path, *words: str, **env: str) -> Iterator[Raw]:
-    server = Raw(folder, *words, **env)
+def stdio_server(folder: Path, *words: str, **env: str) -> Iterator[StdioServer]:
+    server = StdioServer(folder, *words, **env)
     with server.process:
         try:
             yield server
@@ -104,7 +104,7 @@ def raw(folder: Path, *words: str, **env: str) -> Iterator[Raw]:
             server.process.kill()
 
 
-def running(folder: Path) -> list[str]:
+def processes_of(folder: Path) -> list[str]:
     """Processes whose environment names the folder."""
     found = []
     for place in Path("/proc").glob("[0-9]*"):

@@ -23,7 +23,7 @@ from playwright.sync_api import (
 )
 
 from nodes import browser as chromium
-from served import PATIENT
+from server_process import PATIENT
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 LATEST_MS = 120_000  # a last guard: what is expected may come late on a busy machine

@@ -29,7 +29,7 @@ URL = "http://127.0.0.1:8765"
 CODES = {"read": Right.READ, "write": Right.WRITE, "admin": Right.ADMIN}
 
 
-class Given(MemoryLoader):
+class OpenMemoryLoader(MemoryLoader):
     """A memory that is open already."""
 
     def __init__(self, memory: Memory) -> None:
@@ -74,15 +74,17 @@ def bearer(secret: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
 
-def make_door(callers: Callers, address: Address = HERE, **more: Any) -> GuardConfig:
+def make_guard(callers: Callers, address: Address = HERE, **more: Any) -> GuardConfig:
     rate = more.pop("rate", 0)
     return replace(make_guard_config(address, SPACE, callers.tokens, **more), rate=rate)
 
 
-def served(
+def make_test_app(
     memory: Memory, door: GuardConfig, tools: dict[str, Tool] | None = None, **more: Any
 ) -> Guard:
-    return make_app(ServerManifest(TOOLS if tools is None else tools), Given(memory), door, **more)
+    return make_app(
+        ServerManifest(TOOLS if tools is None else tools), OpenMemoryLoader(memory), door, **more
+    )
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from bethink.models.embed.encoder import EncoderEmbedder
 from bethink.ports import Embedding
 
 
-class RememberingEncoder(EncoderEmbedder):
+class CachingEncoder(EncoderEmbedder):
     """The default embedder, with everything it has embedded."""
 
     def __init__(self) -> None:
@@ -29,4 +29,4 @@ class RememberingEncoder(EncoderEmbedder):
         return self._asked[text]
 
 
-SHARED = RememberingEncoder()
+SHARED = CachingEncoder()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 TOKEN = re.compile(r"zq\d{4}")
 
 
-class Said(NamedTuple):
+class StoredText(NamedTuple):
     """What one revision says."""
 
     text: str
@@ -19,11 +19,11 @@ class Said(NamedTuple):
 
 
 @dataclass
-class Known:
+class ExpectedMemory:
     """One memory: all its revisions, and how it stands. ``stands_in`` are the runs in which
     it took the place of others."""
 
-    said: list[Said]
+    said: list[StoredText]
     live: bool = True
     valid_to: datetime | None = None
     ended_by: str | None = None
@@ -49,7 +49,7 @@ class Known:
         self.said.append(self.said[-1])
         self.live, self.ended_by, self.last = True, None, "restored"
 
-    def revise(self, said: Said) -> None:
+    def revise(self, said: StoredText) -> None:
         self.said.append(said)
         self.last = "revised"
 
@@ -58,7 +58,7 @@ class Expected:
     """Everything that was acknowledged, and what was erased."""
 
     def __init__(self) -> None:
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, ExpectedMemory] = {}
         self.erased: set[str] = set()
         self.erased_tokens: set[str] = set()
         self.keys: dict[str, tuple[str, str]] = {}
