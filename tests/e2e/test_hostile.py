@@ -29,6 +29,7 @@ from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from naughty import NAUGHTY
 from rows import each_row
+from thorough import share
 
 SOME = NAUGHTY[::6]  # of every kind, for what is called once for each
 WORDS = ("kind", "topic", "tier", "caption", "speaker", "session")  # kept without outer blanks
@@ -37,6 +38,12 @@ NAMES = ("layer", "level", "source_class")
 TIMES = ("occurred_at", "occurred_end", "valid_from", "valid_to")
 NUMBERS = ("trust", "integrity", "credibility", "classification", "emotion", "importance")
 OTHERS = ("confidence", "seq", "pinned", "force", "metadata", "tags", "entities")
+FIELDS = (*WORDS, *VERBATIM, *NAMES, *TIMES, *NUMBERS, *OTHERS)
+OPTIONS = (
+    "id", "level", "kind", "layer", "topic", "tier", "tag", "entity", "source", "session",
+    "speaker", "since", "until", "min_trust", "max_classification", "include_superseded",
+    "include_expired", "as_of", "cursor", "profile", "k", "offset", "max_tokens",
+)  # fmt: skip
 
 
 def strict(value: Any) -> Any:
@@ -117,17 +124,17 @@ def test_a_change_comes_back_as_it_was(memory: Memory, ids: list[str]) -> None:
             assert memory.get(ids[0]) == before
         elif after.text != text:
             assert "REDACTED" in after.text.upper()
-    for text in SOME:
-        for field in (*WORDS, *VERBATIM, *NAMES, *TIMES, *NUMBERS, *OTHERS, text):
+    for number, text in enumerate(SOME):
+        for field in (*share(FIELDS, number), text):
             attempt(memory.update, ids[1], **{field: text})
 
     healthy(memory)
 
 
-@each_row("field", [*WORDS, *VERBATIM, *NAMES, *TIMES, *NUMBERS, *OTHERS])
+@each_row("field", FIELDS)
 def test_a_field_comes_back_as_it_was(memory: Memory, field: str) -> None:
     """Words without the blanks around them; what is no word of the list is refused."""
-    for number, text in enumerate(NAUGHTY):
+    for number, text in enumerate(share(NAUGHTY, FIELDS.index(field))):
         result = attempt(memory.remember, f"note number {number} has a field", **{field: text})
         if isinstance(result, Refused) or result.redacted:
             continue
@@ -203,18 +210,11 @@ def test_any_text_is_explained(memory: Memory, ids: list[str]) -> None:
         assert isinstance(said, Refused) == isinstance(told, Refused)
 
 
-@each_row(
-    "option",
-    [
-        "id", "level", "kind", "layer", "topic", "tier", "tag", "entity", "source", "session",
-        "speaker", "since", "until", "min_trust", "max_classification", "include_superseded",
-        "include_expired", "as_of", "cursor", "profile", "k", "offset", "max_tokens",
-    ],
-)  # fmt: skip
+@each_row("option", OPTIONS)
 def test_any_text_is_a_filter(memory: Memory, option: str) -> None:
     """It finds what it names, or nothing, or is refused; a text never lifts a ceiling."""
     memory.remember("The deploy key of the payroll is a secret", classification=3)
-    for text in NAUGHTY:
+    for text in share(NAUGHTY, OPTIONS.index(option)):
         answer = attempt(memory.recall, "deploy key", **{option: text})
         if isinstance(answer, Recall):
             assert all(hit.item.classification < 3 for hit in answer.hits)

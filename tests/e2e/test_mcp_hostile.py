@@ -31,8 +31,8 @@ from bethink.testing import FixedClock
 from corpus import NOTES, NOW
 from deferred import Deferred
 from naughty import NAUGHTY
-from rows import each_row
 from server_process import SCRIPT, clean_environment
+from thorough import share
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.client.stdio", "mcp.shared.exceptions")
 types = Deferred("mcp_types")
@@ -101,16 +101,20 @@ def asked(memory: Memory, tool: str, **told: Any) -> Reply:
     return reply
 
 
-@each_row(("tool", "name"), EVERYWHERE)
+@pytest.mark.parametrize(("tool", "name"), EVERYWHERE)
 def test_every_parameter_of_every_tool(memory: Memory, tool: str, name: str) -> None:
-    """Every string and what is no string: answered in the tool's schema, or refused."""
+    """Every string and what is no string: answered in the tool's schema, or refused.
+    Neighbouring parameters share the strings; the texts of memories and questions get all
+    of them in the tests below and in `test_hostile`."""
     takes = TOOLS[tool].input_schema["properties"]
     needed = NEEDED.get(tool) or ({"id": memory.browse(limit=1)[0].id} if "id" in takes else {})
     wraps: list[Callable[[str], Any]] = [lambda text: text]
     if takes[name]["type"] == "array":
         wraps.append(lambda text: [text])
     # Where no string belongs, each is refused before it is read: a few will do.
-    strings = NAUGHTY if takes[name]["type"] in ("string", "array") else NAUGHTY[::20]
+    strings = NAUGHTY[::20]
+    if takes[name]["type"] in ("string", "array"):
+        strings = share(NAUGHTY, EVERYWHERE.index((tool, name)))
     for value in [wrap(text) for text in strings for wrap in wraps] + list(OTHERS):
         attempt(lambda given=value: asked(memory, tool, **needed | {name: given}), value)
 
@@ -158,12 +162,12 @@ def test_every_name_that_is_not_known(memory: Memory) -> None:
 
 def test_every_template_and_prompt_argument(memory: Memory) -> None:
     """Written as it is and as an address writes it, whole and to be completed."""
-    for text in NAUGHTY:
-        for template in TEMPLATES:
+    for number, text in enumerate(NAUGHTY):
+        for template in share(TEMPLATES, number, 2):
             start = template["uriTemplate"].partition("{")[0]
             for written in (text, quote(text, safe="", errors="surrogatepass")):
                 attempt(lambda given=start + written: read_resource(given, memory), text)
-        for name, prompt in PROMPTS.items():
+        for name, prompt in share(tuple(PROMPTS.items()), number, 2):
             given = dict.fromkeys(prompt.arguments, text)
             told = attempt(
                 lambda one=name, args=given: render_prompt(one, args, lambda: memory), text

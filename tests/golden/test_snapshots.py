@@ -25,6 +25,8 @@ from snapshot_taking import (
     wire_shapes,
 )
 
+from rows import each_row
+
 AGAIN = "if that is meant: python tools/snapshots.py"
 
 
@@ -34,8 +36,8 @@ def report(told: list[str]) -> str:
     return "\n".join([f"{len(told)} differ", *told[:5], *more, AGAIN])
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("store", sorted(QUESTIONS))
+@each_row("profile", PROFILES)
+@pytest.mark.parametrize("store", sorted(QUESTIONS))  # each is filled by one worker only
 def test_recalls_stay(store: str, profile: str) -> None:
     """Every question gets the hits, scores, evidence, warnings and steps it always got."""
     told = recall_differences(kept_recalls(store, profile), take(store, profile))

@@ -20,6 +20,7 @@ from corpus import NOTES, NOW
 from language_server import BROKEN, WRONG, LanguageServer, talking
 from naughty import NAUGHTY
 from rows import each_row
+from thorough import examples
 
 QUESTION = "what are all the things that rotate, and who rotates them?"
 OTHERS = "The other tenant's launch code is 0000"
@@ -99,7 +100,9 @@ def saying(embedder: Embedder) -> Iterator[tuple[Memory, Saying]]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @settings(
-    max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(150, 500),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(verdict=verdicts | json_values, asked=searches | json_values)
 def test_hostile_answers_change_nothing_but_the_search(saying, verdict, asked):

@@ -24,6 +24,7 @@ from bethink.testing import FixedClock, ScriptedModel
 from cold_memories import TOLD, add_cold, add_others, open_memory, state
 from corpus import NOW
 from fallible import Dying, Killed
+from thorough import examples
 
 JOBS = ("duplicates", "consolidate", "concepts", "forget")
 
@@ -300,7 +301,7 @@ def store() -> Iterator[Memory]:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(250, 1000), suppress_health_check=list(HealthCheck))
 @given(graph=lineages())
 def test_no_memory_is_trusted_more_than_what_it_derives_from(
     store: Memory, graph: list[tuple[str, int, list[int]]]
