@@ -9,11 +9,11 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from bethink.core.characters import find_unstorable, has_substance, hidden_text_flags
 from bethink.core.dataclass import dataclass
 from bethink.core.ids import is_valid_id
+from bethink.core.json_values import Json
 from bethink.core.words import fingerprint, fold
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.content_checks import is_injection, refuse_pasted
@@ -77,7 +77,7 @@ class PreparedDraft:
     turn: bool = False
 
 
-def make_draft(source: Draft | Mapping[str, Any] | str) -> Draft:
+def make_draft(source: Draft | Mapping[str, object] | str) -> Draft:
     """Make a draft from a text, a mapping of fields, or a draft."""
     if isinstance(source, Draft):
         return source
@@ -89,12 +89,16 @@ def make_draft(source: Draft | Mapping[str, Any] | str) -> Draft:
             raise Refused(
                 f"there is no field {name!r}", remedy=f"allowed: {', '.join(sorted(known))}"
             )
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in source.items()
-    }
-    if "text" not in values:
+    if "text" not in source:
         raise Refused("a memory needs a text")
-    return Draft(**values)
+    return Draft(**lists_to_tuples(source))
+
+
+def lists_to_tuples(fields: Mapping[str, object]) -> Json:
+    """Return the fields of a draft with tuples where lists were given."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
 
 
 MAX_TEXT_BYTES = 64 * 1024
@@ -144,10 +148,13 @@ def admit(draft: Draft, now: datetime) -> Draft:
     """Validate a draft and normalise its fields; raise Refused if it breaks a rule."""
     _check_text(draft)
     _check_names(draft)
+    _check_lists(draft)
     _check_numbers(draft)
     if draft.metadata:
         check_metadata(draft.metadata)
-    return _normalise_draft(draft, now)
+    normalised = _normalise_draft(draft, now)
+    _check_periods(normalised)
+    return normalised
 
 
 def _check_text(draft: Draft) -> None:
@@ -156,7 +163,9 @@ def _check_text(draft: Draft) -> None:
         if value is None and name in _OPTIONAL_FIELDS:
             continue
         _check_string(name, value)
-        _check_text_size(name, value)
+        # Counting bytes costs a copy, so only texts that could be too long are counted.
+        if len(value) * 4 > MAX_TEXT_BYTES:
+            _check_limit(name, len(value.encode()), MAX_TEXT_BYTES, unit="bytes")
         if name == "text" and not has_substance(value):
             raise Refused("the text has no letter, digit or symbol")
 
@@ -173,66 +182,50 @@ def _check_string(name: str, value: object) -> None:
         )
 
 
-def _check_text_size(name: str, value: str) -> None:
-    # Counting bytes costs a copy, so only texts that could be too long are counted.
-    if len(value) * 4 > MAX_TEXT_BYTES:
-        size = len(value.encode())
-        if size > MAX_TEXT_BYTES:
-            raise TooLarge(name, limit=MAX_TEXT_BYTES, actual=size)
-
-
 def _check_names(draft: Draft) -> None:
     for name in _NAME_FIELDS:
         value = getattr(draft, name)
         if value is not None or name not in _OPTIONAL_FIELDS:
             _check_length(name, value, MAX_FIELD_CHARACTERS)
-    for name in _LIST_FIELDS:
-        _check_string_list(name, getattr(draft, name))
     if draft.key is not None:
         _check_length("key", draft.key, MAX_KEY_CHARACTERS)
-    if draft.id is not None and not (isinstance(draft.id, str) and is_valid_id(draft.id)):
+    if draft.id is not None and not _is_id(draft.id):
         raise Refused(
             "the id is not valid",
             remedy="use up to 64 letters, digits and _ . : - or omit it",
         )
-    if draft.derives_from:
-        _check_parents(draft.derives_from)
-    if draft.level not in LEVELS:
-        raise Refused(f"there is no level {draft.level!r}", remedy=f"one of {', '.join(LEVELS)}")
+    _check_choice("level", draft.level, LEVELS)
     if not draft.source.strip():
         raise Refused("source must not be empty")
-    if draft.source_class not in TRUST_CEILING:
-        raise Refused(
-            f"there is no source class {draft.source_class!r}",
-            remedy=f"one of {', '.join(TRUST_CEILING)}",
-        )
+    _check_choice("source class", draft.source_class, tuple(TRUST_CEILING))
 
 
-def _check_parents(values: object) -> None:
+def _check_lists(draft: Draft) -> None:
+    for name in _LIST_FIELDS:
+        for word in _check_list(name, getattr(draft, name), "texts", MAX_TAGS):
+            _check_length(f"one of the {name}", word, MAX_TAG_CHARACTERS)
+            if not str(word).strip():
+                raise Refused(f"one of the {name} is empty")
+    if draft.derives_from:
+        for parent in _check_list("derives_from", draft.derives_from, "ids", MAX_PARENTS):
+            if not _is_id(parent):
+                raise Refused(f"derives_from must list ids of memories, not {parent!r:.40}")
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and is_valid_id(value)
+
+
+def _check_list(name: str, values: object, what: str, limit: int) -> Sequence[object]:
     if not isinstance(values, Sequence) or isinstance(values, str | bytes):
-        raise Refused(f"derives_from must be a list of ids, not {type(values).__name__}")
-    if len(values) > MAX_PARENTS:
-        raise TooLarge("derives_from", limit=MAX_PARENTS, actual=len(values), unit="entries")
-    for value in values:
-        if not isinstance(value, str) or not is_valid_id(value):
-            raise Refused(f"derives_from must list ids of memories, not {value!r:.40}")
+        raise Refused(f"{name} must be a list of {what}, not {type(values).__name__}")
+    _check_limit(name, len(values), limit)
+    return values
 
 
 def _check_length(name: str, value: object, limit: int) -> None:
     _check_string(name, value)
-    if isinstance(value, str) and len(value) > limit:
-        raise TooLarge(name, limit=limit, actual=len(value), unit="characters")
-
-
-def _check_string_list(name: str, values: object) -> None:
-    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
-        raise Refused(f"{name} must be a list of texts, not {type(values).__name__}")
-    if len(values) > MAX_TAGS:
-        raise TooLarge(name, limit=MAX_TAGS, actual=len(values), unit="entries")
-    for value in values:
-        _check_length(f"one of the {name}", value, MAX_TAG_CHARACTERS)
-        if not value.strip():
-            raise Refused(f"one of the {name} is empty")
+    _check_limit(name, len(str(value)), limit, unit="characters")
 
 
 def _check_numbers(draft: Draft) -> None:
@@ -241,14 +234,16 @@ def _check_numbers(draft: Draft) -> None:
         if value is None and name in _OPTIONAL_FIELDS:
             continue
         low, high, whole = field.low, field.high, field.kind != "number"
-        allowed = int if whole else int | float
-        is_number = isinstance(value, allowed) and not isinstance(value, bool)
-        if not is_number or not low <= value <= high:
+        if not _is_number(value, whole=whole) or not low <= value <= high:
             kind = "a whole number" if whole else "a number"
             raise Refused(f"{name} must be {kind} from {low:g} to {high:g}, not {value!r:.40}")
     for name in _FLAG_FIELDS:
         if not isinstance(getattr(draft, name), bool):
             raise Refused(f"{name} must be true or false, not {getattr(draft, name)!r:.40}")
+
+
+def _is_number(value: object, *, whole: bool) -> bool:
+    return isinstance(value, int if whole else int | float) and not isinstance(value, bool)
 
 
 def check_metadata(metadata: object) -> None:
@@ -262,7 +257,7 @@ def check_metadata(metadata: object) -> None:
         raise TooLarge("metadata", limit=MAX_METADATA_BYTES, actual=size)
 
 
-def _check_json(value: Any, depth: int, count: int) -> int:
+def _check_json(value: object, depth: int, count: int) -> int:
     """Validate a JSON value; return the number of values seen, stopping at the limit."""
     if count > MAX_METADATA_BYTES:
         return count
@@ -271,31 +266,20 @@ def _check_json(value: Any, depth: int, count: int) -> int:
     elif isinstance(value, Mapping | list | tuple):
         if depth > MAX_METADATA_DEPTH:
             raise TooLarge("metadata", limit=MAX_METADATA_DEPTH, actual=depth, unit="levels deep")
-        if isinstance(value, Mapping):
-            for key in value:
-                _check_string("a key of metadata", key)
-            value = value.values()
-        for entry in value:
+        for key in value if isinstance(value, Mapping) else ():
+            _check_string("a key of metadata", key)
+        for entry in value.values() if isinstance(value, Mapping) else value:
             count = _check_json(entry, depth + 1, count)
-    else:
-        _check_scalar(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise Refused(f"metadata contains {value}, which is not a JSON number")
+    elif isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise Refused("metadata contains a whole number of more than 64 bits")
+    elif value is not None and not isinstance(value, int | float):
+        raise Refused(f"metadata contains a {type(value).__name__}, which is not JSON")
     return count + 1
 
 
-def _check_scalar(value: object) -> None:
-    if value is None or isinstance(value, bool):
-        return
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise Refused(f"metadata contains {value}, which is not a JSON number")
-    elif isinstance(value, int):
-        if not -(2**63) <= value < 2**64:
-            raise Refused("metadata contains a whole number of more than 64 bits")
-    else:
-        raise Refused(f"metadata contains a {type(value).__name__}, which is not JSON")
-
-
-def to_plain_json(value: Any) -> Any:
+def to_plain_json(value: object) -> object:
     """Convert mappings to dicts and tuples to lists, so that json.dumps accepts them."""
     if isinstance(value, Mapping):
         return {key: to_plain_json(entry) for key, entry in value.items()}
@@ -305,7 +289,7 @@ def to_plain_json(value: Any) -> Any:
 
 
 def _normalise_draft(draft: Draft, now: datetime) -> Draft:
-    changes: dict[str, Any] = {}
+    changes: Json = {}
     for name in _TRIMMED_FIELDS:
         value = getattr(draft, name)
         if value is not None and value != (stripped := value.strip() or None):
@@ -313,7 +297,10 @@ def _normalise_draft(draft: Draft, now: datetime) -> Draft:
     for name in _TIME_FIELDS:
         value = getattr(draft, name)
         if value is not None:
-            changes[name] = _parse_time(name, value, now)
+            try:
+                changes[name] = parse_moment(value, now)
+            except ValueError as error:
+                raise Refused(f"{name}: {error}") from error
     if draft.layer is not None:
         changes["layer"] = resolve_layer(draft.layer)
     if type(draft.derives_from) is not tuple:
@@ -321,22 +308,14 @@ def _normalise_draft(draft: Draft, now: datetime) -> Draft:
     for name in _LIST_FIELDS:
         if type(getattr(draft, name)) is not tuple:
             changes[name] = tuple(getattr(draft, name))
-    normalised = draft._replace(**changes) if changes else draft
-    _check_order(normalised.occurred_at, normalised.occurred_end, "occurred_end", "occurred_at")
-    _check_order(normalised.valid_from, normalised.valid_to, "valid_to", "valid_from")
-    return normalised
+    return draft._replace(**changes) if changes else draft
 
 
-def _parse_time(name: str, value: object, now: datetime) -> datetime:
-    try:
-        return parse_moment(value, now)
-    except ValueError as error:
-        raise Refused(f"{name}: {error}") from error
-
-
-def _check_order(start: datetime | None, end: datetime | None, later: str, earlier: str) -> None:
-    if start is not None and end is not None and end < start:
-        raise Refused(f"{later} is before {earlier}")
+def _check_periods(draft: Draft) -> None:
+    for earlier, later in (("occurred_at", "occurred_end"), ("valid_from", "valid_to")):
+        start, end = getattr(draft, earlier), getattr(draft, later)
+        if start is not None and end is not None and end < start:
+            raise Refused(f"{later} is before {earlier}")
 
 
 def resolve_layer(name: str) -> str | None:
@@ -403,7 +382,7 @@ MAX_EVENTS = 10_000
 
 def admit_thread(thread: Thread) -> Thread:
     """Validate and redact a thread; raise Refused if it breaks a rule."""
-    if not (isinstance(thread.id, str) and is_valid_id(thread.id)):
+    if not _is_id(thread.id):
         raise Refused("a thread's id must have 1 to 64 letters, digits and _ . : -")
     _check_choice("kind", thread.kind, THREAD_KINDS)
     _check_choice("lifecycle", thread.lifecycle, LIFECYCLES)
@@ -427,10 +406,8 @@ def _admit_members(members: Iterable[Member]) -> tuple[Member, ...]:
     for member in members:
         _check_id("member", member.item)
         _check_choice("role", member.role, ROLES)
-        weight: Any = member.weight
-        is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
-        if not is_number or not math.isfinite(weight) or not 0 <= weight <= 1:
-            raise Refused(f"a member's weight is {weight!r}, but must be from 0 to 1")
+        if not _is_number(member.weight, whole=False) or not 0 <= member.weight <= 1:
+            raise Refused(f"a member's weight is {member.weight!r}, but must be from 0 to 1")
         _check_timezone("added_at", member.added_at)
     by_item = {member.item: member._replace(weight=float(member.weight)) for member in members}
     if len(by_item) < len(tuple(members)):
@@ -443,8 +420,11 @@ def _admit_events(events: Iterable[ThreadEvent]) -> tuple[ThreadEvent, ...]:
     for event in events:
         _check_choice("event kind", event.kind, THREAD_EVENT_KINDS)
         _check_timezone("at", event.at)
-        is_int = isinstance(event.seq, int) and not isinstance(event.seq, bool)
-        if not is_int or not 0 <= event.seq < 2**53 or event.seq in by_seq:
+        if (
+            not _is_number(event.seq, whole=True)
+            or not 0 <= event.seq < 2**53
+            or event.seq in by_seq
+        ):
             raise Refused(f"an event's seq is {event.seq!r}, but must be a whole number and unique")
         if event.item is not None:
             _check_id("event's memory", event.item)
@@ -453,17 +433,12 @@ def _admit_events(events: Iterable[ThreadEvent]) -> tuple[ThreadEvent, ...]:
 
 
 def _check_id(label: str, value: object) -> None:
-    if not isinstance(value, str) or not is_valid_id(value):
+    if not _is_id(value):
         raise Refused(f"{label} must be an id, not {value!r}")
 
 
-def _admit_headline_text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise BadText(f"{name} must be text, not {type(value).__name__}")
-    unstorable = find_unstorable(value)
-    if unstorable is not None:
-        raise BadText(f"{name} contains {unstorable[1]} at position {unstorable[0]}")
-    _check_limit(name, len(value), MAX_HEADLINE_CHARACTERS, unit="characters")
+def _admit_headline_text(name: str, value: str) -> str:
+    _check_length(name, value, MAX_HEADLINE_CHARACTERS)
     return redact(value).text
 
 

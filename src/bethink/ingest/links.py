@@ -21,7 +21,7 @@ from bethink.core.sentences import sentences
 from bethink.core.words import differs_only_in_values, fold, word_overlap, word_set
 from bethink.errors import ModelError
 from bethink.ingest.admission import WriteContext
-from bethink.lang.words import announces_change, word_set_of
+from bethink.lang.words import announces_change, load_words, word_set_of
 from bethink.model import Collision, Entity, Filters, Item, Link, Node, may_replace
 from bethink.ports import (
     Embedding,
@@ -200,31 +200,9 @@ def _tells_apart(words: frozenset[str], ctx: WriteContext) -> bool:
 MAX_RELATIONS = 4
 _RULE_CONFIDENCE = 0.8
 _MAX_GAP_CHARACTERS = 40  # characters between two names
-# Phrases between two names, by the relation they express.
-_RELATION_PHRASES = {
-    "works_with": "works with / work with / collaborates with / pairs with / works together with",
-    "reports_to": "reports to / answers to / works under",
-    "works_on": "works on / is working on / contributes to",
-    "works_at": "works at / works for / is employed by",
-    "depends_on": "depends on / relies on / requires / needs",
-    "part_of": "is part of / is a part of / belongs to / is a module of / is a member of / is in",
-    "owns": "owns / is the owner of",
-    "leads": "leads / heads / is the lead of / runs the",
-    "manages": "manages / is the manager of",
-    "maintains": "maintains / looks after / is responsible for / takes care of",
-    "uses": "uses / is built on / is written in / is based on",
-    "runs_on": "runs on / is hosted on / is deployed on / is deployed to",
-    "calls": "calls / talks to / sends requests to",
-    "imports": "imports",
-    "extends": "extends / inherits from",
-    "implements": "implements",
-    "knows": "knows / is a friend of / is friends with",
-    "married_to": "is married to",
-    "replaces": "replaces / is the successor of",
-}
-_RELATION_BY_PHRASE = {
+_RELATION_BY_PHRASE: dict[str, str] = {
     phrase.strip(): kind
-    for kind, phrases in _RELATION_PHRASES.items()
+    for kind, phrases in load_words("relations").items()
     for phrase in phrases.split("/")
 }
 _FILLER_WORDS = frozenset(

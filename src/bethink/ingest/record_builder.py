@@ -34,70 +34,28 @@ from bethink.ingest.entity_extraction import (
 from bethink.ingest.facts import Fact
 from bethink.ingest.facts.supersession import extract_draft_fact
 from bethink.lang.dates import TimeSpan, date_words, find_times
+from bethink.lang.words import load_words
 from bethink.model import Collision, Draft, Entity, Item, Level, Link, Node
 from bethink.model.fields import GIVEN_FIELDS, field_names
 from bethink.ports import Embedder, Embedding, Mention, Record
 
 _SEARCHED_CHARACTERS = 1_000  # characters: the first sentences decide the kind
 
-# The first rule that fits decides: a decision may mention a preference, not the other way round.
-_OPENING_RULES = {
-    "caveat": "never / do not / don't / careful / beware / caution / warning / avoid / watch out",
-    "task": "todo / remember to / remind me / we need to / i need to / need to / please",
-    "goal": "goal / goals / our goal / objective / our aim",
-    "decision": "decision / decided / agreed / chose",
-    "learning": "lesson / learned / turns out / root cause / til",
-    "directive": """always / from now on / make sure / whenever / you must / you should / when asked
-        / answer in / reply in""",
-    "playbook": "how to / steps to / steps for / procedure / runbook / playbook / checklist",
-    "resolution": "fixed / resolved / solved / solution / the fix / workaround",
-}
-_CONTAINED_RULES = {
-    "decision": """we decided / we have decided / we chose / i decided / they decided
-        / team decided / team chose / settled on / opted for / agreed to / agreed on / agreed that
-        / decided to / decided on / decided against / was decided / going with
-        / decision is / decision was""",
-    "caveat": """must not / must never / should never / be careful / do not ever / watch out
-        / careful with / pitfall / gotcha / breaks if / will break""",
-    "preference": """prefer / prefers / preferred / likes / i like / we like / loves / i love
-        / hates / i hate / dislikes / enjoys / favourite / favorite
-        / would rather / i'd rather / fond of""",
-    "task": "has to be done / have to be done / deadline / due on / due by / follow up / todo",
-    "goal": "goal is / goal for / goals are / want to / aim to / plan to / plans to / hope to",
-    "resolution": """fixed by / fixed it by / resolved by / solved by / the fix was / the fix is
-        / solution was / solution is / workaround was / workaround is / went away after""",
-    "directive": "must always / should always / from now on / always use / always ask / always run",
-    "playbook": "runbook / playbook / step by step / in these steps / the steps are",
-    "profile": """my name is / i am a / i am an / i'm a / i'm an / i work as / works as a
-        / works as an / i live in / i was born / was born in / years old / grew up in / married to
-        / my birthday / my wife / my husband / my job""",
-    "learning": """learned / learnt / lesson / turns out / turned out / root cause / realised
-        / realized / discovered / found out / found that / the cause was / the culprit was""",
-    "event": """yesterday / last week / last month / last night / last year / ago / this morning
-        / today / happened / crashed / failed / deployed / released / met / went / visited / moved
-        / launched / broke / joined / signed / was added / was removed / were added / doubled""",
-    "behavior": """usually / tends to / tend to / in the habit / habit of / every morning
-        / every evening / most mornings / most days""",
-    "tool": "the tool / this tool / tool call / the cli / the command / command line",
-    "fact": """is / are / was / were / has / have / use / uses / run / runs / lives / works / need
-        / needs / means / contains / supports / stores / requires / returns / writes / takes / costs
-        / asked / leaves / signs / drops / raises / sends / reads / pins""",
-}
 
-
-def _parse_rules(rules: dict[str, str]) -> list[tuple[str, str]]:
+def _kind_phrases(section: str) -> list[tuple[str, str]]:
+    """Each phrase of a section of ``kinds.toml`` and its kind, in order."""
     return [
         (kind, f" {' '.join(phrase.split())} ")
-        for kind, phrases in rules.items()
+        for kind, phrases in load_words("kinds")[section].items()
         for phrase in phrases.split("/")
     ]
 
 
-_OPENING_PHRASES = _parse_rules(_OPENING_RULES)
+_OPENING_PHRASES = _kind_phrases("openings")
 _OPENINGS = tuple(phrase for _, phrase in _OPENING_PHRASES)
 # By the first word of each phrase, so that only possible phrases are searched.
 _RULES_BY_FIRST_WORD: dict[str, list[tuple[int, str, str]]] = {}
-for _place, (_kind, _phrase) in enumerate(_parse_rules(_CONTAINED_RULES)):
+for _place, (_kind, _phrase) in enumerate(_kind_phrases("contained")):
     _RULES_BY_FIRST_WORD.setdefault(_phrase.split()[0], []).append((_place, _kind, _phrase))
 
 

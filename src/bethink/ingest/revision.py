@@ -8,17 +8,16 @@ ends.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any
 
-from bethink.core.json_values import iso
+from bethink.core.json_values import Json, iso
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.errors import ModelError, Refused
-from bethink.ingest.admission import PreparedDraft, WriteContext, prepare
+from bethink.ingest.admission import PreparedDraft, WriteContext, lists_to_tuples, prepare
 from bethink.ingest.deduplication import minhash_sketch
 from bethink.ingest.entity_extraction import extract_mentions
 from bethink.ingest.facts.supersession import (
@@ -152,14 +151,20 @@ def removes_from_recall(link: Link) -> bool:
     return by_rule or link.source == CALLER_SOURCE
 
 
+def _superseded_ids(ids: Iterable[str], ctx: WriteContext) -> set[str]:
+    """Return what these took out of recall themselves; one superseded in part never left it."""
+    wanted = set(ids)
+    if not wanted:
+        return set()
+    links = ctx.store.graph.links_of(sorted(wanted), _SUPERSEDES_TYPE, incoming=False)
+    return {link.dst.id for link in links if link.src.id in wanted and removes_from_recall(link)}
+
+
 def _remaining_superseded(start: str, leaving: set[str], ctx: WriteContext) -> list[str]:
     """Return what remains of all that a memory superseded, also through removed ones."""
     seen, frontier, found = {start}, {start}, []
     while frontier:
-        links = ctx.store.graph.links_of(sorted(frontier), _SUPERSEDES_TYPE, incoming=False)
-        fresh = {
-            link.dst.id for link in links if link.src.id in frontier and removes_from_recall(link)
-        } - seen
+        fresh = _superseded_ids(frontier, ctx) - seen
         seen |= fresh
         found += sorted(fresh - leaving)
         frontier = fresh & leaving
@@ -175,17 +180,7 @@ def _superseded_by(ids: set[str], ctx: WriteContext) -> list[Item]:
     found: dict[str, Item] = {}
     frontier = set(ids)
     for _ in range(_MAX_CHAIN_LENGTH):
-        links = (
-            ctx.store.graph.links_of(sorted(frontier), _SUPERSEDES_TYPE, incoming=False)
-            if frontier
-            else []
-        )
-        next_ids = {
-            link.dst.id
-            for link in links
-            # A memory superseded in part never left recall.
-            if link.src.id in frontier and removes_from_recall(link)
-        }
+        next_ids = _superseded_ids(frontier, ctx)
         items = ctx.store.items.get(sorted(next_ids - found.keys() - ids)) if next_ids else {}
         found |= items
         frontier = {item.id for item in items.values() if item.live_to is not None}
@@ -217,7 +212,7 @@ _DRAFT_FIELDS = frozenset(Draft._fields)
 _COPIED_FIELDS = _DRAFT_FIELDS & set(Item._fields)
 
 
-def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
+def revise(item: Item, changes: Mapping[str, object], ctx: WriteContext) -> Item:
     """Store the next revision of an item with these changes; the old one is kept.
 
     The same rules hold as for a new memory. A caveat stays protected; a pin is undone by
@@ -241,8 +236,9 @@ def revise(item: Item, changes: Mapping[str, Any], ctx: WriteContext) -> Item:
     if "pinned" not in changes:
         by_importance = item.pinned and item.importance >= PIN_IMPORTANCE
         draft = draft._replace(pinned=item.pinned and not by_importance)
-    prepared = prepare(draft._replace(**_lists_to_tuples(changes), id=item.id), ctx)
-    return _store_revision(item, prepared, pinned=changes.get("pinned"), ctx=ctx)
+    prepared = prepare(draft._replace(**lists_to_tuples(changes), id=item.id), ctx)
+    pinned = prepared.draft.pinned if "pinned" in changes else None
+    return _store_revision(item, prepared, pinned=pinned, ctx=ctx)
 
 
 def adjust_relevance(item: Item, step: float, ctx: WriteContext) -> Item:
@@ -279,7 +275,7 @@ def _mentions_entity(entity: str, text: str) -> bool:
     return re.search(rf"(?<!\w){key}(?!\w)", fold(text)) is not None
 
 
-def _clear_parsed_times(item: Item) -> dict[str, Any]:
+def _clear_parsed_times(item: Item) -> Json:
     """Clear occurrence times that were parsed from the old text's opening date."""
     draft = Draft(item.text)
     start, end = occurrence_times(draft, find_times(item.text, item.stored_at))
@@ -288,12 +284,6 @@ def _clear_parsed_times(item: Item) -> dict[str, Any]:
     return {
         "occurred_at": None,
         "occurred_end": None if end == item.occurred_end else item.occurred_end,
-    }
-
-
-def _lists_to_tuples(changes: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: tuple(value) if isinstance(value, list) else value for name, value in changes.items()
     }
 
 
@@ -311,7 +301,7 @@ def _store_revision(
         stored_at=item.stored_at,
         kind=draft.kind or item.kind,
         protected=item.protected or rebuilt.protected,
-        pinned=rebuilt.pinned if pinned is None else bool(pinned) and rebuilt.pinned,
+        pinned=rebuilt.pinned if pinned is None else pinned and rebuilt.pinned,
         relevance=item.relevance,
         subject=subject,
         attribute=attribute,
