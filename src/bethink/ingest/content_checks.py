@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from typing import Any
+from typing import cast
 
 from bethink.core.characters import strip_hidden
 from bethink.core.lazy import lazy_pattern
@@ -88,13 +88,14 @@ def is_injection(text: str) -> bool:
 
 
 @cache
-def _injection_pattern() -> Any:
+def _injection_pattern() -> re.Pattern[bytes]:
     import re2  # start-up time: loaded only for texts with a hint
 
     paragraphs = (part.replace("\n", "") for part in _BLANK_LINE.split(_INJECTION_PATTERNS.strip()))
     joined = "|".join(f"(?:{pattern})" for pattern in paragraphs)
     blank = r"[\s_*\-]"
-    return re2.compile(joined.replace(" ?", f"{blank}*").replace(" ", f"{blank}+").encode())
+    spaced = joined.replace(" ?", f"{blank}*").replace(" ", f"{blank}+")
+    return cast("re.Pattern[bytes]", re2.compile(spaced.encode()))
 
 
 _SEARCHED_CHARACTERS = 20_000  # characters; a paste is recognisable at its start

@@ -11,9 +11,9 @@ import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
-from bethink.core.json_values import parse_strict_json
+from bethink.core.json_values import Json, parse_strict_json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.admission import MAX_TEXT_BYTES, TRUSTED_SOURCES
@@ -117,7 +117,7 @@ class _RawLine(NamedTuple):
 
 
 def read_drafts(
-    source: Path | BinaryIO, file_format: Format, defaults: Mapping[str, Any] | None = None
+    source: Path | BinaryIO, file_format: Format, defaults: Mapping[str, object] | None = None
 ) -> Iterator[DraftLine]:
     """Yield the drafts of a file one by one, each with its line number.
 
@@ -180,7 +180,9 @@ def _make_paragraph(number: int, parts: list[bytes], size: int) -> _RawLine:
     return _RawLine(number, b"".join(parts))
 
 
-def _parse_draft(raw: _RawLine, file_format: Format, defaults: Mapping[str, Any]) -> Draft | None:
+def _parse_draft(
+    raw: _RawLine, file_format: Format, defaults: Mapping[str, object]
+) -> Draft | None:
     if isinstance(raw.content, Refused):
         raise raw.content
     try:
@@ -201,12 +203,14 @@ def _parse_draft(raw: _RawLine, file_format: Format, defaults: Mapping[str, Any]
     return Draft(**{**defaults, **fields})
 
 
-def _parse_fields(value: Any) -> dict[str, Any]:
+def _parse_fields(value: object) -> Json:
     if isinstance(value, str):
         return {"text": value}
     if not isinstance(value, dict):
         raise BadText("the line must be a JSON object or a JSON string")
-    fields = {name: field_value for name, field_value in value.items() if field_value is not None}
+    fields: Json = {
+        name: field_value for name, field_value in value.items() if field_value is not None
+    }
     _apply_aliases(fields, _TEXT_ALIASES, "text")
     _apply_aliases(fields, _TIME_ALIASES, "occurred_at")
     if "text" not in fields:
@@ -224,7 +228,7 @@ def _parse_fields(value: Any) -> dict[str, Any]:
     return {**fields, "metadata": {**extra, **metadata}}
 
 
-def _apply_aliases(fields: dict[str, Any], aliases: tuple[str, ...], name: str) -> None:
+def _apply_aliases(fields: Json, aliases: tuple[str, ...], name: str) -> None:
     for alias in aliases:
         if name not in fields and alias in fields:
             fields[name] = fields.pop(alias)

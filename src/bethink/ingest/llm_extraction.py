@@ -6,9 +6,10 @@ from recall: a fact read by a model can be flagged but cannot supersede.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict, cast
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold, word_set
 from bethink.ingest.admission import WriteContext
@@ -25,11 +26,28 @@ MIN_CONFIDENCE = 0.6
 _MAX_NAME_CHARACTERS = 80
 
 
+class ExtractedFact(TypedDict):
+    """A fact as the schema of the prompt has it."""
+
+    subject: str
+    attribute: str
+    value: str
+    confidence: float
+
+
+class ExtractAnswer(TypedDict):
+    """A model's answer, as the schema of the prompt has it."""
+
+    entities: list[dict[str, str]]
+    facts: list[ExtractedFact]
+    relations: list[Json]
+
+
 class Extraction(NamedTuple):
     """A model's extraction from one memory, as far as the memory supports it."""
 
     entities: tuple[str, ...] = ()
-    fact: Mapping[str, Any] | None = None
+    fact: ExtractedFact | None = None
     relations: tuple[tuple[str, str, str, float], ...] = ()
 
 
@@ -38,10 +56,11 @@ def extract_with_model(
 ) -> Extraction:
     """Extract from a memory with the model; raise ModelError without an answer."""
     prompt = fill_prompt("extract", store.space, memory=load_passages(store, [item.id]))
-    return keep_supported(model.complete(prompt, budget=budget), item)
+    answer = model.complete(prompt, budget=budget)
+    return keep_supported(cast("ExtractAnswer", answer), item)
 
 
-def keep_supported(answer: Mapping[str, Any], item: Item) -> Extraction:
+def keep_supported(answer: ExtractAnswer, item: Item) -> Extraction:
     """Keep those parts of an answer whose names and values occur in the memory."""
     text = fold(item.text)
     kinds = {
@@ -71,7 +90,7 @@ def _is_named_in(name: str, text: str) -> bool:
     return len(name) <= _MAX_NAME_CHARACTERS and entity_key(name) in text and ":" not in name
 
 
-def _is_supported_fact(fact: Mapping[str, Any], text: str) -> bool:
+def _is_supported_fact(fact: ExtractedFact, text: str) -> bool:
     """Check that a fact is confident, complete and made of the memory's words."""
     if fact["confidence"] < MIN_CONFIDENCE or not fact["attribute"].strip():
         return False
@@ -109,12 +128,12 @@ def apply_extraction(item: Item, extraction: Extraction, model: str, ctx: WriteC
 
 def _store_extracted(
     item: Item,
-    fact: Mapping[str, Any] | None,
+    fact: ExtractedFact | None,
     fresh: tuple[str, ...],
     model: str,
     ctx: WriteContext,
 ) -> Item:
-    changes: dict[str, Any] = {"entities": (*item.entities, *fresh)}
+    changes: dict[str, object] = {"entities": (*item.entities, *fresh)}
     if fact is not None:
         fact_metadata = {
             "value": fold(fact["value"]),

@@ -8,9 +8,9 @@ from dataclasses import field
 from datetime import datetime
 from itertools import islice
 from math import ceil
-from typing import Any
 
 from bethink.core.dataclass import dataclass
+from bethink.core.json_values import Json
 from bethink.core.passages import split_passages
 from bethink.core.sentences import caption
 from bethink.core.speakers import Captioned, own_caption, searched_text
@@ -236,7 +236,7 @@ def make_item(
     """Build the item of a draft; fields that were not given are filled in by rules."""
     draft = prepared.draft
     happened, ended = occurrence_times(draft, times)
-    made: dict[str, Any] = {name: getattr(draft, name) for name in _COPIED_FIELDS}
+    made: Json = {name: getattr(draft, name) for name in _COPIED_FIELDS}
     made |= {name: float(getattr(draft, name)) for name in _NUMBER_FIELDS}
     return Item(
         **made,

@@ -1,16 +1,15 @@
 """Detect and redact secrets in memories, and report their kinds.
 
 Every pattern runs in RE2, in time linear in the text, and only on texts that hold one of
-its keywords: all of them are searched first, at once, because hardly any memory holds one.
+its keywords, which are searched first, all in one pass.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from itertools import islice
 from typing import cast
 
 from bethink.core.json_values import Json
@@ -23,13 +22,13 @@ from bethink.model.fields import GIVEN_FIELDS, field_names
 
 # Kinds without a keyword, and what at least one of them needs.
 _CARD_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words and not kind.long)
-_CARD_SHAPE = r"[3-6][0-9]{3}[ -]?[0-9]{4,6}[ -]?[0-9]{4}"
-_CARD = lazy_pattern(_CARD_SHAPE)
+_CARD = lazy_pattern(r"[3-6][0-9]{3}[ -]?[0-9]{4,6}[ -]?[0-9]{4}")
 _TOKEN_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words and kind.long)
 _TOKEN_SHAPE = lazy_pattern(
     r"[_\-.][A-Za-z0-9_\-]{36}|[MNO][\w-]{22,27}\.[\w-]{6}\.|[5KL][A-Za-z0-9]{50}"
 )
 _LONG_WORD = 20  # characters
+_SEARCH_BYTES = 32 << 20  # bytes: the most that searching keywords takes
 _QUOTES = (b'"', b"'", b"`")
 _PASSWORD_NAME = lazy_pattern(r"pass(?:w(?:or)?d|phrase|code|wort)$|pwd$", re.IGNORECASE)
 _SECRET_NAME = lazy_pattern(
@@ -66,116 +65,48 @@ def redact(text: str) -> Redacted:
 
 def _candidate_kinds(text: str) -> list[int]:
     """Return the indexes of the kinds whose keywords occur in the text."""
-    lower = text.lower().encode("utf-8", "surrogatepass")
-    if all(sign.search(lower) is None for sign in _signs()):
-        return []
-    found: set[int] = set()
-    keywords, tokens = _keyword_indexes()
-    keywords.add_kinds(lower, found)
+    keywords, tokens = _keyword_sets()
+    found = keywords.find(text.lower())
     if _CARD.search(text):
         found.update(_CARD_KINDS)
     long_words = " ".join([word for word in text.split() if len(word) >= _LONG_WORD])
     if long_words:
-        tokens.add_kinds(long_words.encode("utf-8", "surrogatepass"), found)
+        found |= tokens.find(long_words)
         if _TOKEN_SHAPE.search(long_words):
             found.update(_TOKEN_KINDS)
     return sorted(found)
+
+
+class _KeywordSet:
+    """The keywords of some kinds, all searched in one pass over a text."""
+
+    def __init__(self, *, long: bool) -> None:
+        import re2  # start-up time: loaded with the first text
+
+        options = re2.Options()
+        options.max_mem = _SEARCH_BYTES
+        self._set = re2.Set.SearchSet(options)
+        self._kinds = [i for i, kind in enumerate(SECRET_KINDS) if kind.words and kind.long is long]
+        for i in self._kinds:
+            self._set.Add("|".join(map(re2.escape, SECRET_KINDS[i].words)))
+        self._set.Compile()
+
+    def find(self, text: str) -> set[int]:
+        """Return the kinds that have a keyword in the text."""
+        found = self._set.Match(text.encode("utf-8", "surrogatepass"))
+        return {self._kinds[place] for place in found or ()}
+
+
+@cache
+def _keyword_sets() -> tuple[_KeywordSet, _KeywordSet]:
+    """Index the keywords for a lower-cased text, and those for the long words of a text."""
+    return _KeywordSet(long=False), _KeywordSet(long=True)
 
 
 def _compile(pattern: bytes) -> re.Pattern[bytes]:
     import re2  # start-up time: loaded with the first text
 
     return cast("re.Pattern[bytes]", re2.compile(pattern))
-
-
-class _Near(NamedTuple):
-    """The keywords that begin so, and those that a search overlooks as they overlap it."""
-
-    words: Sequence[bytes]
-    overlap: re.Pattern[bytes] | None
-    overlapping: Sequence[bytes]
-
-
-_FEW = 32  # matches; RE2 is slower than Python's engine for each match, faster for each character
-
-
-class _KeywordIndex:
-    """Keywords by their beginnings: none of these begins another."""
-
-    def __init__(self, keywords: Sequence[tuple[str, int]]) -> None:
-        self._kinds: dict[bytes, list[int]] = {}
-        for word, i in keywords:
-            self._kinds.setdefault(word.encode(), []).append(i)
-        self._tree = _any_of({word for word, _ in keywords}).encode()
-        self._search = _compile(self._tree)
-        self._near: dict[bytes, _Near] = {}
-
-    def add_kinds(self, text: bytes, found: set[int]) -> None:
-        """Add the kinds whose keywords occur in the text."""
-        words: set[bytes] = set()
-        for begin in self._find_beginnings(text):
-            near = self._near.get(begin) or self._find_near(begin)
-            words.update(near.words)
-            if near.overlap is not None and near.overlap.search(text):
-                words.update(near.overlapping)
-        for word in words:
-            if word in text:
-                found.update(self._kinds[word])
-
-    def _find_beginnings(self, text: bytes) -> set[bytes]:
-        found, count, end = set(), 0, 0
-        for match in islice(self._search.finditer(text), _FEW):
-            found.add(match[0])
-            count, end = count + 1, match.end()
-        if count == _FEW:
-            found.update(re.compile(self._tree).findall(text, end))
-        return found
-
-    def _find_near(self, begin: bytes) -> _Near:
-        longer = [word for word in self._kinds if word.startswith(begin)]
-        words = [word for word in self._kinds if any(word in known for known in longer)]
-        joined = [
-            (begin[:n] + word, word)
-            for n in range(1, len(begin))
-            for word in self._kinds
-            if word.startswith(begin[n:]) and word not in words
-        ]
-        pattern = _any_of({text.decode("latin-1") for text, _ in joined}).encode("latin-1")
-        overlap = _compile(pattern) if joined else None
-        self._near[begin] = _Near(words, overlap, [word for _, word in joined])
-        return self._near[begin]
-
-
-@cache
-def _signs() -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return what a lower-cased text without secrets lacks: keywords; long words, card numbers.
-
-    As one pattern its automaton would outgrow the memory that RE2 gives it.
-    """
-    words = {word for kind in SECRET_KINDS if not kind.long for word in kind.words}
-    shapes = rf"\S{{{_LONG_WORD}}}|{_CARD_SHAPE}"
-    return _compile(_any_of(words).encode()), _compile(shapes.encode())
-
-
-@cache
-def _keyword_indexes() -> tuple[_KeywordIndex, _KeywordIndex]:
-    """Index the keywords for a lower-cased text, and those for the long words of a text."""
-    keywords = [(word, i) for i, kind in enumerate(SECRET_KINDS) for word in kind.words]
-    return (
-        _KeywordIndex([(word, i) for word, i in keywords if not SECRET_KINDS[i].long]),
-        _KeywordIndex([(word, i) for word, i in keywords if SECRET_KINDS[i].long]),
-    )
-
-
-def _any_of(words: Iterable[str]) -> str:
-    """Return a pattern for any of the words, or its beginning that is one: a tree of characters."""
-    if "" in words:
-        return ""
-    rests: dict[str, set[str]] = {}
-    for word in sorted(words):
-        rests.setdefault(word[0], set()).add(word[1:])
-    branches = [re.escape(first) + _any_of(rest) for first, rest in rests.items()]
-    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
 
 
 @cache

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 
@@ -21,19 +21,19 @@ _DATA = Path(__file__).parent / "data"
 
 
 @cache
-def load_words(name: str) -> dict[str, Any]:
+def load_words(name: str) -> Json:
     """The parsed file of a language, or another word list of ``lang/data``."""
     return tomllib.loads((_DATA / f"{name}.toml").read_text("utf-8"))
 
 
 @cache
-def load_section(language: str, section: str) -> dict[str, Any]:
+def load_section(language: str, section: str) -> Json:
     """A section of a language's file, or of its file of times and questions; else empty."""
     words = load_words(language)
     further = f"{language}.times"
     if section not in words and (_DATA / f"{further}.toml").exists():
         words = load_words(further)
-    found: dict[str, Any] = words.get(section, {})
+    found: Json = words.get(section, {})
     return found
 
 
