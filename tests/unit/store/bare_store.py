@@ -55,7 +55,7 @@ def add(db: apsw.Connection, texts: Iterable[str], **columns: Any) -> list[words
             about=row.about,
             stored_at=at,
             live_from=at,
-            length=words.row_length(db, row),
+            length=words.split_row(db, row).length,
             fingerprint=f"f{rid}",
         )
         values |= columns

@@ -18,7 +18,7 @@ from old_schema import bring_back
 from bethink.ports import TextSearch
 from bethink.store.ranking import WeightedQuery, weight_query
 from bethink.store.sql.search import postings, word_index
-from bethink.store.sql.search.lexical import parse_query
+from bethink.store.sql.search.lexical import parse_query, search_text, word_statistics
 from bethink.store.sql.search.postings import PostingLists
 from bethink.store.sql.search.scope import Condition, ScopeRows
 from bethink.store.sql.search.terms import tokenizer
@@ -47,14 +47,14 @@ def texts(rng: random.Random, count: int, words: int = 8) -> list[str]:
 
 
 def found(db: apsw.Connection, search: TextSearch, lists: PostingLists) -> list[tuple[str, float]]:
-    result = word_index.search_text(db, search, EVERYTHING, hydrate, lists)
+    result = search_text(db, search, EVERYTHING, hydrate, lists)
     return [(match.item.id, match.score) for match in result.matches]
 
 
 def judged(db: apsw.Connection, search: TextSearch) -> list[tuple[str, float]]:
     """The best by reading every text."""
     reading = parse_query(db, search.text)
-    query = weight_query(reading.terms, word_index.word_statistics(db, reading.spelling), search)
+    query = weight_query(reading.terms, word_statistics(db, reading.spelling), search)
     scores = [(f"m{row.rid}", score_text(db, query, row)) for row in index_rows(db)]
     best = sorted((-score, identity) for identity, score in scores if score > 0.0)
     return [(identity, -score) for score, identity in best[: search.depth]]
@@ -119,8 +119,8 @@ def test_an_index_narrows_a_search_and_changes_nothing_else(last: int) -> None:
         assert narrow.rows is not None
         for asked in ("kabk", "kadk kegk", "kabk kidk koxk kugk"):
             search = TextSearch(asked, depth=8)
-            narrowed = word_index.search_text(db, search, narrow, hydrate)
-            assert narrowed == word_index.search_text(db, search, wide, hydrate)
+            narrowed = search_text(db, search, narrow, hydrate)
+            assert narrowed == search_text(db, search, wide, hydrate)
 
 
 def test_a_rebuild_gives_what_writes_had_made() -> None:

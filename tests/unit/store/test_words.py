@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 from bethink.ports import SearchResult, TextSearch
 from bethink.store.ranking import weight_query
 from bethink.store.sql.search import word_index as words
-from bethink.store.sql.search.lexical import make_plan, parse_query
+from bethink.store.sql.search.fuzzy import search_substring
+from bethink.store.sql.search.lexical import (
+    index_terms,
+    make_plan,
+    parse_query,
+    query_words_of,
+    search_text,
+    word_statistics,
+)
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import tokenizer
 from rows import each_row
@@ -56,13 +64,13 @@ def filled(db: apsw.Connection) -> apsw.Connection:
 def search(
     db: apsw.Connection, text: str, depth: int = 10, predicate: Predicate = EVERYTHING
 ) -> SearchResult:
-    return words.search_text(db, TextSearch(text, depth), predicate, hydrate)
+    return search_text(db, TextSearch(text, depth), predicate, hydrate)
 
 
 def like(
     db: apsw.Connection, text: str, depth: int = 10, predicate: Predicate = EVERYTHING
 ) -> SearchResult:
-    return words.search_substring(db, text, depth, predicate, hydrate)
+    return search_substring(db, text, depth, predicate, hydrate)
 
 
 def ids(found: SearchResult) -> list[str]:
@@ -95,18 +103,18 @@ def test_taking_out_is_the_exact_reverse_of_putting_in(texts: list[str]) -> None
     words.unindex_rows(db, rows)
 
     assert everything_indexed(db) == []
-    assert words.word_statistics(db, ()).documents == 0
+    assert word_statistics(db, ()).documents == 0
 
 
 def test_what_stays_is_not_touched(filled: apsw.Connection) -> None:
     """Counts go down by what left, words of others remain."""
-    before = words.word_statistics(filled, ["pars", "config", "redi"])
+    before = word_statistics(filled, ["pars", "config", "redi"])
     row = index_rows(filled)[1]
 
     words.unindex_rows(filled, [row])
     filled.execute("DELETE FROM item WHERE rid = ?", (row.rid,))
 
-    after = words.word_statistics(filled, ["pars", "config", "redi"])
+    after = word_statistics(filled, ["pars", "config", "redi"])
     assert after.documents == before.documents - 1
     assert after.frequencies == {"pars": 2, "config": 2, "redi": 1}
     assert words.verify_word_index(filled) == []
@@ -158,7 +166,7 @@ def test_the_length_is_the_number_of_index_words(db: apsw.Connection) -> None:
     """Those of the text and those around it."""
     row = words.IndexRow(1, "parseConfig runs", "parse config", None)
 
-    assert words.row_length(db, row) == 4
+    assert words.split_row(db, row).length == 4
 
 
 # Finding
@@ -224,7 +232,7 @@ def test_any_text_is_a_valid_question_and_finds_itself(text: str) -> None:
     found = search(db, text)
     like(db, text)
 
-    assert not words.query_words_of(db, text) or "m2" in ids(found)
+    assert not query_words_of(db, text) or "m2" in ids(found)
 
 
 @each_row(
@@ -269,7 +277,7 @@ def test_the_score_is_bm25_by_our_own_formula(filled: apsw.Connection) -> None:
     """Recomputed from the rows alone."""
     query = TextSearch("parser of the config in Redis", 10, about_weight=0.7, k1=0.9, b=0.4)
     reading = parse_query(filled, query.text)
-    question = weight_query(reading.terms, words.word_statistics(filled, reading.spelling), query)
+    question = weight_query(reading.terms, word_statistics(filled, reading.spelling), query)
     tokens = tokenizer(filled)
     expected = {}
     for row in index_rows(filled):
@@ -278,7 +286,7 @@ def test_the_score_is_bm25_by_our_own_formula(filled: apsw.Connection) -> None:
         if score > 0:
             expected[f"m{row.rid}"] = score
 
-    found = words.search_text(filled, query, EVERYTHING, hydrate)
+    found = search_text(filled, query, EVERYTHING, hydrate)
 
     assert {match.item.id: match.score for match in found.matches} == expected
     assert ids(found) == sorted(expected, key=lambda id_: (-expected[id_], id_))
@@ -334,7 +342,7 @@ def zipf() -> apsw.Connection:
 def brute_force(db: apsw.Connection, search: TextSearch, predicate: Predicate) -> list[str]:
     """The best by judging every row in scope."""
     reading = parse_query(db, search.text)
-    question = weight_query(reading.terms, words.word_statistics(db, reading.spelling), search)
+    question = weight_query(reading.terms, word_statistics(db, reading.spelling), search)
     tokens = tokenizer(db)
     judged = []
     for identity, text, length in db.execute(
@@ -366,7 +374,7 @@ def test_the_best_in_scope_are_found_exactly(zipf: apsw.Connection, scope: str) 
         )
         asked = TextSearch(terms, depth=rng.choice((1, 10, 40)))
 
-        found = words.search_text(zipf, asked, SCOPES[scope], hydrate)
+        found = search_text(zipf, asked, SCOPES[scope], hydrate)
 
         assert ids(found) == brute_force(zipf, asked, SCOPES[scope]), terms
 
@@ -380,7 +388,7 @@ def test_fewer_than_asked_for_means_there_are_no_more(zipf: apsw.Connection, sco
         asked = TextSearch(query, depth=60, postings_budget=budget)
         possible = len(brute_force(zipf, asked._replace(depth=10**6), SCOPES[scope]))
 
-        found = words.search_text(zipf, asked, SCOPES[scope], hydrate)
+        found = search_text(zipf, asked, SCOPES[scope], hydrate)
 
         assert len(found.matches) == min(60, possible)
 
@@ -395,7 +403,7 @@ def test_a_scope_that_hides_nearly_everything_is_searched_to_its_end() -> None:
 
     for budget in (20_000, 10):
         query = TextSearch(f"{word(0)} {word(1)} {word(2)}", 50, postings_budget=budget)
-        found = words.search_text(db, query, EVERYTHING, hydrate)
+        found = search_text(db, query, EVERYTHING, hydrate)
 
         assert set(ids(found)) == living
 
@@ -507,7 +515,7 @@ def test_spelling_is_exact_in_scope(zipf: apsw.Connection) -> None:
 
 def test_words_of_a_question_carry_their_terms(filled: apsw.Connection) -> None:
     """As they are written, with what the index knows them by."""
-    found = words.query_words_of(filled, "the parseConfig caches")
+    found = query_words_of(filled, "the parseConfig caches")
 
     assert [(w.shown, w.terms, w.common) for w in found] == [
         ("the", ("the",), True),
@@ -518,7 +526,7 @@ def test_words_of_a_question_carry_their_terms(filled: apsw.Connection) -> None:
 
 def test_statistics_count_memories(filled: apsw.Connection) -> None:
     """Unknown words are in none."""
-    known = words.word_statistics(filled, words.index_terms(filled, "auth unheard"))
+    known = word_statistics(filled, index_terms(filled, "auth unheard"))
 
     assert known.documents == len(MEMORIES)
     assert known.average_length > 0

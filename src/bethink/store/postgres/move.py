@@ -442,7 +442,7 @@ def _digest(pages: Any) -> tuple[str, int]:
 def _chunks(db: Database, model: vector_index.StoredModel) -> Iterator[tuple[int, Any, Any]]:
     """Yield the used slots of each chunk: the first, their keys and bits."""
     size, wide = vector_index.SLOTS_PER_CHUNK, vector_index.packed_width(model.dim)
-    for number, bits, keys in vector_index._read_raw_chunks(db, model):
+    for number, bits, keys in vector_index.raw_chunks(db, model):
         used = min(size, model.slots - number * size)
         if used > 0:
             found = np.frombuffer(keys, dtype=vector_index._RID_DTYPE)[:used]

@@ -65,6 +65,8 @@ _LAYOUTS: dict[str, Sequence[Field]] = {
     "event": EVENT,
 }
 _TABLE_NAMES = {"key": "idempotency", "counter": "meta"}
+_OF_IMPORTED = ("status_change", "usage", "usage_day")  # come with the memory they name first
+_OF_ERASED = {"tombstone": 0, "erased_key": 1}  # where they name the memory, which must be gone
 _BATCH = 500
 _CUT = "the journal of the export is broken after line {}; what follows was not imported"
 _ITEM_KNOWN_OR_ERASED = """
@@ -248,8 +250,15 @@ class _Loader:
         row = _parse_record(number, kind, record)
         if kind != "item":
             self._flush()
-        load = getattr(self, f"_load_{kind}")
-        load(number, row)
+        if kind in _OF_IMPORTED:
+            if row[0] in self._imported:
+                self._db.execute(_INSERTS[kind], row)
+        elif kind in _OF_ERASED:
+            if not self._item_exists(row[_OF_ERASED[kind]]):
+                self._db.execute(_INSERTS[kind], row)
+        else:
+            load = getattr(self, f"_load_{kind}")
+            load(number, row)
 
     def _load_item(self, number: int, row: Row) -> None:
         content = row[: len(CONTENT)]
@@ -263,10 +272,10 @@ class _Loader:
             )
         if content[0] in self._skipped:
             return
-        length = word_index.row_length(
+        words = word_index.split_row(
             self._db, word_index.IndexRow(self._rid, *content[WORDS_SLICE])
         )
-        new = NewRow(self._rid, content, live_to, ended_by, status, length)
+        new = NewRow(self._rid, content, live_to, ended_by, status, words.length)
         self._rid += 1
         self._rows.append((new, sketch or []))
         self._touched.update(json.loads(content[ENTITIES_INDEX]))
@@ -357,10 +366,6 @@ class _Loader:
     def _item_exists(self, item: str) -> bool:
         return item in self._imported or bool(self._db.execute(_ITEM_EXISTS, (item,)).get)
 
-    def _load_status_change(self, number: int, row: Row) -> None:
-        if row[0] in self._imported:
-            self._db.execute(_INSERTS["status_change"], row)
-
     def _load_thread(self, number: int, row: Row) -> None:
         """Keep a thread until a member comes; one that is known here stays as it is."""
         row = _with_class(row)
@@ -399,14 +404,6 @@ class _Loader:
         if self._takes_events:
             self._db.execute(_INSERTS["counter"], row)
 
-    def _load_usage(self, number: int, row: Row) -> None:
-        if row[0] in self._imported:
-            self._db.execute(_INSERTS["usage"], row)
-
-    def _load_usage_day(self, number: int, row: Row) -> None:
-        if row[0] in self._imported:
-            self._db.execute(_INSERTS["usage_day"], row)
-
     def _load_file_edit(self, number: int, row: Row) -> None:
         """Store an edit; one that belongs to a memory only comes with it."""
         if row[-1] is None or row[-1] in self._imported:
@@ -418,14 +415,6 @@ class _Loader:
         self._db.execute(_INSERTS["key"], row)
         if history.find_erased_keys(self._db, (row[0],), self._ceiling):
             self._erased_here.append(row[1])
-
-    def _load_erased_key(self, number: int, row: Row) -> None:
-        if not self._item_exists(row[1]):
-            self._db.execute(_INSERTS["erased_key"], row)
-
-    def _load_tombstone(self, number: int, row: Row) -> None:
-        if not self._item_exists(row[0]):
-            self._db.execute(_INSERTS["tombstone"], row)
 
     def _load_event(self, number: int, row: Row) -> None:
         line = history.ChainedLine(*row)

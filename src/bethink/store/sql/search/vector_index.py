@@ -551,40 +551,34 @@ def _vector_batches(
 
 def _count_misplaced(db: Database, model: StoredModel) -> int:
     """Count the slots in which rows and chunks disagree."""
-    wide = packed_width(model.dim)
-    size = model.dim * BYTES_PER_VALUE
-    wrong = 0
-    seen = 0
-    chunks = {
-        number: (stored_bits, stored_rids)
-        for number, stored_bits, stored_rids in _read_raw_chunks(db, model)
-    }
+    size, width = model.dim * BYTES_PER_VALUE, packed_width(model.dim)
+    chunks = {number: (bits, keys) for number, bits, keys in raw_chunks(db, model)}
+    wrong = seen = 0
     for first, rows in _vector_batches(db, model):
-        valid = [row for row in rows if len(as_bytes(row[2])) == size]
-        wrong += len(rows) - len(valid)
         seen += len(rows)
-        if not valid:
-            continue
+        valid = [row for row in rows if len(as_bytes(row[2])) == size]
         halves = from_stored_rows((stored for _, _, stored in valid), model.dim)
-        zero, packed = zero_rows(halves), pack_signs(halves)
-        for number_in_batch, (key, slot, _) in enumerate(valid):
+        expected = zip(valid, zero_rows(halves).tolist(), pack_signs(halves), strict=True)
+        right = 0
+        for place, ((key, slot, _), is_zero, packed) in enumerate(expected):
             number, at = divmod(slot, SLOTS_PER_CHUNK)
-            stored_bits, stored_rids = chunks.get(number, (b"", b""))
-            same = (
-                slot == first + number_in_batch
-                and stored_bits[at * wide : (at + 1) * wide] == packed[number_in_batch].tobytes()
-                and stored_rids[at * 8 : (at + 1) * 8]
-                == (-key if zero[number_in_batch] else key).to_bytes(8, "little", signed=True)
+            bits, keys = chunks.get(number, (b"", b""))
+            signed = (-key if is_zero else key).to_bytes(8, "little", signed=True)
+            right += (
+                slot == first + place
+                and bits[at * width : (at + 1) * width] == packed.tobytes()
+                and keys[at * 8 : (at + 1) * 8] == signed
             )
-            wrong += not same
+        wrong += len(rows) - right
     filled = sum(
-        int(np.count_nonzero(np.frombuffer(stored_rids, dtype=_RID_DTYPE)))
-        for _, stored_rids in chunks.values()
-        if len(stored_rids) == SLOTS_PER_CHUNK * 8
+        int(np.count_nonzero(np.frombuffer(keys, dtype=_RID_DTYPE)))
+        for _, keys in chunks.values()
+        if len(keys) == SLOTS_PER_CHUNK * 8
     )
     return wrong + abs(filled - seen) + abs(model.slots - seen)
 
 
-def _read_raw_chunks(db: Database, model: StoredModel) -> Iterable[tuple[int, bytes, bytes]]:
+def raw_chunks(db: Database, model: StoredModel) -> list[tuple[int, bytes, bytes]]:
+    """Return the number, bits and keys of each chunk as they are stored."""
     rows = select(db, "SELECT number, bits, rids FROM chunk WHERE mid = ?", (model.mid,))
     return [(number, as_bytes(bits), as_bytes(rids)) for number, bits, rids in rows]

@@ -10,40 +10,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from struct import Struct
-from typing import Self
 
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.store.sql.connection import Database, as_table
 from bethink.store.sql.damage import MAX_TERM_ID
-from bethink.store.sql.search.fuzzy import search_substring
-from bethink.store.sql.search.lexical import (
-    index_terms,
-    query_words_of,
-    search_text,
-    word_statistics,
-)
+from bethink.store.sql.search.lexical import word_statistics
 from bethink.store.sql.search.terms import BLOCK_ROWS, MAX_TERM_LENGTH, tokenizer
-
-__all__ = [
-    "IndexRow",
-    "RowTerms",
-    "index_rows",
-    "index_terms",
-    "query_words_of",
-    "rebuild_word_index",
-    "row_length",
-    "search_substring",
-    "search_text",
-    "split_row",
-    "unindex_rows",
-    "verify_word_index",
-    "word_statistics",
-]
-
 
 _TEXT_TABLES = ("words", "grams")
 _INDEX_TABLES = (*_TEXT_TABLES, "vocabulary")
@@ -132,11 +109,6 @@ def _delete_from_indexes(db: Database, rows: Sequence[IndexRow]) -> None:
         _set_secure_delete(db, _INDEX_TABLES, on=True)
 
 
-def row_length(db: Database, row: IndexRow) -> int:
-    """Return how many index terms a memory has: its ``length`` column."""
-    return split_row(db, row).length
-
-
 def rebuild_word_index(db: Database) -> None:
     """Rebuild the whole word index from the memories."""
     _set_secure_delete(db, _INDEX_TABLES, on=True)
@@ -144,11 +116,12 @@ def rebuild_word_index(db: Database) -> None:
     db.execute("INSERT INTO words (words) VALUES ('rebuild')")
     db.execute("INSERT INTO grams (grams) VALUES ('rebuild')")
     db.execute("DELETE FROM term")
-    with _counted_terms(db) as counted:
-        db.execute(f"INSERT INTO term (t, df) {counted.select}", (MAX_TERM_LENGTH,))
+    with _count_index_terms(db):
+        db.execute(f"INSERT INTO term (t, df) {_COUNTED_TERMS}", (MAX_TERM_LENGTH,))
     db.execute("INSERT INTO vocabulary (vocabulary) VALUES ('rebuild')")
     documents, total = _recount(db)
-    _set_counters(db, {"documents": documents, "total_length": total})
+    counters = (("documents", f"{documents}"), ("total_length", f"{total}"))
+    db.executemany(_SET_COUNTER, counters)
     rebuild_postings(db)
 
 
@@ -161,6 +134,8 @@ def rebuild_postings(db: Database) -> None:
 
 def verify_word_index(db: Database) -> list[str]:
     """Return the problems of the word index, as messages; needs a write transaction."""
+    from bethink.store.sql.search import postings  # NumPy
+
     problems = [
         f"the index '{table}' does not match the stored texts"
         for table in _INDEX_TABLES
@@ -168,11 +143,13 @@ def verify_word_index(db: Database) -> list[str]:
     ]
     # A damaged index can stop its own listing of terms with the same error.
     if "the index 'words' does not match the stored texts" not in problems:
-        with _counted_terms(db) as counted:
-            wrong = counted.differences()
+        with _count_index_terms(db):
+            wrong = db.execute(_COUNT_DIFFERENCES, (MAX_TERM_LENGTH, MAX_TERM_LENGTH)).get
         if wrong:
             problems.append(f"{wrong:,} words have a wrong count")
-        if wrong := db.execute(_COUNT_WRONG_IDS).get or _count_wrong_postings(db):
+        if wrong := db.execute(_COUNT_WRONG_IDS).get or postings.count_wrong_postings(
+            db, _encoded_rows(db)
+        ):
             problems.append(f"{wrong:,} posting lists do not match the stored texts")
     stored = word_statistics(db, ())
     documents, total = _recount(db)
@@ -260,12 +237,6 @@ def _encoded_rows(db: Database) -> Iterator[tuple[int, bytes]]:
         yield rid, _encode_terms(split_row(db, IndexRow(rid, text, about, None)), tids)
 
 
-def _count_wrong_postings(db: Database) -> int:
-    from bethink.store.sql.search import postings  # NumPy
-
-    return postings.count_wrong_postings(db, _encoded_rows(db))
-
-
 def _remove_terms(db: Database, frequencies: Mapping[str, int]) -> None:
     updated = db.executemany(
         "UPDATE term SET df = df - ? WHERE t = ? RETURNING tid, t, df",
@@ -294,12 +265,10 @@ def _add_to_counters(db: Database, **changes: int) -> None:
     )
 
 
-def _set_counters(db: Database, counters: Mapping[str, int]) -> None:
-    db.executemany(
-        "INSERT INTO meta (name, value) VALUES (?, ?)"
-        " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        ((name, str(value)) for name, value in counters.items()),
-    )
+_SET_COUNTER = """
+    INSERT INTO meta (name, value) VALUES (?, ?)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+"""
 
 
 def _recount(db: Database) -> tuple[int, int]:
@@ -311,7 +280,7 @@ def _recount(db: Database) -> tuple[int, int]:
 def _repair_lengths(db: Database) -> None:
     wrong = []
     for rid, text, about, length in db.execute("SELECT rid, text, about, length FROM item"):
-        expected = row_length(db, IndexRow(rid, text, about, None))
+        expected = split_row(db, IndexRow(rid, text, about, None)).length
         if expected != length:
             wrong.append((expected, rid))
     for length, rid in wrong:
@@ -330,32 +299,20 @@ def _is_consistent(db: Database, table: str) -> bool:
     return True
 
 
-class _counted_terms:  # noqa: N801 - used like a function, as context managers are
-    """The terms with their counts as the word index itself has them."""
+_COUNTED_TERMS = "SELECT term, doc FROM temp.counted_term WHERE length(term) <= ?"
+_COUNT_DIFFERENCES = f"""
+    SELECT count(DISTINCT term) FROM (
+        SELECT * FROM ({_COUNTED_TERMS} EXCEPT SELECT t, df FROM term)
+        UNION ALL
+        SELECT * FROM (SELECT t AS term, df FROM term EXCEPT {_COUNTED_TERMS})
+    )"""
 
-    select = "SELECT term, doc FROM temp.counted_term WHERE length(term) <= ?"
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-
-    def __enter__(self) -> Self:
-        self._db.execute(
-            "CREATE VIRTUAL TABLE temp.counted_term USING fts5vocab ('main', 'words', 'row')"
-        )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._db.execute("DROP TABLE temp.counted_term")
-
-    def differences(self) -> int:
-        """Return how many terms have another count in ``term``, or none."""
-        wrong: int = self._db.execute(
-            f"""
-            SELECT count(DISTINCT term) FROM (
-                SELECT * FROM ({self.select} EXCEPT SELECT t, df FROM term)
-                UNION ALL
-                SELECT * FROM (SELECT t AS term, df FROM term EXCEPT {self.select})
-            )""",
-            (MAX_TERM_LENGTH, MAX_TERM_LENGTH),
-        ).get
-        return wrong
+@contextmanager
+def _count_index_terms(db: Database) -> Iterator[None]:
+    """While held, ``temp.counted_term`` has the terms with their counts in the word index."""
+    db.execute("CREATE VIRTUAL TABLE temp.counted_term USING fts5vocab ('main', 'words', 'row')")
+    try:
+        yield
+    finally:
+        db.execute("DROP TABLE temp.counted_term")
