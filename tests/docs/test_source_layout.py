@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 
@@ -51,6 +52,18 @@ def test_the_layers_are_few_and_name_every_package() -> None:
 
     assert len(layers) <= MAX_LAYERS
     assert packages <= listed
+
+
+def test_the_core_names_no_emulated_system() -> None:
+    """The systems stand on extension points that anybody could use."""
+    systems = [path.name for path in (SOURCE / "systems").iterdir() if path.is_dir()]
+    # "remind me" is what people say.
+    named = re.compile(rf"(?!remind me)({'|'.join(sorted(systems))})", re.IGNORECASE)
+    for package in ("store", "config", "retrieval", "ingest"):
+        for path in (SOURCE / package).rglob("*"):
+            if path.suffix in {".py", ".toml", ".sql"}:
+                found = named.search(path.read_text(encoding="utf-8"))
+                assert found is None, f"{path.relative_to(SOURCE)} names {found and found[0]}"
 
 
 def test_a_file_opens_with_a_summary() -> None:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from bethink.api.session import NO_FILTERS, SessionMethods
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.registry import implements
 from bethink.errors import BadSetting, ModelError, NotFound, Refused, StoreBusy, StoreError
 from bethink.model import Item
 from bethink.ports import CheckResult, Embedder, Progress
+from bethink.retrieval.context import IndexingRetriever
 
 if TYPE_CHECKING:
     from bethink.maintain.job import Job, JobContext
@@ -210,7 +212,7 @@ BATCH = 500
 
 
 class ReindexCounts(NamedTuple):
-    """What a reindex created: memory vectors, entity vectors, signatures."""
+    """What a reindex created: memory vectors, entity vectors, signatures of the profile."""
 
     vectors: int = 0
     entities: int = 0
@@ -247,14 +249,16 @@ class UpkeepMethods(SessionMethods):
         return count
 
     def reindex(self, *, progress: Progress | None = None) -> int:
-        """Create missing signatures and vectors; return the number of memory vectors."""
+        """Create missing vectors, and indexes of the profile; return the number of vectors."""
         return self.make_missing(progress=progress).vectors
 
     def make_missing(self, *, progress: Progress | None = None) -> ReindexCounts:
         """Do what `reindex` does and return the counts by kind."""
-        signed = 0
-        while count := self.store.vectors.make_signatures(BATCH):
-            signed += count
+        signed = sum(
+            channel.update_index(self.store, only_new=False)
+            for channel in self.profile(None).channels
+            if implements(channel, IndexingRetriever)
+        )
         if self.embedder is None:
             return ReindexCounts(signatures=signed)
         from bethink.maintain.entities import embed_stored  # start-up time

@@ -6,7 +6,7 @@ A profile uses a few of many parts, and a recall from the command line imports n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
@@ -19,13 +19,17 @@ P = TypeVar("P")
 T = TypeVar("T")
 
 
+# The package whose PARTS, by group, come with Bethink without belonging to its core.
+BUNDLED = "bethink.systems"
+
+
 class Registry(Mapping[str, T], Generic[T]):
     """Parts of one kind by name: built-in ones and those of installed plug-ins.
 
-    ``parts`` maps a name to a part or to the "package.module:Attribute" that holds it.
-    ``group`` is the entry-point group of plug-ins, read only for a name that is not built in
-    and when all names are listed. A plug-in cannot replace a built-in part. ``adapt`` turns
-    what a plug-in offers into a part.
+    ``parts`` maps a name to a part or to the "package.module:Attribute" that holds it; the
+    package `BUNDLED` adds to them. ``group`` is the entry-point group of plug-ins. Both are
+    read only for a name that is not among ``parts``, and when all names are listed. A plug-in
+    cannot replace a built-in part. ``adapt`` turns what a plug-in offers into a part.
     """
 
     def __init__(
@@ -38,14 +42,23 @@ class Registry(Mapping[str, T], Generic[T]):
     ) -> None:
         self.kind = kind
         self.group = group
-        self._parts = dict(parts)
+        self._core = dict(parts)
         self._adapt = adapt
         self._loaded: dict[str, T] = {}
+
+    @cached_property
+    def _parts(self) -> dict[str, str | T]:
+        bundled: Mapping[str, Mapping[str, str]] = import_object(f"{BUNDLED}:PARTS")
+        return {**self._core, **bundled.get(self.group, {})}
 
     @property
     def builtin(self) -> tuple[str, ...]:
         """The names of the built-in parts."""
         return tuple(self._parts)
+
+    def is_builtin(self, name: str) -> bool:
+        """Whether a built-in part has this name."""
+        return name in self._core or name in self._parts
 
     @property
     def installed(self) -> tuple[str, ...]:
@@ -58,7 +71,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._parts or (isinstance(name, str) and name in self._plugins())
+        return isinstance(name, str) and (self.is_builtin(name) or name in self._plugins())
 
     def __iter__(self) -> Iterator[str]:
         yield from self._parts
@@ -97,8 +110,8 @@ class Registry(Mapping[str, T], Generic[T]):
         return plugins(self.group) if self.group else {}
 
     def _load(self, name: str) -> T:
-        if name in self._parts:
-            part = self._parts[name]
+        if self.is_builtin(name):
+            part = self._core[name] if name in self._core else self._parts[name]
             return cast("T", import_object(part)) if isinstance(part, str) else part
         entry = self._plugins()[name]
         try:

@@ -426,8 +426,12 @@ class VectorStore(Protocol):
         """Remove vectors that are not what was stored; return of how many memories."""
         ...
 
-    def make_signatures(self, limit: int) -> int:
-        """Create missing signatures, at most ``limit``; return how many were created."""
+    def make_signatures(self, limit: int, *, only_new: bool = False) -> int:
+        """Create missing signatures, at most ``limit``; return how many were created.
+
+        A write creates none. ``only_new`` ones are of memories stored after the last
+        that has one, which is quickly known.
+        """
         ...
 
 

@@ -324,7 +324,11 @@ class PerEach(Generic[A, K, T]):
 
 
 class Retriever(Protocol):
-    """A retriever: finds candidates in one way and returns its own pool, best first."""
+    """A retriever: finds candidates in one way and returns its own pool, best first.
+
+    It may have an attribute ``matches`` that says by what: words, pieces, meaning, names or
+    time.
+    """
 
     @property
     def name(self) -> str: ...
@@ -352,6 +356,18 @@ class PrefetchingRetriever(Protocol):
 
     def prefetch(self, ctx: Context) -> None:
         """Start slow work; the retriever may still be skipped."""
+        ...
+
+
+@runtime_checkable
+class IndexingRetriever(Protocol):
+    """A retriever with an index of its own in the store, which is made where it is used."""
+
+    def update_index(self, store: Store, *, only_new: bool = True) -> int:
+        """Add what was stored since the last time, or all that is missing; return how much.
+
+        Called while no snapshot is open.
+        """
         ...
 
 

@@ -27,6 +27,7 @@ from bethink.ports import Reranker, Store, is_remote, unrelated_similarity
 from bethink.ports.models import RemoteCalls
 from bethink.retrieval.context import (
     Context,
+    IndexingRetriever,
     JudgingStage,
     PrefetchingRetriever,
     Retriever,
@@ -35,7 +36,6 @@ from bethink.retrieval.context import (
 )
 from bethink.retrieval.profile import SLOTS, Profile
 from bethink.retrieval.query_analysis import asks_only_for_time, periods
-from bethink.retrieval.retrievers import MATCH_KINDS
 from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
 from bethink.retrieval.stages.gate import Confidence, describe
 from bethink.retrieval.stages.late_interaction import with_passage
@@ -50,6 +50,7 @@ def recall(profile: Profile, ctx: Context) -> Recall:
     Remote models are asked while no snapshot is open: the question is embedded before, and
     where a step needs more, that is asked and the recall run again, on a new snapshot.
     """
+    update_indexes(profile, ctx.store)
     if not ctx.query.text.strip():
         profile, ctx = profile.for_browsing(), replace(ctx, reranker=None, embedder=None)
     if not (is_remote(ctx.embedder) or is_remote(ctx.reranker)):
@@ -64,6 +65,17 @@ def recall(profile: Profile, ctx: Context) -> Recall:
     answer = calls.run(lambda: run_pipeline(profile, seen.for_store(seen.store)))
     run = answer.run and answer.run._replace(started_at=started)
     return replace(answer, run=run)
+
+
+def update_indexes(profile: Profile, store: Store) -> None:
+    """Bring the indexes up to date that retrievers of the profile have for themselves.
+
+    Where the store cannot be written, they search what is in their index.
+    """
+    for channel in profile.channels:
+        if implements(channel, IndexingRetriever):
+            with suppress(StoreError):
+                channel.update_index(store)
 
 
 def _embed_ahead(ctx: Context) -> None:
@@ -342,8 +354,7 @@ def _without(ids: set[str], pool: Pool) -> Pool:
 def _match_kinds(profile: Profile) -> tuple[tuple[str, str], ...]:
     """What each retriever of the profile matches by: words, meaning, names, time."""
     return tuple(
-        (retriever.name, MATCH_KINDS.get(type(retriever).__name__, ""))
-        for retriever in profile.channels
+        (retriever.name, getattr(retriever, "matches", "")) for retriever in profile.channels
     )
 
 

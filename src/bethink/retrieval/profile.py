@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bethink.config.aliases import Change, apply_change
+from bethink.config.foreign import Change, apply_change
 from bethink.config.paths import is_file
 from bethink.core.dataclass import dataclass, field, field_types, replace
 from bethink.core.named_tuple import NamedTuple
@@ -162,8 +162,8 @@ def _shipped_names() -> tuple[str, ...]:
 def _shipped_file(name: str) -> str:
     """The path of a shipped profile inside the package.
 
-    "default" is profiles/default.toml, "remind" is systems/remind/profile.toml and
-    "memind-deep" is systems/memind/profile-deep.toml.
+    "default" is profiles/default.toml, "name" is systems/name/profile.toml and "name-deep"
+    is systems/name/profile-deep.toml.
     """
     own = f"profiles/{name}.toml"
     if is_file(_PACKAGE_FOLDER / own):
@@ -347,7 +347,7 @@ def _build_part(entry: Any, key: str, kind: _PartKind, where: str) -> Any:
         raise BadProfile(f'{where}: {key} must be a table with a `use = "..."`')
     use = entry["use"]
     settings = {name: value for name, value in entry.items() if name != "use"}
-    if use in kind.registry.builtin:
+    if kind.registry.is_builtin(use):
         return _build_dataclass(kind.registry[use], settings, key, where)
     part = _find_foreign_class(use, key, kind, where)
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,17 +14,18 @@ import pytest
 
 from bethink import systems
 from bethink.config.aliases import (
-    SYSTEMS_WITH_ALIASES,
-    VARIABLES,
-    ForeignConfig,
     aliases_of,
     config_files_of,
 )
+from bethink.config.foreign import ForeignConfig, foreign_variables
 from bethink.config.settings import Settings, load_settings
 from bethink.errors import BadSetting
 from bethink.retrieval.profile import Profile, load_profile, parse_profile, profile_names
 from rows import each_row
 
+SYSTEMS_WITH_ALIASES = sorted(
+    path.parent.name for path in Path(systems.__file__).parent.glob("*/aliases.toml")
+)
 ALIASES = [alias for system in SYSTEMS_WITH_ALIASES for alias in aliases_of(system)]
 SLOTS = ("channels", "expand", "adjust", "rerank", "diversify", "gate")
 
@@ -396,11 +399,22 @@ def test_an_empty_variable_is_not_set(desk: Desk) -> None:
     )
 
 
-def test_the_variables_kept_in_code_are_those_of_the_tables() -> None:
+def test_the_list_of_variables_has_those_of_the_tables() -> None:
     """The environment is filtered without reading the tables, by the same names."""
-    assert {alias.variable for alias in ALIASES} - {""} == VARIABLES
-    folder = Path(systems.__file__).parent
-    assert {path.parent.name for path in folder.glob("*/aliases.toml")} == set(SYSTEMS_WITH_ALIASES)
+    assert {alias.variable for alias in ALIASES} - {""} == foreign_variables()
+
+
+def test_a_recall_with_our_own_profile_does_not_load_aliases() -> None:
+    """Other systems' names cost nothing where their profiles are not in use."""
+    code = (
+        "import sys, bethink; m = bethink.Memory.open(':memory:', embedder='none');"
+        "m.remember('The key is in the vault'); m.recall('where is the key?');"
+        "print(sorted(n for n in sys.modules if n.startswith(('bethink.systems', "
+        "'bethink.config.aliases', 'bethink.store.signature', 'bethink.store.sql.search.sig'))))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.strip() == "[]"
 
 
 def test_no_table_is_read_for_our_own_profile() -> None:

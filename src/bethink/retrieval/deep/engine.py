@@ -74,6 +74,8 @@ def recall(
     """
     if not ctx.query.text.strip():
         return engine.recall(wider, ctx)
+    engine.update_indexes(first, ctx.store)
+    engine.update_indexes(wider, ctx.store)
     untracked = replace(ctx, query=replace(ctx.query, track=False))
     profile, answer = _judge_by_trusted(first, wider, untracked, model)
     return engine.note_use(profile, replace(answer, query=ctx.query), ctx)

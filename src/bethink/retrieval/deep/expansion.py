@@ -18,7 +18,6 @@ from bethink.model import Candidate, Evidence, Filters, Pool
 from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.deep import DeepSettings
 from bethink.retrieval.query_analysis import content_terms, is_temporal, split_question
-from bethink.retrieval.retrievers import MATCH_KINDS
 from bethink.retrieval.stages.adjust import names_of, speakers_named
 
 ExpansionKind = Literal["LEX", "VEC", "HYDE"]
@@ -91,7 +90,7 @@ def _can_run(channel: Retriever, kind: ExpansionKind, deep: DeepSettings) -> boo
     allowed = deep.lex if kind == "LEX" else deep.vec
     if allowed:
         return channel.name in allowed
-    return MATCH_KINDS.get(type(channel).__name__, "") == _MATCH_KIND_OF[kind]
+    return getattr(channel, "matches", "") == _MATCH_KIND_OF[kind]
 
 
 def _narrow_filters(filters: Filters, expansion: Expansion) -> Filters | None:

@@ -34,6 +34,7 @@ class Dense:
     after: tuple[str, ...] = ()
     enough: int = 0
     name: str = "dense"
+    matches = "meaning"
 
     def prefetch(self, ctx: Context) -> None:
         """Start embedding the question while other retrievers search, if that takes long."""

@@ -32,6 +32,7 @@ class Lexical:
     after: tuple[str, ...] = ()
     enough: int = 0
     name: str = "lexical"
+    matches = "words"
 
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         return skip_if_filled(found, self.after, self.enough, ctx)
@@ -66,6 +67,7 @@ class Substring:
     until_full: bool = False
     min_share: float = 0.0
     name: str = "substring"
+    matches = "pieces"
 
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         share = unknown_share(ctx)

@@ -32,6 +32,7 @@ class Temporal:
     depth: int = 20
     weight: float = 1.0
     name: str = "temporal"
+    matches = "time"
 
     def skip(self, _: Mapping[Retriever, Pool], ctx: Context) -> str:
         return "" if periods(ctx) else "the question names no time"

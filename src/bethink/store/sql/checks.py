@@ -18,7 +18,7 @@ from bethink.store.sql.entities import (
     verify_mentions,
 )
 from bethink.store.sql.rows import SELECT_CONTENT, matches_hash
-from bethink.store.sql.search import abmind_queries, word_index
+from bethink.store.sql.search import signatures, word_index
 from bethink.store.sql.sql_functions import new_state_hash, to_ms
 
 DOCTOR_ACTOR = "doctor"
@@ -90,8 +90,8 @@ def shared_checks() -> dict[str, Check]:
     checks += [Check("words", good, _check_words, word_index.rebuild_word_index, writes=True)]
     good = "binary codes match the vectors"
     checks += [Check("vectors", good, _check_vectors, _rebuild_vectors)]
-    good = "every text has a signature"
-    checks += [Check("signatures", good, _check_signatures, abmind_queries.rebuild_signatures)]
+    good = "those that were made match their texts"
+    checks += [Check("signatures", good, _check_signatures, signatures.rebuild_signatures)]
     good = "right size, no orphans"
     checks += [Check("entity vectors", good, verify_entity_vectors, drop_invalid_vectors)]
     good = "every revision has the end and the status that were stored"
@@ -196,7 +196,7 @@ def _rebuild_vectors(db: Database) -> None:
 
 
 def _check_signatures(db: Database) -> Problem:
-    return summarise(abmind_queries.verify_signatures(db))
+    return summarise(signatures.verify_signatures(db))
 
 
 def _check_words(db: Database) -> Problem:

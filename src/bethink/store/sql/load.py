@@ -41,7 +41,7 @@ from bethink.store.sql.rows import (
     NewRow,
     content_hash,
 )
-from bethink.store.sql.search import abmind_queries, word_index
+from bethink.store.sql.search import word_index
 from bethink.store.sql.usage import ImportedTicks
 
 _ITEM_LAYOUT = (*ITEM, *ITEM_STATE, SKETCH._replace(needed=False))
@@ -308,13 +308,6 @@ class _Loader:
         texts = [word_index.IndexRow(new.rid, *new.content[WORDS_SLICE]) for new, _ in rows]
         split = [word_index.split_row(self._db, row) for row in texts]
         word_index.index_rows(self._db, texts, split)
-        abmind_queries.add_signatures(
-            self._db,
-            [
-                (row.rid, abmind_queries.content_terms(row.text, terms.text, self._db))
-                for row, terms in zip(texts, split, strict=True)
-            ],
-        )
         for entity in sorted(self._touched & self._entities.keys()):
             self._require_entity(entity)
 

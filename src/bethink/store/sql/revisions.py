@@ -35,7 +35,7 @@ from bethink.store.sql.rows import (
     matches_hash,
     to_content,
 )
-from bethink.store.sql.search import abmind_queries, word_index
+from bethink.store.sql.search import word_index
 from bethink.store.sql.sql_functions import (
     from_ms,
     new_state_hash,
@@ -288,13 +288,6 @@ class _PutPlan:
     def _index_rows(self, db: Database) -> None:
         texts = [_index_row(new) for new in self._new]
         word_index.index_rows(db, texts, [self._split[row.rid] for row in texts])
-        abmind_queries.add_signatures(
-            db,
-            [
-                (row.rid, abmind_queries.content_terms(row.text, self._split[row.rid].text, db))
-                for row in texts
-            ],
-        )
         by_model: dict[str, list[tuple[int, Embedding]]] = {}
         for new in self._new:
             record = _record(new)
@@ -516,7 +509,6 @@ def _copy_last_revision(db: Database, row: Row, rid: int, now: int) -> None:
         db, [word_index.IndexRow(rid, last["text"], last["about"], last["original"])]
     )
     db.execute(_COPY_SKETCH, (rid, old_rid))
-    abmind_queries.copy_signature(db, rid, old_rid)
     vector_index.copy_vectors(db, rid, old_rid)
 
 

@@ -13,11 +13,13 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.errors import Refused
 from bethink.model import Entity, Filters, Item, Link, Node, Pool
-from bethink.ports import Match, NoteFile, SearchResult, TrigramSearch, Word
+from bethink.ports import Match, NoteFile, SearchResult, Store, TrigramSearch, Word
 from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.query_analysis import content_terms, periods
 from bethink.retrieval.retrievers.ranking import ranked_pool, skip_if_filled
 from bethink.retrieval.scope import rejection_reason
+
+_BATCH = 500  # memories signed in one transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,13 @@ class Signature:
 
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         return skip_if_filled(found, self.after, self.enough, ctx)
+
+    def update_index(self, store: Store, *, only_new: bool = True) -> int:
+        """Make the signatures of memories that have none yet."""
+        made = 0
+        while count := store.vectors.make_signatures(_BATCH, only_new=only_new):
+            made += count
+        return made
 
     def __call__(self, ctx: Context) -> Pool:
         found = ctx.store.search.signature(ctx.query.text, self.depth, self.min_likeness, ctx.scope)
@@ -61,6 +70,7 @@ class Trigram:
     after: tuple[str, ...] = ()
     enough: int = 0
     name: str = "trigram"
+    matches = "pieces"
 
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         return skip_if_filled(found, self.after, self.enough, ctx)
@@ -109,6 +119,7 @@ class Edges:
     one_hop: float = 0.6
     two_hops: float = 0.5
     name: str = "edges"
+    matches = "names"
 
     def __call__(self, ctx: Context) -> Pool:
         known = ctx.find_entities()
@@ -297,6 +308,7 @@ class NotesRetriever:
     weight: float = 1.0
     score: float = 0.5
     name: str = "notes"
+    matches = "words"
 
     def __call__(self, ctx: Context) -> Pool:
         if ctx.notes is None:

@@ -24,6 +24,7 @@ class Entities:
     limit: int = 5
     hub_share: float = 0.2
     name: str = "entity"
+    matches = "names"
 
     def __call__(self, ctx: Context) -> Pool:
         known = ctx.find_entities(self.limit)

@@ -74,6 +74,7 @@ class Keyword:
     postings_budget: int = 20_000
     levels: tuple[str, ...] = ()
     name: str = "keyword"
+    matches = "words"
 
     def __call__(self, ctx: Context) -> Pool:
         search = TextSearch(
@@ -112,6 +113,7 @@ class Timed:
     weighted: bool = False
     levels: tuple[str, ...] = ()
     name: str = "timed"
+    matches = "meaning"
 
     def __call__(self, ctx: Context) -> Pool:
         if ctx.embedder is None:
@@ -224,6 +226,7 @@ class Window:
     weight: float = 1.0
     levels: tuple[str, ...] = ()
     name: str = "window"
+    matches = "time"
 
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         return "" if periods(ctx) else "the question names no time"

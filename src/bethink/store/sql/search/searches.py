@@ -40,8 +40,8 @@ from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
-    from bethink.store.sql.search.abmind_queries import SignatureIndex
     from bethink.store.sql.search.postings import PostingLists
+    from bethink.store.sql.search.signatures import SignatureIndex
 
 
 _MAX_CACHED_ITEMS = 4096
@@ -233,7 +233,7 @@ class SqlSearch:
 
     @cached_property
     def _signatures(self) -> SignatureIndex:
-        from bethink.store.sql.search.abmind_queries import SignatureIndex  # see above
+        from bethink.store.sql.search.signatures import SignatureIndex  # see above
 
         return SignatureIndex()
 
@@ -287,12 +287,12 @@ class SqlSearch:
         )
 
     def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
-        from bethink.store.sql.search.abmind_queries import search_pieces  # see above
+        from bethink.store.sql.search.pieces import search_pieces  # see above
 
         return self._search(scope, lambda db, where, load: search_pieces(db, search, where, load))
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
-        from bethink.store.sql.search.abmind_queries import SignatureQuery  # see above
+        from bethink.store.sql.search.signatures import SignatureQuery  # see above
 
         query = SignatureQuery(text, depth, min_likeness)
         return self._search(

@@ -405,8 +405,12 @@ class SqlVectors:
 
             return vector_index.remove_damaged(db)
 
-    def make_signatures(self, limit: int) -> int:
-        from bethink.store.sql.search.abmind_queries import sign_missing  # a recall needs none
+    def make_signatures(self, limit: int, *, only_new: bool = False) -> int:
+        from bethink.store.sql.search.signatures import has_new, sign_missing  # seldom needed
 
+        if only_new:
+            with self._connections.read_transaction() as db:
+                if not has_new(db):
+                    return 0
         with self._connections.write_transaction() as db:
-            return sign_missing(db, limit)
+            return sign_missing(db, limit, only_new=only_new)

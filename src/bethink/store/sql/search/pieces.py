@@ -1,0 +1,243 @@
+"""Search by pieces of words: trigrams, letters that keyboards swap, windows of long words.
+
+Each word of the query is looked for as typed, also inside other words, ignoring
+accents. If that finds nothing, with z and y swapped, which change places between
+keyboards. If that finds nothing either, a long word is cut into overlapping windows of
+half its length: words that share a stem, a compound's part or most of a misspelling
+share one. The memories' trigrams find the candidates, their texts decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.core.words import bm25_idf
+from bethink.ports import Match, SearchResult, TrigramSearch
+from bethink.store.analysis import (
+    PART_SIMILARITY,
+    best_substring_match,
+    fold,
+    query_units,
+    trigrams,
+)
+from bethink.store.sql.connection import Database
+from bethink.store.sql.search.lexical import MAX_QUERY_LENGTH, ItemLoader, word_statistics
+from bethink.store.sql.search.scope import Predicate
+from bethink.store.sql.search.terms import tokenizer
+
+MAX_QUERY_WORDS = 8
+MIN_WORD_LENGTH = 3
+MAX_WORD_LENGTH = 40
+MIN_WINDOWED_LENGTH = 7  # letters; shorter words have no window that says anything
+MAX_ROWS_PER_WORD = 500  # memories read for one word, the newest
+MAX_MATCHING_TERMS = 32  # index words that hold a piece
+SWAP_SIMILARITY = 0.9
+MIN_COVERAGE = 0.5
+_SWAP_Z_AND_Y = str.maketrans("zyZY", "yzYZ")
+
+
+class _QueryWord(NamedTuple):
+    piece: str
+    weight: float
+
+
+class _TextRow(NamedTuple):
+    rid: int
+    id: str
+    text: str
+
+
+class _PieceMatch(NamedTuple):
+    worth: float
+    why: str
+
+
+def search_pieces(
+    db: Database, search: TrigramSearch, predicate: Predicate, hydrate: ItemLoader
+) -> SearchResult:
+    """Search memories for pieces of the query's words; the score is the share, 0 to 1."""
+    words = _query_words(db, search.text, predicate.as_of_ms)
+    total = sum(word.weight for word in words)
+    scores: dict[int, float] = {}
+    reasons: dict[int, list[str]] = {}
+    ids: dict[int, str] = {}
+    for word in words:
+        for row, match in _find_word(db, word.piece, search, predicate):
+            ids[row.rid] = row.id
+            scores[row.rid] = scores.get(row.rid, 0.0) + word.weight * match.worth / total
+            reasons.setdefault(row.rid, []).append(match.why)
+    passing = (rid for rid, score in scores.items() if score >= search.min_share)
+    best = sorted(passing, key=lambda rid: (-scores[rid], ids[rid]))[: max(search.depth, 0)]
+    items = hydrate(db, best)
+    matches = tuple(
+        Match(items[rid], scores[rid], "; ".join(reasons[rid])) for rid in best if rid in items
+    )
+    where = "originals" if search.original else "texts"
+    return SearchResult(
+        matches, f"{len(words)} words searched in the {where}", 1.0 if words else 0.0
+    )
+
+
+def _query_words(db: Database, text: str, as_of_ms: int | None) -> list[_QueryWord]:
+    """Return the first few words to look for, each weighted by its rarest part's idf."""
+    tokens = tokenizer(db)
+    clean = text[:MAX_QUERY_LENGTH].replace("\0", " ").encode("utf-8", "ignore").decode()
+    units = [unit for unit in query_units(clean) if not unit.common]
+    terms = {term for unit in units for word in unit.words for term in tokens(word)}
+    known = word_statistics(db, terms, as_of_ms)
+    found: dict[str, _QueryWord] = {}
+    for unit in units:
+        piece = fold(unit.shown)[:MAX_WORD_LENGTH]
+        if len(piece) >= MIN_WORD_LENGTH and len(found) < MAX_QUERY_WORDS:
+            counts = [known.frequencies[term] for word in unit.words for term in tokens(word)]
+            found.setdefault(
+                piece, _QueryWord(piece, bm25_idf(known.documents, min(counts, default=0)))
+            )
+    return list(found.values())
+
+
+def _find_word(
+    db: Database, piece: str, search: TrigramSearch, predicate: Predicate
+) -> list[tuple[_TextRow, _PieceMatch]]:
+    """Return the memories that hold a word, by the first method that finds any."""
+    whole = [
+        (row, _PieceMatch(worth, _describe_match(piece, inside)))
+        for row, worth, inside in _substring_matches(db, piece, search, predicate)
+    ]
+    swapped = piece.translate(_SWAP_Z_AND_Y)
+    if whole or swapped == piece:
+        return whole or _window_matches(db, piece, search, predicate)
+    other = [
+        (
+            row,
+            _PieceMatch(SWAP_SIMILARITY * worth, f"'{piece}' read as '{inside}', z and y swapped"),
+        )
+        for row, worth, inside in _substring_matches(db, swapped, search, predicate)
+    ]
+    return other or _window_matches(db, piece, search, predicate)
+
+
+def _describe_match(piece: str, inside: str) -> str:
+    return f"contains {piece}" if inside == piece else f"'{piece}' is part of '{inside}'"
+
+
+def _substring_matches(
+    db: Database, piece: str, search: TrigramSearch, predicate: Predicate
+) -> Iterator[tuple[_TextRow, float, str]]:
+    for row in _candidate_rows(db, [piece], search, predicate):
+        match = best_substring_match(piece, fold(row.text))
+        if match is not None:
+            yield (row, *match)
+
+
+def _window_matches(
+    db: Database, piece: str, search: TrigramSearch, predicate: Predicate
+) -> list[tuple[_TextRow, _PieceMatch]]:
+    windows = word_windows(piece)
+    found = []
+    for row in _candidate_rows(db, windows, search, predicate) if windows else ():
+        # Of words that hold as much the shortest: it has the least besides.
+        covered, _, word = max(
+            (
+                (_coverage(piece, windows, word), -len(word), word)
+                for word in _split_words(row.text)
+            ),
+            default=(0.0, 0, ""),
+        )
+        if covered:
+            found.append(
+                (row, _PieceMatch(PART_SIMILARITY * covered, f"'{piece}' is similar to '{word}'"))
+            )
+    return found
+
+
+def word_windows(word: str) -> list[str]:
+    """Split a word into overlapping windows of half its length, at least four letters.
+
+    Steps are half a window; a short word has none.
+    """
+    if len(word) < MIN_WINDOWED_LENGTH:
+        return []
+    length = max(len(word) // 2, 4)
+    last = len(word) - length
+    starts = [*range(0, last, max(length // 2, 1)), last]
+    return [word[at : at + length] for at in starts]
+
+
+def _split_words(text: str) -> set[str]:
+    words = "".join(char if char.isalnum() else " " for char in fold(text)).split()
+    return set(words)
+
+
+def _coverage(query_word: str, windows: Sequence[str], word: str) -> float:
+    """Return the share of the query word that a memory's word covers.
+
+    By the common prefix or, without one, by the windows it holds. A suffix alone says
+    little, so without a common prefix more than half must be covered.
+    """
+    letters: set[int] = set()
+    for window in windows:
+        if window in word:
+            at = query_word.find(window)
+            letters.update(range(at, at + len(window)))
+    if not letters:
+        return 0.0
+    prefix = next(
+        (at for at, (one, other) in enumerate(zip(query_word, word, strict=False)) if one != other),
+        min(len(query_word), len(word)),
+    )
+    if prefix >= len(windows[0]):
+        return max(len(letters), prefix) / max(len(query_word), len(word))
+    share = len(letters) / len(query_word)
+    return share if share > MIN_COVERAGE else 0.0
+
+
+def _candidate_rows(
+    db: Database, pieces: Sequence[str], search: TrigramSearch, predicate: Predicate
+) -> Iterator[_TextRow]:
+    """Yield memories in scope that may hold one of the pieces, newest first."""
+    trigram_query = " OR ".join(
+        f"({' AND '.join(map(_quote_fts5, trigrams(piece)))})" for piece in pieces
+    )
+    columns = "i.original" if search.original else "i.text || char(10) || i.about"
+    has_original = "AND i.original IS NOT NULL" if search.original else ""
+    sources = ["SELECT rowid FROM grams WHERE grams MATCH ?"]
+    values = [trigram_query]
+    about_query = "" if search.original else _about_query(db, pieces)
+    if about_query:
+        sources.append("SELECT rowid FROM words WHERE words MATCH ?")
+        values.append(about_query)
+    cursor = db.execute(
+        f"""
+        SELECT i.rid, i.id, {columns} FROM ({" UNION ".join(sources)}) AS g
+        CROSS JOIN item AS i ON i.rid = g.rowid
+        WHERE ({predicate.sql}) {has_original} ORDER BY i.rid DESC LIMIT {MAX_ROWS_PER_WORD}""",
+        (*values, *predicate.values),
+    )
+    return map(_TextRow._make, cursor)
+
+
+def _about_query(db: Database, pieces: Iterable[str]) -> str:
+    """Return an FTS5 query for the ``about`` words (tags, topic, names) holding a piece.
+
+    The trigram index has only texts, but the vocabulary has its own.
+    """
+    tokens = tokenizer(db)
+    terms: dict[str, None] = {}
+    for piece in pieces:
+        matching = db.execute(
+            "SELECT term.t FROM vocabulary AS v CROSS JOIN term ON term.tid = v.rowid"
+            f" WHERE vocabulary MATCH ? LIMIT {MAX_MATCHING_TERMS}",
+            (" AND ".join(map(_quote_fts5, trigrams(piece))),),
+        )
+        terms.update((term, None) for (term,) in matching if piece in term)
+    # An e brings the stemmer back to stems that it would cut once more.
+    spelled = (next((s for s in (t, f"{t}e") if tokens(s) == [t]), None) for t in terms)
+    known = [_quote_fts5(word) for word in islice(filter(None, spelled), MAX_MATCHING_TERMS)]
+    return f"about : ({' OR '.join(known)})" if known else ""
+
+
+def _quote_fts5(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
