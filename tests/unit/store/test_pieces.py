@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bethink.ports import SearchResult, TrigramSearch
 from bethink.store.analysis import PART_SIMILARITY, best_substring_match
-from bethink.store.sql.search.abmind_queries import word_windows
+from bethink.store.sql.search.pieces import word_windows
 from bethink.store.sqlite import SqliteStore
 from records import NOW, record, scope
 from rows import each_row
