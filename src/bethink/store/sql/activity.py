@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any
 
 from bethink.errors import NotFound
 from bethink.model import (
@@ -23,7 +22,7 @@ from bethink.model import (
 )
 from bethink.ports import ForgottenFiles, Momentum, Usage, UsageDecay
 from bethink.store.sql import erase, history
-from bethink.store.sql.connection import Connections, Database, as_table, select
+from bethink.store.sql.connection import Connections, Database, Row, as_table, select
 from bethink.store.sql.sql_functions import (
     DAY_MS,
     from_ms,
@@ -207,7 +206,7 @@ def _added_at(member: Member, otherwise: int) -> int:
     return otherwise if member.added_at is None else to_ms(member.added_at)
 
 
-def _load_threads(db: Database, rows: Iterable[Sequence[Any]]) -> list[Thread]:
+def _load_threads(db: Database, rows: Iterable[Row]) -> list[Thread]:
     heads = list(rows)
     if not heads:
         return []

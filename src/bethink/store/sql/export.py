@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -12,6 +12,7 @@ from bethink.store.sql import history
 from bethink.store.sql.connection import (
     Connections,
     Database,
+    Row,
 )
 from bethink.store.sql.damage import REPLACEMENT, VALUE_ERRORS
 from bethink.store.sql.items import raw_columns, salvage_rids
@@ -42,6 +43,7 @@ from bethink.store.sql.rows import (
 from bethink.store.sql.sql_functions import state_hash
 
 EXPORT_FORMAT = 1
+ExportRecord = dict[str, Any]  # a JSON object
 _LEVEL = next(field.kind for field in ITEM if field.name == "classification")
 ERASED_KEY = (
     Field("key_hash", NAME),
@@ -101,7 +103,7 @@ _SELECT_ITEM = f"""
 """
 
 
-def dump_records(connections: Connections, space: str) -> Iterator[dict[str, Any]]:
+def dump_records(connections: Connections, space: str) -> Iterator[ExportRecord]:
     """Yield the records of one snapshot of the store, unaffected by concurrent writes."""
     with connections.open_snapshot() as db:
         header = {"type": "bethink", "version": EXPORT_FORMAT, "space": space, "end": True}
@@ -117,7 +119,7 @@ def dump_records(connections: Connections, space: str) -> Iterator[dict[str, Any
         yield {"type": END, "records": count}
 
 
-def _snapshot_records(db: Database, ceiling: int, *, is_below: bool) -> Iterator[dict[str, Any]]:
+def _snapshot_records(db: Database, ceiling: int, *, is_below: bool) -> Iterator[ExportRecord]:
     for kind, layout, table in _TABLES_BEFORE_ITEMS:
         yield from _table_records(db, kind, layout, table)
     yield from _item_records(db)
@@ -140,7 +142,7 @@ def _visible(kind: str, table: str, ceiling: int) -> str:
 
 def _table_records(
     db: Database, kind: str, layout: Sequence[Field], table: str
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[ExportRecord]:
     columns = ", ".join(field.column or field.name for field in layout)
     try:
         for number, row in enumerate(db.execute(f"SELECT {columns} FROM {table}")):
@@ -159,7 +161,7 @@ def _table_records(
         yield {"type": DAMAGED, "of": kind, "columns": {}, "reason": str(error)}
 
 
-def _event_records(db: Database) -> Iterator[dict[str, Any]]:
+def _event_records(db: Database) -> Iterator[ExportRecord]:
     try:
         for line in history.exported_lines(db):
             try:
@@ -172,7 +174,7 @@ def _event_records(db: Database) -> Iterator[dict[str, Any]]:
         yield {"type": DAMAGED, "of": "event", "columns": {}, "reason": str(error)}
 
 
-def _item_records(db: Database) -> Iterator[dict[str, Any]]:
+def _item_records(db: Database) -> Iterator[ExportRecord]:
     done: set[str] = set()
     try:
         for row in db.execute(_SELECT_ITEMS):
@@ -182,7 +184,7 @@ def _item_records(db: Database) -> Iterator[dict[str, Any]]:
         yield from _salvaged_records(db, done)
 
 
-def _item_record(db: Database, row: Sequence[Any]) -> dict[str, Any]:
+def _item_record(db: Database, row: Row) -> ExportRecord:
     *columns, stored_state, sketch, rid = row
     layout = (*ITEM, *ITEM_STATE)
     live_to, ended_by, status, stored_hash = columns[len(CONTENT) :]
@@ -197,13 +199,13 @@ def _item_record(db: Database, row: Sequence[Any]) -> dict[str, Any]:
     return record | ({"sketch": bands} if bands else {})
 
 
-def _salvaged_records(db: Database, done: set[str]) -> Iterator[dict[str, Any]]:
+def _salvaged_records(db: Database, done: set[str]) -> Iterator[ExportRecord]:
     """Yield what can still be read of a broken table, one row at a time.
 
     Of a memory in ``done`` the export has a part, and its revisions must be adjacent: the
     rest is given as damaged.
     """
-    by_id: dict[str, list[dict[str, Any]]] = {}
+    by_id: dict[str, list[ExportRecord]] = {}
     for rid in salvage_rids(db):
         try:
             (row,) = db.execute(_SELECT_ITEM, (rid,)).fetchall()
@@ -220,24 +222,24 @@ def _salvaged_records(db: Database, done: set[str]) -> Iterator[dict[str, Any]]:
         yield from sorted(records, key=lambda one: (one["type"], one.get("rev", 0)))
 
 
-def _damaged_record(db: Database, kind: str, layout: Sequence[Field], table: str) -> dict[str, Any]:
+def _damaged_record(db: Database, kind: str, layout: Sequence[Field], table: str) -> ExportRecord:
     """Return a row that is not what was stored, as it is."""
     names = {field.name: field.column or field.name for field in layout}
     return {"type": DAMAGED, "of": kind, "columns": raw_columns(db, names, table)}
 
 
-def _holds_bytes(record: Mapping[str, Any]) -> bool:
+def _holds_bytes(record: ExportRecord) -> bool:
     return any(isinstance(value, dict) for value in record["columns"].values())
 
 
-def _require_importable(layout: Sequence[Field], record: Mapping[str, Any]) -> None:
+def _require_importable(layout: Sequence[Field], record: ExportRecord) -> None:
     """Raise ValueError or TypeError for a record that an import would refuse."""
     for field in layout:
         if field.needed or field.name in record:
             field.kind.read(record.get(field.name))
 
 
-def _to_record(kind: str, layout: Sequence[Field], row: Sequence[Any]) -> dict[str, Any]:
+def _to_record(kind: str, layout: Sequence[Field], row: Sequence[object]) -> ExportRecord:
     record = {"type": kind}
     for field, value in zip(layout, row, strict=True):
         if value is not None:

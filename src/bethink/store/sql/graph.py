@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.model import Entity, Link, Node
 from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
@@ -131,7 +131,7 @@ def _stated_by(link: Link, memories: frozenset[str]) -> str:
     return ""
 
 
-def to_link(row: Sequence[Any]) -> Link:
+def to_link(row: Row) -> Link:
     """Convert a row of LINK_COLUMNS to a link."""
     src_kind, src, dst_kind, dst, kind, weight, confidence, context, source, _, created_at = row
     return Link(
@@ -272,7 +272,7 @@ class SqlGraph:
                 f" CROSS JOIN link AS l ON l.{end} = w.value {of_type} {known_then}"
                 for end in ends
             )
-            values: tuple[Any, ...] = (requested, *([json.dumps(list(types))] if types else ()))
+            values: Row = (requested, *([json.dumps(list(types))] if types else ()))
             if as_of_ms is not None:
                 values = (*values, as_of_ms)
             rows = select(

@@ -63,8 +63,8 @@ def entities_created_after(db: Database, as_of_ms: int | None) -> set[str]:
     )
 
 
-# Of `item AS i` at the moment that is bound or, in other statements, put in its place. What
-# is in quarantine now is so for every moment: its poison is no better for being older.
+# The status of `item AS i` at MOMENT. What is in quarantine now was so at every moment: it is
+# no safer to show it as it was before.
 STATUS_AT = """
     CASE coalesce((SELECT n.status FROM status_change AS n WHERE n.id = i.id
         ORDER BY n.at DESC LIMIT 1), 'active')

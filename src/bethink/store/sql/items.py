@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import TypeVar
 
 import apsw
 
@@ -18,7 +18,7 @@ from bethink.model import Item, Status
 from bethink.ports import EraseReceipt, PutResult, Record, Scope
 from bethink.ports.values import KindsOfDay, SessionSpan
 from bethink.store.sql import history
-from bethink.store.sql.connection import HIGHEST, Connections, Database, Row, select
+from bethink.store.sql.connection import HIGHEST, Bindings, Connections, Database, Row, select
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.rows import (
     SELECT_HASHED_ITEM,
@@ -44,6 +44,8 @@ from bethink.store.sql.sql_functions import (
     to_ms,
     to_ms_or_none,
 )
+
+Key = TypeVar("Key", int, str)
 
 _FROM_ITEMS = " FROM item AS i LEFT JOIN usage AS u ON u.id = i.id"
 _FROM_IDS = """
@@ -126,7 +128,7 @@ def salvage_rids(db: Database) -> list[int]:
     return sorted(found)
 
 
-def raw_columns(db: Database, names: Mapping[str, str], table: str) -> dict[str, Any]:
+def raw_columns(db: Database, names: Mapping[str, str], table: str) -> dict[str, object]:
     """Return the columns of a row as they are, by name; what is no text as base64."""
     parts = (f"iif(typeof({c}) = 'text', CAST({c} AS BLOB), {c}) AS {c}" for c in names.values())
     row = db.execute(f"SELECT {', '.join(parts)} FROM {table}").fetchall()[0]
@@ -134,7 +136,7 @@ def raw_columns(db: Database, names: Mapping[str, str], table: str) -> dict[str,
     return {name: _to_text(value) for name, value in found if value is not None}
 
 
-def _to_text(value: Any) -> Any:
+def _to_text(value: object) -> object:
     if not isinstance(value, bytes):
         return value
     try:
@@ -167,7 +169,7 @@ def _rows_of(db: Database, ids: Sequence[str], as_of: datetime | None) -> list[R
 
 
 def _salvage(
-    db: Database, selection: ItemSelection, condition: str, values: Sequence[Any] = ()
+    db: Database, selection: ItemSelection, condition: str, values: Bindings = ()
 ) -> list[Row]:
     """Return the rows for which a condition holds, of a table that has broken pages."""
     sql = f"{selection.sql}{_FROM_ITEMS} WHERE i.rid = ? AND {condition}"
@@ -177,9 +179,9 @@ def _salvage(
     return rows
 
 
-def _rows_by(db: Database, sql: str, values: Collection[Any]) -> dict[Any, list[int]]:
+def _rows_by(db: Database, sql: str, values: Collection[Key]) -> dict[Key, list[int]]:
     """Return the rows of each value; those that have none are left out."""
-    found: dict[Any, list[int]] = {}
+    found: dict[Key, list[int]] = {}
     for value, rid in select(db, sql, (json.dumps(sorted(values)),)) if values else ():
         found.setdefault(value, []).append(rid)
     return found
@@ -293,7 +295,7 @@ def _select_items(
     db: Database,
     predicate: Predicate,
     rest: str,
-    values: tuple[Any, ...],
+    values: Row,
     limit: int,
     *,
     offset: int = 0,
@@ -314,17 +316,15 @@ def _select_items(
         wanted = 2 * wanted - len(items)
 
 
-def _select_salvaged(
-    db: Database, predicate: Predicate, rest: str, values: tuple[Any, ...]
-) -> list[Item]:
+def _select_salvaged(db: Database, predicate: Predicate, rest: str, values: Row) -> list[Item]:
     """Return the items that can still be read, in the order that a statement asks for."""
     further, _, order = rest.partition("ORDER BY ")
     selection = item_selection(predicate.as_of_ms, hashed=True)
     found = _salvage(db, selection, f"{predicate.sql} {further}", (*predicate.values, *values))
     by_seq = "i.seq" in order
 
-    def place(item: Item) -> tuple[Any, str]:
-        return (item.seq or 0) if by_seq else item.stored_at, item.id
+    def place(item: Item) -> tuple[float, str]:
+        return (item.seq or 0) if by_seq else item.stored_at.timestamp(), item.id
 
     return sorted(intact_items(found), key=place, reverse="DESC" in order)
 
@@ -397,7 +397,7 @@ class SqlItems:
         with self._connections.read_transaction() as db:
             predicate = compile_scope(scope)
             order = "ORDER BY i.stored_at DESC, i.id DESC"
-            rest, position = "", tuple[Any, ...]()
+            rest, position = "", Row()
             if after is not None:
                 end = _visible_revision(db, after, scope)
                 rest, position = "AND (i.stored_at, i.id) < (?, ?)", (to_ms(end.stored_at), end.id)

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
@@ -22,7 +21,7 @@ from bethink.errors import Refused
 from bethink.model import Entity, Item
 from bethink.ports import Match, Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
-from bethink.store.sql.connection import HIGHEST, Database, as_table, select
+from bethink.store.sql.connection import HIGHEST, Database, Row, as_table, select
 from bethink.store.sql.history import AS_OF_CTE, columns_as_of
 from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import Predicate
@@ -134,7 +133,7 @@ def find_entities(
 def _longest_named(
     names: Iterable[str],
     owners: Mapping[str, Sequence[str]],
-    rows: Mapping[str, Sequence[Any]],
+    rows: Mapping[str, Row],
     limit: int,
     *,
     counts: bool,
@@ -318,7 +317,7 @@ def _substrings(run: str) -> Iterator[str]:
             yield run[start:end]
 
 
-def to_entity(row: Sequence[Any]) -> Entity:
+def to_entity(row: Row) -> Entity:
     identity, kind, name, mentions, momentum, momentum_at, last_seen_at, aliases = row
     own = normalise_alias(name)
     return Entity(
@@ -415,7 +414,7 @@ def link_turns(db: Database, stored: Iterable[Item], now: int, first_rid: int) -
     found = select(db, _LAST_SEQS, (first_rid, sessions)) if turns else []
     last_seq = {session: _NO_SEQ if seq is None else seq for session, seq in found}
     follows: list[tuple[str, str, int]] = []
-    # What a revision of the same batch has changed only the rows tell.
+    # A revision in the batch may have moved a turn: then the stored rows are asked.
     appends = all(item.rev == 1 for item in every)
     known = _previous_turns(turns, last_seq) if appends else {}
     for item in turns:

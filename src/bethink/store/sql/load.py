@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from bethink.errors import Refused, install_command
 from bethink.store.sql import erase, history
 from bethink.store.sql.activity import DROP_THREAD, INSERT_EDIT
-from bethink.store.sql.connection import HIGHEST, Database
+from bethink.store.sql.connection import HIGHEST, Database, Row
 from bethink.store.sql.entities import bump_entities_version, set_times
 from bethink.store.sql.export import DAMAGED, END, ERASED_KEY, EXPORT_FORMAT
 from bethink.store.sql.links import ADD_ALIAS, RENAME
@@ -109,12 +109,10 @@ _RECOUNT_MENTIONS = """
     WHERE id IN (SELECT value FROM json_each(?))
 """
 
-Row = tuple[Any, ...]
-
 
 def load_records(
     db: Database,
-    records: Iterable[Mapping[str, Any]],
+    records: Iterable[Mapping[str, object]],
     *,
     actor: str,
     now: int,
@@ -149,7 +147,7 @@ _INSERT_LINK = (
 )
 
 
-def _parse_record(number: int, kind: str, record: Mapping[str, Any]) -> Row:
+def _parse_record(number: int, kind: str, record: Mapping[str, object]) -> Row:
     """Return the record's values in the order of its fields."""
     layout = _LAYOUTS[kind]
     values = []
@@ -233,7 +231,7 @@ class _Loader:
         self._events: list[tuple[int, str, str | None, str, str]] = []
         self._erased_here: list[str] = []  # what another space had under an erased key
 
-    def add(self, number: int, record: Mapping[str, Any]) -> None:
+    def add(self, number: int, record: Mapping[str, object]) -> None:
         """Check one record and store it, if it is new here."""
         if not isinstance(record, Mapping):
             _refuse(number, "this is not an object")
@@ -468,7 +466,7 @@ class _Loader:
         return len(found.ids)
 
 
-def _require_header(number: int, record: Mapping[str, Any]) -> None:
+def _require_header(number: int, record: Mapping[str, object]) -> None:
     if record.get("type") != "bethink":
         _refuse(number, 'an export begins with {"type": "bethink", ...}')
     version = record.get("version")

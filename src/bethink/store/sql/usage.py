@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
@@ -93,7 +92,7 @@ class ImportedTicks:
     def __init__(self) -> None:
         self._ticks: list[tuple[int, float]] = []
 
-    def add(self, tick: Sequence[Any]) -> None:
+    def add(self, tick: Row) -> None:
         """Add one tick: its number, moment, amount and total."""
         self._ticks.append((tick[1], tick[2]))
 
@@ -488,7 +487,7 @@ def _most_mentioned(
 ) -> list[Row]:
     """Return the mentions and the state of entities, the most mentioned first.
 
-    Of those with at least so many mentions at most so many.
+    ``bounds`` are the least number of mentions, and the most entities.
     """
     where, values = _listing_condition(listing)
     seen = "e.last_seen_at >= ?" if recent else "coalesce(e.last_seen_at, 0) < ?"

@@ -104,7 +104,7 @@ def _to_own_error(name: str, error: apsw.Error) -> BethinkError:
     if getattr(error, "extendedresult", 0) in _CALLER_CONSTRAINTS:
         return Refused(f"a value is out of range: {error}")
     if getattr(error, "extendedresult", 0) == apsw.SQLITE_CONSTRAINT_TRIGGER:
-        # The only trigger is the one of a space that was moved away.
+        # Of all triggers only that of a space which was moved away refuses a change.
         return StoreError(
             f"{name} can only be read: {str(error).removeprefix('ConstraintError: ')}",
             remedy="name the store it was moved to, with --store or bethink config set store",

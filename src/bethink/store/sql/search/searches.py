@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Item
@@ -21,7 +21,7 @@ from bethink.ports import (
     WordStatistics,
 )
 from bethink.ports.values import Calendar
-from bethink.store.sql.connection import Connections, Database, as_table, generation, select
+from bethink.store.sql.connection import Connections, Database, Row, as_table, generation, select
 from bethink.store.sql.damage import met_unreadable, select_readable
 from bethink.store.sql.items import count_days, session_spans
 from bethink.store.sql.rows import item_selection, read_items, to_item
@@ -166,12 +166,12 @@ def _rows_in_window(
     direction: str,
     depth: int,
     predicate: Predicate,
-) -> list[tuple[Any, ...]]:
+) -> list[Row]:
     """Return the first ``depth`` rows in scope from one end of a window.
 
     By the time index, whatever else the scope has an index for; of few rows, by themselves.
     """
-    values: tuple[Any, ...] = ()
+    values: Row = ()
     table, row_id, at = "item", "t.rid", _EVENT_TIME.replace("i.", "t.")
     if predicate.rows is not None and len(predicate.rows) <= FEW_ROWS:
         if not len(predicate.rows):
@@ -187,9 +187,7 @@ def _rows_in_window(
     )
 
 
-def _rows_reaching(
-    db: Database, first: int, depth: int, predicate: Predicate
-) -> list[tuple[Any, ...]]:
+def _rows_reaching(db: Database, first: int, depth: int, predicate: Predicate) -> list[Row]:
     """Return items that began before a moment and had not ended by then, latest first."""
     longest = db.execute(_LONGEST_DURATION).get
     if not longest or longest <= 0:

@@ -15,7 +15,7 @@ import numpy as np
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.ports import Background
-from bethink.store.sql.connection import Database, as_table, generation, select
+from bethink.store.sql.connection import Database, Row, as_table, generation, select
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search import vector_index
 from bethink.store.sql.search.lexical import KnownRows, rows_in_scope
@@ -253,7 +253,7 @@ class ChunkCache:
 def _read_changed(
     db: Database,
     model: StoredModel,
-    versions: Sequence[tuple[Any, ...]],
+    versions: Sequence[Row],
     cached: StoredVectors | None,
 ) -> StoredVectors:
     known = {}
