@@ -13,8 +13,10 @@ from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.errors import StoreDamaged
 from bethink.model import Draft
+from bethink.ports import TextSearch
+from bethink.store.sql.search.searches import UNREADABLE
 from bethink.store.sqlite import SqliteStore
-from records import NOW, mention, record
+from records import NOW, mention, record, scope
 from rows import each_row
 
 HARBOUR = "The harbour crane is painted yellow"
@@ -339,3 +341,18 @@ def zero_page(path: Path, table: str) -> None:
     content = bytearray(path.read_bytes())
     content[(page - 1) * size : page * size] = bytes(size)
     path.write_bytes(content)
+
+
+def test_every_answer_says_that_memories_cannot_be_read_until_they_can(tmp_path: Path) -> None:
+    """Also the second one, whose rows are cached; and none of a space that is whole."""
+    path = tmp_path / "many.db"
+    texts = [f"memory {n} about a harbour and word{n} " + "tea " * 40 for n in range(60)]
+    with open_memory(path) as memory:
+        memory.remember_many([Draft(text) for text in texts])
+        words = TextSearch("harbour tea", 60)
+        assert memory.store.search.text(words, scope()).damage == ""
+    zero_page(path, "item")
+    store = SqliteStore.open(path, space="test")
+    told = [store.search.text(words, scope()).damage for _ in range(3)]
+    store.close()
+    assert told == [UNREADABLE] * 3

@@ -531,3 +531,10 @@ def test_statistics_count_memories(filled: apsw.Connection) -> None:
     assert known.documents == len(MEMORIES)
     assert known.average_length > 0
     assert dict(known.frequencies) == {"auth": 1, "unheard": 0}
+
+
+def test_the_note_names_the_words_that_were_expanded(filled: apsw.Connection) -> None:
+    """A word that many hold is searched as it is."""
+    add(filled, ["the parser of the day"] * 3)
+    assert like(filled, "parser").note == "no word expanded"
+    assert like(filled, "parser midleware").note == "words expanded: midleware"
