@@ -1,9 +1,16 @@
-"""Data classes that cost little to define: start-up time."""
+"""Data classes that cost little to define: start-up time.
+
+`dataclasses.dataclass` compiles six functions for every class, which is a fifth of the time
+of a recall as a process, and loads `inspect`. Here what all classes share is shared, and the
+first objects of a class are made by plain code. Once a class has some objects, and for
+whoever looks at its fields or its signature, the standard library makes the same class.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
@@ -13,74 +20,44 @@ from bethink.core.named_tuple import COMPILED_FROM, bind
 __all__ = ["dataclass", "field", "field_types", "replace"]
 
 T = TypeVar("T")
-
-
-class _Unset:
-    """Where there is no default; `help` shows it where a function makes one."""
-
-    def __repr__(self) -> str:
-        return "<factory>"
-
-
-_UNSET: Any = _Unset()
+_UNSET = object()
 
 
 class _Field:
-    """A field of a data class: what `dataclasses.Field` knows of it, in little."""
+    """A field: its type as it is written, and the arguments of `dataclasses.field`."""
 
-    __slots__ = ("compare", "default", "default_factory", "init", "kind", "repr")
+    __slots__ = ("compare", "default", "default_factory", "init", "kind", "options", "repr")
 
-    def __init__(self, default: Any, factory: Any, flags: tuple[bool, bool, bool]) -> None:
-        self.default, self.default_factory = default, factory
-        self.init, self.repr, self.compare = flags
-        self.kind: Any = None
+    def __init__(self, kind: object, **options: object) -> None:
+        self.kind: Any = kind
+        self.options: Any = options
+        self.default = options.get("default", _UNSET)
+        self.default_factory: Any = options.get("default_factory")
+        self.init, self.repr, self.compare = (
+            options.get(name, True) for name in ("init", "repr", "compare")
+        )
 
     @property
     def is_optional(self) -> bool:
-        return self.default is not _UNSET or self.default_factory is not _UNSET
-
-    def standard(self, name: str) -> Any:
-        """Return it as `dataclasses` has it."""
-        import dataclasses  # start-up time: few programs ask
-
-        made: Any = dataclasses.field(init=self.init, repr=self.repr, compare=self.compare)
-        if self.default is not _UNSET:
-            made.default = self.default
-        if self.default_factory is not _UNSET:
-            made.default_factory = self.default_factory
-        made.name, made.type, made.kw_only = name, self.kind, False
-        made._field_type = dataclasses._FIELD  # type: ignore[attr-defined] # noqa: SLF001
-        return made
+        return self.default is not _UNSET or self.default_factory is not None
 
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, replace
 else:
 
-    def field(
-        *,
-        default: Any = _UNSET,
-        default_factory: Any = _UNSET,
-        init: bool = True,
-        repr: bool = True,  # noqa: A002 - as there
-        compare: bool = True,
-    ) -> _Field:
+    def field(**options: object) -> _Field:
         """Say what `dataclasses.field` says."""
-        return _Field(default, default_factory, (init, repr, compare))
+        return _Field(None, **options)
 
     def dataclass(*, frozen: Literal[True], slots: bool = False) -> Callable[[type], type]:
-        """Do what `dataclasses.dataclass` does, for ``frozen=True``, at little cost.
-
-        That compiles six functions for every class, which is a tenth of the time that a
-        command takes to start, and loads `inspect`. Here the constructor is compiled once
-        there are some objects, and nothing else is.
-        """
+        """Do what `dataclasses.dataclass` does, for ``frozen=True``, at little cost."""
         assert frozen
         return _make_slotted if slots else _make_plain
 
-    def replace(value: T, /, **changes: Any) -> T:
+    def replace(value: T, /, **changes: object) -> T:
         """Do what `dataclasses.replace` does."""
-        for name, one in _all_fields(type(value)).items():
+        for name, one in _require_fields(type(value)).items():
             if not one.init:
                 if name in changes:
                     raise ValueError(f"field {name} is declared with init=False")
@@ -89,49 +66,51 @@ else:
         return type(value)(**changes)
 
 
-_PARAMETERS = SimpleNamespace(
-    init=True, repr=True, eq=True, order=False, unsafe_hash=False, frozen=True
-)
+def field_types(kind: type) -> dict[str, object]:
+    """Return the names of a data class's fields, with their types as they are written."""
+    return {name: one.kind for name, one in _require_fields(kind).items()}
 
 
-class _StandardFields:
-    """The fields of a data class for the functions of `dataclasses`, made when one asks."""
-
-    def __init__(self, fields: Mapping[str, _Field]) -> None:
-        self.fields = fields
-        self._made: dict[str, Any] = {}
-
-    def __get__(self, _: object, __: object) -> dict[str, Any]:
-        if len(self._made) < len(self.fields):
-            self._made = {name: one.standard(name) for name, one in self.fields.items()}
-        return self._made
+def _require_fields(kind: type) -> Mapping[str, _Field]:
+    if not any("__dataclass_fields__" in vars(base) for base in kind.__mro__):
+        raise TypeError(f"{kind!r} is no data class")
+    return _fields_of(kind)
 
 
-class _Signature:
-    """The parameters of the constructor, which may not have been compiled yet."""
+def _fields_of(kind: type) -> Mapping[str, _Field]:
+    """Return the fields of a class, which may be a data class of the standard library."""
+    for base in kind.__mro__:
+        if "__own_fields__" in vars(base):
+            fields: Mapping[str, _Field] = vars(base)["__own_fields__"]
+            return fields
+        if "__dataclass_fields__" in vars(base):
+            from dataclasses import fields as standard_fields  # which the class has loaded
 
-    def __init__(self, fields: Mapping[str, _Field], owner: list[type]) -> None:
-        self._fields, self._owner = fields, owner
+            listed = standard_fields(base)
+            return {one.name: _to_field(one, one.type) for one in listed}
+    return {}
 
-    def __get__(self, value: object, kind: Any) -> Any:
-        # An object is called, not constructed; a class below may have its own constructor.
-        if value is not None or kind.__init__ is not vars(self._owner[0]).get("__init__"):
-            raise AttributeError("__signature__")
-        from inspect import signature  # start-up time: only documentation asks
 
-        constructor: Any = _compile_constructor(self._fields, has_post_init=False)
-        kinds = {name: one.kind for name, one in self._fields.items() if one.init}
-        constructor.__annotations__ = {**kinds, "return": None}
-        made = signature(constructor)
-        return made.replace(parameters=list(made.parameters.values())[1:])
+def _to_field(value: object, kind: object) -> _Field:
+    """Return a field with a default, or as one of the two functions `field` describes it."""
+    standard: Any = sys.modules.get("dataclasses")  # a Field needs the module that has it
+    if isinstance(value, _Field):
+        return _Field(kind, **value.options)
+    if standard is not None and isinstance(value, standard.Field):
+        options = {name: getattr(value, name) for name in ("default", "default_factory")}
+        options = {name: one for name, one in options.items() if one is not standard.MISSING}
+        flags = {"init": value.init, "repr": value.repr, "compare": bool(value.compare)}
+        return _Field(kind, **options, **flags)
+    return _Field(kind) if value is _UNSET else _Field(kind, default=value)
 
 
 def _make_slotted(plain: type) -> type:
     """Return the class anew, with a slot for each field and the methods of a data class."""
-    own, owner = _own_fields(plain), list[type]()
+    own = _own_fields(plain)
     taken = {name for base in plain.__mro__[1:] for name in getattr(base, "__slots__", ())}
     left_out = {*own, "__dict__", "__weakref__"}
     content = {name: value for name, value in vars(plain).items() if name not in left_out}
+    owner: list[type] = []
     content |= _data_content(plain, own, owner)
     content["__slots__"] = tuple(name for name in own if name not in taken)
     made = type(plain)(plain.__name__, plain.__bases__, content)
@@ -154,7 +133,21 @@ def _make_plain(plain: type) -> type:
     return plain
 
 
-def _data_content(plain: type, own: Mapping[str, _Field], owner: list[type]) -> dict[str, Any]:
+def _own_fields(plain: type) -> dict[str, _Field]:
+    given = vars(plain)
+    return {
+        name: _to_field(given.get(name, _UNSET), kind)
+        for name, kind in plain.__annotations__.items()
+        if "ClassVar" not in str(kind)
+    }
+
+
+_PARAMETERS = SimpleNamespace(
+    init=True, repr=True, eq=True, order=False, unsafe_hash=False, frozen=True
+)
+
+
+def _data_content(plain: type, own: Mapping[str, _Field], owner: list[type]) -> dict[str, object]:
     """Return what a data class has besides what the class defines itself."""
     fields: dict[str, _Field] = {}
     for base in plain.__mro__[-1:0:-1]:
@@ -162,48 +155,16 @@ def _data_content(plain: type, own: Mapping[str, _Field], owner: list[type]) -> 
     fields |= own
     _check_defaults(plain, fields)
     methods = _data_methods(fields, owner)
-    given: Mapping[str, Any] = vars(plain)
+    given: Mapping[str, object] = vars(plain)
     if given.get("__hash__", 0) is None and "__eq__" in given:  # which is why it is None
         given = {name: value for name, value in given.items() if name != "__hash__"}
     content = {name: made for name, made in methods.items() if name not in given}
     return content | {
-        "__signature__": _Signature(fields, owner),
+        "__own_fields__": fields,
+        "__signature__": _Signature(owner),
         "__match_args__": tuple(name for name, one in fields.items() if one.init),
-        "__dataclass_fields__": _StandardFields(fields),
+        "__dataclass_fields__": _StandardFields(owner),
         "__dataclass_params__": _PARAMETERS,
-    }
-
-
-def _fields_of(base: type) -> Mapping[str, _Field]:
-    """Return the fields of a class above, which may be a data class of the standard library."""
-    known = vars(base).get("__dataclass_fields__", {})
-    if isinstance(known, _StandardFields):
-        return known.fields
-    if not known:
-        return {}
-    from dataclasses import fields  # which the class has loaded; without variables of the class
-
-    return {one.name: _to_field(one, one.type) for one in fields(base)}
-
-
-def _all_fields(kind: type) -> Mapping[str, _Field]:
-    for base in kind.__mro__:
-        if "__dataclass_fields__" in vars(base):
-            return _fields_of(base)
-    raise TypeError(f"{kind!r} is no data class")
-
-
-def field_types(kind: type) -> dict[str, Any]:
-    """Return the names of a data class's fields, with their types as they are written."""
-    return {name: one.kind for name, one in _all_fields(kind).items()}
-
-
-def _own_fields(plain: type) -> dict[str, _Field]:
-    given = vars(plain)
-    return {
-        name: _to_field(given.get(name, _UNSET), kind)
-        for name, kind in plain.__annotations__.items()
-        if "ClassVar" not in str(kind)
     }
 
 
@@ -220,36 +181,65 @@ def _check_defaults(plain: type, fields: Mapping[str, _Field]) -> None:
         optional = name if one.init and one.is_optional else optional
 
 
-def _to_field(value: Any, kind: Any) -> _Field:
-    """Return a field with a default, or as one of the two functions `field` describes it."""
-    standard: Any = sys.modules.get("dataclasses")  # a Field needs the module that has it
-    if standard is not None and isinstance(value, standard.Field):
-        default, factory = (
-            _UNSET if one is standard.MISSING else one
-            for one in (value.default, value.default_factory)
-        )
-        made = _Field(default, factory, (value.init, value.repr, bool(value.compare)))
-    else:
-        made = value if isinstance(value, _Field) else _Field(value, _UNSET, (True, True, True))
-    made.kind = kind
+@cache
+def _standard(kind: type) -> Any:
+    """Return the class as `dataclasses` makes it of the same fields."""
+    import dataclasses  # start-up time: few programs ask
+
+    fields = [
+        (name, one.kind, dataclasses.field(**one.options)) for name, one in _fields_of(kind).items()
+    ]
+    content = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    if hasattr(kind, "__post_init__"):
+        content["__post_init__"] = ""  # so that the constructor calls it
+    # With slots the constructor also sets what is not one of its parameters.
+    made: Any = dataclasses.make_dataclass(
+        kind.__name__, fields, namespace=content, frozen=True, slots=True
+    )
     return made
 
 
-def _data_methods(fields: Mapping[str, _Field], owner: list[type]) -> dict[str, Any]:
+class _StandardFields:
+    """The fields of a data class for the functions of `dataclasses`, made when one asks."""
+
+    def __init__(self, owner: list[type]) -> None:
+        self._owner = owner
+
+    def __get__(self, _: object, __: object) -> Mapping[str, object]:
+        fields: Mapping[str, object] = _standard(self._owner[0]).__dataclass_fields__
+        return fields
+
+
+class _Signature:
+    """The parameters of the constructor, which may not have been compiled yet."""
+
+    def __init__(self, owner: list[type]) -> None:
+        self._owner = owner
+
+    def __get__(self, value: object, kind: Any) -> object:
+        # An object is called, not constructed; a class below may have its own constructor.
+        if value is not None or kind.__init__ is not vars(self._owner[0]).get("__init__"):
+            raise AttributeError("__signature__")
+        from inspect import signature  # start-up time: only documentation asks
+
+        return signature(_standard(self._owner[0]))
+
+
+def _data_methods(fields: Mapping[str, _Field], owner: list[type]) -> dict[str, object]:
     """Return what constructs, compares, shows, protects and copies objects of the owner."""
     compared = _getter([name for name, one in fields.items() if one.compare])
     everything = _getter(list(fields))
     shown = [name for name, one in fields.items() if one.repr]
 
-    def equals(self: Any, other: object) -> Any:
+    def equals(self: object, other: object) -> bool:
         same = other.__class__ is self.__class__
         return compared(self) == compared(other) if same else NotImplemented
 
-    def show(self: Any) -> str:
+    def show(self: object) -> str:
         pairs = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
         return f"{self.__class__.__qualname__}({pairs})"
 
-    def set_state(self: Any, state: Sequence[Any]) -> None:
+    def set_state(self: object, state: Sequence[object]) -> None:
         for name, value in zip(fields, state, strict=True):
             object.__setattr__(self, name, value)
 
@@ -267,35 +257,33 @@ def _data_methods(fields: Mapping[str, _Field], owner: list[type]) -> dict[str, 
 
 
 def _first_constructor(fields: Mapping[str, _Field], owner: list[type]) -> Callable[..., None]:
-    """Return a constructor that is replaced by a compiled one once there are some objects."""
+    """Return a constructor that the compiled one replaces once there are some objects."""
     given = [name for name, one in fields.items() if one.init]
     defaults = {name: one.default for name, one in fields.items() if one.is_optional}
     count = 0
 
-    def construct(self: Any, /, *args: Any, **kwargs: Any) -> None:
+    def construct(self: Any, /, *args: object, **kwargs: object) -> None:
         nonlocal count
         count += 1
         values = bind(given, defaults, args, kwargs) if count < COMPILED_FROM else None
-        has_post_init = hasattr(owner[0], "__post_init__")
-        if values is None:
-            compiled: Any = _compile_constructor(fields, has_post_init)
-            compiled.__qualname__ = f"{owner[0].__qualname__}.__init__"  # which mistakes name
+        if values is None:  # enough objects, or arguments that do not fit
+            compiled = _standard(owner[0]).__init__
             setattr(owner[0], "__init__", compiled)  # noqa: B010 - mypy allows no other way
             compiled(self, *args, **kwargs)
             return
         known = dict(zip(given, values, strict=True))
         for name, one in fields.items():
             value = known.get(name, _UNSET) if one.init else one.default
-            if value is _UNSET and one.default_factory is not _UNSET:
+            if value is _UNSET and one.default_factory is not None:
                 value = one.default_factory()
             object.__setattr__(self, name, value)
-        if has_post_init:
+        if hasattr(self, "__post_init__"):
             self.__post_init__()
 
     return construct
 
 
-def _getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+def _getter(names: Sequence[str]) -> Callable[[object], tuple[object, ...]]:
     """Return what reads these attributes of an object, as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
@@ -312,27 +300,3 @@ def _refuse_deletion(_self: object, name: str) -> NoReturn:
     from dataclasses import FrozenInstanceError  # start-up time: see above
 
     raise FrozenInstanceError(f"cannot delete field {name!r}")
-
-
-def _compile_constructor(fields: Mapping[str, _Field], has_post_init: bool) -> Callable[..., None]:
-    parameters, lines = ["self"], []
-    known: dict[str, Any] = {"_set": object.__setattr__, "_unset": _UNSET}
-    for name, one in fields.items():
-        value = name
-        if one.default_factory is not _UNSET:
-            known[f"_make_{name}"] = one.default_factory
-            made = f"_make_{name}()"
-            value = f"{made} if {name} is _unset else {name}" if one.init else made
-        elif one.default is not _UNSET:
-            known[f"_default_{name}"] = one.default
-            value = name if one.init else f"_default_{name}"
-        if one.init:
-            default = "=_unset" if one.default is _UNSET else f"=_default_{name}"
-            parameters.append(name + default * one.is_optional)
-        lines.append(f" _set(self, {name!r}, {value})")
-    if has_post_init:
-        lines.append(" self.__post_init__()")
-    source = f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines or [" pass"])
-    exec(source, known)  # noqa: S102 - of names that are in our own source
-    constructor: Callable[..., None] = known["__init__"]
-    return constructor
