@@ -30,6 +30,7 @@ from bethink.cli.output import (
 from bethink.core import plural
 from bethink.core.ids import short_id
 from bethink.core.json_values import format_moment
+from bethink.core.once import count_once
 from bethink.errors import NotFound
 from bethink.model import OLDER, Candidate, Entity, Item, Recall
 from bethink.model.fields import ITEM_FIELDS
@@ -66,8 +67,6 @@ def answer_recall(
     as_text: bool = False,
 ) -> int:
     """Run a recall and print its answer; return the exit code."""
-    from bethink.store.sql.activity import count_once  # the memory has loaded it
-
     profile = require_profile(memory, request.profile, "recall")
     with count_once(request.id):
         answer = memory.recall(request.text, profile=profile, **request.keywords)

@@ -222,7 +222,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("actor", str, "the name that the journal records for changes"),
     Setting(
         "worker", str, "whether a local process answers for commands, hooks and servers; auto: "
-        "where it runs, started by hooks, servers and models that load slowly", allowed=("auto", "on", "off"),
+        "where it runs, started by hooks, servers and models that load slowly",
+        allowed=("auto", "on", "off"),
     ),
     Setting(
         "worker_idle", int, "seconds without requests after which the worker stops",

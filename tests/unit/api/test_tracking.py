@@ -7,11 +7,11 @@ import pytest
 from bethink import Memory
 from bethink.access.policy import Principal, Right
 from bethink.config.settings import Settings, load_settings
+from bethink.core.once import count_once
 from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.tools import TOOLS
 from bethink.server.tools.calls import ToolExecutor, ToolRequest
 from bethink.server.tools.tool import Call
-from bethink.store.sql.activity import count_once
 from rows import each_row
 
 TRACKING = ("remind", "abmind", "linksee")

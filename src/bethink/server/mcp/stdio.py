@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 from bethink.core.json_values import Json
 from bethink.core.lazy import BackgroundCall, Lazy
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.once import count_once
 from bethink.errors import BethinkError
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.view import client_supports_views
@@ -429,7 +430,6 @@ class EarlyCalls:
     ) -> Reply:
         """Run a call in this process; the worker may have run it, and its answer been lost."""
         from bethink.server.tools.calls import ToolRequest  # after the handshake
-        from bethink.store.sql.activity import count_once
 
         executor = self._executor()
         request = ToolRequest(

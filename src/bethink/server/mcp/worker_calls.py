@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bethink.core.json_values import Json
 from bethink.core.lazy import BackgroundCall
+from bethink.core.once import count_once
 from bethink.errors import BethinkError, Refused
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ def call_for_server(memory: Memory, payload: Json) -> Json:
     from bethink.server.mcp.memory_loader import OpenMemory
     from bethink.server.tools import TOOLS  # the server loads these only if it answers itself
     from bethink.server.tools.calls import ToolExecutor, ToolRequest
-    from bethink.store.sql.activity import count_once
 
     if {name: type(value) for name, value in payload.items()} != _CALL:
         raise Refused("the call is not valid")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from bethink.core.once import current_request
 from bethink.errors import NotFound
 from bethink.model import (
     ChunkDigest,
@@ -50,7 +49,6 @@ _COUNT_USE_ON_DAY = """
 """
 
 
-_request: ContextVar[str] = ContextVar("bethink_request", default="")
 _REQUESTS = "counted_requests"
 _SELECT_REQUESTS = "SELECT value FROM meta WHERE name = ?"
 _SET_REQUESTS = """
@@ -60,22 +58,9 @@ _SET_REQUESTS = """
 _MAX_REQUESTS = 50  # far more than are running at a time
 
 
-@contextmanager
-def count_once(request: str) -> Iterator[None]:
-    """Count the use that a recall makes of items once for all recalls with the same id.
-
-    For a recall that is repeated because its answer was lost.
-    """
-    token = _request.set(request)
-    try:
-        yield
-    finally:
-        _request.reset(token)
-
-
 def _is_counted(db: Database) -> bool:
     """Whether the use of the current request was counted; the transaction keeps its id."""
-    request = _request.get()
+    request = current_request()
     if not request:
         return False
     known: list[str] = next(
