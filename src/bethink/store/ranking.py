@@ -61,11 +61,6 @@ class WeightedQuery:
     about_weight: float
 
     @property
-    def is_flat(self) -> bool:
-        """Whether the column in which a word occurs makes no difference."""
-        return self.about_weight == 1.0 and not self.names
-
-    @property
     def ceiling(self) -> float:
         """The highest score any memory could reach."""
         words = {term for unit in self.terms for term in unit.terms}

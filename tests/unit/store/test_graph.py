@@ -46,8 +46,14 @@ def entity(name: str, kind: str = "person", *aliases: str) -> Entity:
     return Entity(f"{kind}:{fold(name)}", kind, name, aliases)
 
 
+def add_mentions(db: apsw.Connection, item: str, mentions: Sequence[Mention]) -> None:
+    writer = graph.MentionWriter(db, NOW)
+    writer.add(item, 1, mentions)
+    writer.finish()
+
+
 def mention(db: apsw.Connection, item: str, *entities: Entity) -> None:
-    graph.add_mentions(db, item, [Mention(one) for one in entities], NOW)
+    add_mentions(db, item, [Mention(one) for one in entities])
 
 
 def ids(found: SearchResult) -> list[str]:
@@ -127,7 +133,7 @@ def test_an_entity_carries_all_that_is_known(db: apsw.Connection) -> None:
 def test_the_same_mention_again_counts_once(db: apsw.Connection) -> None:
     """Items are counted, not words; the surer judgement stays."""
     for confidence in (0.5, 0.9, 0.2):
-        graph.add_mentions(db, "m1", [Mention(entity("Anna"), confidence)], NOW)
+        add_mentions(db, "m1", [Mention(entity("Anna"), confidence)])
 
     assert graph.list_entities(db, "", 10, 0)[0].mentions == 1
     assert [link.confidence for link in links_of(db, ["m1"], (), incoming=True)] == [0.9]

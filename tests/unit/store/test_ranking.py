@@ -54,8 +54,6 @@ def test_words_around_a_memory_count_by_their_weight() -> None:
 
     assert even.score(["auth"], [], 10) == even.score([], ["auth"], 10)
     assert deaf.score([], ["auth"], 10).score == 0.0
-    assert even.is_flat
-    assert not deaf.is_flat
 
 
 def test_equal_words_in_another_order_score_exactly_the_same() -> None:

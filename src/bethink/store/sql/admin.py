@@ -66,11 +66,6 @@ _OLDEST = f"""
 _TIME_SPAN = f"SELECT ({_OLDEST}), ({_OLDEST.replace(' LIMIT', ' DESC LIMIT')})"
 
 
-def count_live(db: Database) -> int:
-    """Return the number of live items."""
-    return int(db.execute(COUNTS["memories"] if is_below_ceiling(db) else _COUNT_LIVE).get)
-
-
 def max_classification(db: Database) -> int:
     """Return the highest classification of any revision, of forgotten items too."""
     return int(db.execute(_MOST_CLASSIFIED).get)
@@ -111,7 +106,7 @@ class SqlAdmin:
 
     def count(self) -> int:
         with self._connections.read_transaction() as db:
-            return count_live(db)
+            return int(db.execute(COUNTS["memories"] if is_below_ceiling(db) else _COUNT_LIVE).get)
 
     def most_classified(self) -> int:
         with self._connections.read_transaction() as db:

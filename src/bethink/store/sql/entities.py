@@ -115,7 +115,9 @@ class EntityIndex:
         """Return the nearest by cosine, ties by id; as of a moment, of those known then."""
         import numpy as np  # start-up time: only some profiles need it
 
-        table = self._load_vectors(db, model, len(vector))
+        read = partial(_read_vectors, db, model, len(vector))
+        key, version = (model, len(vector)), _entities_version(db)
+        table = self._cache.get(db, _VECTORS, read, key=key, state=version)
         length = float(np.sqrt(np.einsum("i,i->", vector, vector)))
         if not table.ids or limit < 1 or length == 0.0:
             return []
@@ -134,7 +136,8 @@ class EntityIndex:
         self, db: Database, words: Sequence[str], limit: int, as_of_ms: int | None = None
     ) -> list[ScoredEntity]:
         """Return those whose id or name holds most of the words; the more mentioned first."""
-        names = self._load_names(db)
+        version = _entities_version(db)
+        names = self._cache.get(db, _NAMES, lambda: _read_names(db), state=version)
         matches: Counter[str] = Counter()
         for word in dict.fromkeys(words):
             matches.update(_ids_with_word(names, word))
@@ -156,14 +159,6 @@ class EntityIndex:
             ),
         )
         return [ScoredEntity(entity, float(matches[entity.id])) for entity in ranked[:limit]]
-
-    def _load_names(self, db: Database) -> _NameTable:
-        return self._cache.get(db, _NAMES, lambda: _read_names(db), state=_entities_version(db))
-
-    def _load_vectors(self, db: Database, model: str, dim: int) -> _VectorTable:
-        read = partial(_read_vectors, db, model, dim)
-        version = _entities_version(db)
-        return self._cache.get(db, _VECTORS, read, key=(model, dim), state=version)
 
 
 _NAMES, _VECTORS = CachePart[_NameTable](), CachePart[_VectorTable]()

@@ -51,7 +51,6 @@ RENAME = """
             (SELECT i.classification FROM item AS i WHERE i.id = l.src ORDER BY i.rev DESC LIMIT 1),
             0))
 """
-_CLASSIFICATION_OF = "SELECT classification FROM item WHERE id = ? ORDER BY rev DESC LIMIT 1"
 ADD_ALIAS = """
     INSERT INTO alias (alias, entity, classification) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET classification = min(classification, excluded.classification)
@@ -232,16 +231,6 @@ class MentionWriter:
             self._db.execute(_RAISE_CONFIDENCE, (*ends, self._mentions[ends]))
         counts = Counter(entity for _, entity in new)
         self._db.executemany(_COUNT_MENTIONS, [(n, entity) for entity, n in counts.items()])
-
-
-def add_mentions(db: Database, item_id: str, mentions: Sequence[Mention], now: datetime) -> None:
-    """Link an item to the entities it mentions, creating those that are new.
-
-    ``entity.mentions`` counts the items; the same mention again counts once.
-    """
-    writer = MentionWriter(db, now)
-    writer.add(item_id, db.execute(_CLASSIFICATION_OF, (item_id,)).get or 0, mentions)
-    writer.finish()
 
 
 def search_entities(

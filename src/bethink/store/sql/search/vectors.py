@@ -322,38 +322,6 @@ def unembedded_rows(db: Database, model: str, limit: int) -> list[int]:
     return [rid for (rid,) in select(db, _SELECT_UNEMBEDDED, (mid, limit))]
 
 
-def unembedded_items(db: Database, model: str, limit: int) -> list[Item]:
-    """Return live items without a vector of this model, in the order they were stored."""
-    wanted = limit
-    while True:
-        rids = unembedded_rows(db, model, wanted)
-        items = read_items(db, rids, intact=True)
-        if len(items) >= limit or len(rids) < wanted:
-            return [items[rid] for rid in rids if rid in items][:limit]
-        wanted *= 2  # some are damaged
-
-
-def set_item_embeddings(
-    db: Database,
-    model: str,
-    embeddings: Mapping[str, Embedding],
-    only: Mapping[str, int],
-) -> None:
-    """Store vectors of live items; drop other models once none is left unembedded.
-
-    One that was revised since has another text: its vector is not of this one.
-    """
-    from bethink.store.sql.search import vector_index  # NumPy
-
-    live = select(db, _SELECT_LIVE_ROWS, (as_table(tuple(embeddings)),))
-    rows = [(rid, embeddings[item]) for item, rid, rev in live if rev == only.get(item)]
-    vector_index.append_vectors(db, model, rows)
-    if not unembedded_rows(db, model, 1):
-        for other in vector_index.stored_models(db):
-            if other.name != model:
-                vector_index.drop_model(db, other)
-
-
 class SqlVectors:
     """Vectors and signatures of a space: `VectorStore` in SQLite."""
 
@@ -374,12 +342,30 @@ class SqlVectors:
     def set_embeddings(
         self, model: str, embeddings: Mapping[str, Embedding], *, only: Mapping[str, int]
     ) -> None:
+        """Store vectors of live items; drop other models once none is left unembedded.
+
+        One that was revised since has another text: its vector is not of this one.
+        """
+        from bethink.store.sql.search import vector_index  # NumPy
+
         with self._connections.write_transaction() as db:
-            set_item_embeddings(db, model, embeddings, only)
+            live = select(db, _SELECT_LIVE_ROWS, (as_table(tuple(embeddings)),))
+            rows = [(rid, embeddings[item]) for item, rid, rev in live if rev == only.get(item)]
+            vector_index.append_vectors(db, model, rows)
+            if not unembedded_rows(db, model, 1):
+                for other in vector_index.stored_models(db):
+                    if other.name != model:
+                        vector_index.drop_model(db, other)
 
     def unembedded(self, model: str, limit: int) -> list[Item]:
         with self._connections.read_transaction() as db:
-            return unembedded_items(db, model, limit)
+            wanted = limit
+            while True:
+                rids = unembedded_rows(db, model, wanted)
+                items = read_items(db, rids, intact=True)
+                if len(items) >= limit or len(rids) < wanted:
+                    return [items[rid] for rid in rids if rid in items][:limit]
+                wanted *= 2  # some are damaged
 
     def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
         from bethink.store.sql.entities import set_entity_embeddings  # a recall needs none
