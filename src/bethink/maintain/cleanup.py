@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bethink.core.json_values import iso
 from bethink.core.named_tuple import NamedTuple
@@ -22,7 +23,6 @@ from bethink.ingest.links import MAX_SIMILAR, MIN_COSINE, find_neighbours, simil
 from bethink.lang.words import negations, word_set_of
 from bethink.maintain.job import (
     EXCERPT_CHARACTERS,
-    Job,
     JobContext,
     Proposal,
     batches,
@@ -59,45 +59,27 @@ class Duplicates:
 
     min_cosine: float = 0.95
     name: str = "duplicates"
-    ends_raw: bool = False
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
         """Propose newest survivors first; stop at the limit of memories that may leave."""
         gone: set[str] = set()
         room = work.limit
-        looking = _DuplicateFinder(self, work)
+        find, least = _DuplicateFinder(work), work.similarity or self.min_cosine
         for batch in batches(iter_items(work, levels=("item",)), _BATCH):
-            for newer, older in self._with_duplicates(batch, gone, looking, work):
-                if not older:
-                    continue
-                gone.update(item.id for item in older)
-                room -= len(older)
-                yield _duplicate_proposal(newer, older)
-                if room <= 0:
-                    return
-
-    def _with_duplicates(
-        self, batch: Sequence[Item], gone: set[str], looking: _DuplicateFinder, work: JobContext
-    ) -> Iterator[tuple[Item, list[Item]]]:
-        """Yield each memory with the older ones that it can replace."""
-        with work.store.snapshot():
-            found = [
-                (item, looking.find_older_duplicates(item))
-                for item in batch
-                if item.session is None
-            ]
-        found = [(item, like) for item, like in found if like]
-        near = _cosines(found, work)
-        for item, like in found:
-            if item.id in gone:
-                continue
-            close = [
-                candidate
-                for candidate in like
-                if near.get((item.id, candidate.id), 1.0) >= (work.similarity or self.min_cosine)
-            ]
-            yield item, [candidate for candidate in close if candidate.id not in gone]
+            with work.store.snapshot():
+                pairs = [(item, find(item)) for item in batch if item.session is None]
+            found = [(newer, like) for newer, like in pairs if like]
+            near = _cosines(found, work)
+            for newer, like in found:
+                close = (one for one in like if near.get((newer.id, one.id), 1.0) >= least)
+                older = [one for one in close if not gone.intersection((newer.id, one.id))]
+                if older:
+                    gone.update(item.id for item in older)
+                    room -= len(older)
+                    yield _duplicate_proposal(newer, older)
+                    if room <= 0:
+                        return
 
 
 class ComparedWord(NamedTuple):
@@ -110,24 +92,24 @@ class ComparedWord(NamedTuple):
 class _DuplicateFinder:
     """Finds older duplicates, and caches the words it has read."""
 
-    def __init__(self, job: Job, work: JobContext) -> None:
-        self._job, self._work = job, work
-        self._read: dict[tuple[str, int], tuple[ComparedWord, ...]] = {}
+    def __init__(self, work: JobContext) -> None:
+        self._work = work
+        self._words = lru_cache(maxsize=_WORD_CACHE_SIZE)(comparable_words)
 
-    def find_older_duplicates(self, newer: Item) -> list[Item]:
+    def __call__(self, newer: Item) -> list[Item]:
         """Return older memories with the same words, among those that share a sketch band."""
-        words = self._words(newer)
+        words = self._words(newer.text)
         found = [
             older
             for older in self._sharing_bands(newer)
-            if older.id != newer.id and is_same_wording(words, self._words(older))
+            if older.id != newer.id and is_same_wording(words, self._words(older.text))
         ]
         known = {older.id for older in found}
         found += [older for older in self._of_same_meaning(newer) if older.id not in known]
         return [
             older
             for older in found
-            if _can_replace(newer, older) and exemption_reason(older, self._job) is None
+            if _can_replace(newer, older) and exemption_reason(older) is None
         ]
 
     def _sharing_bands(self, newer: Item) -> Sequence[Item]:
@@ -148,14 +130,6 @@ class _DuplicateFinder:
             for match in near
             if match.score >= work.similarity and telling_words(match.item.text) == details
         ]
-
-    def _words(self, item: Item) -> tuple[ComparedWord, ...]:
-        key = (item.id, item.rev)
-        if key not in self._read:
-            if len(self._read) >= _WORD_CACHE_SIZE:
-                self._read.clear()
-            self._read[key] = comparable_words(item.text)
-        return self._read[key]
 
 
 def telling_words(text: str) -> frozenset[str]:
@@ -260,22 +234,14 @@ def _cosines(
 
 
 def _duplicate_proposal(newer: Item, older: Sequence[Item]) -> Proposal:
-    me = Node("item", newer.id)
+    me, since = Node("item", newer.id), f"{SUPERSEDED_SINCE}{iso(newer.when)}"
     return Proposal(
         f"{newer.id} says the same as {', '.join(item.id for item in older)}: "
         f"{caption(newer.text, newer.speaker, limit=EXCERPT_CHARACTERS)}",
         "a newer memory says the same",
         parents=(newer.id,),
         statuses=tuple((item.id, "superseded") for item in older),
-        links=tuple(
-            Link(
-                me,
-                Node("item", item.id),
-                "supersedes",
-                context=f"{SUPERSEDED_SINCE}{iso(newer.when)}",
-            )
-            for item in older
-        ),
+        links=tuple(Link(me, Node("item", item.id), "supersedes", context=since) for item in older),
         seen={item.id: item.rev for item in (newer, *older)},
     )
 
@@ -286,7 +252,6 @@ class Relate:
 
     most: int = 2_000
     name: str = "relate"
-    ends_raw: bool = False
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
@@ -338,7 +303,6 @@ class Expire:
 
     shown: int = 5
     name: str = "expire"
-    ends_raw: bool = False
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
@@ -366,7 +330,6 @@ class Forget:
     drop_from: float = DROP_FROM
     compress_from: float = COMPRESS_FROM
     name: str = "forget"
-    ends_raw: bool = False
     by_age: bool = True
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
@@ -375,7 +338,7 @@ class Forget:
             items = [
                 item
                 for item in iter_items(work)
-                if exemption_reason(item, self) is None
+                if exemption_reason(item) is None
                 and days_old(item, work) >= (work.min_age_days or 0)
             ]
             warm = heat_by_id(items, work)

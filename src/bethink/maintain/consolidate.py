@@ -222,7 +222,6 @@ class Consolidate:
     min_group: int = 2
     most_group: int = 40
     name: str = "consolidate"
-    ends_raw: bool = False
     by_age: bool = True
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
@@ -254,7 +253,7 @@ class Consolidate:
         min_age = self.min_age_days if work.min_age_days is None else work.min_age_days
         old = days_old(item, work) >= min_age
         told = fits and old and bool(item.entities) and not item.flags
-        return told and exemption_reason(item, self) is None
+        return told and exemption_reason(item) is None
 
 
 def _group_by_entity(items: Sequence[Item]) -> Mapping[_LearningGroup, list[Item]]:
@@ -349,7 +348,6 @@ class Concepts:
     most_facts: int = 40
     most_sets: int = 200
     name: str = "concepts"
-    ends_raw: bool = False
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:

@@ -128,7 +128,6 @@ class RefreshEntities:
 
     most: int = 5_000
     name: str = "entities"
-    ends_raw: bool = False
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
@@ -212,7 +211,6 @@ class Extract:
 
     most: int = 100
     name: str = "extract"
-    ends_raw: bool = False
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:

@@ -207,7 +207,6 @@ class Insights:
     root_after: int = 2
     levels: tuple[str, ...] = ("item",)
     name: str = "insights"
-    ends_raw: bool = False
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:

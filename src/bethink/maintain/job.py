@@ -161,11 +161,6 @@ class Job(Protocol):
     def name(self) -> str: ...
 
     @property
-    def ends_raw(self) -> bool:
-        """Whether verbatim episodes may leave recall, which they otherwise never do."""
-        ...
-
-    @property
     def by_age(self) -> bool:
         """Whether it judges memories by age, so that a wrong clock does harm."""
         ...
@@ -182,17 +177,15 @@ def is_made_by(item: Item, job: str) -> bool:
     return item.source_class == DERIVED_SOURCE and item.metadata.get("job") == job
 
 
-def exemption_reason(item: Item, job: Job) -> str | None:
-    """Return why a job must not end a memory; None where it may."""
+def exemption_reason(item: Item) -> str | None:
+    """Return why no job may end a memory; None where one may."""
     if item.pinned:
         return "pinned"
     if item.protected:
         return "protected"
     if item.layer in EXEMPT_LAYERS:
         return f"a {item.layer}"
-    if item.level == "raw" and not job.ends_raw:
-        return "a verbatim episode"
-    return None
+    return "a verbatim episode" if item.level == "raw" else None
 
 
 def limit_text(work: JobContext) -> str:

@@ -226,7 +226,6 @@ class WriteNotes:
 
     days: int = 400
     name: str = "notes"
-    ends_raw: bool = False
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:

@@ -293,7 +293,7 @@ def _change_since_plan(step: Step, items: Mapping[str, Item]) -> str | None:
 
 def _exemption(item: Item, step: Step) -> str | None:
     if not step.proposal.renews:
-        return exemption_reason(item, step.job)
+        return exemption_reason(item)
     if item.pinned:
         return "pinned"
     return None if is_made_by(item, step.job.name) else f"not made by {step.job.name}"

@@ -89,7 +89,6 @@ class FindThreads:
     near_days: float = 14.0
     levels: tuple[str, ...] = ("item",)
     name: str = "threads"
-    ends_raw: bool = False
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:

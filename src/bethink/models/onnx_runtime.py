@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.config.paths import cache_folder, make_private_folder
+from bethink.core.atomic_write import atomic_replace
 from bethink.core.lazy import Lazy
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import MissingExtra, ModelError
@@ -158,21 +159,10 @@ def _log_debug(message: str, *values: object) -> None:
 
 
 def _write_cache_file(path: Path, content: bytes) -> None:
-    """Write the cache file atomically, readable by its owner only.
-
-    If it cannot be written the next process builds the graph again.
-    """
-    from tempfile import NamedTemporaryFile  # start-up time: needed only once
-
+    """Write the cache file; if it cannot be, the next process builds the graph again."""
     try:
         make_private_folder(path.parent)
-        with NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            try:
-                file.write(content)
-            except OSError:
-                Path(file.name).unlink()
-                raise
-        Path(file.name).replace(path)
+        atomic_replace(path, content)
     except OSError as error:
         _log_debug("the graph was not cached: %s", error)
 

@@ -255,7 +255,6 @@ class _Insistent:
     ids: tuple[str, ...]
     successor: Draft | None = None
     name: str = "insistent"
-    ends_raw: bool = False
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:

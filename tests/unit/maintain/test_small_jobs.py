@@ -31,7 +31,6 @@ class Stand:
     ids: tuple[str, ...]
     text: str = "Atlas in short"
     name: str = "stand"
-    ends_raw: bool = False
     by_age: bool = False
 
     def plan(self, work: JobContext) -> Iterator[Proposal]:
