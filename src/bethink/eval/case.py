@@ -100,30 +100,37 @@ def day_after(drafts: tuple[Draft, ...]) -> datetime:
     return max(moments) + timedelta(days=1) if moments else EPOCH
 
 
+Row = tuple[str, Draft, str]  # the data set's name of a draft, the draft, and its unit
+
+
+def make_case(
+    name: str,
+    questions: Iterable[Question],
+    rows: Iterable[Row],
+    *,
+    now: datetime | None = None,
+    skipped: int = 0,
+) -> Case:
+    """Make a case of its rows; asked at the given time, or a day after the last event."""
+    listed = list(rows)
+    refs, drafts, units = zip(*listed, strict=True) if listed else ((), (), ())
+    return Case(name, tuple(questions), drafts, refs, units, now or day_after(drafts), skipped)
+
+
 def pool_cases(dataset: Dataset) -> Dataset:
     """Put all cases into one space. Drafts with the same ref are stored once."""
 
     def cases() -> Iterator[Case]:
-        rows: dict[str, tuple[Draft, str]] = {}
+        rows: dict[str, Row] = {}
         questions: list[Question] = []
         skipped = 0
         for case in dataset.cases():
-            for ref, draft, unit in zip(case.refs, case.drafts, case.units, strict=True):
-                rows.setdefault(ref, (draft, unit))
+            for row in zip(case.refs, case.drafts, case.units, strict=True):
+                rows.setdefault(row[0], row)
             # Each question keeps the moment of its own case.
             questions += [replace(one, now=one.now or case.now) for one in case.questions]
             skipped += case.skipped
-        drafts = tuple(draft for draft, _ in rows.values())
-        units = tuple(unit for _, unit in rows.values())
-        yield Case(
-            name="pooled",
-            questions=tuple(questions),
-            drafts=drafts,
-            refs=tuple(rows),
-            units=units,
-            now=day_after(drafts),
-            skipped=skipped,
-        )
+        yield make_case("pooled", questions, rows.values(), skipped=skipped)
 
     return Dataset(
         name=f"{dataset.name}-pooled",

@@ -176,27 +176,16 @@ class SpaceProvider:
         """
         case, split = split_long_texts(case)
         with ExitStack() as stack:
-            filled = self._open(dataset, case, progress, stack, expendable)
+            if case.space is not None:
+                filled = self._open_existing(case, stack)
+            elif self._cache is not None and not self._in_memory:
+                home = self._cache / _slug(dataset)
+                filled = self._open_cached(home, case, progress, stack, expendable)
+            else:
+                path = None if self._in_memory else _temporary_folder(stack) / "space.db"
+                memory = stack.enter_context(self._open_memory(case.now, path))
+                filled = _map_units(memory, case, *_store_drafts(memory, case, progress))
             yield replace(filled, split=split, expendable=expendable and case.space is None)
-
-    def _open(
-        self,
-        dataset: str,
-        case: Case,
-        progress: Progress | None,
-        stack: ExitStack,
-        expendable: bool,
-    ) -> FilledSpace:
-        if case.space is not None:
-            return self._open_existing(case, stack)
-        if self._cache is not None and not self._in_memory:
-            return self._open_cached(dataset, case, progress, stack, expendable)
-        path = None
-        if not self._in_memory:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bethink-"))
-            path = Path(folder) / "space.db"
-        memory = stack.enter_context(self._open_memory(case.now, path))
-        return _map_units(memory, case, *_store_drafts(memory, case, progress))
 
     def _open_existing(self, case: Case, stack: ExitStack) -> FilledSpace:
         memory = stack.enter_context(
@@ -211,20 +200,12 @@ class SpaceProvider:
         return FilledSpace(memory, questions, units, embedded, len(texts), None, missing)
 
     def _open_cached(
-        self,
-        dataset: str,
-        case: Case,
-        progress: Progress | None,
-        stack: ExitStack,
-        expendable: bool,
+        self, home: Path, case: Case, progress: Progress | None, stack: ExitStack, expendable: bool
     ) -> FilledSpace:
-        assert self._cache is not None
-        home = self._cache / _slug(dataset)
         folder = home / f"{_slug(case.name)}.{_cache_key(case, self.model)}"
         seconds = None if (folder / MARKER).exists() else self._fill_cache(folder, case, progress)
         if expendable:
-            copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bethink-")))
-            folder = Path(shutil.copytree(folder, copy / "space"))
+            folder = Path(shutil.copytree(folder, _temporary_folder(stack) / "space"))
         memory = stack.enter_context(self._open_memory(case.now, folder / "space.db"))
         ids = json.loads((folder / MARKER).read_text(encoding="utf-8"))
         return _map_units(memory, case, ids, seconds)
@@ -261,6 +242,10 @@ class SpaceProvider:
                 vars(opened)["embed"] = _open_embedding_cache(self._cache, opened)
             self._embedder = opened or NONE
         return self._embedder
+
+
+def _temporary_folder(stack: ExitStack) -> Path:
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bethink-")))
 
 
 def _open_embedding_cache(folder: Path, embedder: Embedder) -> EmbeddingCache:

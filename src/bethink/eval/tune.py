@@ -35,7 +35,7 @@ from bethink.eval.runner import (
 )
 from bethink.eval.spaces import FilledSpace
 from bethink.eval.tables import Cells, ReportTable, difference_columns, make_table
-from bethink.retrieval.profile import SLOTS, Bounds, Profile, bounds_of
+from bethink.retrieval.profile import SLOTS, Profile, bounds_of
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
 
@@ -153,24 +153,16 @@ def _parameters_of(slot: str, parts: Sequence[Any], *, integers: bool) -> Iterat
     for place, part in enumerate(parts):
         for field in dataclasses.fields(part):
             value = getattr(part, field.name)
-            name = f"{slot}.{part.name}.{field.name}"
-            allowed = bounds_of(slot, field.name)
-            if isinstance(value, float):
-                low, high = (
-                    sorted((value / RANGE_FACTOR, value * RANGE_FACTOR)) if value else (0.0, 1.0)
-                )
-                yield Parameter(
-                    slot, place, field.name, name, *_clamp_range(low, high, allowed), whole=False
-                )
-            elif integers and isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            low, high = 0.0, 1.0
+            if isinstance(value, float) and value:
+                low, high = sorted((value / RANGE_FACTOR, value * RANGE_FACTOR))
+            elif integers and type(value) is int and value > 0:
                 low, high = max(1.0, value // RANGE_FACTOR), value * RANGE_FACTOR
-                yield Parameter(
-                    slot, place, field.name, name, *_clamp_range(low, high, allowed), whole=True
-                )
-
-
-def _clamp_range(low: float, high: float, allowed: Bounds) -> tuple[float, float]:
-    return max(low, allowed.low), min(high, allowed.high)
+            elif not isinstance(value, float):
+                continue
+            allowed, name = bounds_of(slot, field.name), f"{slot}.{part.name}.{field.name}"
+            limits = max(low, allowed.low), min(high, allowed.high)
+            yield Parameter(slot, place, field.name, name, *limits, whole=type(value) is int)
 
 
 def _get_part(profile: Profile, parameter: Parameter) -> Any:

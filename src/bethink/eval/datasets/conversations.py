@@ -23,7 +23,7 @@ from typing import Literal
 from bethink.core.characters import has_substance
 from bethink.core.json_values import Json
 from bethink.errors import Refused
-from bethink.eval.case import Case, Dataset, Level, Question, day_after, neutral_id
+from bethink.eval.case import Case, Dataset, Level, Question, make_case, neutral_id
 from bethink.eval.datasets.jsonl import find_data_file, read_records, require_field, require_type
 from bethink.lang.words import MONTHS
 from bethink.model import Draft
@@ -63,23 +63,13 @@ def _locomo_case(record: Json, place: str, level: Level, captions: bool) -> Case
     # References a question may use as evidence, and the unit each counts for.
     units = {ref: session if level == "session" else ref for ref, _, session in rows}
     qa = require_field(record, "qa", place, list)
-    questions = [
-        question
+    made = (
+        _locomo_question(entry, f"{name}/q{number}", f"{place}.qa[{number}]", units)
         for number, entry in enumerate(qa)
-        if (
-            question := _locomo_question(entry, f"{name}/q{number}", f"{place}.qa[{number}]", units)
-        )
-    ]
-    drafts = tuple(draft for _, draft, _ in rows)
-    return Case(
-        name=name,
-        questions=tuple(questions),
-        drafts=drafts,
-        refs=tuple(ref for ref, _, _ in rows),
-        units=tuple(units[ref] for ref, _, _ in rows),
-        now=day_after(drafts),
-        skipped=len(qa) - len(questions),
     )
+    questions = [question for question in made if question is not None]
+    judged = ((ref, draft, units[ref]) for ref, draft, _ in rows)
+    return make_case(name, questions, judged, skipped=len(qa) - len(questions))
 
 
 def _locomo_turns(
@@ -100,18 +90,23 @@ def _locomo_turns(
             text = _turn_text(turn, captions)
             if not has_substance(text):
                 continue  # only punctuation, such as a smiley
-            draft = Draft(
-                text,
-                id=neutral_id(ref),
-                level="raw",
-                speaker=speaker,
-                session=neutral_id(session),
-                seq=seq,
-                occurred_at=moment,
-                source="conversation",
-                force=True,
-            )
-            yield ref, draft, session
+            yield ref, _turn_draft(text, ref, speaker, session, seq, moment), session
+
+
+def _turn_draft(  # noqa: PLR0917 - the fields of a turn
+    text: str, ref: str, speaker: str, session: str, seq: int, moment: datetime
+) -> Draft:
+    return Draft(
+        text,
+        id=neutral_id(ref),
+        level="raw",
+        speaker=speaker,
+        session=neutral_id(session),
+        seq=seq,
+        occurred_at=moment,
+        source="conversation",
+        force=True,
+    )
 
 
 def _turn_text(turn: Json, captions: bool) -> str:
@@ -196,16 +191,10 @@ def _haystack_case(record: Json, place: str, level: Level, protocol: Protocol) -
         if has_substance(turn.draft.text) and (protocol == "all" or turn.role == "user")
     ]
     question = _haystack_question(record, turns, level, protocol)
-    drafts = tuple(turn.draft for turn in turns)
-    return Case(
-        name=name,
-        questions=(question,) if question else (),
-        drafts=drafts,
-        refs=tuple(turn.ref for turn in turns),
-        units=tuple(turn.session if level == "session" else turn.ref for turn in turns),
-        now=question.now if question and question.now else day_after(drafts),
-        skipped=0 if question else 1,
-    )
+    rows = ((one.ref, one.draft, one.session if level == "session" else one.ref) for one in turns)
+    if question is None:
+        return make_case(name, (), rows, skipped=1)
+    return make_case(name, [question], rows, now=question.now)
 
 
 def _haystack_turns(record: Json, place: str) -> Iterator[_Turn]:
@@ -223,17 +212,8 @@ def _haystack_turns(record: Json, place: str) -> Iterator[_Turn]:
         there = f"{place}.haystack_sessions[{number}]"
         for seq, turn in enumerate(require_type(sessions[number], there, list)):
             ref, role = f"{stem}:{seq}", require_field(turn, "role", f"{there}[{seq}]", str)
-            draft = Draft(
-                require_field(turn, "content", f"{there}[{seq}]", str).strip(),
-                id=neutral_id(ref),
-                level="raw",
-                speaker=role,
-                session=neutral_id(stem),
-                seq=seq,
-                occurred_at=moment,
-                source="conversation",
-                force=True,
-            )
+            text = require_field(turn, "content", f"{there}[{seq}]", str).strip()
+            draft = _turn_draft(text, ref, role, stem, seq, moment)
             yield _Turn(ref, session, draft, role, bool(turn.get("has_answer")))
 
 

@@ -26,7 +26,7 @@ from typing import Any, TextIO, TypeVar
 from bethink.core.characters import has_substance
 from bethink.core.json_values import Json
 from bethink.errors import Refused
-from bethink.eval.case import EPOCH, Case, Dataset, Question, day_after, neutral_id
+from bethink.eval.case import EPOCH, Case, Dataset, Question, make_case, neutral_id
 from bethink.ingest.admission import make_draft
 from bethink.lang.dates import parse_moment
 from bethink.model import Draft
@@ -140,18 +140,12 @@ def jsonl_dataset(
     questions_file, memories_file = path, corpus
 
     def cases() -> Iterator[Case]:
-        rows = list(_read_memories(memories_file)) if memories_file else []
-        drafts = tuple(draft for _, draft in rows)
-        refs = tuple(ref for ref, _ in rows)
-        yield Case(
-            name=questions_file.stem if memories_file else str(space),
-            questions=tuple(_read_questions(questions_file)),
-            drafts=drafts,
-            refs=refs,
-            units=refs,
-            now=day_after(drafts),
-            space=None if memories_file else space,
-        )
+        questions = _read_questions(questions_file)
+        if memories_file:
+            rows = ((ref, draft, ref) for ref, draft in _read_memories(memories_file))
+            yield make_case(questions_file.stem, questions, rows)
+        else:
+            yield Case(str(space), tuple(questions), space=space)
 
     title = f"{path.name}" + (f" on {corpus.name}" if corpus else f" on space {space}")
     return Dataset(name=name, title=title, cases=cases)
@@ -210,21 +204,12 @@ def notes_dataset(path: Path, *, name: str = "") -> Dataset:
 
 def _store_case(store: str, memories: Path, questions: Path) -> Case:
     # A turn may be nothing but punctuation.
-    rows = [
-        (ref, draft)
+    rows = (
+        (ref, draft, ref)
         for ref, draft in _read_memories(memories, stored_as=_as_turn_or_note)
         if has_substance(draft.text)
-    ]
-    refs = tuple(ref for ref, _ in rows)
-    drafts = tuple(draft for _, draft in rows)
-    return Case(
-        name=store,
-        questions=tuple(_read_questions(questions, prefix=f"{store}/")),
-        drafts=drafts,
-        refs=refs,
-        units=refs,
-        now=day_after(drafts),
     )
+    return make_case(store, _read_questions(questions, prefix=f"{store}/"), rows)
 
 
 def _as_turn_or_note(draft: Draft) -> Draft:
@@ -360,18 +345,13 @@ def _read_case(folder: Path, qrels: Path) -> Case:
         for record in read_records(queries)
         if (key := str(require_field(record, "_id", str(queries)))) in judged
     )
-    answerable = tuple(question for question in questions if question.answerable)
-    refs = tuple(ref for ref, _ in rows)
-    return Case(
-        name=folder.resolve().name,
-        questions=answerable,
-        drafts=tuple(
-            Draft(text, id=neutral_id(ref), source="document", force=True) for ref, text in rows
-        ),
-        refs=refs,
-        units=refs,
-        skipped=len(judged) - len(answerable),
+    answerable = [question for question in questions if question.answerable]
+    documents = (
+        (ref, Draft(text, id=neutral_id(ref), source="document", force=True), ref)
+        for ref, text in rows
     )
+    skipped = len(judged) - len(answerable)
+    return make_case(folder.resolve().name, answerable, documents, skipped=skipped)
 
 
 def _title_and_text(record: Json) -> str:
