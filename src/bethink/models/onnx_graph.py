@@ -1,5 +1,8 @@
 """Export a BERT network as an ONNX graph with int8 matrix multiplications.
 
+Built for each model rather than shipped as a file: a folder may hold a BERT of any width and
+number of layers, for an encoder or a cross-encoder, in int8 or float32.
+
 Every weight matrix is int8 with a scale per output; its input is quantised to uint8 with a
 scale per token. Scales per token rather than per batch mean that a text gets the same bits
 whichever texts are encoded with it, and lose less precision.
