@@ -538,3 +538,14 @@ def test_the_note_names_the_words_that_were_expanded(filled: apsw.Connection) ->
     add(filled, ["the parser of the day"] * 3)
     assert like(filled, "parser").note == "no word expanded"
     assert like(filled, "parser midleware").note == "words expanded: midleware"
+
+
+def test_of_many_that_match_alike_those_are_compared_that_rank_best(db: apsw.Connection) -> None:
+    """Half as many again as are wanted, by BM25: the shortest of those with the word."""
+    add(db, ["harbour " + "pad " * (110 - number) for number in range(100)])
+
+    found = like(db, "harbour", depth=40)
+
+    shortest = {f"m{number}" for number in range(41, 101)}
+    assert len(ids(found)) == 40
+    assert set(ids(found)) <= shortest
