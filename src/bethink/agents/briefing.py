@@ -105,7 +105,7 @@ class _Entry(NamedTuple):
     quote: Quote
 
 
-def briefing(memory: Memory, payload: Mapping[str, Any] | None = None) -> str:
+def briefing(memory: Memory, payload: Mapping[str, object] | None = None) -> str:
     """Return the briefing for a starting agent.
 
     ``payload`` is the host's input. A resumed session still has its beginning in context,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.agents.briefing import (
     format_context,
@@ -37,7 +37,7 @@ _EXTRA_CANDIDATES = 24  # extra ones, to replace those that were given before
 _HEAD_CHARS, _TAIL_CHARS = 1500, 500  # characters of a long prompt that are searched for
 
 
-def prompt_context(memory: Memory, payload: Mapping[str, Any]) -> str:
+def prompt_context(memory: Memory, payload: Mapping[str, object]) -> str:
     """Return the context to inject with a prompt; empty where nothing passes the gate.
 
     ``payload`` is the host's input: the prompt and the session's id. Memories the session

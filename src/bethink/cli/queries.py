@@ -85,8 +85,9 @@ def _ask_worker(app: App, kind: str, request: QueryRequest, shown: dict[str, Any
     reply = request_worker(
         kind, payload, settings=app.settings, start=starts, note=note, place=place
     )
-    is_answer = isinstance(reply, dict) and [type(reply.get(name)) for name in _REPLY] == [str, int]
-    return reply if is_answer else None
+    if isinstance(reply, dict) and [type(reply.get(name)) for name in _REPLY] == [str, int]:
+        return reply
+    return None
 
 
 _STYLE = {"json": bool, "quiet": bool, "columns": int, "color": bool}

@@ -19,30 +19,30 @@ COMPILED_FROM = 16  # objects: a command makes fewer of most classes
 class _Signature:
     """The parameters of the constructor, which may not have been compiled yet."""
 
-    def __get__(self, _: object, owner: Any) -> Any:
+    def __get__(self, _: object, owner: Any) -> object:
         from inspect import signature  # start-up time: only documentation asks
 
         made = signature(_compile_constructor(owner))
         return made.replace(parameters=list(made.parameters.values())[1:])
 
 
-class _NamedTuple(tuple[Any, ...]):
+class _NamedTuple(tuple[object, ...]):
     """What all named tuples share."""
 
     __slots__ = ()
     __signature__ = _Signature()
     if TYPE_CHECKING:
         _fields: tuple[str, ...]
-        _field_defaults: Mapping[str, Any]
+        _field_defaults: Mapping[str, object]
 
     @classmethod
-    def _make(cls, values: Iterable[Any]) -> Self:
+    def _make(cls, values: Iterable[object]) -> Self:
         made = tuple.__new__(cls, values)
         if len(made) != len(cls._fields):
             raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
         return made
 
-    def _replace(self, **changes: Any) -> Self:
+    def _replace(self, **changes: object) -> Self:
         made = self._make(map(changes.pop, self._fields, self))
         if changes:
             raise ValueError(f"Got unexpected field names: {list(changes)!r}")
@@ -50,10 +50,10 @@ class _NamedTuple(tuple[Any, ...]):
 
     __replace__ = _replace
 
-    def _asdict(self) -> dict[str, Any]:
+    def _asdict(self) -> dict[str, object]:
         return dict(zip(self._fields, self, strict=True))
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    def __getnewargs__(self) -> tuple[object, ...]:
         return tuple(self)
 
     def __repr__(self) -> str:
@@ -76,7 +76,7 @@ class _Maker(type):
         content |= {"_fields": fields, "_field_defaults": defaults}
         count = 0
 
-        def construct(cls: type, /, *args: Any, **kwargs: Any) -> Any:
+        def construct(cls: type, /, *args: object, **kwargs: object) -> object:
             nonlocal count
             count += 1
             values = bind(fields, defaults, args, kwargs) if count < COMPILED_FROM else None
@@ -92,10 +92,10 @@ class _Maker(type):
 
 def bind(
     fields: Sequence[str],
-    defaults: Mapping[str, Any],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-) -> tuple[Any, ...] | None:
+    defaults: Mapping[str, object],
+    args: tuple[object, ...],
+    kwargs: Mapping[str, object],
+) -> tuple[object, ...] | None:
     """Return the values of all fields; None where the arguments do not fit."""
     left = fields[len(args) :]
     if len(args) > len(fields) or not kwargs.keys() <= set(left):

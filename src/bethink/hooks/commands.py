@@ -16,6 +16,7 @@ from bethink.cli.options import command, pass_app
 from bethink.cli.output import bold, dim, green, printable, red, yellow
 from bethink.config.paths import find_project, home_folder, working_folder
 from bethink.core import plural
+from bethink.core.json_values import Json
 from bethink.errors import NotFound, install_command
 from bethink.hooks.dispatch import EVENTS, main
 from bethink.hooks.install.hosts import HOSTS, Installation, InstallRequest, own_command
@@ -138,7 +139,7 @@ def uninstall(app: App, /, host: str, **options: Any) -> int:
     return 0
 
 
-def _requested_installation(app: App, host: str, options: dict[str, Any]) -> Installation:
+def _requested_installation(app: App, host: str, options: Json) -> Installation:
     if options["project"] and not HOSTS[host].has_projects:
         raise click.UsageError(f"{HOSTS[host].title} has no projects; omit --project")
     start = options.get("start")
@@ -174,7 +175,7 @@ def _project_root(home: Path) -> Path:
 
 
 def _confirm_and_apply(
-    app: App, plan: Plan, manifest_file: Path, options: dict[str, Any], question: str
+    app: App, plan: Plan, manifest_file: Path, options: Json, question: str
 ) -> bool:
     """Show the plan, confirm and apply it; return whether anything was done."""
     if not app.json:
@@ -229,7 +230,7 @@ def _note_extra(app: App) -> None:
         app.note(yellow("the server needs an extra: "), install_command("mcp"))
 
 
-def _plan_json(host: str, installation: Installation, plan: Plan, *, done: bool) -> dict[str, Any]:
+def _plan_json(host: str, installation: Installation, plan: Plan, *, done: bool) -> Json:
     return {
         "host": host,
         "place": str(installation.target),

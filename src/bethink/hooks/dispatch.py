@@ -19,18 +19,19 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 
 _EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 
 
-def _always(_: dict[str, Any]) -> bool:
+def _always(_: Json) -> bool:
     return True
 
 
-def _is_question(payload: dict[str, Any]) -> bool:
+def _is_question(payload: Json) -> bool:
     """Whether a prompt could be answered from memory."""
     from bethink.importers.turn_text import needs_no_memory  # start-up time: only for this event
 
@@ -38,7 +39,7 @@ def _is_question(payload: dict[str, Any]) -> bool:
     return isinstance(prompt, str) and not needs_no_memory(prompt)
 
 
-def _is_edit(payload: dict[str, Any]) -> bool:
+def _is_edit(payload: Json) -> bool:
     tool = payload.get("tool_name")
     return isinstance(tool, str) and tool in _EDIT_TOOLS
 
@@ -56,7 +57,7 @@ class HookEvent(NamedTuple):
     limit_s: float
     host_s: int
     handler: str
-    is_needed: Callable[[dict[str, Any]], bool] = _always
+    is_needed: Callable[[Json], bool] = _always
     tools: str = ""
     captures: bool = False
 
@@ -252,7 +253,7 @@ def _deadline_s(event: HookEvent) -> float:
     return limit_s if 0 < limit_s <= _MAX_DEADLINE_S else usual_s
 
 
-def _read_payload(event: HookEvent, limit_s: float) -> dict[str, Any] | None:
+def _read_payload(event: HookEvent, limit_s: float) -> Json | None:
     """Read the host's JSON object; log and return None if it is invalid."""
     data = read_input(limit_s - process_age_s())
     if data is None:
@@ -273,7 +274,7 @@ def _describe_slowness() -> str:
     return f"; the machine is {slowness():.0f} times slower than idle" if slowness() > 1 else ""
 
 
-def _run_handler(event: HookEvent, payload: dict[str, Any]) -> str:
+def _run_handler(event: HookEvent, payload: Json) -> str:
     """Run the event's handler in the child process; log an error and return nothing."""
     from importlib import import_module  # start-up time: most prompts end before this
 

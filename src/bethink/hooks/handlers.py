@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.agents.session import (
     SessionState,
@@ -203,7 +203,7 @@ def _session_id(payload: Json) -> str:
     return _text_field(payload, "session_id")
 
 
-def _text_field(payload: Mapping[str, Any], name: str) -> str:
+def _text_field(payload: Mapping[str, object], name: str) -> str:
     value = payload.get(name)
     return value if isinstance(value, str) and "\0" not in value else ""
 

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Thread
-from typing import Any
 
 from bethink.config.settings import Settings
 from bethink.core.json_values import Json
@@ -23,7 +22,6 @@ from bethink.worker.settings_json import settings_to_json
 from bethink.worker.transport import (
     MAX_REPLY_BYTES,
     MAX_REQUEST_BYTES,
-    FrameError,
     connect,
     own_handshake,
     receive_message,
@@ -141,7 +139,7 @@ def request_worker(
     start: bool = True,
     note: NoteCallback = _ignore_note,
     place: WorkerPaths | None = None,
-) -> Any:
+) -> object:
     """Send a request and return the worker's answer, or None: then do the work here.
 
     For reads only: the work may have been done although no answer came. Without ``start``
@@ -168,7 +166,7 @@ def request_worker(
         if deadline_s >= _HANG_THRESHOLD_S:
             _stop_if_hung(place, note)
         return None
-    except (OSError, FrameError, BethinkError) as error:
+    except (OSError, BethinkError) as error:
         note(f"could not reach the worker: {error}")
         return None
     if reply is None:
@@ -224,20 +222,23 @@ def _wake_worker(settings: Json, environment: str, place: WorkerPaths) -> Json:
     request = {"kind": "wake", "settings": settings, "environment": environment}
     try:
         return _exchange(request, place, time.monotonic() + _WAKE_TIMEOUT_S) or {}
-    except (OSError, FrameError):
+    except OSError:
         return {}
 
 
-def control_worker(kind: str, place: WorkerPaths | None = None, *, deadline_s: float = 2.0) -> Any:
+def control_worker(
+    kind: str, place: WorkerPaths | None = None, *, deadline_s: float = 2.0
+) -> Json | None:
     """Send ``ping``, ``status`` or ``stop`` to a running worker; None if there is none.
 
     Never starts a worker.
     """
     try:
         reply = _exchange({"kind": kind}, place or worker_paths(), time.monotonic() + deadline_s)
-    except (OSError, FrameError):
+    except OSError:
         return None
-    return None if reply is None else reply.get("answer")
+    answer = None if reply is None else reply.get("answer")
+    return answer if isinstance(answer, dict) else None
 
 
 def ensure_worker(settings: Settings, place: WorkerPaths | None = None) -> Json | None:
@@ -247,7 +248,7 @@ def ensure_worker(settings: Settings, place: WorkerPaths | None = None) -> Json 
     if found is None and start_worker(place, settings.worker_idle, wait_s=START_TIMEOUT_S):
         # It listens, but still has to load what it needs to answer.
         found = control_worker("status", place, deadline_s=START_TIMEOUT_S)
-    return found if isinstance(found, dict) else None
+    return found
 
 
 def _stop_if_hung(place: WorkerPaths, note: NoteCallback) -> None:

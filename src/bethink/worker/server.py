@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.config.spaces import resolve_space
 from bethink.core.json_values import Json, iso
@@ -35,7 +35,6 @@ from bethink.worker.spool import JobOutcome, QueuedJob, Spool, SpoolWorker
 from bethink.worker.transport import (
     MAX_REPLY_BYTES,
     MAX_REQUEST_BYTES,
-    FrameError,
     Listener,
     authorize_caller,
     own_handshake,
@@ -276,7 +275,7 @@ class WorkerServer:
                 authorize_caller(sock, self._listener, deadline)
                 reply = self._reply(receive_message(sock, MAX_REQUEST_BYTES, deadline))
                 send_message(sock, reply, MAX_REPLY_BYTES, time.monotonic() + _CALLER_TIMEOUT_S)
-        except (OSError, FrameError) as error:
+        except OSError as error:
             self._log(f"lost a caller: {error}")
 
     def _reply(self, request: Json) -> Json:
@@ -352,7 +351,9 @@ class WorkerServer:
             self._failed += "answer" not in reply
         return reply
 
-    def _execute(self, kind: str, settings: Json, payload: Json, environment: str | None) -> Any:
+    def _execute(
+        self, kind: str, settings: Json, payload: Json, environment: str | None
+    ) -> Json | str:
         with self._memories.borrow(settings) as memory:
             self._idle_s = memory.settings.worker_idle
             if environment not in (None, environment_hash(memory.settings)):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from math import inf
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Literal
+from typing import Literal
 
 from bethink.core.atomic_write import atomic_replace, fsync_folder
 from bethink.core.json_values import Json
@@ -167,7 +167,7 @@ def _files_by_age(folder: Path) -> list[Path]:
     """The files of a folder, oldest first; none where there is no folder."""
     found: list[tuple[float, Path]] = []
     try:
-        entries: Any = os.scandir(folder)
+        entries = os.scandir(folder)
     except FileNotFoundError:
         return []
     with entries:

@@ -15,7 +15,6 @@ import socket
 import struct
 import time
 from pathlib import Path
-from typing import Any
 
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
@@ -54,7 +53,7 @@ _LENGTH_PREFIX = struct.Struct(">I")
 _RECV_BYTES = 1 << 16
 
 
-class FrameError(Exception):
+class FrameError(ConnectionError):
     """An invalid message: too long, cut short, not JSON, or not an object."""
 
 
@@ -86,7 +85,7 @@ def receive_message(sock: socket.socket, max_bytes: int, deadline: float) -> Jso
 def parse_message(body: bytes) -> Json:
     """Parse a JSON object; raise FrameError for anything else."""
     try:
-        value: Any = json.loads(body)
+        value: object = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise FrameError("the message is not JSON") from error
     if not isinstance(value, dict):
@@ -140,11 +139,11 @@ def connect_to_loopback(port_file: Path, deadline: float) -> socket.socket:
     port, secret = _read_port_file(port_file)
     sock = socket.create_connection((HOST, port), max(deadline - time.monotonic(), 0.001))
     try:
-        theirs = _receive_handshake_bytes(sock, _NONCE_BYTES, deadline)
+        theirs = _receive_exactly(sock, _NONCE_BYTES, deadline)
         ours = os.urandom(_NONCE_BYTES)
         sock.sendall(ours + _hmac_proof(secret, b"caller", theirs, ours))
         if not hmac.compare_digest(
-            _receive_handshake_bytes(sock, _PROOF_BYTES, deadline),
+            _receive_exactly(sock, _PROOF_BYTES, deadline),
             _hmac_proof(secret, b"worker", theirs, ours),
         ):
             raise PermissionError("the process on this port is not the worker")
@@ -158,7 +157,7 @@ def authenticate_caller(sock: socket.socket, secret: bytes, deadline: float) -> 
     """Authenticate a caller on the worker's side; the caller proves itself first."""
     ours = os.urandom(_NONCE_BYTES)
     sock.sendall(ours)
-    message = _receive_handshake_bytes(sock, _NONCE_BYTES + _PROOF_BYTES, deadline)
+    message = _receive_exactly(sock, _NONCE_BYTES + _PROOF_BYTES, deadline)
     theirs, proof = message[:_NONCE_BYTES], message[_NONCE_BYTES:]
     if not hmac.compare_digest(proof, _hmac_proof(secret, b"caller", ours, theirs)):
         raise PermissionError("the caller does not know the secret")
@@ -180,17 +179,6 @@ def _read_port_file(port_file: Path) -> tuple[int, bytes]:
 
 def _hmac_proof(secret: bytes, role: bytes, worker_nonce: bytes, caller_nonce: bytes) -> bytes:
     return hmac.digest(secret, role + worker_nonce + caller_nonce, "sha256")
-
-
-def _receive_handshake_bytes(sock: socket.socket, size: int, deadline: float) -> bytes:
-    received = b""
-    while len(received) < size:
-        sock.settimeout(max(deadline - time.monotonic(), 0.001))
-        part = sock.recv(size - len(received))
-        if not part:
-            raise ConnectionError("the connection was closed")
-        received += part
-    return received
 
 
 _BACKLOG = 64

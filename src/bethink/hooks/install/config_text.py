@@ -12,8 +12,9 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import NoReturn
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 
@@ -46,7 +47,7 @@ class _Object(NamedTuple):
         return next((member for member in self.members if member.key == key), None)
 
 
-def parse_json(text: str) -> Any:
+def parse_json(text: str) -> object:
     """Parse the text; an empty text is an empty object.
 
     Raises BadSetting where it is not plain JSON, or has a duplicate key.
@@ -64,18 +65,18 @@ def parse_json(text: str) -> Any:
         raise BadSetting(f"it is not plain JSON: {error}") from error
 
 
-def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_keys(pairs: list[tuple[str, object]]) -> Json:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("an object has the same key twice")
     return found
 
 
-def _reject_constant(name: str) -> Any:
+def _reject_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def look_up(value: Any, keys: Keys) -> Any:
+def look_up(value: object, keys: Keys) -> object:
     """Return the value under a path of keys; None where there is none."""
     for key in keys:
         if not isinstance(value, dict) or key not in value:
@@ -84,7 +85,7 @@ def look_up(value: Any, keys: Keys) -> Any:
     return value
 
 
-def set_key(text: str, keys: Keys, value: Any) -> str:
+def set_key(text: str, keys: Keys, value: object) -> str:
     """Return the text with the value under that path, missing parents created."""
     parsed = parse_json(text)
     if not text.removeprefix("\ufeff").strip():
@@ -114,7 +115,7 @@ def remove_key(text: str, keys: Keys) -> str:
     return _require_equal(text[:start] + text[end:], _without_value(parsed, keys))
 
 
-def _require_equal(text: str, expected: Any, parse: Callable[[str], Any] = parse_json) -> str:
+def _require_equal(text: str, expected: object, parse: Callable[[str], object] = parse_json) -> str:
     try:
         same = parse(text) == expected
     except BadSetting:
@@ -124,13 +125,13 @@ def _require_equal(text: str, expected: Any, parse: Callable[[str], Any] = parse
     return text
 
 
-def _nested(keys: Keys, value: Any) -> Any:
+def _nested(keys: Keys, value: object) -> object:
     for key in reversed(keys):
         value = {key: value}
     return value
 
 
-def _with_value(parsed: Any, keys: Keys, value: Any) -> Any:
+def _with_value(parsed: object, keys: Keys, value: object) -> object:
     if not isinstance(parsed, dict):
         raise BadSetting(f"the parent of {keys[0]!r} holds no keys")
     rest = keys[1:]
@@ -138,13 +139,17 @@ def _with_value(parsed: Any, keys: Keys, value: Any) -> Any:
     return {**parsed, keys[0]: inner}
 
 
-def _without_value(parsed: Any, keys: Keys) -> Any:
+def _without_value(parsed: object, keys: Keys, *, with_empty: bool = False) -> Json:
+    """Return the parsed value without a path of keys, or with its parents that are empty then."""
+    assert isinstance(parsed, dict)
+    others = {key: kept for key, kept in parsed.items() if key != keys[0]}
     if len(keys) == 1:
-        return {key: kept for key, kept in parsed.items() if key != keys[0]}
-    return {**parsed, keys[0]: _without_value(parsed[keys[0]], keys[1:])}
+        return others
+    inner = _without_value(parsed[keys[0]], keys[1:], with_empty=with_empty)
+    return others if with_empty and not inner else {**parsed, keys[0]: inner}
 
 
-def _insert_value(text: str, keys: Keys, value: Any) -> str:
+def _insert_value(text: str, keys: Keys, value: object) -> str:
     """Replace the existing value, or append a last member."""
     depth = 0
     found = _locate_object(text, ())
@@ -172,7 +177,7 @@ def _insert_value(text: str, keys: Keys, value: Any) -> str:
     return text[: found.start] + filled + text[found.end :]
 
 
-def _format_value_at(value: Any, text: str, at: int, newline: str, unit: str) -> str:
+def _format_value_at(value: object, text: str, at: int, newline: str, unit: str) -> str:
     """Format the value as JSON: on several lines where its neighbour begins a line."""
     line = text.rfind("\n", 0, at) + 1
     if text[line:at].strip(" \t"):
@@ -180,7 +185,7 @@ def _format_value_at(value: Any, text: str, at: int, newline: str, unit: str) ->
     return _dump_indented(value, text[line:at], newline, unit)
 
 
-def _dump_indented(value: Any, indent: str, newline: str, unit: str) -> str:
+def _dump_indented(value: object, indent: str, newline: str, unit: str) -> str:
     lines = json.dumps(value, indent=unit, ensure_ascii=False).split("\n")
     return f"{newline}{indent}".join(lines)
 
@@ -259,7 +264,7 @@ def _value_end(text: str, at: int) -> int:
             return place
 
 
-def parse_toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> Json:
     """Parse the text; raise BadSetting where it is not TOML."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
@@ -267,7 +272,7 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise BadSetting(f"it is not valid TOML: {error}") from error
 
 
-def set_table(text: str, keys: Keys, value: Mapping[str, Any]) -> str:
+def set_table(text: str, keys: Keys, value: Mapping[str, object]) -> str:
     """Return the text with the table at its end, replacing an existing one."""
     meant = parse_toml(text)
     kept = remove_table(text, keys)
@@ -305,17 +310,10 @@ def remove_table(text: str, keys: Keys) -> str:
         else:
             after = []
     kept += after
-    return _require_equal("".join(kept), _without_table(meant, keys), parse_toml)
+    # A table that was only written as a part of ours goes with it.
+    return _require_equal("".join(kept), _without_value(meant, keys, with_empty=True), parse_toml)
 
 
-def _format_lines(value: Mapping[str, Any]) -> list[str]:
+def _format_lines(value: Mapping[str, object]) -> list[str]:
     # JSON writes texts and lists of texts the way TOML does.
     return [f"{key} = {json.dumps(part, ensure_ascii=False)}" for key, part in value.items()]
-
-
-def _without_table(parsed: dict[str, Any], keys: Keys) -> dict[str, Any]:
-    if len(keys) == 1:
-        return {key: kept for key, kept in parsed.items() if key != keys[0]}
-    inner = _without_table(parsed[keys[0]], keys[1:])
-    # A table that was only written as a part of ours goes with it.
-    return {**parsed, keys[0]: inner} if inner else _without_table(parsed, keys[:1])

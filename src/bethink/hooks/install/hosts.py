@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 from bethink.hooks.dispatch import EVENTS, HookEvent
@@ -31,7 +31,7 @@ class ConfigEntry(NamedTuple):
 
     path: Path
     keys: tuple[str, ...]
-    value: Mapping[str, Any]
+    value: Mapping[str, object]
 
 
 class Installation(NamedTuple):
@@ -52,8 +52,8 @@ class Installation(NamedTuple):
 class FileFormat(NamedTuple):
     """Functions that edit a file format as text."""
 
-    parse: Callable[[str], Any]
-    set_entry: Callable[[str, tuple[str, ...], Any], str]
+    parse: Callable[[str], object]
+    set_entry: Callable[[str, tuple[str, ...], Mapping[str, object]], str]
     remove_entry: Callable[[str, tuple[str, ...]], str]
 
 
@@ -108,14 +108,12 @@ def plugin_files(
     )
 
 
-def hook_settings(
-    events: list[HookEvent], command: tuple[str, ...]
-) -> dict[str, list[dict[str, Any]]]:
+def hook_settings(events: list[HookEvent], command: tuple[str, ...]) -> dict[str, list[Json]]:
     """Hook settings; each runs a program with arguments, so no shell parses paths."""
     return {event.host_name: [_hook_entry(event, command)] for event in events}
 
 
-def _hook_entry(event: HookEvent, command: tuple[str, ...]) -> dict[str, Any]:
+def _hook_entry(event: HookEvent, command: tuple[str, ...]) -> Json:
     hook = {
         "type": "command",
         "command": command[0],
@@ -125,7 +123,7 @@ def _hook_entry(event: HookEvent, command: tuple[str, ...]) -> dict[str, Any]:
     return ({"matcher": event.tools} if event.tools else {}) | {"hooks": [hook]}
 
 
-def _json_file(path: Path, content: dict[str, Any]) -> OwnedFile:
+def _json_file(path: Path, content: Json) -> OwnedFile:
     return OwnedFile(path, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
 
 
@@ -255,13 +253,13 @@ def _server_command(request: InstallRequest) -> tuple[str, ...]:
     return (*request.command, "mcp", *space, *tools)
 
 
-def _server_entry(request: InstallRequest) -> dict[str, Any]:
+def _server_entry(request: InstallRequest) -> Json:
     command, *args = _server_command(request)
     return {"command": command, "args": args}
 
 
 def _mcp_list_installation(
-    host: str, path: Path, root: Path, server: Mapping[str, Any], after: tuple[str, ...]
+    host: str, path: Path, root: Path, server: Mapping[str, object], after: tuple[str, ...]
 ) -> Installation:
     entry = ConfigEntry(path, ("mcpServers", _NAME), server)
     return Installation(host, path, root, entries=(entry,), after=after)

@@ -11,12 +11,14 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from bethink.config.paths import config_folder
 from bethink.core.atomic_write import atomic_replace
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
 from bethink.hooks.install.config_text import look_up
@@ -28,6 +30,8 @@ from bethink.hooks.install.hosts import (
     file_format,
 )
 from bethink.version import __version__
+
+T = TypeVar("T")
 
 
 class Patch(NamedTuple):
@@ -150,7 +154,7 @@ class WrittenFile(NamedTuple):
     created: bool
     patch: Patch | None = None
     keys: tuple[str, ...] = ()
-    value: Any = None
+    value: object = None
     parents: int = 0
 
 
@@ -203,7 +207,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
     write_file(path, json.dumps(document, indent=2).encode() + b"\n", PRIVATE_MODE)
 
 
-def _file_to_json(written: WrittenFile) -> dict[str, Any]:
+def _file_to_json(written: WrittenFile) -> Json:
     document = written._asdict() | {"path": str(written.path), "keys": list(written.keys)}
     if written.patch is not None:
         removed, inserted = (base64.b64encode(part).decode() for part in written.patch[1:])
@@ -211,7 +215,7 @@ def _file_to_json(written: WrittenFile) -> dict[str, Any]:
     return document
 
 
-def _file_from_json(value: dict[str, Any]) -> WrittenFile:
+def _file_from_json(value: Json) -> WrittenFile:
     patch = value["patch"]
     if patch is not None:
         offset, *parts = patch
@@ -394,19 +398,17 @@ def _revert_content(content: bytes | None, known: WrittenFile) -> bytes | None:
         inner = look_up(format_.parse(text), keys[:depth])
         if depth < len(keys) and inner != {}:
             break
-        text = _with_file_in_error(
-            path, lambda at=depth, now=text: format_.remove_entry(now, keys[:at])
-        )
+        text = _with_file_in_error(path, partial(format_.remove_entry, text, keys[:depth]))
     empty = known.created and format_.parse(text) == {}
     return None if empty else text.encode()
 
 
-def _parse_file(path: Path, content: bytes | None) -> Any:
+def _parse_file(path: Path, content: bytes | None) -> object:
     text = decode_file(path, content or b"")
     return _with_file_in_error(path, lambda: file_format(path).parse(text))
 
 
-def _with_file_in_error(path: Path, work: Any) -> Any:
+def _with_file_in_error(path: Path, work: Callable[[], T]) -> T:
     """Run the work; a refusal names the file, which was not touched."""
     try:
         return work()
