@@ -44,8 +44,7 @@ def start_worker(paths: WorkerPaths, idle_s: int, *, wait_s: float) -> bool:
         return False
     command = [
         *(sys.executable, "-P", "-m", "bethink.worker"),
-        *("--folder", str(paths.folder), "--state", str(paths.state)),
-        *("--key", paths.key, "--idle", str(idle_s)),
+        *(str(paths.folder), str(paths.state), paths.key, str(idle_s)),
     ]
     try:
         return _spawn(command, paths, wait_s)
@@ -53,66 +52,30 @@ def start_worker(paths: WorkerPaths, idle_s: int, *, wait_s: float) -> bool:
         return False  # not allowed, or no resources for a process: work without it
 
 
-if sys.platform == "win32":
-    import subprocess
+def _spawn(command: list[str], place: WorkerPaths, wait_s: float) -> bool:
+    """Start the process, which opens the socket, forks the worker and exits.
 
-    _started: list[subprocess.Popen[bytes]] = []
+    Once it has exited, a worker is listening, and it is not our child. Without a fork, on
+    Windows, it is the worker itself, and its socket shows that it listens.
+    """
+    import subprocess  # start-up time: most callers find a worker, or need none
 
-    def _spawn(command: list[str], place: WorkerPaths, wait_s: float) -> bool:
-        """Start the process, which opens the socket, forks the worker and exits.
-
-        Once it has exited, a worker is listening, and it is not our child.
-        """
+    flags = 0
+    if sys.platform == "win32":
         flags = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
-        null_streams = subprocess.DEVNULL
-        _started.append(
-            subprocess.Popen(  # noqa: S603 - our own program, by its absolute path
-                command,
-                stdin=null_streams,
-                stdout=null_streams,
-                stderr=null_streams,
-                creationflags=flags,
-            )
-        )
-        deadline = time.monotonic() + wait_s
-        while time.monotonic() < deadline and _started[-1].poll() is None:
-            if place.socket_path.exists():
-                return True
-            time.sleep(_START_POLL_S)
-        return place.socket_path.exists()
-
-else:
-
-    def _spawn(command: list[str], _: WorkerPaths, wait_s: float) -> bool:
-        """Start the process, which opens the socket, forks the worker and exits.
-
-        Once it has exited, a worker is listening, and it is not our child.
-        """
-        null_streams = [
-            (os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)
-        ]
-        pid = os.posix_spawn(command[0], command, os.environ, file_actions=null_streams)
-        if wait_s <= 0:
-            Thread(
-                target=_wait_for_exit, args=(pid, 0), name="bethink-starting", daemon=True
-            ).start()
-            return False
-        deadline = time.monotonic() + wait_s
-        while time.monotonic() < deadline:
-            code = _wait_for_exit(pid, os.WNOHANG)
-            if code is not None:
-                return code == EXIT_READY
-            time.sleep(_START_POLL_S)
-        Thread(target=_wait_for_exit, args=(pid, 0), name="bethink-starting", daemon=True).start()
-        return False
-
-    def _wait_for_exit(pid: int, options: int) -> int | None:
-        """Exit code of a process that we started; None while it is running."""
-        try:
-            ended, status = os.waitpid(pid, options)
-        except ChildProcessError:
-            return EXIT_READY  # reaped elsewhere; connecting will show whether it listens
-        return os.waitstatus_to_exitcode(status) if ended else None
+    null = subprocess.DEVNULL
+    started = subprocess.Popen(  # noqa: S603 - our own program, by its absolute path
+        command, stdin=null, stdout=null, stderr=null, creationflags=flags
+    )
+    deadline = time.monotonic() + wait_s
+    while time.monotonic() < deadline:
+        if started.poll() is not None:
+            return started.returncode == EXIT_READY
+        if sys.platform == "win32" and place.socket_path.exists():
+            break
+        time.sleep(_START_POLL_S)
+    Thread(target=started.wait, name="bethink-starting", daemon=True).start()
+    return sys.platform == "win32" and place.socket_path.exists()
 
 
 REPLY_TIMEOUT_S = 30.0
