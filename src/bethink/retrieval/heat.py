@@ -18,14 +18,14 @@ QUIET_AFTER = timedelta(days=7)
 UNKNOWN_IMPORTANCE = 0.5
 COMPRESS_FROM, DROP_FROM = 50.0, 200.0
 
-_BAND_THRESHOLDS: tuple[tuple[float, Band], ...] = ((70.0, "hot"), (40.0, "warm"), (20.0, "cold"))
+BAND_THRESHOLDS: tuple[tuple[float, Band], ...] = ((70.0, "hot"), (40.0, "warm"), (20.0, "cold"))
 _PACE_THRESHOLDS: tuple[tuple[float, Pace], ...] = (
     (7.0, "surging"),
     (4.0, "active"),
     (1.5, "quiet"),
 )
-_FRESHNESS = ((7.0, 20.0), (30.0, 10.0), (90.0, 0.0))
-_STALENESS = -10.0
+FRESHNESS = ((7.0, 20.0), (30.0, 10.0), (90.0, 0.0))
+STALENESS = -10.0
 
 
 class UseCounts(NamedTuple):
@@ -49,7 +49,7 @@ def heat(uses: UseCounts, days_since: float, importance: float = UNKNOWN_IMPORTA
 
     A memory that was never used counts from the day it was stored.
     """
-    fresh = next((bonus for days, bonus in _FRESHNESS if days_since <= days), _STALENESS)
+    fresh = next((bonus for days, bonus in FRESHNESS if days_since <= days), STALENESS)
     recent = min(3.0 * uses.in_30_days, 30.0) + min(float(uses.in_90_days), 20.0)
     weight = 15.0 * min(1.0, max(0.0, importance))
     return min(100.0, max(0.0, recent + fresh + min(0.5 * uses.in_all, 15.0) + weight))
@@ -57,7 +57,7 @@ def heat(uses: UseCounts, days_since: float, importance: float = UNKNOWN_IMPORTA
 
 def band_of(value: float) -> Band:
     """The heat band: hot from 70, warm from 40, cold from 20, else frozen."""
-    return next((band for minimum, band in _BAND_THRESHOLDS if value >= minimum), "frozen")
+    return next((band for minimum, band in BAND_THRESHOLDS if value >= minimum), "frozen")
 
 
 def momentum(

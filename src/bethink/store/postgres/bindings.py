@@ -21,7 +21,6 @@ from bethink.store.postgres.sql_tree import (
     parse,
     split_at_commas,
 )
-from bethink.store.postgres.statements import PARTS
 from bethink.store.postgres.translate import (
     WORD_TABLES,
     Shape,
@@ -31,6 +30,7 @@ from bethink.store.postgres.translate import (
     on_conflict,
     special_marks,
 )
+from bethink.store.sql.dialect import PARTS
 
 _COMPUTED_INSERT = re.compile(
     rf"\s*INSERT INTO {SCHEMA}\.(\w+) \({SPACE_ID}, ([^)]*)\)\s+"
@@ -53,7 +53,7 @@ class Parsed(NamedTuple):
 @lru_cache(maxsize=2048)
 def parsed(sql: str) -> Parsed:
     text = sql
-    for old, new in PARTS:
+    for old, new in PARTS.items():
         text = text.replace(old, new)
     tree = parse(text)
     hashes_state = "hash_state" in text and at(tree, 0).is_word("UPDATE")

@@ -15,9 +15,9 @@ from typing import Any
 
 from bethink.store.postgres.session import Session, ViewKey
 from bethink.store.postgres.sql_tree import parse
-from bethink.store.postgres.statements import PARTS
 from bethink.store.postgres.translate import View
 from bethink.store.sql import ceiling as shared
+from bethink.store.sql.dialect import PARTS
 from bethink.store.sql.search.terms import MAX_TERM_LENGTH, tokenizer
 
 _VIEW = re.compile(r"CREATE TEMP VIEW (\w+) AS (.*?);\n", re.DOTALL)
@@ -65,7 +65,7 @@ _FIND_ONLY = """
 def ceiling_view(ceiling: int, *, trusted: bool) -> ViewKey:
     """Return the tables as the views of the SQLite store show them."""
     sql = shared.views(int(ceiling), int(trusted))
-    for old, new in PARTS:
+    for old, new in PARTS.items():
         sql = sql.replace(old, new)
     return ViewKey(View({name: parse(body) for name, body in _VIEW.findall(sql)}, _COLUMNS))
 

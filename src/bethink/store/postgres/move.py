@@ -395,7 +395,7 @@ class _Copy:
         for model in vector_index.stored_models(self._reading):
             for first, keys, bits in _chunks(self._reading, model):
                 slots = np.arange(first, first + len(keys))
-                vector_index._write_slots(db, model, slots, keys, bits)
+                vector_index.write_slots(db, model, slots, keys, bits)
 
     def verify(self) -> dict[str, int]:
         """Compare all rows by count and hash; return the counts."""
@@ -445,7 +445,7 @@ def _chunks(db: Database, model: vector_index.StoredModel) -> Iterator[tuple[int
     for number, bits, keys in vector_index.raw_chunks(db, model):
         used = min(size, model.slots - number * size)
         if used > 0:
-            found = np.frombuffer(keys, dtype=vector_index._RID_DTYPE)[:used]
+            found = np.frombuffer(keys, dtype=vector_index.RID_DTYPE)[:used]
             yield number * size, found, np.frombuffer(bits, np.uint8).reshape(-1, wide)[:used]
 
 

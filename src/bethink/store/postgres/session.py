@@ -40,12 +40,6 @@ from bethink.store.postgres.bindings import (
     written,
 )
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.statements import (
-    INSERT_EDIT,
-    TELL_EDIT_APART,
-    preceded,
-    rewritten,
-)
 from bethink.store.postgres.translate import (
     NO_VIEW,
     Shape,
@@ -54,7 +48,8 @@ from bethink.store.postgres.translate import (
     View,
     translate,
 )
-from bethink.store.sql import activity, history
+from bethink.store.sql import history
+from bethink.store.sql.dialect import STATEMENTS
 from bethink.store.sql.search import lexical
 from bethink.store.sql.search.lexical import SELECT_FREQUENCIES, SELECT_TERM_IDS
 from bethink.store.sql.search.terms import tokenizer
@@ -83,7 +78,7 @@ _WRITE_SLOTS = f"""
     FROM unnest(?2::int[], ?3::bigint[], ?4::bytea[]) AS s (place, key, bits)
     ON CONFLICT (space_id, cid, place) DO UPDATE SET key = excluded.key, bits = excluded.bits
 """
-_COUNT_MATCHING = lexical._COUNT_MATCHING.format(rowid="")
+_COUNT_MATCHING = lexical.COUNT_MATCHING.format(rowid="")
 # What is asked of index terms, each from the same row: one of them is read once.
 _TERM_VALUES = {SELECT_FREQUENCIES: 1, SELECT_TERM_IDS: 2}
 _SELECT_TERMS = "SELECT t, df, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
@@ -214,9 +209,6 @@ class Session:
 
     def execute(self, sql: str, bindings: Sequence[Any] = ()) -> Rows:
         """Run a statement."""
-        if sql in preceded():
-            first, sql = preceded()[sql]
-            self._run(first, bindings)
         found = self._run_special(sql, bindings)
         return self._run(sql, bindings) if found is None else found
 
@@ -229,26 +221,30 @@ class Session:
             found = Rows([(1,)])  # rows that are deleted leave no index entries to merge
         elif sql.lstrip().startswith(_CHUNK_WRITE):
             found = self.run(_TOUCH_CHUNK, bindings)
-        elif sql in rewritten():
-            found = self.run(rewritten()[sql], bindings)
+        elif sql in STATEMENTS:
+            found = self._run_own(STATEMENTS[sql], bindings)
             found = _with_native_keys(found) if " FROM chunk WHERE " in sql else found
         elif word_table(sql) or "temp.counted_term" in sql:
             found = self._maintain_words(word_table(sql), sql)
-        elif sql == history._WRONG_STATES:
+        elif sql == history.WRONG_STATES:
             rows = self._run(sql.split("WHERE", maxsplit=1)[0], ())
             found = Rows([row for row in rows if state_hash(row[3], row[0], *row[4:7]) != row[7]])
         elif sql == _COUNT_MATCHING or _counts_holding(sql):
             found = self._count_holding(sql, bindings)
-        elif sql == activity.INSERT_EDIT:
-            found = self._add_edit(bindings)
         elif parsed(sql).hashes_state:
             found = self._change_state(sql, bindings)
         return found
 
-    def _add_edit(self, bindings: Sequence[Any]) -> Rows:
-        """Add an edit of a file, or tell one apart that only a memory above the ceiling told of."""
-        told = self.run(TELL_EDIT_APART, bindings)
-        return told if self.changes() else self._run(INSERT_EDIT, bindings)
+    def _run_own(self, texts: Sequence[str], bindings: Sequence[Any]) -> Rows:
+        """Run what stands for a statement; of several the rows that all changed are counted."""
+        if len(texts) == 1:
+            return self.run(texts[0], bindings)
+        changed = 0
+        for text in texts:
+            self.run(text, bindings)
+            changed += self.changes()
+        self._changes = changed
+        return Rows()
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> Rows:
         """Run a statement for each of the rows, at once where that is the same."""

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
-from bethink.retrieval.heat import _BAND_THRESHOLDS, _FRESHNESS, _STALENESS
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
 from bethink.store.postgres.sql_tree import (
     Group,
@@ -25,7 +24,6 @@ from bethink.store.postgres.sql_tree import (
     group_at,
     split_at_commas,
 )
-from bethink.store.sql.sql_functions import DAY_MS
 
 # The word indexes: tables of their own kind in SQLite, posting rows here.
 WORD_TABLES = frozenset({"words", "grams", "vocabulary"})
@@ -331,8 +329,6 @@ class _Renderer:
             shape = self._shapes[mark]
             return f"unnest({self.parameter(Source('array', mark))}::{shape.type}) {named}"
         written = self.query(arguments)
-        if written.replace(" ", "") == "u.stamps":
-            return f"unnest(translate(u.stamps, '[]', '{{}}')::bigint[]) {named}"
         return f"jsonb_array_elements_text(({written})::jsonb) {named}"
 
     # Pieces of expressions
@@ -503,21 +499,6 @@ def on_conflict(name: str, columns: Iterable[str], *, replace: bool) -> str:
     return f"ON CONFLICT ({', '.join((SPACE_ID, *key))}) DO UPDATE SET {parts}"
 
 
-def _heat_band(in_30: str, in_90: str, in_all: str, since_ms: str, importance: str) -> str:
-    """Return the heat band of a memory (`retrieval.heat`) as an expression."""
-    days = " ".join(f"WHEN since <= {limit * DAY_MS} THEN {bonus}" for limit, bonus in _FRESHNESS)
-    value = (
-        f"least(3.0 * ({in_30}), 30.0) + least(({in_90})::float8, 20.0) + CASE {days}"
-        f" ELSE {_STALENESS} END + least(0.5 * ({in_all}), 15.0)"
-        f" + 15.0 * least(1.0, greatest(0.0, {importance}))"
-    )
-    bands = " ".join(f"WHEN heat >= {low} THEN '{band}'" for low, band in _BAND_THRESHOLDS)
-    return (
-        f"(SELECT CASE {bands} ELSE 'frozen' END FROM (SELECT least(100.0, greatest(0.0, {value}))"
-        f" AS heat FROM (SELECT ({since_ms}) AS since) AS used) AS measured)"
-    )
-
-
 def _coalesce(parts: list[str], whole: str) -> str:
     """Return the first value that is not missing; of two columns in a form that is looked up.
 
@@ -549,5 +530,4 @@ _FUNCTIONS: dict[str, Callable[[list[str], str], str]] = {
         if _negative(parts[1])
         else f"substr({whole})"
     ),
-    "heat_band": lambda parts, _: _heat_band(*parts),
 }

@@ -22,6 +22,7 @@ from bethink.model import (
 from bethink.ports import ForgottenFiles, Momentum, Usage, UsageDecay
 from bethink.store.sql import erase, history
 from bethink.store.sql.connection import Connections, Database, Row, as_table, select
+from bethink.store.sql.dialect import part, statement
 from bethink.store.sql.sql_functions import (
     DAY_MS,
     from_ms,
@@ -34,7 +35,9 @@ from bethink.store.sql.usage import apply_decay, read_momenta, read_usage, write
 _EXISTING_ITEMS = (
     "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM item WHERE id = value)"
 )
-_COUNT_USE = """
+_STAMPS = "usage.stamps::jsonb"
+_COUNT_USE = statement(
+    """
     INSERT INTO usage (id, recalls, last_at, stamps) VALUES (?1, 1, ?2, json_array(?2))
     ON CONFLICT (id) DO UPDATE SET
         recalls = recalls + 1,
@@ -42,7 +45,16 @@ _COUNT_USE = """
         stamps = json_insert(
             CASE WHEN json_array_length(stamps) >= 20 THEN json_remove(stamps, '$[0]')
             ELSE stamps END, '$[#]', ?2)
-"""
+    """,
+    f"""
+    INSERT INTO bethink.usage (space_id, id, recalls, last_at, stamps)
+    VALUES (:space, ?1, 1, ?2::bigint, jsonb_build_array(?2::bigint)::text)
+    ON CONFLICT (space_id, id) DO UPDATE SET recalls = usage.recalls + 1,
+        last_at = greatest(coalesce(usage.last_at, ?2), ?2),
+        stamps = (CASE WHEN jsonb_array_length({_STAMPS}) >= 20 THEN {_STAMPS} - 0
+            ELSE {_STAMPS} END || (?2::bigint)::text::jsonb)::text
+    """,
+)
 _COUNT_USE_ON_DAY = """
     INSERT INTO usage_day (id, day, recalls) VALUES (?, ?, 1)
     ON CONFLICT (id, day) DO UPDATE SET recalls = recalls + 1
@@ -225,12 +237,29 @@ MIN_INTENT_LENGTH = 20
 _MAX_LISTED = 50
 
 # An edit that only a memory above the ceiling told of becomes one that was told apart.
-INSERT_EDIT = """
+INSERT_EDIT = statement(
+    """
     INSERT INTO file_edit (path, operation, at, intent, session, turn, item)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET item = ?7
     WHERE ?8 < coalesce((SELECT i.classification FROM item AS i
         WHERE i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
-"""
+    """,
+    # In two: no distributed server takes an upsert whose condition asks another table.
+    """
+    UPDATE bethink.file_edit SET item = ?7 WHERE space_id = :space
+    AND edit_hash = md5(md5(?1) || md5(?2) || (?3::bigint)::text || md5(?4) || md5(?5) || md5(?6))
+    AND ?8::bigint < coalesce((SELECT i.classification FROM bethink.item AS i
+        WHERE i.space_id = :space AND i.id = file_edit.item ORDER BY i.rev DESC LIMIT 1), 0)
+    """,
+    "INSERT INTO bethink.file_edit"
+    " (space_id, number, path, operation, at, intent, session, turn, item)"
+    " SELECT :space, (SELECT coalesce(max(number), 0) + 1 FROM bethink.file_edit"
+    " WHERE space_id = :space), ?1, ?2, ?3, ?4, ?5, ?6, ?7 ON CONFLICT DO NOTHING",
+)
+_DAY = part(
+    "date(at / 1000, 'unixepoch')",
+    postgres="to_char(to_timestamp(at / 1000) AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
+)
 # instr(), since % and _ in a path must not be wildcards.
 _PATH_CONTAINS = "instr(path, ?1) > 0"
 # An edit has the classification of the memory it belongs to.
@@ -248,7 +277,7 @@ _SELECT_SESSIONS = f"""
     GROUP BY session ORDER BY max(at) DESC, session
 """
 _SELECT_DAYS = f"""
-    SELECT date(at / 1000, 'unixepoch') AS day, operation, count(*)
+    SELECT {_DAY} AS day, operation, count(*)
     FROM file_edit WHERE {_VISIBLE_OF_PATH} GROUP BY day, operation ORDER BY day DESC, operation
 """
 _SELECT_INTENTS = f"""

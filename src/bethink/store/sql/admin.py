@@ -55,7 +55,7 @@ TALLY = f"SELECT {SORTS}, count(*) FROM item WHERE live_to IS NULL GROUP BY {SOR
 _MODELS = """
     SELECT m.name, count(v.key) FROM model AS m
     LEFT JOIN vector AS v ON v.mid = m.mid AND v.key = v.rid
-    GROUP BY m.mid ORDER BY m.name
+    GROUP BY m.mid, m.name ORDER BY m.name
 """
 _OF_ALL = ("generation", "bytes", "erased")
 _OLDEST = f"""

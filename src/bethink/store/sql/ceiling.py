@@ -13,6 +13,7 @@ from __future__ import annotations
 import apsw
 
 from bethink.store.sql.connection import Connections, Database
+from bethink.store.sql.dialect import part
 
 # Whether a revision, `item AS i`, speaks of the entity that `link AS l` leads to: by its own
 # list, or by that of an entity merged into it.
@@ -37,6 +38,10 @@ _RUN_LINE = """
         AND instr(e.detail, g.id) > 0) END
 """
 # A memory is hidden by its last revision; an earlier one also by its own classification.
+_ENTITY_VIEW = part(
+    "CREATE TEMP VIEW entity AS SELECT e.id,",
+    postgres="CREATE TEMP VIEW entity AS SELECT e.id, e.key,",
+)
 _VIEWS = """
 CREATE TEMP VIEW item AS SELECT * FROM main.item
     WHERE classification <= {ceiling} AND trust >= {trust}
@@ -50,7 +55,7 @@ CREATE TEMP VIEW link AS SELECT * FROM main.link
     AND (type <> 'mentioned' OR dst NOT IN (SELECT id FROM temp.hidden_entity) OR EXISTS (
         SELECT 1 FROM main.item AS r WHERE r.id = src AND r.classification <= {ceiling}
         AND r.trust >= {trust} AND instr(r.entities, json_quote(dst)) > 0));
-CREATE TEMP VIEW entity AS SELECT e.id, e.kind, e.name,
+{entity_view} e.kind, e.name,
     e.mentions - coalesce((SELECT h.mentions FROM temp.hidden_entity AS h WHERE h.id = e.id), 0)
         AS mentions,
     0.0 AS momentum, NULL AS momentum_at,
@@ -72,8 +77,10 @@ CREATE TEMP VIEW term AS SELECT tid, t,
     FROM main.term
     WHERE df > coalesce((SELECT h.n FROM temp.hidden_term AS h WHERE h.t = main.term.t), 0);
 CREATE TEMP VIEW meta AS SELECT name, CASE name
-    WHEN 'documents' THEN CAST(value - (SELECT documents FROM temp.hidden_sum) AS TEXT)
-    WHEN 'total_length' THEN CAST(value - (SELECT length FROM temp.hidden_sum) AS TEXT)
+    WHEN 'documents'
+        THEN CAST(CAST(value AS INTEGER) - (SELECT documents FROM temp.hidden_sum) AS TEXT)
+    WHEN 'total_length'
+        THEN CAST(CAST(value AS INTEGER) - (SELECT length FROM temp.hidden_sum) AS TEXT)
     ELSE value END AS value FROM main.meta;
 CREATE TEMP VIEW sketch AS SELECT * FROM main.sketch
     WHERE rid NOT IN (SELECT rid FROM temp.hidden_row);
@@ -115,7 +122,13 @@ ANY_HIDDEN = "SELECT EXISTS (SELECT 1 FROM temp.hidden_row)"
 def views(ceiling: int, trust: int) -> str:
     """Return the SQL of the views below a classification, and from a trust on."""
     run_line = _RUN_LINE.format(ceiling=ceiling)
-    return _VIEWS.format(ceiling=ceiling, trust=trust, speaks=SPEAKS_OF_ENTITY, run_line=run_line)
+    return _VIEWS.format(
+        ceiling=ceiling,
+        trust=trust,
+        speaks=SPEAKS_OF_ENTITY,
+        run_line=run_line,
+        entity_view=_ENTITY_VIEW,
+    )
 
 
 def has_untrusted(connections: Connections) -> bool:

@@ -12,7 +12,9 @@ import apsw
 Row = tuple[Any, ...]
 Bindings = Sequence[int | float | str | bytes | None]
 HIGHEST = 3  # the highest classification there is: with this ceiling nothing is hidden
-BUMP_GENERATION = "UPDATE meta SET value = value + 1 WHERE name = 'generation'"
+BUMP_GENERATION = (
+    "UPDATE meta SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) WHERE name = 'generation'"
+)
 
 
 class Rows(Protocol):

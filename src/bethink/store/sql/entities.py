@@ -30,7 +30,13 @@ from bethink.store.sql.history import (
     columns_as_of,
     entities_created_after,
 )
-from bethink.store.sql.links import ADD_ALIAS, ENTITY_COLUMNS, normalise_alias, to_entity
+from bethink.store.sql.links import (
+    ADD_ALIAS,
+    ENTITY_COLUMNS,
+    normalise_alias,
+    to_entity,
+    update_mentions,
+)
 from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import compile_scope
 from bethink.store.sql.sql_functions import to_json_ids
@@ -41,7 +47,9 @@ if TYPE_CHECKING:
 
 
 _SELECT_VERSION = "SELECT value FROM meta WHERE name = 'entities'"
-_BUMP_VERSION = "UPDATE meta SET value = value + 1 WHERE name = 'entities'"
+_BUMP_VERSION = (
+    "UPDATE meta SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT) WHERE name = 'entities'"
+)
 _ADD_VECTOR = "INSERT OR REPLACE INTO entity_vector (entity, model, data) VALUES (?, ?, ?)"
 _SELECT_NAMES = "SELECT id, name FROM entity ORDER BY id"
 _VECTORS_OF_MODEL = """
@@ -330,14 +338,14 @@ _COPY_MENTIONS = """
     SELECT src_kind, src, type, dst_kind, ?2, weight, confidence, 'same_as:' || ?1, created_at
     FROM link WHERE dst = ?1 AND type = 'mentions' AND src_kind = 'item' AND dst_kind = 'entity'
 """
-_MARK_MENTIONS = """
-    UPDATE OR REPLACE link SET type = 'mentioned', context = 'same_as'
-    WHERE dst = ? AND type = 'mentions' AND src_kind = 'item' AND dst_kind = 'entity'
-"""
-_UNMARK_MENTIONS = """
-    UPDATE OR REPLACE link SET type = 'mentions', context = NULL
-    WHERE dst = ? AND type = 'mentioned' AND context = 'same_as' AND src_kind = 'item'
-"""
+_MARK_MENTIONS = update_mentions(
+    "type = 'mentioned', context = 'same_as'", "mentioned", "type = 'mentions' AND dst = ?1"
+)
+_UNMARK_MENTIONS = update_mentions(
+    "type = 'mentions', context = NULL",
+    "mentions",
+    "type = 'mentioned' AND context = 'same_as' AND dst = ?1",
+)
 _COPY_EDGES = """
     INSERT OR IGNORE INTO link (src_kind, src, type, dst_kind, dst, stated_by,
         weight, confidence, context, source, created_at)

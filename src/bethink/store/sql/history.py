@@ -17,6 +17,7 @@ from bethink.ports import Event
 from bethink.ports.values import erased_mark
 from bethink.store.sql.ceiling import is_below_ceiling
 from bethink.store.sql.connection import Database, select
+from bethink.store.sql.dialect import part
 from bethink.store.sql.journal_key import Secret, journal_keys
 from bethink.store.sql.sql_functions import STATE_HASH, from_ms, state_hash
 
@@ -74,20 +75,26 @@ STATUS_AT = """
 """
 END_OF_TIME = 2**62  # later than any moment
 # The ids of what had a status at a moment; of several changes the latest tells.
-IDS_WITH_STATUS_AT = """
-    SELECT id FROM (SELECT id, status, max(at) FROM status_change WHERE at <= ? GROUP BY id)
-    WHERE status = ?
-"""
+IDS_WITH_STATUS_AT = part(
+    "SELECT id FROM (SELECT id, status, max(at) FROM status_change WHERE at <= ? GROUP BY id)"
+    " WHERE status = ?",
+    postgres="SELECT id FROM (SELECT DISTINCT ON (id) id, status FROM status_change WHERE at <= ?"
+    " ORDER BY id, at DESC) AS latest WHERE status = ?",
+)
 _LAST_CHANGE_OF = "SELECT at, status FROM status_change WHERE id = ? ORDER BY at DESC LIMIT 1"
 _ADD_CHANGE = "INSERT OR REPLACE INTO status_change (id, at, status) VALUES (?, ?, ?)"
 # The history should end with what holds. Where it does not, the last revision has stood
 # so since it began, or since the last change that is known.
-_MISSING_CHANGES = """
+_BY_SOUND_ITEM = part(
+    "AND typeof(i.live_from) = 'integer' GROUP BY i.id",
+    postgres="GROUP BY i.id, i.status, i.live_from",
+)
+_MISSING_CHANGES = f"""
     SELECT i.id, max(i.live_from, coalesce(max(s.at), i.live_from)), i.status
     FROM item AS i LEFT JOIN status_change AS s ON s.id = i.id
     WHERE i.rev = (SELECT max(rev) FROM item WHERE id = i.id) AND WANTED
-        AND i.status IN ('active', 'superseded', 'quarantined') AND typeof(i.live_from) = 'integer'
-    GROUP BY i.id
+        AND i.status IN ('active', 'superseded', 'quarantined')
+    {_BY_SOUND_ITEM}
     HAVING i.status <> coalesce((SELECT l.status FROM status_change AS l WHERE l.id = i.id
         ORDER BY l.at DESC LIMIT 1), 'active')
     ORDER BY i.id
@@ -142,7 +149,7 @@ def repair_status_history(db: Database) -> None:
     db.executemany("DELETE FROM status_change WHERE id = ?", select(db, _ORPHANED_CHANGES))
 
 
-_WRONG_STATES = f"""
+WRONG_STATES = f"""
     SELECT rid, id, live_from, CAST(content_hash AS BLOB), CAST(live_to AS BLOB),
         CAST(status AS BLOB), CAST(ended_by AS BLOB), state_hash, rev
     FROM item WHERE state_hash IS NOT {STATE_HASH}
@@ -185,7 +192,7 @@ class WrongState(NamedTuple):
 
 def wrong_states(db: Database) -> list[WrongState]:
     """Return all revisions whose end or status is not what was stored."""
-    return [WrongState(*row) for row in select(db, _WRONG_STATES)]
+    return [WrongState(*row) for row in select(db, WRONG_STATES)]
 
 
 def restore_states(db: Database) -> None:

@@ -20,6 +20,7 @@ from bethink.ports.values import KindsOfDay, SessionSpan
 from bethink.store.sql import history
 from bethink.store.sql.connection import HIGHEST, Bindings, Connections, Database, Row, select
 from bethink.store.sql.damage import select_readable
+from bethink.store.sql.dialect import statement
 from bethink.store.sql.rows import (
     SELECT_HASHED_ITEM,
     ItemSelection,
@@ -60,17 +61,26 @@ _GET_AS_OF = f"""
 """
 _SELECT_REVISIONS = f"SELECT {SELECT_HASHED_ITEM} {_FROM_ITEMS} WHERE i.id = ? ORDER BY i.rev"
 _RESOLVE_ID = """
-    SELECT DISTINCT id FROM item
+    SELECT id FROM item
     WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1
-    ORDER BY id <> ?1, id LIMIT 10
+    GROUP BY id ORDER BY id <> ?1, id LIMIT 10
 """
 # Of a band with many rows only the newest are read: they are copies of a template.
-ROWS_OF_BANDS = """
+_ROWS_OF_BANDS = statement(
+    """
     SELECT w.value, s.rid FROM json_each(?) AS w
     CROSS JOIN sketch AS s ON s.band = w.value AND s.rid >= coalesce((
         SELECT n.rid FROM sketch AS n WHERE n.band = w.value ORDER BY n.rid DESC LIMIT 1 OFFSET 63),
         0)
-"""
+    """,
+    """
+    SELECT w.band, s.rid
+    FROM (SELECT value::bigint AS band FROM jsonb_array_elements_text(?1::jsonb)) AS w
+    CROSS JOIN LATERAL (
+        SELECT n.rid FROM bethink.sketch AS n
+        WHERE n.space_id = :space AND n.band = w.band ORDER BY n.rid DESC LIMIT 64) AS s
+    """,
+)
 _ROWS_OF_FINGERPRINTS = """
     SELECT i.fingerprint, i.rid FROM json_each(?) AS w
     CROSS JOIN item AS i ON i.fingerprint = w.value AND i.live_to IS NULL
@@ -211,7 +221,7 @@ _FROM_SOURCE = """
     SELECT id FROM item WHERE source = ?1
     UNION
     SELECT item FROM event
-    WHERE kind IN ('stored', 'imported') AND actor = ?1 AND instr(?1, ':')
+    WHERE kind IN ('stored', 'imported') AND actor = ?1 AND instr(?1, ':') > 0
         AND item IN (SELECT id FROM item)
     ORDER BY 1
 """
@@ -449,7 +459,7 @@ class SqlItems:
     ) -> list[list[Item]]:
         with self._connections.read_transaction() as db:
             # Most memories have no duplicate, which two cheap look-ups show.
-            bands = _rows_by(db, ROWS_OF_BANDS, {band for _, sketch in texts for band in sketch})
+            bands = _rows_by(db, _ROWS_OF_BANDS, {band for _, sketch in texts for band in sketch})
             exact = _rows_by(db, _ROWS_OF_FINGERPRINTS, {fingerprint for fingerprint, _ in texts})
             wanted = [_similar_rows(exact.get(mark, ()), sketch, bands) for mark, sketch in texts]
             first = dict.fromkeys(rid for rids in wanted for rid in rids[:_MAX_DUPLICATES])

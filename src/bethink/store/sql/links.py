@@ -22,6 +22,7 @@ from bethink.model import Entity, Item
 from bethink.ports import Match, Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
 from bethink.store.sql.connection import HIGHEST, Database, Row, as_table, select
+from bethink.store.sql.dialect import part, statement
 from bethink.store.sql.history import AS_OF_CTE, columns_as_of
 from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import Predicate
@@ -72,16 +73,40 @@ _RAISE_CONFIDENCE = """
     WHERE src = ?1 AND type = 'mentions' AND dst = ?2
     AND src_kind = 'item' AND dst_kind = 'entity'
 """
+_MENTION = "src_kind = 'item' AND dst_kind = 'entity'"
+
+
+def update_mentions(change: str, kind: str, condition: str) -> str:
+    """Return an update of mentions to another kind, which replaces those that are in its way."""
+    return statement(
+        f"UPDATE OR REPLACE link SET {change} WHERE {condition} AND {_MENTION}",
+        f"""
+        DELETE FROM bethink.link WHERE space_id = :space AND type = '{kind}' AND {_MENTION}
+        AND EXISTS (SELECT 1 FROM bethink.link AS o WHERE o.space_id = :space
+            AND o.src = link.src AND o.dst = link.dst AND {condition} AND {_MENTION})
+        """,
+        f"UPDATE bethink.link SET {change} WHERE space_id = :space AND {condition} AND {_MENTION}",
+    )
+
+
 _WORD_PIECE = lazy_pattern(r"\w+(?:[-.'’]\w+)*")
 _POSSESSIVE = lazy_pattern(r"['’]s?$")
 
 
-_BY_NAME = """
+_GROUP_BY_ENTITY = part(
+    "GROUP BY e.id ORDER BY found",
+    postgres="GROUP BY e.id, e.kind, e.name, e.mentions, e.momentum, e.momentum_at, e.last_seen_at"
+    " ORDER BY found",
+)
+_GROUP_BY_ROW = part(
+    "GROUP BY i.rid ORDER BY count(*)", postgres="GROUP BY i.rid, i.id ORDER BY count(*)"
+)
+_BY_NAME = f"""
     SELECT max(length(n.alias)) AS found, COLUMNS
     FROM carray(?) AS w
     CROSS JOIN alias AS n ON n.alias = w.value AND n.classification <= ?
     CROSS JOIN entity AS e ON e.id = n.entity
-    WHERE KNOWN GROUP BY e.id ORDER BY found DESC, HELD DESC, e.id LIMIT ?
+    WHERE KNOWN {_GROUP_BY_ENTITY} DESC, HELD DESC, e.id LIMIT ?
 """
 # Most names are nobody's, which the look-up alone shows.
 _OWNERS_OF_NAMES = """
@@ -256,7 +281,7 @@ def search_entities(
         WHERE CASE WHEN i.live_to IS NULL THEN l.type = 'mentions'
             ELSE instr(i.entities, json_quote(l.dst)) > 0 END
             AND ({predicate.sql})
-        GROUP BY i.rid ORDER BY count(*) DESC, i.id LIMIT ?""",
+        {_GROUP_BY_ROW} DESC, i.id LIMIT ?""",
         (as_table(requested), *predicate.values, depth),
     )
     names: dict[str, str] = dict(

@@ -26,7 +26,7 @@ from bethink.store.sql.entities import (
     set_times,
 )
 from bethink.store.sql.graph import add_links
-from bethink.store.sql.links import MentionWriter, assign_turn_numbers, link_turns
+from bethink.store.sql.links import MentionWriter, assign_turn_numbers, link_turns, update_mentions
 from bethink.store.sql.rows import (
     CONTENT,
     INSERT_ITEM,
@@ -71,10 +71,9 @@ END_REVISION = f"""
 ADD_SKETCH = "INSERT OR IGNORE INTO sketch (band, rid) VALUES (?, ?)"
 _ADD_KEY = "INSERT INTO idempotency (key, id, fingerprint, at) VALUES (?, ?, ?, ?)"
 # An entity that only earlier revisions mention stays linked to them.
-_MARK_PAST_MENTION = """
-    UPDATE OR REPLACE link SET type = 'mentioned' WHERE src = ? AND type = 'mentions' AND dst = ?
-    AND src_kind = 'item' AND dst_kind = 'entity'
-"""
+_MARK_PAST_MENTION = update_mentions(
+    "type = 'mentioned'", "mentioned", "src = ?1 AND type = 'mentions' AND dst = ?2"
+)
 _ADD_NAMED_MENTION = """
     INSERT OR IGNORE INTO link (src_kind, src, type, dst_kind, dst, source, created_at)
     SELECT 'item', ?, 'mentions', 'entity', id, 'caller', ? FROM entity WHERE id = ?

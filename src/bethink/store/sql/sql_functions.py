@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from bethink.errors import Refused
-from bethink.retrieval.heat import BANDS_NEEDING_USE, UseCounts, band_of, heat
+from bethink.retrieval.heat import BAND_THRESHOLDS, BANDS_NEEDING_USE, FRESHNESS, STALENESS
+from bethink.store.sql.dialect import part
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY_MS = 86_400_000
@@ -90,9 +90,13 @@ def new_state_hash(*, live_to: str = "live_to", status: str = "status", ended_by
 # Of a memory's usage `u`, up to the moment `m` (its millisecond `at` and its `day`).
 # The stamps are of the last twenty uses; earlier uses are counted by day.
 _RECALLS_OF_DAYS = "SELECT sum(d.recalls) FROM usage_day AS d WHERE d.id = u.id AND d.day <= m.day"
-_LATER_USES = "(SELECT count(*) FROM json_each(u.stamps) AS s WHERE s.value > m.at)"
+_STAMPS = part(
+    "json_each(u.stamps) AS s",
+    postgres="unnest(translate(u.stamps, '[]', '{}')::bigint[]) WITH ORDINALITY AS s (value, key)",
+)
+_LATER_USES = f"(SELECT count(*) FROM {_STAMPS} WHERE s.value > m.at)"
 _LATER_USES_THAT_DAY = f"""
-    CASE WHEN u.last_at > m.at THEN (SELECT count(*) FROM json_each(u.stamps) AS s
+    CASE WHEN u.last_at > m.at THEN (SELECT count(*) FROM {_STAMPS}
         WHERE s.value > m.at AND s.value < (m.day + 1) * {DAY_MS}) ELSE 0 END
 """
 USED_IN_ALL = f"""
@@ -102,7 +106,7 @@ USED_IN_ALL = f"""
 """
 USED_LAST = f"""
     CASE WHEN u.last_at <= m.at THEN u.last_at ELSE coalesce(
-        (SELECT max(s.value) FROM json_each(u.stamps) AS s WHERE s.value <= m.at),
+        (SELECT max(s.value) FROM {_STAMPS} WHERE s.value <= m.at),
         CASE WHEN {USED_IN_ALL} > 0 THEN
             (SELECT max(d.day) * {DAY_MS} FROM usage_day AS d WHERE d.id = u.id AND d.day <= m.day)
         END) END
@@ -114,15 +118,25 @@ USED_IN_90 = (
     f"max(0, coalesce(({_RECALLS_OF_DAYS} AND d.day > m.day - 90), 0) - {_LATER_USES_THAT_DAY})"
 )
 
+# The heat of a memory as `retrieval.heat` defines it.
+_BANDS = " ".join(f"WHEN measured.heat >= {low} THEN '{band}'" for low, band in BAND_THRESHOLDS)
+_FRESH = " ".join(
+    f"WHEN used.since <= {int(days * DAY_MS)} THEN {bonus}" for days, bonus in FRESHNESS
+)
 _HEAT_BAND = f"""
-    (SELECT heat_band(
-        coalesce({USED_IN_30}, 0), coalesce({USED_IN_90}, 0), coalesce({USED_IN_ALL}, 0),
-        m.at - coalesce({USED_LAST}, i.stored_at), i.importance)
-    FROM (SELECT ? AS at, ? AS day) AS m LEFT JOIN usage AS u ON u.id = i.id)
+    (SELECT CASE {_BANDS} ELSE 'frozen' END FROM (
+        SELECT min(100.0, max(0.0, min(3.0 * used.in_30, 30.0) + min(1.0 * used.in_90, 20.0)
+            + CASE {_FRESH} ELSE {STALENESS} END + min(0.5 * used.in_all, 15.0)
+            + 15.0 * min(1.0, max(0.0, i.importance)))) AS heat
+        FROM (SELECT coalesce({USED_IN_30}, 0) AS in_30, coalesce({USED_IN_90}, 0) AS in_90,
+            coalesce({USED_IN_ALL}, 0) AS in_all,
+            m.at - coalesce({USED_LAST}, i.stored_at) AS since
+            FROM (SELECT ? AS at, ? AS day) AS m LEFT JOIN usage AS u ON u.id = i.id)
+        AS used) AS measured)
 """
 _IN_BANDS = f"{_HEAT_BAND} IN (SELECT value FROM json_each(?))"
 _IN_BANDS_IF_USED = f"""
-    CASE WHEN EXISTS (SELECT 1 FROM usage AS x WHERE x.id = i.id) THEN {_IN_BANDS} ELSE 0 END
+    CASE WHEN EXISTS (SELECT 1 FROM usage AS x WHERE x.id = i.id) THEN {_IN_BANDS} ELSE false END
 """
 
 
@@ -132,16 +146,6 @@ def heat_band_condition(bands: Iterable[str]) -> str:
     Most memories were never used: where only use makes a band, they are skipped.
     """
     return _IN_BANDS_IF_USED if BANDS_NEEDING_USE.issuperset(bands) else _IN_BANDS
-
-
-def heat_band(*values: Any) -> str:
-    """SQL function: an item's heat band.
-
-    From its uses in 30 days, in 90 and ever, the milliseconds since the last use, and its
-    importance.
-    """
-    *uses, since_ms, importance = values
-    return band_of(heat(UseCounts(*uses), since_ms / DAY_MS, importance))
 
 
 # Remaining strength of a memory: the ticks since `decay_at`, or since it was stored, are
@@ -156,14 +160,27 @@ DECAY = """
 # The same at the moment `m`, from what the memory had regained by then, which is known for
 # the last twenty times. With more since then, it counts as never regained before.
 _LAST_TICK = "SELECT t.total FROM tick AS t WHERE t.at BOUND ORDER BY t.at DESC LIMIT 1"
+_REGAINED_AT = "coalesce((was.state ->> 2)::bigint, i.stored_at)"
 _DECAY_STATE_AS_OF = """
     (SELECT r.value FROM json_each(u.regained) AS r WHERE r.value ->> 0 <= m.at
     ORDER BY r.key DESC LIMIT 1)
 """
-DECAY_AS_OF = f"""
+DECAY_AS_OF = part(
+    f"""
     (SELECT max(0.0, round(coalesce(was.state ->> 1, 1.0) - max(0.0,
         coalesce(({_LAST_TICK.replace("BOUND", "<= m.at")}), 0.0)
         - coalesce(({_LAST_TICK.replace("BOUND", "< coalesce(was.state ->> 2, i.stored_at)")}),
             0.0)), 9))
     FROM m CROSS JOIN (SELECT {_DECAY_STATE_AS_OF} AS state FROM m) AS was)
-"""
+    """,
+    postgres=f"""
+    (SELECT max(0.0, round(coalesce((was.state ->> 1)::float8, 1.0) - max(0.0,
+        coalesce(({_LAST_TICK.replace("BOUND", "<= m.at")}), 0.0)
+        - coalesce(({_LAST_TICK.replace("BOUND", f"< {_REGAINED_AT}")}),
+            0.0)), 9))
+    FROM m CROSS JOIN (SELECT (
+        SELECT r.value FROM jsonb_array_elements(u.regained::jsonb) WITH ORDINALITY
+            AS r (value, key)
+        WHERE (r.value ->> 0)::bigint <= m.at ORDER BY r.key DESC LIMIT 1) AS state FROM m) AS was)
+    """,
+)

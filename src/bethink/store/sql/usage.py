@@ -20,6 +20,7 @@ from bethink.model import Entity
 from bethink.ports import Activity, EntityListing, Momentum, Usage, UsageDecay
 from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, is_stale, momentum
 from bethink.store.sql.connection import Database, Row, as_table, select
+from bethink.store.sql.dialect import statement
 from bethink.store.sql.history import (
     AS_OF_CTE,
     LAST_SEEN,
@@ -58,18 +59,34 @@ _SELECT_DECAY_SINCE = """
         AND i.rev = (SELECT max(rev) FROM item WHERE id = w.value)
     LEFT JOIN usage AS u ON u.id = i.id
 """
-_SET_DECAY = """
+# On a server not by jsonb_build_array: a distributed one takes only functions that are IMMUTABLE.
+_REGAINED = "coalesce(usage.regained, '[]')::jsonb"
+_ENTRY = (
+    "('[[' || (?4::bigint)::text || ',' || (?2::float8)::text || ','"
+    " || coalesce((?3::bigint)::text, 'null') || ']]')::jsonb"
+)
+_SET_DECAY = statement(
+    """
     INSERT INTO usage (id, decay, decay_at, regained)
         VALUES (?1, ?2, ?3, json_array(json_array(?4, ?2, ?3)))
     ON CONFLICT (id) DO UPDATE SET decay = ?2, decay_at = ?3, regained = json_insert(
         CASE WHEN json_array_length(regained) >= 20 THEN json_remove(regained, '$[0]')
         ELSE coalesce(regained, '[]') END, '$[#]', json_array(?4, ?2, ?3))
-"""
+    """,
+    f"""
+    INSERT INTO bethink.usage (space_id, id, decay, decay_at, regained)
+    VALUES (:space, ?1, ?2::float8, ?3::bigint, ({_ENTRY})::text)
+    ON CONFLICT (space_id, id) DO UPDATE SET decay = ?2, decay_at = ?3,
+        regained = (CASE WHEN jsonb_array_length({_REGAINED}) >= 20 THEN {_REGAINED} - 0
+            ELSE {_REGAINED} END || {_ENTRY})::text
+    """,
+)
 _LAST_TICK = "SELECT number, at, total FROM tick ORDER BY number DESC LIMIT 1"
 _INSERT_TICK = "INSERT INTO tick (number, at, amount, total) VALUES (?, ?, ?, ?)"
 _COUNT_RECALL = """
     INSERT INTO meta (name, value) VALUES ('recalls', '1')
-    ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value
+    ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)
+    RETURNING value
 """
 
 
@@ -333,13 +350,12 @@ _HIDDEN_CTE = """
         WHERE i.live_to IS NULL AND i.classification > ABOVE AND i.classification > ? GROUP BY l.dst
     )
 """
-_LISTING_COLUMNS = (
-    "e.id, e.mentions - coalesce(h.times, 0) AS seen, e.momentum, e.momentum_at, e.last_seen_at"
-)
+_SEEN = "(e.mentions - coalesce(h.times, 0))"
+_LISTING_COLUMNS = f"e.id, {_SEEN} AS seen, e.momentum, e.momentum_at, e.last_seen_at"
 _LISTING_FROM = "entity AS e LEFT JOIN hidden AS h ON h.entity = e.id"
 # Hide an entity that only memories of higher classification mention.
-_IS_VISIBLE = """
-    (seen > 0 OR NOT EXISTS (
+_IS_VISIBLE = f"""
+    ({_SEEN} > 0 OR NOT EXISTS (
         SELECT 1 FROM link AS l CROSS JOIN item AS i ON i.id = l.src AND i.classification > ?
         WHERE l.dst = e.id AND l.type = 'mentions' AND l.src_kind = 'item'
     ))
@@ -505,7 +521,7 @@ def _hidden_cte(listing: EntityListing) -> str:
 def _listing_condition(listing: EntityListing) -> tuple[str, list[int | str]]:
     """Return the condition on entities and its values, those of the hidden CTE first."""
     ceiling = listing.max_classification
-    where = ["seen >= ?", _IS_VISIBLE]
+    where = [f"{_SEEN} >= ?", _IS_VISIBLE]
     values: list[int | str] = [ceiling, listing.min_memories, ceiling]
     start = normalise_alias(listing.prefix)
     if listing.kinds:

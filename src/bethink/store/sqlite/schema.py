@@ -10,7 +10,7 @@ import apsw
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import SchemaTooNew, install_command
 from bethink.store.sql.connection import Database
-from bethink.store.sql.sql_functions import heat_band, state_hash
+from bethink.store.sql.sql_functions import state_hash
 from bethink.store.sqlite.files import make_private_file
 
 SCHEMA_VERSION = 8
@@ -93,5 +93,4 @@ def _backup(db: apsw.Connection, path: Path, version: int) -> Path:
 
 def add_functions(db: apsw.Connection) -> None:
     """Add the SQL functions that our statements use."""
-    db.create_scalar_function("heat_band", heat_band, 5, deterministic=True)
     db.create_scalar_function("hash_state", state_hash, 5, deterministic=True)

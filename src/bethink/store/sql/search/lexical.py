@@ -47,7 +47,7 @@ _TOTALS_AS_OF = (
 )
 _FIRST_LATER_ROW = "SELECT min(rid) FROM item WHERE live_from > ?"
 # Rows are numbered in the order of storing, so a row number usually separates the times.
-_COUNT_MATCHING = "SELECT count(*) FROM words WHERE words MATCH ? AND rowid <= ?{rowid}"
+COUNT_MATCHING = "SELECT count(*) FROM words WHERE words MATCH ? AND rowid <= ?{rowid}"
 _COUNT_HOLDING = "SELECT count(DISTINCT doc) FROM posting WHERE term = ? AND doc <= ?{doc}"
 _COUNT_HOLDING_AS_OF = """
     SELECT count(DISTINCT p.doc) FROM posting AS p CROSS JOIN item AS i ON i.rid = p.doc
@@ -91,7 +91,7 @@ def _document_frequency_as_of(db: Database, tokens: Tokens, term: str, past: _As
         counting = _COUNT_HOLDING.format(doc=not_hidden(db, "doc"))
         return int(db.execute(counting, (term, past.last_row)).get)
     quoted = '"' + spelled.replace('"', '""') + '"'
-    counting = _COUNT_MATCHING.format(rowid=not_hidden(db, "rowid"))
+    counting = COUNT_MATCHING.format(rowid=not_hidden(db, "rowid"))
     return int(db.execute(counting, (quoted, past.last_row)).get)
 
 

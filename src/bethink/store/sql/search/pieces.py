@@ -229,7 +229,7 @@ def _about_query(db: Database, pieces: Iterable[str]) -> str:
     for piece in pieces:
         matching = db.execute(
             "SELECT term.t FROM vocabulary AS v CROSS JOIN term ON term.tid = v.rowid"
-            f" WHERE vocabulary MATCH ? LIMIT {MAX_MATCHING_TERMS}",
+            f" WHERE vocabulary MATCH ? ORDER BY v.rowid LIMIT {MAX_MATCHING_TERMS}",
             (" AND ".join(map(_quote_fts5, trigrams(piece))),),
         )
         terms.update((term, None) for (term,) in matching if piece in term)

@@ -15,6 +15,7 @@ from bethink.model import LEVELS, Filters
 from bethink.model.item import SHARED_CLASSIFICATION
 from bethink.ports import Scope
 from bethink.store.sql.connection import Database, generation, select
+from bethink.store.sql.dialect import part
 from bethink.store.sql.history import END_OF_TIME, IDS_WITH_STATUS_AT
 from bethink.store.sql.sql_functions import (
     DAY_MS,
@@ -54,12 +55,15 @@ _INDEXED_FILTERS = tuple(
     if name in {"ids", "topics", "sources", "sessions", "speakers"}
 )
 MAX_INDEXED_ROWS = 100_000  # more are looked at one by one, the likeliest first
-_OF_USER = (
+_OF_USER = part(
     "CASE WHEN json_valid(i.metadata) AND json_type(i.metadata, '$.user_id') = 'text'"
-    " THEN json_extract(i.metadata, '$.user_id') IN (SELECT value FROM json_each(?)) ELSE 0 END"
+    " THEN json_extract(i.metadata, '$.user_id') IN (SELECT value FROM json_each(?)) ELSE 0 END",
+    postgres="(json_typeof(i.metadata::json -> 'user_id') = 'string'"
+    " AND i.metadata::json ->> 'user_id' IN (SELECT value FROM json_each(?))) IS TRUE",
 )
 _OF_USER_OR_SHARED = f"(i.classification <= {SHARED_CLASSIFICATION} OR {_OF_USER})"
 _UNTRUSTED = "i.trust < 1"  # as the index of untrusted memories has it
+_LEVEL_IN = part("i.level || '' IN", postgres="i.level IN")  # by no index of SQLite's
 _EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
 _HAS_ALL_TAGS = (
     "NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted"
@@ -68,10 +72,12 @@ _HAS_ALL_TAGS = (
 # One that does not hold the first as it is written needs no reading; few hold any.
 _MAY_HAVE_TAGS = "i.tags <> '[]' AND instr(i.tags, ?) > 0"
 # By id, by key and by alias: each look-up has an index.
+# On a server a function of a column is looked up in no index behind row-level security.
+_HAS_KEY = part("substr(e.id, instr(e.id, ':') + 1) = n.value", postgres="e.key = n.value")
 _NAMED_ENTITIES = (
     "SELECT e.id FROM json_each(?) AS n CROSS JOIN entity AS e ON e.id = n.value"
     " UNION SELECT e.id FROM json_each(?) AS n"
-    " CROSS JOIN entity AS e ON substr(e.id, instr(e.id, ':') + 1) = n.value"
+    f" CROSS JOIN entity AS e ON {_HAS_KEY}"
     " UNION SELECT a.entity FROM json_each(?) AS n CROSS JOIN alias AS a ON a.alias = n.value"
 )
 # The links are those of the live revision; earlier ones know their entities themselves.
@@ -79,8 +85,13 @@ _MENTIONS_NOW = (
     "i.id IN (SELECT l.src FROM link AS l WHERE l.type = 'mentions'"
     f" AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.dst IN ({_NAMED_ENTITIES}))"
 )
+# On a server each of few rows is looked up: a join would begin with all that mention the entity.
+_HAS_MENTION = part(
+    "EXISTS (SELECT 1 FROM link AS l WHERE l.src = i.id AND l.type = 'mentions'",
+    postgres="(SELECT count(*) > 0 FROM link AS l WHERE l.src = i.id AND l.type = 'mentions'",
+)
 _MENTIONS_BY_ROW = (
-    "EXISTS (SELECT 1 FROM link AS l WHERE l.src = i.id AND l.type = 'mentions'"
+    f"{_HAS_MENTION}"
     f" AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.dst IN ({_NAMED_ENTITIES}))"
 )
 _ROWS_MENTIONING = (
@@ -228,7 +239,7 @@ def _indexed(filters: Filters, *, untrusted: bool) -> tuple[Condition, ...]:
     levels = set(filters.levels)
     if levels and levels < set(LEVELS):
         names = ", ".join(f"'{level}'" for level in sorted(levels))
-        found.append(Condition(f"i.level || '' IN ({names}) AND i.live_to IS NULL"))
+        found.append(Condition(f"{_LEVEL_IN} ({names}) AND i.live_to IS NULL"))
     start = "SELECT i.rid FROM item AS i WHERE "
     return tuple(
         one if one.sql is _ROWS_MENTIONING else one._replace(sql=start + one.sql) for one in found
@@ -330,7 +341,7 @@ def _add_liveness(where: _Conditions, scope: Scope) -> None:
     if scope.filters.include_superseded:
         where.add("i.status IN ('active', 'superseded')")
     else:
-        where.add("(i.status = 'active' OR (i.status = 'superseded' AND i.pinned))")
+        where.add("(i.status = 'active' OR (i.status = 'superseded' AND i.pinned = 1))")
 
 
 def _add_past_liveness(where: _Conditions, as_of_ms: int, filters: Filters) -> None:
@@ -343,7 +354,7 @@ def _add_past_liveness(where: _Conditions, as_of_ms: int, filters: Filters) -> N
     where.add(f"i.id NOT IN ({IDS_WITH_STATUS_AT})", as_of_ms, "quarantined")
     where.add(f"i.id NOT IN ({IDS_WITH_STATUS_AT})", END_OF_TIME, "quarantined")
     if not filters.include_superseded:
-        where.add(f"(i.pinned OR i.id NOT IN ({IDS_WITH_STATUS_AT}))", as_of_ms, "superseded")
+        where.add(f"(i.pinned = 1 OR i.id NOT IN ({IDS_WITH_STATUS_AT}))", as_of_ms, "superseded")
 
 
 def _add_times(where: _Conditions, filters: Filters) -> None:

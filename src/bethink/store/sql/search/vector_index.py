@@ -30,6 +30,7 @@ from bethink.errors import ModelError, StoreDamaged
 from bethink.ports import Embedding
 from bethink.store.sql.connection import Database, Row, as_table, select
 from bethink.store.sql.damage import as_bytes, met_unreadable, select_readable
+from bethink.store.sql.dialect import statement
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,7 +141,7 @@ def float16_to_float32(rows: Float16Matrix) -> NDArray[np.float32]:
 
 
 SLOTS_PER_CHUNK = 4_096
-_RID_DTYPE = np.dtype("<i8")
+RID_DTYPE = np.dtype("<i8")
 # A chunk that replaces another must have another version for the cache. A high start also
 # keeps the number eight bytes long, so that SQLite updates it without moving the blobs.
 _NEW_VERSION = "((random() & 0x3fffffffffffffff) | 0x4000000000000000)"
@@ -234,7 +235,7 @@ def append_vectors(db: Database, name: str, rows: Sequence[tuple[int, Embedding]
     model = _get_or_create_model(db, name, dim=len(rows[0][1].vector))
     new = [vector for rid, embedding in rows for vector in _vectors_of(rid, embedding)]
     halves = to_float16_rows([vector.embedding.vector for vector in new], model.dim)
-    keys = np.array([vector.key for vector in new], dtype=_RID_DTYPE)
+    keys = np.array([vector.key for vector in new], dtype=RID_DTYPE)
     db.executemany(
         "INSERT INTO vector (key, rid, mid, slot, data, tokens, passages, crc)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -246,7 +247,7 @@ def append_vectors(db: Database, name: str, rows: Sequence[tuple[int, Embedding]
         ),
     )
     slots = np.arange(model.slots, model.slots + len(new))
-    _write_slots(db, model, slots, np.where(zero_rows(halves), -keys, keys), pack_signs(halves))
+    write_slots(db, model, slots, np.where(zero_rows(halves), -keys, keys), pack_signs(halves))
     _set_slots(db, model, model.slots + len(new), model.passages + len(new) - len(rows))
 
 
@@ -299,16 +300,37 @@ def remove_vectors(db: Database, rids: Sequence[int]) -> None:
             _close_gaps(db, model, found[model.mid], model.passages - passages[model.mid])
 
 
+# On a server each slot is a row of its own; the keys come with the highest byte first.
+_ZEROS = "decode(repeat('00', {}), 'hex')"
+_CHUNK_OF_SLOTS = f"""
+    SELECT c.{{first}},
+        coalesce(s.bits, ''::bytea) || {_ZEROS.format(f"({SLOTS_PER_CHUNK} - s.used) * s.width")},
+        coalesce(s.keys, ''::bytea) || {_ZEROS.format(f"({SLOTS_PER_CHUNK} - s.used) * 8")}
+    FROM bethink.chunk AS c CROSS JOIN LATERAL (
+        SELECT string_agg(p.bits, ''::bytea ORDER BY p.place) AS bits,
+            string_agg(int8send(p.key), ''::bytea ORDER BY p.place) AS keys,
+            count(*)::int AS used, coalesce(max(length(p.bits)), 0) AS width
+        FROM bethink.chunk_slot AS p WHERE p.space_id = :space AND p.cid = c.cid) AS s
+    WHERE c.space_id = :space AND c.{{by}} = ?1
+"""
+_SELECT_CHUNK = statement(
+    "SELECT version, bits, rids FROM chunk WHERE cid = ?",
+    _CHUNK_OF_SLOTS.format(first="version", by="cid"),
+)
+_SELECT_CHUNKS = statement(
+    "SELECT number, bits, rids FROM chunk WHERE mid = ?",
+    _CHUNK_OF_SLOTS.format(first="number", by="mid"),
+)
+
+
 def read_chunk(db: Database, cid: int, model: StoredModel) -> Chunk:
     """Read a chunk, leaving out free slots and zero vectors."""
-    version, stored_bits, stored_keys = select(
-        db, "SELECT version, bits, rids FROM chunk WHERE cid = ?", (cid,)
-    )[0]
+    version, stored_bits, stored_keys = select(db, _SELECT_CHUNK, (cid,))[0]
     width = packed_width(model.dim)
     sizes = (len(as_bytes(stored_keys)), len(as_bytes(stored_bits)))
-    if sizes != (SLOTS_PER_CHUNK * _RID_DTYPE.itemsize, SLOTS_PER_CHUNK * width):
+    if sizes != (SLOTS_PER_CHUNK * RID_DTYPE.itemsize, SLOTS_PER_CHUNK * width):
         raise StoreDamaged("a chunk of vectors is damaged", remedy="bethink doctor --repair")
-    keys = np.frombuffer(stored_keys, dtype=_RID_DTYPE)
+    keys = np.frombuffer(stored_keys, dtype=RID_DTYPE)
     found = np.flatnonzero(keys > 0)
     matrix = np.frombuffer(stored_bits, dtype=np.uint8).reshape(SLOTS_PER_CHUNK, width)
     return Chunk(version, keys[found], to_bit_columns(matrix[found]))
@@ -349,7 +371,7 @@ def drop_model(db: Database, model: StoredModel) -> None:
 _INCOMPLETE = """
     SELECT rid FROM vector WHERE mid = ?1 GROUP BY rid
     HAVING count(*) <> 1 + coalesce(max(CASE WHEN key = rid THEN passages END), 0)
-    OR max(key = rid) = 0
+    OR max(CASE WHEN key = rid THEN 1 ELSE 0 END) = 0
 """
 _COUNT_PASSAGES = "SELECT count(*) FROM vector WHERE mid = ? AND key <> rid"
 
@@ -380,11 +402,11 @@ def rebuild_chunks(db: Database) -> None:
                 ((first + number, key) for number, (key, _, _) in enumerate(rows)),
             )
             halves = from_stored_rows((stored for _, _, stored in rows), model.dim)
-            keys = np.array([key for key, _, _ in rows], dtype=_RID_DTYPE)
+            keys = np.array([key for key, _, _ in rows], dtype=RID_DTYPE)
             signed = np.where(zero_rows(halves), -keys, keys)
             slots = first + len(rows)
             passages += int(np.count_nonzero(keys > _ROW_MASK))
-            _write_slots(db, model, np.arange(first, slots), signed, pack_signs(halves))
+            write_slots(db, model, np.arange(first, slots), signed, pack_signs(halves))
         _set_slots(db, model, slots, passages)
         if not slots:
             drop_model(db, model)
@@ -479,16 +501,16 @@ def _close_gaps(db: Database, model: StoredModel, gaps: Sequence[int], passages:
     )
     if movers:
         halves = from_stored_rows((stored for _, stored in movers), model.dim)
-        keys = np.array([key for key, _ in movers], dtype=_RID_DTYPE)
+        keys = np.array([key for key, _ in movers], dtype=RID_DTYPE)
         signed = np.where(zero_rows(halves), -keys, keys)
-        _write_slots(db, model, np.array(free), signed, pack_signs(halves))
+        write_slots(db, model, np.array(free), signed, pack_signs(halves))
     end = np.arange(kept, model.slots)
     empty = np.zeros((len(end), packed_width(model.dim)), dtype=np.uint8)
-    _write_slots(db, model, end, np.zeros(len(end), dtype=_RID_DTYPE), empty)
+    write_slots(db, model, end, np.zeros(len(end), dtype=RID_DTYPE), empty)
     _set_slots(db, model, kept, passages)
 
 
-def _write_slots(
+def write_slots(
     db: Database, model: StoredModel, slots: IntArray, keys: IntArray, packed: PackedBits
 ) -> None:
     """Write keys and bits into slots (ascending), creating chunks where needed."""
@@ -506,8 +528,8 @@ def _write_slots(
                 at = int(slots[run[0]]) % SLOTS_PER_CHUNK
                 bits_blob.seek(at * wide)
                 bits_blob.write(packed[run].tobytes())
-                keys_blob.seek(at * _RID_DTYPE.itemsize)
-                keys_blob.write(keys[run].astype(_RID_DTYPE).tobytes())
+                keys_blob.seek(at * RID_DTYPE.itemsize)
+                keys_blob.write(keys[run].astype(RID_DTYPE).tobytes())
 
 
 def _touch_chunk(db: Database, model: StoredModel, number: int) -> int:
@@ -521,7 +543,7 @@ def _touch_chunk(db: Database, model: StoredModel, number: int) -> int:
             model.mid,
             number,
             SLOTS_PER_CHUNK * packed_width(model.dim),
-            SLOTS_PER_CHUNK * _RID_DTYPE.itemsize,
+            SLOTS_PER_CHUNK * RID_DTYPE.itemsize,
         ),
     ).get
     return cid
@@ -571,7 +593,7 @@ def _count_misplaced(db: Database, model: StoredModel) -> int:
             )
         wrong += len(rows) - right
     filled = sum(
-        int(np.count_nonzero(np.frombuffer(keys, dtype=_RID_DTYPE)))
+        int(np.count_nonzero(np.frombuffer(keys, dtype=RID_DTYPE)))
         for _, keys in chunks.values()
         if len(keys) == SLOTS_PER_CHUNK * 8
     )
@@ -580,5 +602,5 @@ def _count_misplaced(db: Database, model: StoredModel) -> int:
 
 def raw_chunks(db: Database, model: StoredModel) -> list[tuple[int, bytes, bytes]]:
     """Return the number, bits and keys of each chunk as they are stored."""
-    rows = select(db, "SELECT number, bits, rids FROM chunk WHERE mid = ?", (model.mid,))
+    rows = select(db, _SELECT_CHUNKS, (model.mid,))
     return [(number, as_bytes(bits), as_bytes(rids)) for number, bits, rids in rows]

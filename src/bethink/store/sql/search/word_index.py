@@ -189,7 +189,9 @@ def _add_terms(db: Database, frequencies: Mapping[str, int]) -> dict[str, int]:
 
 
 _ADD_POSTINGS = "INSERT OR REPLACE INTO posting_new (rid, data) VALUES (?, ?)"
-_PACKED_END = "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'packed'"
+_PACKED_END = """
+    SELECT CAST(substr(value, 1, instr(value, ':') - 1) AS INTEGER) FROM meta WHERE name = 'packed'
+"""
 _TERM_IDS = "SELECT t, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
 _MAX_COUNT = 255
 _COUNT_WRONG_IDS = f"SELECT count(*) FROM term WHERE tid NOT BETWEEN 1 AND {MAX_TERM_ID}"
@@ -260,7 +262,8 @@ def _set_secure_delete(db: Database, tables: Sequence[str], *, on: bool) -> None
 def _add_to_counters(db: Database, **changes: int) -> None:
     db.executemany(
         "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name)"
-        " DO UPDATE SET value = CAST(CAST(value AS INTEGER) + excluded.value AS TEXT)",
+        " DO UPDATE SET value ="
+        " CAST(CAST(value AS INTEGER) + CAST(excluded.value AS INTEGER) AS TEXT)",
         ((name, str(change)) for name, change in changes.items()),
     )
 
