@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText
@@ -15,6 +15,7 @@ from bethink.store.postgres import words
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
 from bethink.store.postgres.sql_tree import (
     Group,
+    Node,
     at,
     find_word,
     group_at,
@@ -31,6 +32,14 @@ from bethink.store.postgres.translate import (
     special_marks,
 )
 from bethink.store.sql.dialect import PARTS
+
+if TYPE_CHECKING:
+    from array import array
+
+    from numpy import int64
+    from numpy.typing import NDArray
+
+    IntArray = array[int] | NDArray[int64]
 
 _COMPUTED_INSERT = re.compile(
     rf"\s*INSERT INTO {SCHEMA}\.(\w+) \({SPACE_ID}, ([^)]*)\)\s+"
@@ -65,7 +74,7 @@ def parsed(sql: str) -> Parsed:
 def _without_state_hash(tree: Group) -> Group:
     """Leave out the assignment of the state's hash, which no server can compute."""
     start, end = find_word(tree, "SET") + 1, find_word(tree, "WHERE")
-    kept: list[Any] = []
+    kept: list[Node] = []
     for part in split_at_commas(tree[start:end]):
         if at(part, 0).text != "state_hash":
             kept += [parse(",")[0], *part] if kept else part
@@ -91,23 +100,7 @@ def written(sql: str) -> Statement:
 class Lists(NamedTuple):
     """A list bound to ``carray(?)``."""
 
-    values: Any
-
-
-class SlotWriter:
-    """A blob of a chunk that is written in pieces."""
-
-    def __init__(self, written: list[tuple[int, bytes]]) -> None:
-        self._written = written
-        self._at = 0
-
-    def seek(self, offset: int) -> None:
-        """Go to a byte."""
-        self._at = offset
-
-    def write(self, data: bytes) -> None:
-        """Write bytes there."""
-        self._written.append((self._at, data))
+    values: tuple[str, ...] | IntArray
 
 
 class Insert(NamedTuple):
@@ -197,21 +190,20 @@ def word_table(sql: str) -> str:
     return words_[2] if is_insert and words_[2] in WORD_TABLES else ""
 
 
-def as_list(value: Any) -> tuple[list[Any], Shape]:
+def as_list(value: object) -> tuple[list[int | str], Shape]:
     """Return a list bound to carray or json_each, and the type of its values."""
-    if isinstance(value, Lists):
-        values = value.values
-        found = values if isinstance(values, list | tuple) else values.tolist()
-    else:
-        found = json.loads(value) if isinstance(value, str) else value
+    given = value.values if isinstance(value, Lists) else value
+    if isinstance(given, str):
+        given = json.loads(given)
+    found: Sequence[object] = (
+        list(given) if isinstance(given, list | tuple) else cast("IntArray", given).tolist()
+    )
     if found and isinstance(found[0], list):
         return [json.dumps(one, ensure_ascii=False) for one in found], Shape("jsonb[]")
     kinds = set(map(type, found))
     if kinds and all(issubclass(kind, int) for kind in kinds):
-        return list(found), Shape("bigint[]")
-    if kinds == {str} and "\0" not in "".join(found):
-        return list(found), Shape("text[]")
-    return [storable(str(one), writes=False) for one in found], Shape("text[]")
+        return list(cast("Sequence[int]", found)), Shape("bigint[]")
+    return [str(storable(str(one), writes=False)) for one in found], Shape("text[]")
 
 
 def type_of_empty(sql: str) -> str:
@@ -233,7 +225,7 @@ def as_query(value: str, table: str) -> tuple[words.WordQuery, Shape]:
     return query, Shape(parts=len(query.groups) if table != "words" else 1)
 
 
-def array_literal(values: Sequence[Any]) -> str:
+def array_literal(values: Sequence[object]) -> str:
     """Return a list as the text of an array, several times faster than the driver.
 
     Its type stands in the statement.
@@ -241,13 +233,14 @@ def array_literal(values: Sequence[Any]) -> str:
     kinds = set(map(type, values))
     if kinds == {int}:
         return f"{{{','.join(map(str, values))}}}"
-    if kinds == {str} and '"' not in (whole := "".join(values)) and "\\" not in whole:
-        quoted = '","'.join(values)
+    texts = cast("Sequence[str]", values)
+    if kinds == {str} and '"' not in (whole := "".join(texts)) and "\\" not in whole:
+        quoted = '","'.join(texts)
         return f'{{"{quoted}"}}'
     return f"{{{','.join(map(_array_item, values))}}}"
 
 
-def _array_item(value: Any) -> str:
+def _array_item(value: object) -> str:
     if isinstance(value, str):
         if '"' in value or "\\" in value:
             value = value.replace("\\", "\\\\").replace('"', '\\"')
@@ -257,7 +250,7 @@ def _array_item(value: Any) -> str:
     return "NULL" if value is None else str(value)
 
 
-def storable(value: Any, *, writes: bool) -> Any:
+def storable(value: object, *, writes: bool) -> object:
     """Return a value that the server takes: its texts have no NUL."""
     if isinstance(value, str) and "\0" in value:
         if writes:

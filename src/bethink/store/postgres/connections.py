@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -17,13 +16,14 @@ from bethink.store.postgres.server import (
     LOCK_TIMEOUT_S,
     OF_ANOTHER_SERVER,
     PROPAGATE,
+    Connection,
     Server,
     is_broken,
     is_distributed,
     translate_errors,
 )
-from bethink.store.postgres.session import WITHOUT_VIEW, Lists, Row, Session, ViewKey
-from bethink.store.sql.connection import BUMP_GENERATION, HIGHEST, Database, list_binding
+from bethink.store.postgres.session import WITHOUT_VIEW, Hidden, KnownRows, Lists, Session, ViewKey
+from bethink.store.sql.connection import BUMP_GENERATION, HIGHEST, Database, Row, list_binding
 
 SERVING_ROLE = "bethink_serve"
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -52,7 +52,7 @@ class PgConnections:
         self.space_id = space_id_of(space)
         self._local = threading.local()
         self._closed = False
-        self._lasting: tuple[list[Row], dict[Any, list[Row]]] = ([], {})
+        self._lasting: tuple[list[Row], KnownRows] = ([], {})
 
     @property
     def name(self) -> str:
@@ -159,16 +159,14 @@ class PgConnections:
         found, self._local.changed = self._changed(), frozenset()
         return found
 
-    def _lasting_of(self, generation: list[Row]) -> dict[Any, list[Row]]:
+    def _lasting_of(self, generation: list[Row]) -> KnownRows:
         """Return what is known of the space as of a generation, empty for a new one."""
         known = self._lasting
         if known[0] != generation:
             known = self._lasting = (generation, {})
         return known[1]
 
-    def _begin(
-        self, stack: ExitStack, *, writes: bool
-    ) -> tuple[psycopg.Connection[Row], list[Row]]:
+    def _begin(self, stack: ExitStack, *, writes: bool) -> tuple[Connection, list[Row]]:
         """Begin a transaction; a connection that died while it was idle is replaced.
 
         Nothing has happened yet, so that another may do the same.
@@ -196,7 +194,7 @@ class PgConnections:
             return connection, rows
         raise AssertionError
 
-    def _run_beginning(self, connection: psycopg.Connection[Row], *, writes: bool) -> list[Row]:
+    def _run_beginning(self, connection: Connection, *, writes: bool) -> list[Row]:
         """Begin a transaction with one message; return the rows of its last statement."""
         parts = self._beginning(writes=writes)
         if not self.server.distributed:
@@ -207,7 +205,7 @@ class PgConnections:
                 cursor = connection.execute(part)
         return cursor.fetchall()
 
-    def _became_distributed(self, connection: psycopg.Connection[Row]) -> bool:
+    def _became_distributed(self, connection: Connection) -> bool:
         """Whether nothing was found because the tables were distributed since they were opened."""
         if self.server.distributed:
             return False
@@ -273,19 +271,19 @@ class PgConnections:
             self.server.release()
 
 
-def _last_result(cursor: psycopg.Cursor[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _last_result(cursor: psycopg.Cursor[Row]) -> list[Row]:
     """Return the rows of the last of several statements."""
     while cursor.nextset():
         pass
     return cursor.fetchall()
 
 
-def _is_lost(error: BaseException, connection: psycopg.Connection[Any]) -> bool:
+def _is_lost(error: BaseException, connection: Connection) -> bool:
     """Whether the server went away, and with it what was not committed."""
     return isinstance(error, psycopg.OperationalError) and is_broken(connection)
 
 
-def _roll_back(connection: psycopg.Connection[Any]) -> None:
+def _roll_back(connection: Connection) -> None:
     """Roll back what failed; a connection that cannot is closed, and the server does it."""
     try:
         connection.execute("ROLLBACK")
@@ -293,7 +291,7 @@ def _roll_back(connection: psycopg.Connection[Any]) -> None:
         connection.close()
 
 
-def _commit(connection: psycopg.Connection[Any], name: str, *, writes: bool) -> None:
+def _commit(connection: Connection, name: str, *, writes: bool) -> None:
     try:
         done = connection.execute("COMMIT")
     except psycopg.OperationalError as error:
@@ -317,7 +315,7 @@ class PgCeiling(PgConnections):
         self._base, self.ceiling, self.trusted = base, ceiling, trusted
         self.is_view = True
         self._view: ViewKey = WITHOUT_VIEW
-        self._state: tuple[str, Mapping[str, Sequence[Any]]] = ("", {})
+        self._state: tuple[str, Hidden] = ("", {})
 
     @property
     def base(self) -> PgConnections:

@@ -10,15 +10,12 @@ coordinator (`server.PROPAGATE`).
 from __future__ import annotations
 
 import re
-from typing import Any
-
-import psycopg
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
 from bethink.store.postgres.connections import SERVING_ROLE
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.server import PROPAGATE, is_distributed, needs_right
+from bethink.store.postgres.server import PROPAGATE, Connection, is_distributed, needs_right
 
 MIN_CITUS = 12
 _FIRST = "space"  # the table that all others are co-located with
@@ -27,7 +24,6 @@ _SEQUENTIAL = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
 _ADD_NODE = "SELECT citus_add_node('worker.example', 5432);"
 _FOREIGN_KEY = re.compile(r",\n    (FOREIGN KEY [^\n]*?)(?=,?\n)")
 _CREATE_TABLE = re.compile(rf"CREATE TABLE {SCHEMA}\.(\w+) \(")
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class Distribution(NamedTuple):

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
-from bethink.store.postgres.session import Session, ViewKey
+from bethink.store.postgres.session import Hidden, Session, ViewKey
 from bethink.store.postgres.sql_tree import parse
 from bethink.store.postgres.translate import View
 from bethink.store.sql import ceiling as shared
@@ -70,7 +69,7 @@ def ceiling_view(ceiling: int, *, trusted: bool) -> ViewKey:
     return ViewKey(View({name: parse(body) for name, body in _VIEW.findall(sql)}, _COLUMNS))
 
 
-def find_hidden(session: Session, ceiling: int, *, trusted: bool) -> Mapping[str, Sequence[Any]]:
+def find_hidden(session: Session, ceiling: int, *, trusted: bool) -> Hidden:
     """Return what is above the ceiling: the columns of each of the hidden tables."""
     found = session.execute(_FIND_ROWS.format(above=min(ceiling, 1), ceiling=int(ceiling)))
     rows = {rid for (rid,) in found}

@@ -9,10 +9,10 @@ writes, and only then the target can be opened. A move that was interrupted goes
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from bethink.store.postgres.distribution import vacuum_shards
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
 from bethink.store.postgres.session import Session
 from bethink.store.sql import history
-from bethink.store.sql.connection import Connections, Database, generation, select
+from bethink.store.sql.connection import Connections, Database, Row, generation, select
 from bethink.store.sql.search import vector_index
 from bethink.store.sqlite import opening as files
 from bethink.store.sqlite.files import has_content, key_path, wal_path
@@ -43,7 +43,11 @@ _OWN_META = frozenset(
 )
 _SET_META = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
 
-Row = tuple[Any, ...]
+
+if TYPE_CHECKING:
+    from bethink.store.sql.search.vector_index import IntArray, PackedBits
+
+Pages = Iterable[Sequence[Row]]
 
 
 class Moved(NamedTuple):
@@ -274,7 +278,7 @@ class _Table(NamedTuple):
     key: tuple[str, ...]
     kinds: dict[str, str]
 
-    def page(self, db: Database, after: Sequence[Any], size: int = _PAGE) -> list[Row]:
+    def page(self, db: Database, after: Row, size: int = _PAGE) -> list[Row]:
         """Return rows in the order of the key, from the one after a key on."""
         columns, key = ", ".join(self.columns), ", ".join(self.key)
         reader: object = db
@@ -293,7 +297,7 @@ class _Table(NamedTuple):
         rows = select(db, f"SELECT {key} FROM {self.name} ORDER BY {falling} LIMIT 1")
         return rows[0] if rows else ()
 
-    def rows(self, db: Database, after: Sequence[Any] = ()) -> Iterator[list[Row]]:
+    def rows(self, db: Database, after: Row = ()) -> Iterator[list[Row]]:
         """Yield all rows, a page at a time."""
         places = [self.columns.index(name) for name in self.key]
         while page := self.page(db, after):
@@ -411,7 +415,7 @@ class _Copy:
                 self._compare("chunk", [read], [made])
         return dict(self._counts)
 
-    def _compare(self, name: str, read: Any, made: Any) -> None:
+    def _compare(self, name: str, read: Pages, made: Pages) -> None:
         read_hash, read_count = _digest(read)
         made_hash, made_count = _digest(made)
         if (read_hash, read_count) != (made_hash, made_count):
@@ -429,7 +433,7 @@ def _ordered(table: _Table, line: history.ChainedLine) -> Row:
     return tuple(values[name] for name in table.columns)
 
 
-def _digest(pages: Any) -> tuple[str, int]:
+def _digest(pages: Pages) -> tuple[str, int]:
     """Return a hash over rows in their order, and their count."""
     hashed, count = hashlib.sha256(), 0
     for page in pages:
@@ -439,7 +443,9 @@ def _digest(pages: Any) -> tuple[str, int]:
     return hashed.hexdigest(), count
 
 
-def _chunks(db: Database, model: vector_index.StoredModel) -> Iterator[tuple[int, Any, Any]]:
+def _chunks(
+    db: Database, model: vector_index.StoredModel
+) -> Iterator[tuple[int, IntArray, PackedBits]]:
     """Yield the used slots of each chunk: the first, their keys and bits."""
     size, wide = vector_index.SLOTS_PER_CHUNK, vector_index.packed_width(model.dim)
     for number, bits, keys in vector_index.raw_chunks(db, model):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-import psycopg
 from psycopg import sql
 
 from bethink.core.named_tuple import NamedTuple
@@ -34,6 +32,7 @@ from bethink.store.postgres.schema import SCHEMA, SPACE_SETTING, migrations, tab
 from bethink.store.postgres.server import (
     INIT_REMEDY,
     PROPAGATE,
+    Connection,
     Server,
     connect,
     is_distributed,
@@ -54,7 +53,6 @@ _VERSION_TABLE = f"""
     )
 """
 _FIRST_META = (("journal", "0:"), ("entities", "0"), ("packed", "0:0"))
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class StoreStatus(NamedTuple):

@@ -6,16 +6,19 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import psycopg
 from psycopg import errors, pq
+from psycopg.abc import Buffer
 from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreError
+from bethink.store.sql.connection import Row
 from bethink.store.url import shown_store
+
+Connection = psycopg.Connection[Row]
 
 LOCK_TIMEOUT_S = 30
 POOL_SIZE = 16
@@ -36,14 +39,14 @@ PROPAGATE = "SET LOCAL citus.propagate_set_commands = 'local'"
 class _NumericLoader(NumericBinaryLoader):
     """Sums of whole numbers come as numeric; SQLite has them as whole numbers."""
 
-    def load(self, data: Any) -> Any:
+    def load(self, data: Buffer) -> int | float:  # type: ignore[override]  # no Decimal
         number = super().load(data)
         text = f"{number:f}"  # 10000 comes as 1E+4
         return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
 @contextmanager
-def needs_right(connection: psycopg.Connection[Any], problem: str, remedy: str) -> Iterator[None]:
+def needs_right(connection: Connection, problem: str, remedy: str) -> Iterator[None]:
     """Open a transaction that says what a superuser has to do where the role may not."""
     try:
         with connection.transaction():
@@ -52,7 +55,7 @@ def needs_right(connection: psycopg.Connection[Any], problem: str, remedy: str) 
         raise StoreError(problem, remedy=f"as a superuser: {remedy}") from error
 
 
-def configure(connection: psycopg.Connection[Any]) -> None:
+def configure(connection: Connection) -> None:
     """Set up a new connection: whole numbers are eight bytes, sums are numbers of Python."""
     connection.adapters.register_dumper(int, Int8Dumper)
     connection.adapters.register_loader("numeric", _NumericLoader)
@@ -197,7 +200,7 @@ class Server:
         self.distributed = False
         self._users = 0
         self._lent = 0
-        self.pool: ConnectionPool[psycopg.Connection[tuple[Any, ...]]] = ConnectionPool(
+        self.pool: ConnectionPool[Connection] = ConnectionPool(
             url,
             kwargs=dict(_OPTIONS),
             min_size=0,
@@ -256,7 +259,7 @@ class Server:
                     self.pool.close()
 
     @contextmanager
-    def connection(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    def connection(self) -> Iterator[Connection]:
         """Lend a connection; one that broke is not used again."""
         if self.process != os.getpid():
             raise StoreError(
@@ -278,7 +281,7 @@ class Server:
         with self._guard:
             self._lent += change
 
-    def _take(self, stack: ExitStack) -> psycopg.Connection[tuple[Any, ...]]:
+    def _take(self, stack: ExitStack) -> Connection:
         """Take a connection of the pool or, where it has none although it could, a new one.
 
         The pool waits longer and longer before it tries again to reach a server that was away.
@@ -291,19 +294,19 @@ class Server:
             return stack.enter_context(connect(self.url))  # or says why there is none
 
 
-def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
+def connect(url: str) -> Connection:
     """Open a connection of its own."""
     connection = psycopg.connect(url, **_OPTIONS)  # type: ignore[arg-type]  # the driver's kwargs
     configure(connection)
     return connection
 
 
-def is_broken(connection: psycopg.Connection[Any]) -> bool:
+def is_broken(connection: Connection) -> bool:
     """Whether a connection can no longer be used."""
     return connection.closed or connection.pgconn.status != pq.ConnStatus.OK
 
 
-def is_distributed(connection: psycopg.Connection[Any]) -> bool:
+def is_distributed(connection: Connection) -> bool:
     """Whether the tables of a database are distributed over several servers."""
     known = connection.execute("SELECT to_regclass('pg_catalog.pg_dist_partition')").fetchone()
     if known is None or known[0] is None:

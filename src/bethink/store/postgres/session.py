@@ -10,7 +10,6 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ from bethink.store.postgres import words
 from bethink.store.postgres.bindings import (
     Insert,
     Lists,
-    SlotWriter,
     answers,
     array_literal,
     as_list,
@@ -49,7 +47,9 @@ from bethink.store.postgres.translate import (
     translate,
 )
 from bethink.store.sql import history
-from bethink.store.sql.dialect import STATEMENTS
+from bethink.store.sql.ceiling import BELOW_CEILING
+from bethink.store.sql.connection import Row
+from bethink.store.sql.dialect import BATCHES, STATEMENTS
 from bethink.store.sql.search import lexical
 from bethink.store.sql.search.lexical import SELECT_FREQUENCIES, SELECT_TERM_IDS
 from bethink.store.sql.search.terms import tokenizer
@@ -58,56 +58,19 @@ from bethink.store.sql.sql_functions import state_hash
 if TYPE_CHECKING:
     from bethink.store.sql.search.postings import PostingLists
 
-Row = tuple[Any, ...]
+Bound = Sequence[object] | words.WordQuery  # a list, or what is looked for in a word index
+KnownRows = dict[tuple[str, Row], list[Row]]  # by the statement and its values
+Hidden = Mapping[str, Sequence[Sequence[int | str]]]  # the columns of what a view hides, by table
 _MAX_WAITING = 100  # statements that are sent together
 _MAX_KNOWN_ROWS = 64  # rows of one statement that are kept until the transaction ends
 _SELECT_GENERATION = "SELECT value FROM meta WHERE name = 'generation'"
 _READ_TABLE = re.compile(r"\b(?:FROM|JOIN) (\w+)")
 _LASTING_TABLES = frozenset({"meta", "model", "chunk", "posting_new"})
-_BELOW_CEILING = "SELECT 1 FROM sqlite_temp_schema WHERE name = 'hidden_row'"
-_CHUNK_WRITE = "INSERT INTO chunk (mid, number, version, bits, rids)"
-_TOUCH_CHUNK = f"""
-    INSERT INTO {SCHEMA}.chunk (space_id, cid, mid, number, version)
-    VALUES (:space, (?1::bigint << 32) + ?2::bigint, ?1, ?2,
-        (random() * 4611686018427387904)::bigint)
-    ON CONFLICT (space_id, mid, number) DO UPDATE SET version = chunk.version + 1 RETURNING cid
-"""
-_WRITE_SLOTS = f"""
-    INSERT INTO {SCHEMA}.chunk_slot (space_id, cid, place, key, bits)
-    SELECT :space, ?1::bigint, s.place, s.key, s.bits
-    FROM unnest(?2::int[], ?3::bigint[], ?4::bytea[]) AS s (place, key, bits)
-    ON CONFLICT (space_id, cid, place) DO UPDATE SET key = excluded.key, bits = excluded.bits
-"""
 _COUNT_MATCHING = lexical.COUNT_MATCHING.format(rowid="")
 # What is asked of index terms, each from the same row: one of them is read once.
 _TERM_VALUES = {SELECT_FREQUENCIES: 1, SELECT_TERM_IDS: 2}
 _SELECT_TERMS = "SELECT t, df, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
 _STATE = "rid, content_hash, live_to, status, ended_by, state_hash"
-# Terms that are known only count on; the new ones have the next numbers, in their order.
-_ADD_TERMS = f"""
-    INSERT INTO {SCHEMA}.term (space_id, tid, t, df)
-    SELECT :space, (SELECT coalesce(max(tid), 0) FROM {SCHEMA}.term WHERE space_id = :space)
-        + row_number() OVER (ORDER BY EXISTS (SELECT 1 FROM {SCHEMA}.term AS known
-            WHERE known.space_id = :space AND known.t = n.t), n.number), n.t, n.df
-    FROM unnest(?1::text[], ?2::bigint[]) WITH ORDINALITY AS n (t, df, number)
-    ON CONFLICT (space_id, t) DO UPDATE SET df = term.df + excluded.df RETURNING tid, t, df
-"""
-_REMOVE_TERMS = f"""
-    UPDATE {SCHEMA}.term SET df = term.df - n.df
-    FROM unnest(?1::bigint[], ?2::text[]) AS n (df, t)
-    WHERE term.space_id = :space AND term.t = n.t RETURNING tid, term.t, term.df
-"""
-_COUNT_MENTIONS = f"""
-    UPDATE {SCHEMA}.entity SET mentions = entity.mentions + n.times
-    FROM (SELECT id, sum(times)::bigint AS times FROM unnest(?1::bigint[], ?2::text[])
-        AS given (times, id) GROUP BY id) AS n
-    WHERE entity.space_id = :space AND entity.id = n.id
-"""
-_BATCHED = {
-    "UPDATE entity SET mentions = mentions + ? WHERE id = ?": _COUNT_MENTIONS,
-    "INSERT INTO term (t, df)": _ADD_TERMS,
-    "UPDATE term SET df = df - ? WHERE t = ?": _REMOVE_TERMS,
-}
 
 
 class Rows:
@@ -181,24 +144,23 @@ class Session:
         self.distributed = distributed
         self.view = WITHOUT_VIEW
         self.generation: list[Row] = []
-        self.hidden: Mapping[str, Sequence[Any]] = {}
+        self.hidden: Hidden = {}
         self._cursor = _new_cursor(connection)
         self.changed: frozenset[str] = frozenset()  # the tables that have old rows now
         self._changes = self._total = 0
-        self._known: dict[tuple[str, Row], list[Row]] = {}
-        self._lasting: dict[Any, list[Row]] = {}
-        self._terms: dict[str, Row | None] = {}
+        self._known: KnownRows = {}
+        self._lasting: KnownRows = {}
+        self._terms: dict[int | str, Row | None] = {}
         self._postings: PostingLists | None = None
-        self._waiting: list[tuple[str, list[Any]]] = []
+        self._waiting: list[tuple[str, list[object]]] = []
         self._answer: psycopg.RawCursor[Row] | None = None
-        self._slots: dict[int, dict[str, list[tuple[int, bytes]]]] = {}
 
-    def remember(self, generation: list[Row], lasting: dict[Any, list[Row]]) -> None:
+    def remember(self, generation: list[Row], lasting: KnownRows) -> None:
         """Remember the generation that was read, and what earlier transactions read as of it."""
         self.generation = self._known[_SELECT_GENERATION, ()] = generation
         self._lasting = lasting
 
-    def show(self, view: ViewKey, hidden: Mapping[str, Sequence[Any]]) -> None:
+    def show(self, view: ViewKey, hidden: Hidden) -> None:
         """Show the tables as a view has them from now on."""
         self.view, self.hidden = view, hidden
         self._known.clear()
@@ -207,20 +169,19 @@ class Session:
 
     # The methods of SQLite's driver that the shared modules use
 
-    def execute(self, sql: str, bindings: Sequence[Any] = ()) -> Rows:
+    def execute(self, sql: str, bindings: Sequence[object] = ()) -> Rows:
         """Run a statement."""
-        found = self._run_special(sql, bindings)
-        return self._run(sql, bindings) if found is None else found
+        values = tuple(bindings)
+        found = self._run_special(sql, values)
+        return self._run(sql, values) if found is None else found
 
-    def _run_special(self, sql: str, bindings: Sequence[Any]) -> Rows | None:
+    def _run_special(self, sql: str, bindings: Row) -> Rows | None:
         """Run a statement that no rule translates; None for any other."""
         found: Rows | None = None
-        if sql == _BELOW_CEILING:
+        if sql == BELOW_CEILING:
             found = Rows([(1,)] if self.view is not WITHOUT_VIEW else [])
         elif "_config WHERE k = 'secure-delete'" in sql:
             found = Rows([(1,)])  # rows that are deleted leave no index entries to merge
-        elif sql.lstrip().startswith(_CHUNK_WRITE):
-            found = self.run(_TOUCH_CHUNK, bindings)
         elif sql in STATEMENTS:
             found = self._run_own(STATEMENTS[sql], bindings)
             found = _with_native_keys(found) if " FROM chunk WHERE " in sql else found
@@ -235,7 +196,7 @@ class Session:
             found = self._change_state(sql, bindings)
         return found
 
-    def _run_own(self, texts: Sequence[str], bindings: Sequence[Any]) -> Rows:
+    def _run_own(self, texts: Sequence[str], bindings: Sequence[object]) -> Rows:
         """Run what stands for a statement; of several the rows that all changed are counted."""
         if len(texts) == 1:
             return self.run(texts[0], bindings)
@@ -246,7 +207,7 @@ class Session:
         self._changes = changed
         return Rows()
 
-    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> Rows:
+    def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Rows:
         """Run a statement for each of the rows, at once where that is the same."""
         every = [tuple(row) for row in rows]
         if not every:
@@ -255,10 +216,8 @@ class Session:
         if table:
             self._write_words(table, sql, every)
             return Rows()
-        batched = next((new for old, new in _BATCHED.items() if sql.startswith(old)), None)
-        if batched is not None:
-            columns = [list(column) for column in zip(*every, strict=True)]
-            return self.run(batched, columns)
+        if sql in BATCHES:
+            return self.run(BATCHES[sql], [list(column) for column in zip(*every, strict=True)])
         delete = batch_delete(sql)
         if delete:
             return self.run(delete, ([value for (value,) in every],))
@@ -287,41 +246,24 @@ class Session:
         """Return whether the transaction writes, as SQLite says it."""
         return apsw.SQLITE_TXN_WRITE if self.writes else apsw.SQLITE_TXN_READ
 
-    def last_insert_rowid(self) -> int:
-        """Return the number of the last model, the only row whose number is asked for."""
-        return int(self.execute("SELECT max(mid) FROM model").get)
-
     def fts5_tokenizer(self, name: str, arguments: Sequence[str]) -> Callable[..., Any]:
         """Return one of SQLite's tokenizers, which run in the client."""
         return words.fts5_tokenizer(name, arguments)
 
-    @contextmanager
-    def blob_open(
-        self, _database: str, _table: str, column: str, cid: int, _writes: bool
-    ) -> Iterator[SlotWriter]:
-        """Write slots of a chunk: of bits and keys those that come first wait for the others."""
-        written: list[tuple[int, bytes]] = []
-        yield SlotWriter(written)
-        waiting = self._slots.setdefault(cid, {})
-        waiting[column] = written
-        if len(waiting) == 2:
-            self._write_slots(cid, waiting["bits"], waiting["rids"])
-            del self._slots[cid]
-
     # What they do here
 
-    def run(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+    def run(self, sql: str, values: Sequence[object] = ()) -> Rows:
         """Run a statement of PostgreSQL's own, with ``?1`` for values and ``:space``."""
         return self._send(written(sql), values)
 
-    def _run(self, sql: str, bindings: Sequence[Any]) -> Rows:
+    def _run(self, sql: str, bindings: Row) -> Rows:
         special = parsed(sql).special
         if not special and not self.writes:
-            return self._run_once(sql, tuple(bindings))
+            return self._run_once(sql, bindings)
         if sql in _TERM_VALUES and not self.writes:
             return self._read_terms(as_list(bindings[0])[0], _TERM_VALUES[sql])
         values, shapes = bindings, []
-        lists: dict[int, Any] = {}
+        lists: dict[int, Bound] = {}
         for mark, kind in special.items():
             value = bindings[mark - 1]
             lists[mark], shape = as_list(value) if kind == "list" else as_query(value, kind)
@@ -330,7 +272,7 @@ class Session:
             shapes.append((mark, shape))
         return self._send(_translated(sql, tuple(shapes), self.view), values, lists)
 
-    def _read_terms(self, terms: list[str], place: int) -> Rows:
+    def _read_terms(self, terms: Sequence[int | str], place: int) -> Rows:
         """Return index terms, each with a value of its row."""
         known = self._terms
         missing = [term for term in terms if term not in known]
@@ -354,7 +296,10 @@ class Session:
         return Rows(known)
 
     def _send(
-        self, statement: Statement, values: Sequence[Any], lists: Mapping[int, Any] | None = None
+        self,
+        statement: Statement,
+        values: Sequence[object],
+        lists: Mapping[int, Bound] | None = None,
     ) -> Rows:
         """Send a statement; one that only writes waits for the next whose outcome is asked for."""
         bound = [
@@ -381,7 +326,7 @@ class Session:
         if rows:
             self.changed |= tables_changed(sql)
 
-    def _flush(self, also: tuple[str, list[Any]] | None = None) -> None:
+    def _flush(self, also: tuple[str, list[object]] | None = None) -> None:
         """Send the statements that wait, and one more, as one message."""
         if not self._waiting:
             return
@@ -397,26 +342,28 @@ class Session:
             self._note_change(sql, self._changes)
         self._answer = cursors[-1] if also else None
 
-    def _value(self, source: Source, values: Sequence[Any], lists: Mapping[int, Any]) -> Any:
+    def _value(
+        self, source: Source, values: Sequence[object], lists: Mapping[int, Bound]
+    ) -> object:
         if source.kind == "value":
             return storable(values[source.mark - 1], writes=self.writes)
         if source.kind == "space":
             return self.space_id
-        if source.kind == "array":
-            return lists[source.mark]
+        if source.kind not in {"array", "rows", "grams"}:
+            return self.hidden[source.kind][source.part]
+        query = lists[source.mark]
+        if not isinstance(query, words.WordQuery):
+            return query
         if source.kind == "rows":
-            return self._matching_rows(lists[source.mark])
-        if source.kind == "grams":
-            query: words.WordQuery = lists[source.mark]
-            group = query.groups[source.part]
-            is_pattern = query.column != "vocabulary"
-            return words.trigram_patterns(group) if is_pattern else words.vocabulary_trigrams(group)
-        return self.hidden[source.kind][source.part]
+            return self._matching_rows(query)
+        group = query.groups[source.part]
+        is_pattern = query.column != "vocabulary"
+        return words.trigram_patterns(group) if is_pattern else words.vocabulary_trigrams(group)
 
-    def _array(self, values: list[Any]) -> Any:
+    def _array(self, values: Sequence[object]) -> object:
         return storable(array_literal(values), writes=self.writes)
 
-    def _change_state(self, sql: str, bindings: Sequence[Any]) -> Rows:
+    def _change_state(self, sql: str, bindings: Row) -> Rows:
         """Run an update of revisions, and hash their new state.
 
         A row whose state is not what was stored keeps its hash: no write makes it sound.
@@ -440,14 +387,14 @@ class Session:
         self._changes = changed
         return Rows()
 
-    def _numbered(self, sql: str, select: str, bindings: Sequence[Any]) -> Rows:
+    def _numbered(self, sql: str, select: str, bindings: Row) -> Rows:
         """Run a part of a statement with its values; its marks keep their numbers."""
         if "?1" in sql:
             return self._run(select, bindings)
         skipped = sql[: sql.index("WHERE")].count("?")
         return self._run(select, bindings[skipped:])
 
-    def _insert_many(self, insert: Insert, rows: Sequence[Sequence[Any]]) -> Rows:
+    def _insert_many(self, insert: Insert, rows: Sequence[Row]) -> Rows:
         columns = ", ".join((SPACE_ID, *insert.columns))
         kinds = tables()[insert.table].columns
         arrays = ", ".join(f"?{n}::{kinds[name]}[]" for n, name in enumerate(insert.given, 1))
@@ -459,25 +406,9 @@ class Session:
             values,
         )
 
-    def _write_slots(
-        self, cid: int, bits: Sequence[tuple[int, bytes]], keys: Sequence[tuple[int, bytes]]
-    ) -> None:
-        """Write the slots of a chunk, one row each."""
-        numbers: list[tuple[int, int]] = []
-        for at_byte, data in keys:
-            stored = array("q", data)
-            numbers += [(at_byte // 8 + place, key) for place, key in enumerate(stored)]
-        whole = b"".join(data for _, data in bits)
-        width = len(whole) // len(numbers)
-        pieces = [whole[place * width : (place + 1) * width] for place in range(len(numbers))]
-        self.run(
-            _WRITE_SLOTS,
-            (cid, [place for place, _ in numbers], [key for _, key in numbers], pieces),
-        )
-
     # The word index
 
-    def _write_words(self, table: str, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    def _write_words(self, table: str, sql: str, rows: Sequence[Row]) -> None:
         removes = "'delete'" in sql
         if table == "grams":
             self.write_grams(rows, removes=removes)
@@ -521,7 +452,7 @@ class Session:
                 found.update(part.rows(one.positions).tolist())
         return sorted(found)
 
-    def _count_holding(self, sql: str, bindings: Sequence[Any]) -> Rows:
+    def _count_holding(self, sql: str, bindings: Row) -> Rows:
         """Count the rows that hold a term: up to a row, or of a moment."""
         if sql == _COUNT_MATCHING:
             rids = self._matching_rows(as_query(bindings[0], "words")[0])
@@ -531,7 +462,7 @@ class Session:
         found = "SELECT count(*) FROM item AS i WHERE i.rid IN (SELECT value FROM json_each(?))"
         return self._run(f"{found} AND {column} <= ?", (rids, bindings[1]))
 
-    def write_grams(self, rows: Sequence[Sequence[Any]], *, removes: bool = False) -> None:
+    def write_grams(self, rows: Sequence[Row], *, removes: bool = False) -> None:
         """Add or remove the folded texts of revisions: row id, text and original."""
         if removes:
             self.run(
@@ -543,7 +474,7 @@ class Session:
         if folded:
             self._insert_many(Insert("gram", ("rid", "folded")), folded)
 
-    def write_vocabulary(self, rows: Sequence[Sequence[Any]], *, removes: bool = False) -> None:
+    def write_vocabulary(self, rows: Sequence[Row], *, removes: bool = False) -> None:
         """Add or remove the trigrams of terms: tid and term."""
         if removes:
             grams = [
@@ -566,7 +497,7 @@ def _counts_holding(sql: str) -> bool:
     return "FROM posting" in sql and sql.lstrip().startswith("SELECT count(DISTINCT")
 
 
-def _changes_twice(insert: Insert, rows: Sequence[Sequence[Any]]) -> bool:
+def _changes_twice(insert: Insert, rows: Sequence[Row]) -> bool:
     """Whether rows have the same key, which one statement cannot change twice."""
     if "DO UPDATE" not in insert.conflict:
         return False

@@ -449,7 +449,7 @@ def _number(nodes: Group, place: int) -> str:
     ends = place + 1 == len(nodes) or after.is_word("AND", "OR", *_CLAUSES)
     if text in {"0", "1"} and ends and at(nodes, place - 1).is_word(*_BOOLEAN_BEFORE):
         return "true" if text == "1" else "false"
-    return "'infinity'::float8" if text == "9e999" else text
+    return text
 
 
 def _comparison(nodes: Group, place: int) -> tuple[str, int]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -13,6 +13,7 @@ from bethink.store.sql.search.terms import MAX_TERM_LENGTH, tokenizer
 
 if TYPE_CHECKING:
     from bethink.store.postgres.session import Session
+    from bethink.store.sql.connection import Row
 
 _BATCH = 500
 _SELECT_TEXTS = (
@@ -41,7 +42,7 @@ def require_consistent(session: Session, table: str) -> None:
 
 
 def _are_grams_right(session: Session) -> bool:
-    stored = dict(row for rows in _batches(session, _SELECT_GRAMS) for row in rows)
+    stored: dict[int, str] = dict(row for rows in _batches(session, _SELECT_GRAMS) for row in rows)
     for rows in _batches(session, _SELECT_TEXTS):
         for rid, text, _, original in rows:
             if stored.pop(rid, None) != words.folded_text(text, original):
@@ -82,7 +83,7 @@ def count_differences(session: Session) -> int:
     return len({term for term, _ in set(stored.items()) ^ set(count_terms(session).items())})
 
 
-def _batches(session: Session, sql: str) -> Iterator[Sequence[Any]]:
+def _batches(session: Session, sql: str) -> Iterator[list[Row]]:
     last = -1
     while rows := session.execute(sql, (last, _BATCH)).fetchall():
         yield rows

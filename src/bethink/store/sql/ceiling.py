@@ -116,6 +116,7 @@ CREATE TEMP VIEW event AS SELECT * FROM main.event AS e
             AND CAST(substr(x.detail, 16) AS INTEGER) > {ceiling}));
 CREATE TEMP VIEW tombstone AS SELECT * FROM main.tombstone WHERE 0;
 """
+BELOW_CEILING = "SELECT 1 FROM sqlite_temp_schema WHERE name = 'hidden_row'"
 ANY_HIDDEN = "SELECT EXISTS (SELECT 1 FROM temp.hidden_row)"
 
 
@@ -144,7 +145,7 @@ def has_untrusted(connections: Connections) -> bool:
 
 def is_below_ceiling(db: Database) -> bool:
     """Whether this connection hides what is above a ceiling."""
-    return bool(db.execute("SELECT 1 FROM sqlite_temp_schema WHERE name = 'hidden_row'").get)
+    return bool(db.execute(BELOW_CEILING).get)
 
 
 def hides_rows(db: Database) -> bool:

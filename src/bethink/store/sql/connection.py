@@ -32,26 +32,14 @@ class Rows(Protocol):
         ...
 
 
-class Blob(Protocol):
-    """A value of bytes that is written in pieces."""
-
-    def seek(self, offset: int, /) -> None:
-        """Go to a byte."""
-        ...
-
-    def write(self, data: bytes, /) -> object:
-        """Write bytes there."""
-        ...
-
-
 class Database(Protocol):
     """A transaction of one space: what of SQLite's connection the store's logic uses."""
 
-    def execute(self, statements: str, bindings: Sequence[Any] = ..., /) -> Rows:
+    def execute(self, statements: str, bindings: Bindings = ..., /) -> Rows:
         """Run a statement."""
         ...
 
-    def executemany(self, statements: str, bindings: Iterable[Sequence[Any]], /) -> Rows:
+    def executemany(self, statements: str, bindings: Iterable[Bindings], /) -> Rows:
         """Run a statement for each row of values."""
         ...
 
@@ -67,18 +55,8 @@ class Database(Protocol):
         """Return whether the transaction writes, as SQLite says it."""
         ...
 
-    def last_insert_rowid(self) -> int:
-        """Return the number of the last row that got one."""
-        ...
-
     def fts5_tokenizer(self, name: str, arguments: list[str], /) -> Callable[..., Any]:
         """Return one of SQLite's tokenizers."""
-        ...
-
-    def blob_open(
-        self, database: str, table: str, column: str, rowid: int, writeable: bool, /
-    ) -> AbstractContextManager[Blob]:
-        """Open a value of bytes, to be written in pieces."""
         ...
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 # which are complete: ``?1`` is the first value, ``:space`` the id of the space.
 PARTS: dict[str, str] = {}
 STATEMENTS: dict[str, tuple[str, ...]] = {}
+# Those that are run for many rows: the values come as one list for each column.
+BATCHES: dict[str, str] = {}
 
 
 def part(sqlite: str, *, postgres: str) -> str:
@@ -21,4 +23,10 @@ def part(sqlite: str, *, postgres: str) -> str:
 def statement(sqlite: str, *postgres: str) -> str:
     """Return a statement for which PostgreSQL has another, or several that are run in turn."""
     STATEMENTS[sqlite] = postgres
+    return sqlite
+
+
+def batch(sqlite: str, *, postgres: str) -> str:
+    """Return a statement for many rows; PostgreSQL has one for all of them at once."""
+    BATCHES[sqlite] = postgres
     return sqlite

@@ -22,7 +22,7 @@ from bethink.model import Entity, Item
 from bethink.ports import Match, Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
 from bethink.store.sql.connection import HIGHEST, Database, Row, as_table, select
-from bethink.store.sql.dialect import part, statement
+from bethink.store.sql.dialect import batch, part, statement
 from bethink.store.sql.history import AS_OF_CTE, columns_as_of
 from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import Predicate
@@ -67,7 +67,15 @@ _MENTIONED_BY = """
     CROSS JOIN link AS l ON l.src = w.value AND l.type = 'mentions'
     WHERE l.src_kind = 'item' AND l.dst_kind = 'entity'
 """
-_COUNT_MENTIONS = "UPDATE entity SET mentions = mentions + ? WHERE id = ?"
+_COUNT_MENTIONS = batch(
+    "UPDATE entity SET mentions = mentions + ? WHERE id = ?",
+    postgres="""
+    UPDATE bethink.entity SET mentions = entity.mentions + n.times
+    FROM (SELECT id, sum(times)::bigint AS times FROM unnest(?1::bigint[], ?2::text[])
+        AS given (times, id) GROUP BY id) AS n
+    WHERE entity.space_id = :space AND entity.id = n.id
+    """,
+)
 _RAISE_CONFIDENCE = """
     UPDATE link SET confidence = max(confidence, ?3)
     WHERE src = ?1 AND type = 'mentions' AND dst = ?2

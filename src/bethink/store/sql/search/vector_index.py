@@ -23,6 +23,7 @@ from operator import methodcaller
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+import apsw
 import numpy as np
 
 from bethink.core.named_tuple import NamedTuple
@@ -300,7 +301,24 @@ def remove_vectors(db: Database, rids: Sequence[int]) -> None:
             _close_gaps(db, model, found[model.mid], model.passages - passages[model.mid])
 
 
+_TOUCH_CHUNK = statement(
+    f"""
+    INSERT INTO chunk (mid, number, version, bits, rids)
+    VALUES (?, ?, {_NEW_VERSION}, zeroblob(?), zeroblob(?))
+    ON CONFLICT (mid, number) DO UPDATE SET version = version + 1 RETURNING cid
+    """,
+    """
+    INSERT INTO bethink.chunk (space_id, cid, mid, number, version)
+    VALUES (:space, (?1::bigint << 32) + ?2::bigint, ?1, ?2,
+        (random() * 4611686018427387904)::bigint)
+    ON CONFLICT (space_id, mid, number) DO UPDATE SET version = chunk.version + 1 RETURNING cid
+    """,
+)
 # On a server each slot is a row of its own; the keys come with the highest byte first.
+_PUT_SLOT = """
+    INSERT INTO chunk_slot (cid, place, key, bits) VALUES (?, ?, ?, ?)
+    ON CONFLICT (cid, place) DO UPDATE SET key = excluded.key, bits = excluded.bits
+"""
 _ZEROS = "decode(repeat('00', {}), 'hex')"
 _CHUNK_OF_SLOTS = f"""
     SELECT c.{{first}},
@@ -463,8 +481,8 @@ def verify_chunks(db: Database) -> list[str]:
 def _get_or_create_model(db: Database, name: str, dim: int) -> StoredModel:
     model = find_model(db, name)
     if model is None:
-        db.execute("INSERT INTO model (name, dim) VALUES (?, ?)", (name, dim))
-        return StoredModel(db.last_insert_rowid(), name, dim, 0, 0)
+        sql = "INSERT INTO model (name, dim) VALUES (?, ?) RETURNING mid"
+        return StoredModel(db.execute(sql, (name, dim)).get, name, dim, 0, 0)
     if model.dim != dim:
         raise ModelError(
             f"vectors of {name} have {model.dim} dimensions here, not {dim}",
@@ -518,6 +536,11 @@ def write_slots(
     for number in np.unique(slots // SLOTS_PER_CHUNK).tolist():
         cid = _touch_chunk(db, model, number)
         inside = np.flatnonzero(slots // SLOTS_PER_CHUNK == number)
+        if not isinstance(db, apsw.Connection):
+            places = (slots[inside] % SLOTS_PER_CHUNK).tolist()
+            rows = zip(places, keys[inside].tolist(), packed[inside], strict=True)
+            db.executemany(_PUT_SLOT, [(cid, at, key, bits.tobytes()) for at, key, bits in rows])
+            continue
         # One write for each run of neighbouring slots.
         runs = np.split(inside, np.flatnonzero(np.diff(slots[inside]) != 1) + 1)
         with (
@@ -535,10 +558,7 @@ def write_slots(
 def _touch_chunk(db: Database, model: StoredModel, number: int) -> int:
     """Give a chunk a new version, creating it if needed; return its id."""
     cid: int = db.execute(
-        f"""
-        INSERT INTO chunk (mid, number, version, bits, rids)
-        VALUES (?, ?, {_NEW_VERSION}, zeroblob(?), zeroblob(?))
-        ON CONFLICT (mid, number) DO UPDATE SET version = version + 1 RETURNING cid""",
+        _TOUCH_CHUNK,
         (
             model.mid,
             number,

@@ -19,6 +19,7 @@ import apsw
 from bethink.core.named_tuple import NamedTuple
 from bethink.store.sql.connection import Database, as_table
 from bethink.store.sql.damage import MAX_TERM_ID
+from bethink.store.sql.dialect import batch
 from bethink.store.sql.search.lexical import word_statistics
 from bethink.store.sql.search.terms import BLOCK_ROWS, MAX_TERM_LENGTH, tokenizer
 
@@ -172,13 +173,31 @@ def _count_terms(rows: Iterable[RowTerms]) -> tuple[Counter[str], int]:
     return frequencies, length
 
 
+# On a server terms that are known only count on; new ones have the next numbers, in their order.
+_COUNT_TERM = batch(
+    "INSERT INTO term (t, df) VALUES (?, ?)"
+    " ON CONFLICT (t) DO UPDATE SET df = df + excluded.df RETURNING tid, t, df",
+    postgres="""
+    INSERT INTO bethink.term (space_id, tid, t, df)
+    SELECT :space, (SELECT coalesce(max(tid), 0) FROM bethink.term WHERE space_id = :space)
+        + row_number() OVER (ORDER BY EXISTS (SELECT 1 FROM bethink.term AS known
+            WHERE known.space_id = :space AND known.t = n.t), n.number), n.t, n.df
+    FROM unnest(?1::text[], ?2::bigint[]) WITH ORDINALITY AS n (t, df, number)
+    ON CONFLICT (space_id, t) DO UPDATE SET df = term.df + excluded.df RETURNING tid, t, df
+    """,
+)
+_UNCOUNT_TERM = batch(
+    "UPDATE term SET df = df - ? WHERE t = ? RETURNING tid, t, df",
+    postgres="""
+    UPDATE bethink.term SET df = term.df - n.df FROM unnest(?1::bigint[], ?2::text[]) AS n (df, t)
+    WHERE term.space_id = :space AND term.t = n.t RETURNING tid, term.t, term.df
+    """,
+)
+
+
 def _add_terms(db: Database, frequencies: Mapping[str, int]) -> dict[str, int]:
     """Count new terms; return the tid of each."""
-    updated = db.executemany(
-        "INSERT INTO term (t, df) VALUES (?, ?)"
-        " ON CONFLICT (t) DO UPDATE SET df = df + excluded.df RETURNING tid, t, df",
-        frequencies.items(),
-    )
+    updated = db.executemany(_COUNT_TERM, frequencies.items())
     tids, new = {}, []
     for tid, term, df in updated:
         tids[term] = tid
@@ -240,10 +259,8 @@ def _encoded_rows(db: Database) -> Iterator[tuple[int, bytes]]:
 
 
 def _remove_terms(db: Database, frequencies: Mapping[str, int]) -> None:
-    updated = db.executemany(
-        "UPDATE term SET df = df - ? WHERE t = ? RETURNING tid, t, df",
-        ((count, term) for term, count in frequencies.items()),
-    )
+    counts = ((count, term) for term, count in frequencies.items())
+    updated = db.executemany(_UNCOUNT_TERM, counts)
     removed = [(tid, term) for tid, term, df in updated if df <= 0]
     db.executemany(
         "INSERT INTO vocabulary (vocabulary, rowid, t) VALUES ('delete', ?, ?)",
