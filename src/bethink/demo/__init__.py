@@ -16,10 +16,11 @@ import click
 from bethink.cli.answers import print_answer, print_why_not
 from bethink.cli.app import App
 from bethink.cli.options import command, pass_app
-from bethink.cli.output import Printer, bold, cyan, dim, yellow
+from bethink.cli.output import Printer, bold, dim, yellow
 from bethink.cli.recall import print_comparison
 from bethink.core import plural
 from bethink.core.json_values import Json
+from bethink.demo.heading import print_heading
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -190,14 +191,6 @@ def _print_scenes(app: App, scenes: Scenes) -> None:
         app, "Compare two profiles", f'compare "{COMPARE_QUESTION}" --profiles {names} -k 4'
     )
     print_comparison(app.out, scenes.compared)
-    app.out.line()
-
-
-def print_heading(app: App, title: str, command_line: str) -> None:
-    """Print what a scene shows, and the command for it."""
-    app.out.line()
-    app.out.line(bold(title))
-    app.out.line(cyan("$ "), f"bethink {command_line}")
     app.out.line()
 
 

@@ -21,7 +21,7 @@ from bethink.cli.output import bold, cyan, dim, one_line, yellow
 from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
-from bethink.demo import print_heading
+from bethink.demo.heading import print_heading
 from bethink.model import FileEdit
 
 if TYPE_CHECKING:
