@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bethink.config.foreign import Change, Source, Verb, aliases_file
+from bethink.config.changes import Change, Source, Verb, aliases_file
 from bethink.config.paths import is_file
 from bethink.core.dataclass import dataclass, field
 from bethink.errors import BadSetting

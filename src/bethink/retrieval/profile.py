@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bethink.config.foreign import Change, apply_change
+from bethink.config.changes import Change, apply_change
 from bethink.config.paths import is_file
 from bethink.core.dataclass import dataclass, field, field_types, replace
 from bethink.core.named_tuple import NamedTuple

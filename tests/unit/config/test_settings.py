@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bethink.config import settings as settings_module
-from bethink.config.foreign import Change
+from bethink.config.changes import Change
 from bethink.config.settings import (
     SETTINGS,
     Origin,
