@@ -15,7 +15,7 @@ from bethink.errors import ModelError
 from bethink.models import open_embedder
 from bethink.ports import Budget, Embedding, Prompt
 from bethink.store.postgres.connections import PgCeiling, PgConnections
-from bethink.store.sql.connection import Connections
+from bethink.store.sqlite.connection import SqliteConnections
 from bethink.testing import FixedClock
 from corpus import NOW
 from language_server import sample
@@ -68,8 +68,8 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     """Every transaction of every store is counted."""
     made = Watch()
     for kind, name in (
-        (Connections, "_snapshot"),
-        (Connections, "write_transaction"),
+        (SqliteConnections, "_snapshot"),
+        (SqliteConnections, "write_transaction"),
         (PgConnections, "_transaction"),
         (PgCeiling, "_transaction"),
     ):
