@@ -166,7 +166,7 @@ def _similar_terms(db: Database, term: str, as_of_ms: int | None) -> list[Simila
     similar = [
         (other, similarity, df)
         for other, similarity, df in scored
-        if other != term and (similarity > PART_SIMILARITY or (similarity > 0.0 and other in parts))
+        if other != term and (similarity > PART_SIMILARITY or other in parts)
     ]
     similar.sort(key=lambda found: (-found[1], -found[2], found[0]))
     return similar[:MAX_EXPANSIONS]
