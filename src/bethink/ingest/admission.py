@@ -10,13 +10,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from bethink.core.characters import find_unstorable, has_substance, hidden_text_flags
+from bethink.core.characters import find_unstorable, has_substance
 from bethink.core.dataclass import dataclass
 from bethink.core.ids import is_valid_id
 from bethink.core.json_values import Json
 from bethink.core.words import fingerprint, fold
 from bethink.errors import BadText, Refused, TooLarge
-from bethink.ingest.content_checks import is_injection, refuse_pasted
+from bethink.ingest.content_checks import content_flags, refuse_pasted
 from bethink.ingest.redaction import redact, redact_draft
 from bethink.lang.dates import parse_moment
 from bethink.model import (
@@ -350,7 +350,7 @@ def prepare(draft: Draft, ctx: WriteContext) -> PreparedDraft:
         folded=folded,
         fingerprint=fingerprint_of(draft, folded),
         redacted=redacted,
-        flags=_content_flags(draft),
+        flags=content_flags(draft.text),
         turn=draft.session is not None and draft.seq is None,
     )
 
@@ -368,11 +368,6 @@ def fingerprint_of(draft: Draft, folded: str) -> str:
 def occurred_at_different_times(one: datetime | None, other: datetime | None) -> bool:
     """Check whether both memories are dated and their dates differ by a second or more."""
     return one is not None and other is not None and abs((one - other).total_seconds()) >= 1
-
-
-def _content_flags(draft: Draft) -> tuple[str, ...]:
-    flags = hidden_text_flags(draft.text)
-    return (*flags, "injection") if is_injection(draft.text) else flags
 
 
 MAX_HEADLINE_CHARACTERS = 1_000

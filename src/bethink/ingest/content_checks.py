@@ -13,7 +13,7 @@ import unicodedata
 from functools import cache
 from typing import cast
 
-from bethink.core.characters import strip_hidden
+from bethink.core.characters import hidden_text_flags, strip_hidden
 from bethink.core.lazy import lazy_pattern
 from bethink.errors import LooksPasted
 from bethink.model import Draft
@@ -85,6 +85,12 @@ def is_injection(text: str) -> bool:
     if not any(word in lower for word in _INJECTION_HINTS):
         return False
     return _injection_pattern().search(lower.encode(errors="replace")) is not None
+
+
+def content_flags(text: str) -> tuple[str, ...]:
+    """Return what is suspicious about a text: hidden characters, instructions to a model."""
+    flags = hidden_text_flags(text)
+    return (*flags, "injection") if is_injection(text) else flags
 
 
 @cache

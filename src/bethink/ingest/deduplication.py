@@ -265,10 +265,7 @@ def _compare(
     similar: dict[str, SimilarText] = {}
     for earlier in batch.exact.get(prepared.fingerprint, ()):
         twin = SimilarText(earlier.id, earlier.draft.text, earlier.folded, is_stored=False)
-        different_times = occurred_at_different_times(draft.occurred_at, earlier.draft.occurred_at)
-        if not different_times and _is_acceptable_duplicate(
-            earlier.draft, trust_of(earlier.draft), draft
-        ):
+        if _is_acceptable_duplicate(earlier.draft, trust_of(earlier.draft), draft):
             return ComparedDraft(prepared), twin
         restated, similar[twin.id] = True, twin
     for item in found[:_MAX_COMPARED]:
@@ -278,8 +275,7 @@ def _compare(
         visible = item.classification <= draft.classification
         twin = SimilarText(item.id, item.text if visible else "", fold(item.text), is_stored=True)
         if twin.folded == prepared.folded and _same_origin(item, prepared):
-            different_times = occurred_at_different_times(draft.occurred_at, item.occurred_at)
-            if not different_times and _is_acceptable_duplicate(item, item.trust, draft):
+            if _is_acceptable_duplicate(item, item.trust, draft):
                 return ComparedDraft(prepared), twin
             restated = True
         similar[twin.id] = twin
@@ -291,7 +287,9 @@ def _compare(
 
 
 def _is_acceptable_duplicate(earlier: Item | Draft, trust: int, draft: Draft) -> bool:
-    """Check that the earlier one is as visible and as trusted as the draft."""
+    """Check that the earlier one is as visible and as trusted, and not of another time."""
+    if occurred_at_different_times(draft.occurred_at, earlier.occurred_at):
+        return False
     return earlier.classification <= draft.classification and trust >= trust_of(draft)
 
 

@@ -45,23 +45,18 @@ def embed_new_entities(records: Sequence[Record], ctx: WriteContext) -> list[Rec
 
     If the model is down the records stay as they are; a reindex adds the missing vectors.
     """
-    fresh = _embed_missing(
-        {mention.entity.id: mention.entity for r in records for mention in r.mentions}, ctx
-    )
-    return [_attach_vectors(record, fresh) for record in records] if fresh else list(records)
-
-
-def _embed_missing(mentioned: dict[str, Entity], ctx: WriteContext) -> dict[str, Embedding]:
+    mentioned = {mention.entity.id: mention.entity for r in records for mention in r.mentions}
     if ctx.embedder is None or not mentioned:
-        return {}
+        return list(records)
     missing = ctx.store.vectors.lacking_vectors(list(mentioned), ctx.embedder.model)
     if not missing:
-        return {}
+        return list(records)
     try:
         embeddings = ctx.embedder.embed([entity_text(mentioned[key]) for key in missing])
     except ModelError:
-        return {}
-    return dict(zip(missing, embeddings, strict=True))
+        return list(records)
+    fresh = dict(zip(missing, embeddings, strict=True))
+    return [_attach_vectors(record, fresh) for record in records]
 
 
 def _attach_vectors(record: Record, fresh: dict[str, Embedding]) -> Record:
@@ -75,6 +70,14 @@ def _attach_vectors(record: Record, fresh: dict[str, Embedding]) -> Record:
         for mention in record.mentions
     )
     return replace(record, mentions=mentions)
+
+
+def link_items(
+    ends: tuple[str, str], kind: str, now: datetime, *, weight: float = 1.0, confidence: float = 1.0
+) -> Link:
+    """Return a link between two memories, made now."""
+    source, target = (Node("item", end) for end in ends)
+    return Link(source, target, kind, weight, confidence, created_at=now)
 
 
 MAX_CAUSES = 2
@@ -137,9 +140,9 @@ def find_causal_links(item: Item, earlier: EarlierInBatch, ctx: WriteContext) ->
     links: dict[str, Link] = {}
     for other, kind, confidence in _find_causes(item, text, earlier, ctx):
         if other != item.id and len(links) < MAX_CAUSES:
-            ends = Node("item", item.id), Node("item", other)
-            link = Link(*ends, kind, confidence=confidence, created_at=ctx.now)
-            links.setdefault(other, link)
+            links.setdefault(
+                other, link_items((item.id, other), kind, ctx.now, confidence=confidence)
+            )
     return list(links.values())
 
 
@@ -317,13 +320,7 @@ def similarity_links(
         match for match in near if match.score >= MIN_COSINE and match.item.id not in known_ids
     ]
     return [
-        Link(
-            Node("item", item.id),
-            Node("item", match.item.id),
-            "similar_to",
-            weight=round(match.score, 4),
-            created_at=ctx.now,
-        )
+        link_items((item.id, match.item.id), "similar_to", ctx.now, weight=round(match.score, 4))
         for match in similar[:MAX_SIMILAR]
     ]
 

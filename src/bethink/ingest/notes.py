@@ -18,11 +18,11 @@ from pathlib import Path
 from stat import S_ISREG
 from urllib.parse import quote
 
-from bethink.core.characters import find_unstorable, hidden_text_flags
+from bethink.core.characters import find_unstorable
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
-from bethink.ingest.content_checks import is_injection
+from bethink.ingest.content_checks import content_flags
 from bethink.ingest.redaction import redact
 from bethink.model import Item
 from bethink.ports import NoteFile
@@ -168,7 +168,6 @@ class NotesFolder:
 
     def _make_items(self, file: NoteFile, text: str) -> Iterator[Item]:
         for number, paragraph in enumerate(split_paragraphs(text), start=1):
-            flags = hidden_text_flags(paragraph)
             start, end = _paragraph_period(paragraph, file)
             yield Item(
                 id=f"{NOTE_ID_PREFIX}{file.name}#{number}",
@@ -183,7 +182,7 @@ class NotesFolder:
                 occurred_at=start,
                 occurred_end=end,
                 tokens=-(-len(paragraph.encode()) // 4),
-                flags=(*flags, "injection") if is_injection(paragraph) else flags,
+                flags=content_flags(paragraph),
             )
 
     def find(self, item_id: str) -> Item | None:

@@ -33,9 +33,10 @@ from bethink.ingest.entity_extraction import (
 )
 from bethink.ingest.facts import Fact
 from bethink.ingest.facts.supersession import extract_draft_fact
+from bethink.ingest.links import link_items
 from bethink.lang.dates import TimeSpan, date_words, find_times
 from bethink.lang.words import load_words
-from bethink.model import Collision, Draft, Entity, Item, Level, Link, Node
+from bethink.model import Collision, Draft, Entity, Item, Level, Link
 from bethink.model.fields import GIVEN_FIELDS, field_names
 from bethink.ports import Embedder, Embedding, Mention, Record
 
@@ -236,6 +237,7 @@ def make_item(
     """Build the item of a draft; fields that were not given are filled in by rules."""
     draft = prepared.draft
     happened, ended = occurrence_times(draft, times)
+    uncaptioned = draft.caption is None and draft.level == "raw"
     made: Json = {name: getattr(draft, name) for name in _COPIED_FIELDS}
     made |= {name: float(getattr(draft, name)) for name in _NUMBER_FIELDS}
     return Item(
@@ -247,7 +249,7 @@ def make_item(
         tier=draft.tier or ("core" if abs(draft.emotion) >= CORE_EMOTION else "general"),
         tags=tuple(dict.fromkeys(draft.tags)),
         entities=tuple(mention.entity.id for mention in mentions),
-        caption=_caption(draft),
+        caption=caption(draft.text, draft.speaker) if uncaptioned else draft.caption,
         trust=_effective_trust(prepared, batch),
         pinned=is_pinned(draft),
         protected=is_protected(draft),
@@ -309,12 +311,6 @@ def occurrence_times(
     return opening.start, draft.occurred_end or opening.end
 
 
-def _caption(draft: Draft) -> str | None:
-    if draft.caption is not None or draft.level != "raw":
-        return draft.caption
-    return caption(draft.text, draft.speaker)
-
-
 def embed_memories(memories: Sequence[Captioned], embedder: Embedder) -> list[Embedding]:
     """Embed memories, long ones by passage, all in one call.
 
@@ -369,19 +365,10 @@ def search_context(item: Item, mentions: Sequence[Mention], times: Sequence[Time
 def _build_links(
     prepared: PreparedDraft, collisions: Sequence[Collision], now: datetime
 ) -> tuple[Link, ...]:
-    node = Node("item", prepared.id)
-    links = [
-        Link(
-            node,
-            Node("item", collision.id),
-            "similar_to",
-            weight=collision.similarity,
-            created_at=now,
-        )
-        for collision in collisions
-    ]
-    links += [
-        Link(node, Node("item", parent), "derives_from", created_at=now)
-        for parent in parent_ids(prepared.draft)
-    ]
-    return tuple(links)
+    similar = (
+        link_items((prepared.id, one.id), "similar_to", now, weight=one.similarity)
+        for one in collisions
+    )
+    parents = parent_ids(prepared.draft)
+    derived = (link_items((prepared.id, parent), "derives_from", now) for parent in parents)
+    return (*similar, *derived)

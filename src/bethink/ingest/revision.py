@@ -222,9 +222,11 @@ def revise(item: Item, changes: Mapping[str, object], ctx: WriteContext) -> Item
         if name not in _DRAFT_FIELDS or name in _IMMUTABLE_FIELDS:
             allowed = ", ".join(sorted(_DRAFT_FIELDS - _IMMUTABLE_FIELDS))
             raise Refused(f"{name!r} cannot be changed", remedy=f"one of {allowed}")
+    # No revision is trusted more than what it derives from.
+    parents = ctx.store.graph.links_of([item.id], ("derives_from",), incoming=False)
     draft = Draft(
         **{name: getattr(item, name) for name in _COPIED_FIELDS},
-        derives_from=_parents_of(item, ctx),
+        derives_from=tuple(link.dst.id for link in parents if link.dst.kind == "item"),
     )
     if "text" in changes and changes["text"] != item.text:
         # Fields extracted from the old text are extracted again from the new one.
@@ -346,12 +348,6 @@ def _fact_slot(item: Item, draft: Draft, kind: str) -> tuple[str | None, str | N
         return item.subject, item.attribute
     fact = extract_draft_fact(draft, kind)
     return (None, None) if fact is None else (fact.subject, fact.attribute)
-
-
-def _parents_of(item: Item, ctx: WriteContext) -> tuple[str, ...]:
-    """Return what it derives from: no revision is trusted more than that."""
-    links = ctx.store.graph.links_of([item.id], ("derives_from",), incoming=False)
-    return tuple(link.dst.id for link in links if link.dst.kind == "item")
 
 
 def _embed_or_none(draft: Draft, ctx: WriteContext) -> Embedding | None:

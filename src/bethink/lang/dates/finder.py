@@ -48,14 +48,10 @@ from bethink.lang.dates.tokens import (
 Rule = Callable[[TokenReader, int], ParsedTime | None]
 
 
-def _parse_any_season(reader: TokenReader, i: int) -> ParsedTime | None:
-    return relative.parse_unit_phrase(reader, i) or absolute.parse_season(reader, i)
-
-
 RULES_BY_WORD: dict[str, Rule] = {
     **dict.fromkeys(absolute.HOLIDAY_STARTS, absolute.parse_holiday),
     **dict.fromkeys(MONTH, absolute.parse_month_name),
-    **dict.fromkeys(SEASON, _parse_any_season),
+    **dict.fromkeys(SEASON, absolute.parse_season),
     **dict.fromkeys(DECADE, absolute.parse_decade_name),
     **dict.fromkeys(WEEKDAY_STARTS, relative.parse_weekday),
     **dict.fromkeys(("yesterday", "today", "tomorrow"), relative.parse_near_day),
@@ -63,8 +59,7 @@ RULES_BY_WORD: dict[str, Rule] = {
     **dict.fromkeys([*LAST, *NEXT, "this"], relative.parse_last_this_next),
     **dict.fromkeys([*NUMBER, *VAGUE, "half"], relative.parse_counted_time),
     **dict.fromkeys(
-        ("day", "week", "weekend", "month", "quarter", "year", "night"),
-        relative.parse_unit_phrase,
+        ("day", "week", "weekend", "month", "quarter", "year"), relative.parse_unit_phrase
     ),
     **dict.fromkeys(relative.VAGUE_STARTS, relative.parse_vague_time),
     **dict.fromkeys(("tonight", "overnight"), relative.parse_named_night),

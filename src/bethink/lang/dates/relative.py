@@ -158,39 +158,22 @@ def _span_of_counts(
 
 def parse_stretch(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
     """Parse (the last) three days, few weeks: up to the anchor, or from it onwards."""
-    unit = UNIT.get(reader.word(i))
-    counted = Amount(1, 1, unit, i + 1) if unit else _parse_amount(reader, i)
+    named = UNIT.get(reader.word(i))
+    counted = Amount(1, 1, named, i + 1) if named else _parse_amount(reader, i)
     if counted is None or counted.unit in WEEKDAY or counted.unit == "night":
         return None
-    if step < 0:
-        return _up_to_now(reader, counted)
-    this, end = _current_unit(reader, counted.unit)
-    granularity = GRANULARITY.get(counted.unit, "day")
-    first = end if unit else this  # "the next day" is not only today, "the next 2 days" are two
-    return ParsedTime(
-        this, add_units(first, _step_unit(counted.unit), counted.most), granularity, counted.next
-    )
-
-
-def _up_to_now(reader: TokenReader, counted: Amount) -> ParsedTime:
-    """So many units that end with the anchor's own day, minute or second."""
     _, count, unit, after = counted
     granularity = GRANULARITY.get(unit, "day")
-    if (unit, count) == ("day", 1):
+    if step < 0 and (unit, count) == ("day", 1):
         unit, count = "hour", 24
-    _, end = _current_unit(reader, unit)
-    return ParsedTime(add_units(end, _step_unit(unit), -count), end, granularity, after)
-
-
-def _step_unit(unit: str) -> str:
-    return "week" if unit == "weekend" else unit
-
-
-def _current_unit(reader: TokenReader, unit: str) -> tuple[datetime, datetime]:
-    """The day that contains the anchor; for short units its minute or second."""
-    unit_of_step = {"minute": "minute", "hour": "minute", "second": "second"}.get(unit, "day")
-    this = start_of(reader.anchor, unit_of_step)
-    return this, add_units(this, unit_of_step, 1)
+    # Up to the end of the anchor's day, or its minute or second for short units.
+    smaller = {"minute": "minute", "hour": "minute", "second": "second"}.get(unit, "day")
+    this = start_of(reader.anchor, smaller)
+    end = add_units(this, smaller, 1)
+    if step < 0:
+        return ParsedTime(add_units(end, unit, -count), end, granularity, after)
+    first = end if named else this  # "the next day" is not only today, "the next 2 days" are two
+    return ParsedTime(this, add_units(first, unit, count), granularity, after)
 
 
 def parse_vague_time(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -227,7 +210,8 @@ def parse_unit_phrase(reader: TokenReader, i: int) -> ParsedTime | None:
     what = reader.word(i)
     following = (reader.word(i + 1), reader.word(i + 2))
     if following in _TWO_AWAY:
-        return _parse_two_away(reader, what, _TWO_AWAY[following], i + 3)
+        step = _TWO_AWAY[following]
+        return unit_at_offset(reader, what, step, i + 3) if what in _WHOLE_UNITS else None
     if what == "day" and following in (("before", "yesterday"), ("after", "tomorrow")):
         return reader.day(reader.today + timedelta(days=2 * NEAR_DAYS[following[1]]), i + 3)
     if near := _parse_next_to_date(reader, i):
@@ -263,17 +247,8 @@ def _parse_next_to_date(reader: TokenReader, i: int) -> ParsedTime | None:
     return date._replace(start=start, end=end, granularity=GRANULARITY.get(what, "day"))
 
 
-def _parse_two_away(reader: TokenReader, what: str, step: int, after: int) -> ParsedTime | None:
-    if what in WEEKDAY:
-        day = _weekday_at_direction(reader, WEEKDAY[what], step // 2)
-        return reader.day(day + timedelta(days=7 if step > 0 else -7), after)
-    return unit_at_offset(reader, what, step, after) if what in _WHOLE_UNITS else None
-
-
 def _parse_week_of(reader: TokenReader, i: int) -> ParsedTime | None:
-    if reader.word(i + 1) != "of":
-        return None
-    date = parse_day_at(reader, i + 2)
+    date = parse_day_at(reader, i + 2) if reader.word(i + 1) == "of" else None
     if date is None:
         return None
     monday = start_of(date.start, "week")
@@ -290,8 +265,10 @@ def _is_the_weekend(reader: TokenReader, i: int) -> bool:
 
 def parse_weekday(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse Friday, Friday last week, or Friday with a date: Friday, 5 May 2023."""
-    if (reader.word(i + 1), reader.word(i + 2)) in _TWO_AWAY:
-        return parse_unit_phrase(reader, i)
+    step = _TWO_AWAY.get((reader.word(i + 1), reader.word(i + 2)), 0) // 2
+    if step and reader.word(i) in WEEKDAY:  # the Friday before last
+        day = _weekday_at_direction(reader, WEEKDAY[reader.word(i)], step)
+        return reader.day(day + timedelta(weeks=step), i + 3)
     date = parse_day_at(reader, i + 1 + (reader.word(i + 1) in (",", ".")))
     date = date or _parse_next_to_date(reader, i)
     if date:
@@ -301,14 +278,10 @@ def parse_weekday(reader: TokenReader, i: int) -> ParsedTime | None:
     week = _parse_following_week(reader, i + 1)
     if week is not None:
         return reader.day(week.start + timedelta(days=WEEKDAY[reader.word(i)]), week.next)
-    return _resolve_weekday(reader, WEEKDAY[reader.word(i)], i + 1)
-
-
-def _resolve_weekday(reader: TokenReader, number: int, after: int) -> ParsedTime:
-    ahead = (number - reader.today.weekday()) % 7
+    ahead = (WEEKDAY[reader.word(i)] - reader.today.weekday()) % 7
     back = ahead - 7 if ahead else 0
     days = back if reader.options.lean == "past" or -back < ahead else ahead
-    return reader.day(reader.today + timedelta(days=days), after)._replace(cycle="week")
+    return reader.day(reader.today + timedelta(days=days), i + 1)._replace(cycle="week")
 
 
 def _parse_following_week(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -356,21 +329,17 @@ def _parse_named(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
 
 def _parse_whole_unit(reader: TokenReader, what: str, step: int, after: int) -> ParsedTime:
     """Parse last week, and the weekday that may follow: last week on Friday."""
-    unit = UNIT[what]
     at = after + (reader.word(after) == "on")
-    if unit == "week" and reader.word(at) in WEEKDAY:
+    if what == "week" and reader.word(at) in WEEKDAY:
         monday = add_units(start_of(reader.anchor, "week"), "week", step)
         return reader.day(monday + timedelta(days=WEEKDAY[reader.word(at)]), at + 1)
-    return unit_at_offset(reader, unit, step, after)
+    return unit_at_offset(reader, what, step, after)
 
 
 def _weekday_at_direction(reader: TokenReader, number: int, step: int) -> datetime:
-    monday = start_of(reader.today, "week")
-    if step < 0:
-        # The last one before today, even if it was only yesterday.
-        back = (reader.today.weekday() - number - 1) % 7 + 1
-        return reader.today - timedelta(days=back)
-    return monday + timedelta(days=number + 7 * step)
+    if step < 0:  # the last one before today, even if it was only yesterday
+        return reader.today - timedelta(days=(reader.today.weekday() - number - 1) % 7 + 1)
+    return start_of(reader.today, "week") + timedelta(days=number + 7 * step)
 
 
 def _month_at_direction(reader: TokenReader, name: str, step: int, after: int) -> ParsedTime | None:

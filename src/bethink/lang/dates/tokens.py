@@ -63,21 +63,15 @@ THIRD_OF_SPAN = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, 
 DECADE = {"twenties": 20, "thirties": 30, "forties": 40, "fifties": 50, "sixties": 60}
 DECADE |= {"seventies": 70, "eighties": 80, "nineties": 90}
 
-# "march" and "may" are verbs, too: alone they need one of these words before them.
-BEFORE_A_MONTH = frozenset(
-    {"in", "of", "since", "during", "until", "till", "before", "after", "by", "from", "early"}
-    | {"late", "mid", "around", "through", "on", "and", "between", "throughout"}
-    | THIRD_OF_SPAN.keys()
+# "March" and "may" are verbs, a year may be any number, and a time a price: alone they need one
+# of these words before them.
+_BEFORE_ANY = frozenset(
+    {"since", "until", "till", "before", "after", "by", "from", "around", "between", "and"}
 )
-BEFORE_A_YEAR = frozenset(
-    {"in", "since", "during", "until", "till", "before", "after", "year", "early", "late", "mid"}
-    | {"between", "and", "from", "to", "throughout", "through"}
-    | THIRD_OF_SPAN.keys()
-)
-BEFORE_A_TIME = frozenset(
-    {"at", "around", "by", "until", "till", "since", "before", "after", "from", "to", "about"}
-    | {"between", "and"}
-)
+_BEFORE_A_SPAN = _BEFORE_ANY | {"in", "during", "through", "throughout"} | THIRD_OF_SPAN.keys()
+BEFORE_A_MONTH = _BEFORE_A_SPAN | {"of", "on"}
+BEFORE_A_YEAR = (_BEFORE_A_SPAN - {"by", "around"}) | {"year", "to"}
+BEFORE_A_TIME = _BEFORE_ANY | {"at", "to", "about"}
 BEFORE_A_SEASON = frozenset({"in", "over", "during", "since", "until", "before", "after", "last"})
 
 Granularity = Literal[
