@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from bethink.access.hosts import Address, HostPolicy, host_policy_for
 from bethink.access.policy import ANONYMOUS, LOOPBACK, Principal, attach_principal
@@ -227,17 +227,19 @@ class GuardConfig:
     is_open: Callable[[str], bool] = _never_open
 
 
+class AllowedCallers(TypedDict, total=False):
+    """Host names and origins that are allowed besides the server's own, and who needs a token."""
+
+    hosts: tuple[str, ...]
+    origins: tuple[str, ...]
+    require_token: bool
+
+
 def make_guard_config(
-    address: Address,
-    space: str,
-    tokens: TokenStore,
-    *,
-    hosts: tuple[str, ...] = (),
-    origins: tuple[str, ...] = (),
-    require_token: bool = False,
-    **more: Any,
+    address: Address, space: str, tokens: TokenStore, **allowed: Unpack[AllowedCallers]
 ) -> GuardConfig:
     """Build the guard's settings for an address; raise BadSetting if it cannot be secured."""
+    require_token = allowed.get("require_token", False)
     needs_token = require_token or not address.is_loopback
     if needs_token and not tokens.has_valid(space, datetime.now(UTC)):
         why = (
@@ -249,8 +251,8 @@ def make_guard_config(
             f"{why}, and there is no token for the space {space}",
             remedy=f"create one with: bethink token create NAME --scope read --space {space}",
         )
-    names = host_policy_for(address, hosts, origins)
-    return GuardConfig(space, tokens, names, trust_loopback=not needs_token, **more)
+    names = host_policy_for(address, allowed.get("hosts", ()), allowed.get("origins", ()))
+    return GuardConfig(space, tokens, names, trust_loopback=not needs_token)
 
 
 class Guard:

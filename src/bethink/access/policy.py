@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from enum import IntEnum
-from typing import Any
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Forbidden
@@ -54,12 +53,12 @@ LOOPBACK = Principal("loopback", Right.WRITE)  # a local program without a token
 ANONYMOUS = Principal("nobody", Right.ANYONE)
 
 
-def attach_principal(scope: MutableMapping[str, Any], principal: Principal) -> None:
+def attach_principal(scope: MutableMapping[str, object], principal: Principal) -> None:
     """Store the principal in a request's ASGI scope."""
     scope[_SCOPE_KEY] = principal
 
 
-def principal_of(scope: Mapping[str, Any]) -> Principal:
+def principal_of(scope: Mapping[str, object]) -> Principal:
     """Return the principal of a request; ANONYMOUS if no guard has set one."""
     found = scope.get(_SCOPE_KEY)
     return found if isinstance(found, Principal) else ANONYMOUS
@@ -139,7 +138,7 @@ POLICY: dict[str, Right] = {
 ARGUMENT_OPERATIONS = {("recall", "mark_accessed"), ("forget", "erase")}
 
 
-def operation_of(name: str, arguments: Mapping[str, Any]) -> str:
+def operation_of(name: str, arguments: Mapping[str, object]) -> str:
     """Return the policy row of a call, which may depend on its arguments."""
     for operation, argument in sorted(ARGUMENT_OPERATIONS):
         if name == operation and arguments.get(argument):

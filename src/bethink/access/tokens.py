@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from bethink.access.policy import GRANTABLE, Principal, Right
 from bethink.config.paths import make_private_folder
@@ -192,7 +191,7 @@ def _load(path: Path, stat: os.stat_result) -> tuple[Token, ...]:
         raise BadSetting(f"{path} is not a token file", remedy="remove it") from error
 
 
-def _parse_token(record: dict[str, Any]) -> Token:
+def _parse_token(record: Json) -> Token:
     moment: Callable[[str], datetime] = datetime.fromisoformat
     spaces = record["spaces"]
     if not isinstance(spaces, list) or not all(isinstance(space, str) for space in spaces):

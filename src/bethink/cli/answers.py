@@ -5,9 +5,9 @@ Nothing here needs click, so that a plain `recall` starts without it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.cli.app import App, BadUse
 from bethink.cli.help import PROGRAM
@@ -108,7 +108,7 @@ def print_item(out: Printer, item: Item) -> None:
         out.block(value, indent=20, first=("  ", dim(f"{name:<18}")))
 
 
-def _format_value(value: Any) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, datetime):
         return format_time(value)
     if isinstance(value, tuple):
@@ -117,7 +117,7 @@ def _format_value(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:g}"
-    return str(dict(value)) if hasattr(value, "items") else str(value)
+    return str(dict(value)) if isinstance(value, Mapping) else str(value)
 
 
 def print_items(out: Printer, items: Sequence[Item], *, highlighted: str | None = None) -> None:

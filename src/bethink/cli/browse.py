@@ -32,6 +32,7 @@ from bethink.errors import NotFound
 from bethink.model import LIFECYCLES, THREAD_STATES
 
 if TYPE_CHECKING:
+    from bethink.core.json_values import Json
     from bethink.memory import Memory
     from bethink.model import Item, Thread, ThreadEvent
     from bethink.retrieval.provenance import InsightNode, Provenance, ProvenanceEdge
@@ -91,7 +92,7 @@ def list_memories(app: App, /, limit: int, after: str | None, **where: Any) -> i
     return 0 if items else 1
 
 
-def _unmatched_filters(memory: Memory, filters: dict[str, Any]) -> tuple[str, ...]:
+def _unmatched_filters(memory: Memory, filters: Json) -> tuple[str, ...]:
     # Only for an empty list.
     from bethink.model import Query
     from bethink.retrieval.query_builder import describe_unmatched, make_filters

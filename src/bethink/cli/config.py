@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bethink.config.spaces import SpaceInfo
+    from bethink.core.json_values import Json
 
 
 class ConfigGroup(Group):
@@ -70,20 +71,20 @@ def _list_settings(app: App) -> int:
     return 0
 
 
-def _setting_json(app: App, name: str) -> dict[str, Any]:
+def _setting_json(app: App, name: str) -> Json:
     value = _without_password(getattr(app.settings, name))
     origin = app.settings.origin(name)
     written = value if value is None or isinstance(value, str | int) else str(value)
     return {"value": written, "origin": origin.kind, "where": origin.where}
 
 
-def _format_setting(value: Any) -> str:
+def _format_setting(value: object) -> str:
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(_without_password(value))
 
 
-def _without_password(value: Any) -> Any:
+def _without_password(value: object) -> Any:
     """Return a setting as it may be shown: the URL of a store has no password."""
     from bethink.store.url import shown_store  # not needed for help
 
@@ -266,7 +267,7 @@ def _list_spaces(app: App) -> int:
     return 0 if found else 1
 
 
-def _space_json(space: SpaceInfo, current: str) -> dict[str, Any]:
+def _space_json(space: SpaceInfo, current: str) -> Json:
     from bethink.core.json_values import iso  # only for --json
 
     return {

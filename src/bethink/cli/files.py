@@ -26,6 +26,7 @@ from bethink.model import OPERATIONS
 
 if TYPE_CHECKING:
     from bethink.api.file_reader import SmartRead
+    from bethink.core.json_values import Json
     from bethink.memory import Memory
     from bethink.model import FileHistory, Item
     from bethink.ports import ForgottenFiles
@@ -180,7 +181,7 @@ def note_edit(app: App, /, path: str | None, source: Any, **fields: Any) -> None
             _note_recorded(app, edits[0])
 
 
-def _note_recorded(app: App, edit: dict[str, Any]) -> None:
+def _note_recorded(app: App, edit: Json) -> None:
     """Print an edit as it was recorded, without secrets."""
     from bethink.ingest.redaction import redact  # only for this command
 
@@ -235,7 +236,7 @@ def _count_summary(result: ForgottenFiles) -> str:
     return f"{plural(result.edits, 'edit')}, {plural(result.snapshots, 'reading')}"
 
 
-def _read_edit_lines(source: Any) -> list[dict[str, Any]]:
+def _read_edit_lines(source: Any) -> list[Json]:
     edits = []
     for number, line in enumerate(source, 1):
         if not line.strip():

@@ -19,6 +19,7 @@ from bethink.core import plural
 
 if TYPE_CHECKING:
     from bethink.api.write import Forgotten
+    from bethink.core.json_values import Json
     from bethink.ingest.revision import Undo
     from bethink.model import Item
 
@@ -99,16 +100,12 @@ def forget(
     return _report_result(app, replace(done, kept=preview.kept), erase=erase)
 
 
-def _sweep(
-    app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, options: dict[str, Any]
-) -> int:
+def _sweep(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, options: Json) -> int:
     from bethink.cli.maintenance import print_report, report_json  # only for --sweep
 
     if ids or erase:
         raise click.UsageError("--sweep selects memories itself: it takes no ID and no --erase")
-    limits: dict[str, Any] = {
-        name: options[name] for name in ("share", "clock_is_right", "min_age_days")
-    }
+    limits: Json = {name: options[name] for name in ("share", "clock_is_right", "min_age_days")}
     limits["where"] = filters_from_options(options)
     with app.open() as memory:
         report = memory.maintain("forget", preview=True, **limits)
@@ -177,7 +174,7 @@ def _print_receipt(app: App, result: Forgotten) -> None:
         app.out.line(yellow("  cannot erase: "), place)
 
 
-def _forgotten_json(result: Forgotten) -> dict[str, Any]:
+def _forgotten_json(result: Forgotten) -> Json:
     from bethink.render.wire import item_json  # only for --json
 
     receipt = result.receipt
@@ -270,7 +267,7 @@ def _print_undo_preview(app: App, preview: Undo, item: Item) -> None:
     app.out.line(yellow("  would: "), preview.doing)
 
 
-def _undo_json(preview: Undo, item: Item, *, done: bool) -> dict[str, Any]:
+def _undo_json(preview: Undo, item: Item, *, done: bool) -> Json:
     from bethink.core.json_values import iso  # only for --json
     from bethink.render.wire import item_json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bethink.api.maintenance import ReindexCounts
+    from bethink.core.json_values import Json
     from bethink.memory import Memory
     from bethink.ports import CheckResult
     from bethink.store.postgres.move import Moved
@@ -78,7 +79,7 @@ def doctor(app: App, *, repair: bool) -> int:
     return _EXIT_UNHEALTHY if wrong else 0
 
 
-def _readable_stats(memory: Memory) -> Mapping[str, Any]:
+def _readable_stats(memory: Memory) -> Json:
     """Return the statistics; none of a store too damaged to count, which the checks will name."""
     try:
         return memory.stats()
@@ -231,7 +232,7 @@ def stats(app: App) -> None:
         _print_facts(app, statistics)
 
 
-def _print_facts(app: App, facts: Mapping[str, Any]) -> None:
+def _print_facts(app: App, facts: Mapping[str, object]) -> None:
     for name, value in facts.items():
         text = _format_value(value)
         if text:
@@ -239,7 +240,7 @@ def _print_facts(app: App, facts: Mapping[str, Any]) -> None:
             app.out.block(text, first=(dim(title),), indent=len(title))
 
 
-def _format_value(value: Any) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_format_value(count)}" for name, count in value.items())
     if isinstance(value, datetime):

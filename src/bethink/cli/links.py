@@ -199,7 +199,7 @@ def entities(ctx: click.Context, /, limit: int, **filters: Any) -> int:
     )
 
 
-def _list_entities(app: App, limit: int, filters: dict[str, Any]) -> int:
+def _list_entities(app: App, limit: int, filters: Json) -> int:
     with app.open() as memory:
         found = memory.entities(limit=limit, **filters)
     if app.json:

@@ -23,6 +23,7 @@ from bethink.core import plural
 from bethink.errors import StoreError
 
 if TYPE_CHECKING:
+    from bethink.core.json_values import Json
     from bethink.maintain.journal import RunRecord
     from bethink.maintain.runner import (
         AppliedProposal,
@@ -203,7 +204,7 @@ def _print_runs(app: App, runs: list[RunRecord]) -> int:
     return 0
 
 
-def report_json(report: Report, *, preview: bool) -> dict[str, Any]:
+def report_json(report: Report, *, preview: bool) -> Json:
     """A maintenance report as JSON."""
     plan = report.plan
     steps = [(step.job.name, step.proposal, None) for step in plan.steps]
@@ -258,7 +259,7 @@ def _print_run(app: App, preview: UndoResult) -> None:
         app.out.line(dim(f"would remove {plural(preview.unlinked, 'link')}"))
 
 
-def _run_json(result: UndoResult) -> dict[str, Any]:
+def _run_json(result: UndoResult) -> Json:
     return {
         "run": result.run,
         "restored": list(result.restored),
@@ -323,7 +324,7 @@ def _print_revoked(app: App, result: RevokeResult, label: str) -> None:
         app.out.line(dim("would restore "), bold(item_id))
 
 
-def revoked_json(result: RevokeResult) -> dict[str, Any]:
+def revoked_json(result: RevokeResult) -> Json:
     """A revocation as JSON."""
     receipt = result.erased.receipt if result.erased else None
     return {
@@ -440,7 +441,7 @@ def run(app: App) -> int:
     return run_in_foreground(worker_paths(), app.settings.worker_idle)
 
 
-def _status_json(status_reply: dict[str, Any] | None) -> dict[str, Any]:
+def _status_json(status_reply: Json | None) -> Json:
     """Status of a worker as JSON; without a worker, the number of queued jobs."""
     from bethink.worker.files import worker_paths  # not needed for help
     from bethink.worker.spool import Spool
@@ -454,7 +455,7 @@ def _status_json(status_reply: dict[str, Any] | None) -> dict[str, Any]:
     return {"running": True, **status_reply, **places}
 
 
-def _print_running(app: App, status_reply: dict[str, Any]) -> None:
+def _print_running(app: App, status_reply: Json) -> None:
     out, jobs = app.out, status_reply["jobs"]
     out.line(
         green("running"), f": process {status_reply['pid']}, version {status_reply['version']}"
@@ -465,7 +466,7 @@ def _print_running(app: App, status_reply: dict[str, Any]) -> None:
         out.line("  ", yellow(f"gave up on {plural(jobs['given_up'], 'job')}"))
 
 
-def _status_lines(status_reply: dict[str, Any]) -> Iterator[tuple[str, Piece]]:
+def _status_lines(status_reply: Json) -> Iterator[tuple[str, Piece]]:
     jobs = status_reply["jobs"]
     yield "since", format_time(datetime.fromisoformat(status_reply["since"]))
     yield "idle", f"{status_reply['idle_s']:.0f} s; ends after {status_reply['idle_limit_s']:,} s"

@@ -16,9 +16,10 @@ from bethink.cli.help import OPTION_HELP
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from bethink.core.json_values import Json
     from bethink.model import Item
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 pass_app = click.make_pass_decorator(App)
 
@@ -26,8 +27,8 @@ pass_app = click.make_pass_decorator(App)
 def general_options(*, hide_rare: bool) -> list[click.Parameter]:
     """Options that every command accepts, before or after its name."""
 
-    def setter(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
-        def set_attribute(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+    def setter(name: str) -> Callable[[click.Context, click.Parameter, object], None]:
+        def set_attribute(ctx: click.Context, _: click.Parameter, value: object) -> None:
             if value and isinstance(ctx.obj, App):
                 setattr(ctx.obj, name, value)
 
@@ -90,7 +91,7 @@ def write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> N
                 formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
 
-def command(name: str, *, examples: Sequence[str]) -> Callable[[Callable[..., Any]], Command]:
+def command(name: str, *, examples: Sequence[str]) -> Callable[[Callable[..., object]], Command]:
     """Decorator that turns a function into a `Command`."""
     return click.command(name, cls=Command, examples=examples)
 
@@ -210,7 +211,7 @@ def _declared_option(name: str) -> Callable[[F], F]:
     kind, *notes = get_args(RecallOptions.__annotations__[name])
     option = next(note for note in notes if isinstance(note, Option))
     kinds = get_args(kind) or (kind,)
-    details: dict[str, Any] = {"help": option.help}
+    details: Json = {"help": option.help}
     if bool in kinds:
         details |= {"default": None} if type(None) in kinds else {"is_flag": True}
     else:
@@ -237,7 +238,7 @@ def filter_options(function: F) -> F:
     return recall_options(*_filter_names())(function)
 
 
-def filters_from_options(options: dict[str, Any]) -> dict[str, Any]:
+def filters_from_options(options: Json) -> Json:
     """Collect the filters that were set among a command's options."""
     return {
         name: value
@@ -288,7 +289,7 @@ def decode_utf8(content: bytes, source_name: str) -> str:
         ) from error
 
 
-def parse_json_object(text: str, source_name: str) -> dict[str, Any]:
+def parse_json_object(text: str, source_name: str) -> Json:
     """Parse a JSON object; raise BadText for any other value."""
     from bethink.core.json_values import parse_strict_json
     from bethink.errors import BadText, Refused  # most commands read none

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from bethink.core.named_tuple import NamedTuple
 
@@ -94,7 +94,7 @@ class Printer(NamedTuple):
             before = first if number == 0 and first else (" " * indent if line else "",)
             self.line(*before, Styled(line, style))
 
-    def json(self, value: Any) -> None:
+    def json(self, value: object) -> None:
         """Print one JSON document: indented at a terminal, on one line otherwise."""
         from bethink.render.wire import dumps  # only for --json
 

@@ -24,6 +24,7 @@ from bethink.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from bethink.core.json_values import Json
     from bethink.retrieval.profile import Profile
 
 
@@ -191,7 +192,7 @@ def _pack_settings(settings: Sequence[str], width: int) -> Iterator[str]:
 _TRUNK, _LABEL = 10, 13  # columns before a part's name, and its own
 
 
-def _pipeline_slots(profile: Profile) -> Iterator[tuple[str, str, tuple[Any, ...]]]:
+def _pipeline_slots(profile: Profile) -> Iterator[tuple[str, str, tuple[object, ...]]]:
     yield "channels", "retrievers: each searches in its own way", profile.channels
     yield "fuse", "combine their rankings into one", (profile.fuse,)
     for slot, purpose in _STAGE_SLOTS:
@@ -215,7 +216,7 @@ def _part_settings(part: Any) -> list[str]:
     return settings
 
 
-def _registered_name(part: Any) -> str:
+def _registered_name(part: object) -> str:
     """The name a profile writes after ``use`` for this part."""
     from bethink.retrieval.retrievers import RETRIEVERS  # not needed for help
     from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
@@ -224,19 +225,19 @@ def _registered_name(part: Any) -> str:
     return next(filter(None, names), "")
 
 
-def _format_setting_value(value: Any) -> str:
+def _format_setting_value(value: object) -> str:
     if isinstance(value, tuple):
         return "{" + ", ".join(_format_entry(entry) for entry in value) + "}"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _format_entry(entry: Any) -> str:
+def _format_entry(entry: object) -> str:
     return (
         f"{entry[0]}: {_format_setting_value(entry[1])}" if isinstance(entry, tuple) else str(entry)
     )
 
 
-def _profile_json(profile: Profile) -> dict[str, Any]:
+def _profile_json(profile: Profile) -> Json:
     return {
         "name": profile.name,
         "title": profile.title,
@@ -247,6 +248,6 @@ def _profile_json(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _part_json(part: Any) -> dict[str, Any]:
+def _part_json(part: Any) -> Json:
     use = _registered_name(part)
     return ({"use": use} if use else {}) | dataclasses.asdict(part)

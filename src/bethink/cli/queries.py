@@ -45,15 +45,13 @@ def run_query(app: App, kind: str, request: QueryRequest, **shown: Any) -> int:
         return _find_answer(app, memory, kind, request, shown)
 
 
-def _find_answer(
-    app: App, memory: Memory, kind: str, request: QueryRequest, shown: dict[str, Any]
-) -> int:
+def _find_answer(app: App, memory: Memory, kind: str, request: QueryRequest, shown: Json) -> int:
     module, _, name = _ANSWERS[kind].partition(":")
     code: int = getattr(import_module(module), name)(app, memory, request, **shown)
     return code
 
 
-def _ask_worker(app: App, kind: str, request: QueryRequest, shown: dict[str, Any]) -> Json | None:
+def _ask_worker(app: App, kind: str, request: QueryRequest, shown: Json) -> Json | None:
     """Return what a worker wrote; None where this process must find the answer."""
     # Without the space a worker would create it.
     if not app.check_space() or app.settings.worker == "off":

@@ -38,6 +38,7 @@ from bethink.model import Candidate, Recall
 from bethink.worker.query import QueryRequest
 
 if TYPE_CHECKING:
+    from bethink.core.json_values import Json
     from bethink.memory import Memory
 
 
@@ -139,7 +140,7 @@ def query_options(function: F) -> F:
 
 
 def _build_request(
-    text: str, profile: str | None, options: dict[str, Any], *, steps: bool = False
+    text: str, profile: str | None, options: Json, *, steps: bool = False
 ) -> QueryRequest:
     """Build the query request from the options that were set."""
     given = {name: value for name, value in options.items() if value is not None and value != ()}

@@ -27,6 +27,7 @@ from bethink.errors import Refused
 from bethink.importers import IMPORTERS, KINDS
 
 if TYPE_CHECKING:
+    from bethink.core.json_values import Json
     from bethink.importers.importer import Import
     from bethink.importers.intake import Tally
     from bethink.memory import Memory
@@ -142,7 +143,9 @@ else:
 class _ImporterName(_Choice):
     """A built-in kind of source, or the name of an installed importer."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
         if value not in self.choices and value in IMPORTERS:
             return str(value)
         return super().convert(value, param, ctx)
@@ -294,7 +297,7 @@ def _remedy_suffix(error: Refused) -> str:
     return f" (try: {error.remedy})" if error.remedy else ""
 
 
-def tally_json(tally: Tally) -> dict[str, Any]:
+def tally_json(tally: Tally) -> Json:
     """Result of an import as JSON."""
     return {
         "format": tally.kind,

@@ -21,11 +21,12 @@ from bethink.model import superseding_ids
 from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
 
 if TYPE_CHECKING:
+    from bethink.core.json_values import Json
     from bethink.memory import Memory
     from bethink.model import Remembered
 
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 _COLLISION_LABELS = {
@@ -62,7 +63,7 @@ def _field_option(field: ItemField) -> Callable[[F], F]:
     return click.option(name, metavar=metavar, help=field.option)
 
 
-def _drop_unset(details: dict[str, Any]) -> dict[str, Any]:
+def _drop_unset(details: Json) -> Json:
     """Keep only the options that were set; the write pipeline fills in the rest."""
     fields = {name: value for name, value in details.items() if value not in (None, ())}
     if "metadata" in fields:
@@ -139,7 +140,7 @@ def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: A
 
 
 def _remember_all(
-    memory: Memory, drafts: list[dict[str, Any]]
+    memory: Memory, drafts: list[Json]
 ) -> tuple[Sequence[Remembered | Refused], SomeRefused | None]:
     """Store memories; return the outcome of each, and the error that names refused ones."""
     try:

@@ -137,7 +137,7 @@ _WRITE: dict[str, Callable[[Any], Any]] = {"time": iso, "words": list, "object":
 _ITEM_KEYS = tuple((field.name, _WRITE.get(field.kind)) for field in ITEM_FIELDS if field.in_json)
 
 
-def dumps(value: Any, *, indent: int | None = None) -> str:
+def dumps(value: object, *, indent: int | None = None) -> str:
     """Strict JSON text: never NaN, never an unpaired surrogate."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
 
@@ -421,7 +421,7 @@ def error_json(message: str, remedy: str, kind: str) -> Json:
     return {"error": {"kind": kind, "message": message, "remedy": remedy}}
 
 
-def _null_if_not_finite(fields: Mapping[str, Any]) -> Json:
+def _null_if_not_finite(fields: Mapping[str, object]) -> Json:
     """Replace every number that JSON cannot represent by null."""
     cleaned: Json = {}
     for name, value in fields.items():
@@ -432,7 +432,7 @@ def _null_if_not_finite(fields: Mapping[str, Any]) -> Json:
     return cleaned
 
 
-def mapping_json(table: Mapping[str, Any]) -> Json:
+def mapping_json(table: Mapping[str, object]) -> Json:
     """A mapping with its datetimes as ISO 8601."""
     return {
         name: iso(value) if isinstance(value, datetime) else value for name, value in table.items()

@@ -10,19 +10,19 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
 from bethink.cli.app import App
 from bethink.cli.options import Command, Group, command, pass_app
-from bethink.cli.output import Column, bold, dim, format_time, green, print_table, yellow
+from bethink.cli.output import Column, Piece, bold, dim, format_time, green, print_table, yellow
 from bethink.errors import MissingExtra
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-    from bethink.access.guard import GuardConfig
+    from bethink.access.guard import AllowedCallers, GuardConfig
     from bethink.access.hosts import Address
     from bethink.access.policy import Principal
     from bethink.access.tokens import Token, TokenStore
@@ -65,7 +65,15 @@ _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn", "h11", "p
               help="Processes that answer recalls; more than one use several cores.")  # fmt: skip
 @pass_app
 def serve(
-    app: App, /, host: str, port: int, *, tools: str, rate: str, workers: int, **allowed: Any
+    app: App,
+    /,
+    host: str,
+    port: int,
+    *,
+    tools: str,
+    rate: str,
+    workers: int,
+    **allowed: Unpack[AllowedCallers],
 ) -> int:
     """Serve this project's memory over HTTP.
 
@@ -80,7 +88,7 @@ def serve(
 
     address = Address(host.removeprefix("[").removesuffix("]"), port)
     loader = _make_loader(app)
-    config = _make_config(loader, address, rate=parse_rate(rate), **allowed)
+    config = replace(_make_config(loader, address, **allowed), rate=parse_rate(rate))
     _run_server(app, loader, config, address, _tool_names(tools), workers=workers)
     return 0
 
@@ -96,14 +104,16 @@ def _make_loader(app: App) -> MemoryLoader:
     return MemoryLoader(settings if settings.explicit("actor") else replace(settings, actor=ACTOR))
 
 
-def _make_config(loader: MemoryLoader, address: Address, **more: Any) -> GuardConfig:
+def _make_config(
+    loader: MemoryLoader, address: Address, **allowed: Unpack[AllowedCallers]
+) -> GuardConfig:
     from bethink.access.guard import make_guard_config  # help does without
     from bethink.access.tokens import TokenStore
     from bethink.config.paths import config_folder
     from bethink.config.spaces import resolve_space
 
     space = resolve_space(None, loader.settings).name
-    return make_guard_config(address, space, TokenStore(config_folder(os.environ)), **more)
+    return make_guard_config(address, space, TokenStore(config_folder(os.environ)), **allowed)
 
 
 @command(
@@ -277,16 +287,11 @@ def serve_http(
     manifest: ServerManifest, loader: MemoryLoader, address: Address, note: Callable[[str], None]
 ) -> None:
     """Serve http://HOST:PORT/mcp to local clients and to callers with a token."""
-    from bethink.access.guard import make_guard_config  # not needed for stdio
-    from bethink.access.policy import ANONYMOUS
-    from bethink.access.tokens import TokenStore
-    from bethink.config.paths import config_folder
-    from bethink.config.spaces import resolve_space
+    from bethink.access.policy import ANONYMOUS  # not needed for stdio
     from bethink.server.telemetry import start_tracing
     from bethink.server.tools.calls import ToolExecutor
 
-    space = resolve_space(None, loader.settings).name
-    config = make_guard_config(address, space, TokenStore(config_folder(os.environ)))
+    config = _make_config(loader, address)
     server = _load_server(manifest, loader, ToolExecutor(loader, default_principal=ANONYMOUS))
     from bethink.server.listener import bind_socket, ended_by_signal, serve_until_signal
     from bethink.server.mcp.http import make_guarded_app
@@ -474,7 +479,7 @@ def _print_tokens(app: App) -> int:
     return 0 if found else 1
 
 
-def _token_row(record: Token, now: datetime) -> tuple[Any, ...]:
+def _token_row(record: Token, now: datetime) -> tuple[Piece, ...]:
     until = dim("never expires") if record.expires is None else dim(format_time(record.expires))
     if record.has_expired(now):
         until = yellow("expired")

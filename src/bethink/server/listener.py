@@ -99,7 +99,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def _handled_by(handler: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
+def _handled_by(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
     before = {signum: signal.signal(signum, handler) for signum in _SIGNALS}
     try:
         yield

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.core.json_values import Json
 from bethink.errors import install_command
@@ -98,10 +98,11 @@ def _result_attributes(content: Json) -> dict[str, str | int]:
     return attributes
 
 
-def _content_attributes(arguments: Mapping[str, Any], content: Json) -> dict[str, str]:
+def _content_attributes(arguments: Mapping[str, object], content: Json) -> dict[str, str]:
     attributes = {}
-    if isinstance(arguments.get("query"), str):
-        attributes[QUERY] = arguments["query"]
+    query = arguments.get("query")
+    if isinstance(query, str):
+        attributes[QUERY] = query
     found = content.get("memories")
     if isinstance(found, list):
         records = [{"id": entry.get("id"), "content": entry.get("text")} for entry in found]

@@ -7,7 +7,7 @@ least recently used session; a client that returns to it gets an error and start
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -150,7 +150,7 @@ def _access_token(principal: Principal) -> AccessToken:
     )
 
 
-def is_short_lived(scope: Any) -> bool:
+def is_short_lived(scope: Mapping[str, object]) -> bool:
     """Check whether a request is short-lived: all but the client's open event stream."""
     return not (scope["path"] == PATH and scope["method"] == "GET")
 

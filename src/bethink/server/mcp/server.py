@@ -151,9 +151,7 @@ class McpHandlers:
         completion = types.Completion(values=values, has_more=found.truncated)
         return types.CompleteResult(completion=completion)
 
-    async def _run_tool(
-        self, tool: Tool, arguments: dict[str, Any], ctx: _Ctx
-    ) -> types.CallToolResult:
+    async def _run_tool(self, tool: Tool, arguments: Json, ctx: _Ctx) -> types.CallToolResult:
         """Run a tool and return its reply; a failure becomes a message for the model."""
 
         def progress(done: int, total: int) -> None:

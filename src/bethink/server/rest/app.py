@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from anyio import fail_after, to_thread
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -107,7 +106,7 @@ class Metrics:
         """Return all metrics in the Prometheus text format."""
         return generate_latest(self._registry)
 
-    def observe_request(self, scope: MutableMapping[str, Any], status: int, seconds: float) -> None:
+    def observe_request(self, scope: Scope, status: int, seconds: float) -> None:
         """Count a request; unknown routes share one label, so that labels stay bounded."""
         route = scope.get(ROUTE_KEY, "other")
         method = scope["method"] if scope["method"] in _METHODS else "other"

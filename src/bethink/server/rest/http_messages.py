@@ -165,7 +165,7 @@ def _parse_boolean(value: str, name: str) -> bool:
     return value == "true"
 
 
-_PARSERS: dict[str, Callable[[str, str], Any]] = {
+_PARSERS: dict[str, Callable[[str, str], object]] = {
     "integer": _parse_integer,
     "number": _parse_number,
     "boolean": _parse_boolean,

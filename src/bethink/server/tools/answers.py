@@ -46,7 +46,7 @@ NOTICE = (
 )
 
 
-def sanitize(value: Any, max_length: int | None = MAX_QUOTE_CHARS) -> Any:
+def sanitize(value: object, max_length: int | None = MAX_QUOTE_CHARS) -> Any:
     """Return JSON with hidden characters made visible and strings cut to a maximum length."""
     if isinstance(value, str):
         return truncate(strip_hidden(value), max_length)

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.access.policy import OWNER, Principal, operation_of, permits, require
 from bethink.core.json_values import Json
@@ -84,7 +84,7 @@ class ToolRequest:
     """A tool call as received: the tool, its arguments, the caller and the surface."""
 
     tool: Tool
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
     principal: Principal = OWNER
     client: str = ""
     via: str = "mcp"
@@ -232,7 +232,7 @@ def _open_in_process(space: str | None, store: str | None) -> None:
 
 
 def _answer_recall(
-    arguments: Mapping[str, Any], principal: Principal, client: str, via: str
+    arguments: Mapping[str, object], principal: Principal, client: str, via: str
 ) -> Reply:
     from bethink.server.tools.catalog import RECALL  # start-up time: the others need it not
 

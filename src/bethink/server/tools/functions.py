@@ -64,7 +64,7 @@ class Functions:
         output = self.call(function["name"], function["arguments"])
         return {"role": "tool", "tool_call_id": data["id"], "content": output}
 
-    def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+    def call(self, name: str, arguments: str | Mapping[str, object]) -> str:
         """Run a tool and return its text; a model's mistake becomes a message to act on."""
         try:
             if name not in self._tools:
@@ -78,7 +78,7 @@ class Functions:
             return in_tool_words(f"error: {one_line(error.message, 500)}{remedy}")
 
 
-def _parse_arguments(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+def _parse_arguments(arguments: str | Mapping[str, object]) -> Json:
     parsed = parse_strict_json(arguments or "{}") if isinstance(arguments, str) else arguments
     if not isinstance(parsed, Mapping):
         raise Refused("the arguments must be a JSON object")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from bethink.core import plural
 from bethink.core.json_values import Json, finite_or_none, format_moment
@@ -281,7 +280,7 @@ def explain(call: Call) -> Reply:
     raise Refused("nothing to explain", remedy="give a query, an id, or both")
 
 
-def _explain_item(memory: Memory, query: str, item_id: str, options: dict[str, Any]) -> Reply:
+def _explain_item(memory: Memory, query: str, item_id: str, options: Json) -> Reply:
     answer = memory.recall(query, track=False, **options)
     for rank, hit in enumerate(answer.hits, 1):
         if hit.item.id == item_id:

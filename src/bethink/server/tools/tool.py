@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.core.characters import find_unstorable
 from bethink.core.dataclass import dataclass
@@ -22,7 +22,7 @@ _MAX_SHOWN_CHARS = 60  # characters of a wrong value to repeat
 _MAX_SHOWN_BITS = 64  # bits of the largest integer that is written out
 
 
-def validate_arguments(given: Mapping[str, Any], schema: Json) -> dict[str, Any]:
+def validate_arguments(given: Mapping[str, object], schema: Json) -> Json:
     """Return the arguments without nulls, or raise Refused with the rule that one breaks.
 
     Null means that an argument was left out: many models send it so.
@@ -74,7 +74,7 @@ def _refusal(broken: Violation) -> Refused:
     return Refused(f"{name} is {_describe_value(value)}, but must be {bounds}")
 
 
-def _describe_value(value: Any) -> str:
+def _describe_value(value: object) -> str:
     """Return a short description of a wrong value, however large or deep it is."""
     if isinstance(value, list | dict):
         return f"{'a list' if isinstance(value, list) else 'an object'} of {len(value):,}"
@@ -107,7 +107,7 @@ class Call:
     """
 
     memory: Memory
-    arguments: Mapping[str, Any]
+    arguments: Json
     client: str = ""
     via: str = "mcp"
     progress: Callable[[int, int], None] = field(default=_ignore_progress)
@@ -120,7 +120,7 @@ class Call:
         """The default source of what the call writes."""
         return f"{self.via}:{self.client}" if self.client else self.via
 
-    def given(self, *names: str) -> dict[str, Any]:
+    def given(self, *names: str) -> Json:
         """Return those of the named arguments that were given."""
         return {name: self.arguments[name] for name in names if name in self.arguments}
 

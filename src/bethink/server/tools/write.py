@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.api.write import Forgotten
 from bethink.core.json_values import Json
@@ -96,7 +96,7 @@ class Relation(NamedTuple):
     weight: float | None = None
 
 
-def _relation_to(call: Call, arguments: Mapping[str, Any]) -> Relation:
+def _relation_to(call: Call, arguments: Json) -> Relation:
     other = get_visible(call.memory, arguments["other"]).id
     return Relation(arguments["relation"], other, arguments.get("weight"))
 
@@ -157,7 +157,7 @@ def _format_stored(stored: Remembered) -> str:
     return "\n".join([*lines, fence_quotes(quotes, "collisions")]).strip()
 
 
-def _is_unchanged(item: Item, name: str, value: Any) -> bool:
+def _is_unchanged(item: Item, name: str, value: object) -> bool:
     """Check whether a field has this value already: a repeated call makes no new revision."""
     now = getattr(item, name)
     return bool(value == (list(now) if isinstance(now, tuple) else now))
@@ -285,7 +285,7 @@ def _forget_content(forgotten: Forgotten, *, done: bool, token: str | None = Non
     )
 
 
-def _reply_content(**fields: Any) -> Json:
+def _reply_content(**fields: object) -> Json:
     lists: Json = {name: [] for name in ("memories", "kept", "derived", "quarantined", "restored")}
     usual: Json = {"token": None, "run": None, "left_out": 0, "left": [], "out_of_reach": []}
     return lists | {"notice": NOTICE} | usual | fields
