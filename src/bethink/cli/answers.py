@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from bethink.cli.app import App, BadUse
 from bethink.cli.help import PROGRAM
 from bethink.cli.output import (
-    Column,
     Piece,
     Printer,
     Styled,
     bold,
+    columns,
     cyan,
     dim,
     format_date,
@@ -122,7 +122,7 @@ def _format_value(value: object) -> str:
 
 def print_items(out: Printer, items: Sequence[Item], *, highlighted: str | None = None) -> None:
     """Print one memory per line; the ``highlighted`` id is marked."""
-    heads = [Column("id"), Column("when"), Column("kind"), Column("text", wide=True)]
+    heads = columns("id", "when", "kind", "*text")
     rows = [
         (
             _format_id(out, item, highlighted),
@@ -147,12 +147,7 @@ def shown_id(out: Printer, item_id: str) -> str:
 
 def print_revisions(out: Printer, revisions: Sequence[Item]) -> None:
     """Print each revision with its validity period and what it changed."""
-    heads = [
-        Column("rev", right=True),
-        Column("since"),
-        Column("until"),
-        Column("change", wide=True),
-    ]
+    heads = columns(">rev", "since", "until", "*change")
     rows = []
     before: Item | None = None
     for item in revisions:
@@ -179,14 +174,7 @@ def _describe_change(before: Item | None, item: Item) -> str:
 
 def print_entities(out: Printer, entities: Sequence[Entity]) -> None:
     """Print one entity per line: momentum, memory count, layers, names."""
-    heads = [
-        Column("momentum"),
-        Column("memories", right=True),
-        Column("kind"),
-        Column("name", wide=True),
-        Column("layers", wide=True),
-        Column("last seen"),
-    ]
+    heads = columns("momentum", ">memories", "kind", "*name", "*layers", "last seen")
     rows = [
         (
             f"{entity.momentum:4.1f} {pace_of(entity.momentum)}",
@@ -335,15 +323,7 @@ def _print_empty_answer(app: App, answer: Recall) -> None:
 
 def print_trace(out: Printer, answer: Recall) -> None:
     """Print every step: pool size before and after, duration, note."""
-    from bethink.cli.output import Column, print_table  # start-up time: rarely used
-
-    heads = [
-        Column("step"),
-        Column("in", right=True),
-        Column("out", right=True),
-        Column("ms", right=True),
-        Column("note", wide=True),
-    ]
+    heads = columns("step", ">in", ">out", ">ms", "*note")
     rows: list[tuple[Piece, ...]] = []
     for step in answer.steps:
         name: Piece = step.name
@@ -369,15 +349,8 @@ def print_why_not(out: Printer, result: WhyNot) -> None:
         needed = f", needed {result.needed:.4f}" if short else ""
         out.line(dim(f"  score {result.score:.4f}{needed}"))
     if result.looks:
-        from bethink.cli.output import Column, print_table  # start-up time: rarely used
-
         out.line()
-        heads = [
-            Column("retriever"),
-            Column("score", right=True),
-            Column("needed", right=True),
-            Column("finding", wide=True),
-        ]
+        heads = columns("retriever", ">score", ">needed", "*finding")
         rows = [
             (look.channel, _format_number(look.score), _format_number(look.needed), look.why)
             for look in result.looks

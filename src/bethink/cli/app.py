@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from bethink.cli.output import Piece, Printer
-from bethink.errors import BethinkError
+from bethink.errors import BadSetting, BethinkError, UntrustedSpace
 
 if TYPE_CHECKING:
     from bethink.config.settings import Settings
@@ -62,7 +62,6 @@ class App:
             set_trust,
             trusted_spaces,
         )
-        from bethink.errors import UntrustedSpace
 
         try:
             return resolve_space(None, self.settings)
@@ -93,8 +92,6 @@ class App:
             return True
         if self.settings.origin("space").kind in ("argument", "environment"):
             from difflib import get_close_matches  # only for an unknown space
-
-            from bethink.errors import BadSetting
 
             near = get_close_matches(ref.name, self.space_names(), n=1)
             hint = f"did you mean {near[0]}? " if near else ""

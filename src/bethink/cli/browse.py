@@ -18,8 +18,8 @@ from bethink.cli.options import (
     pass_app,
 )
 from bethink.cli.output import (
-    Column,
     bold,
+    columns,
     dim,
     format_date,
     format_time,
@@ -30,6 +30,7 @@ from bethink.cli.output import (
 from bethink.core import plural
 from bethink.errors import NotFound
 from bethink.model import LIFECYCLES, THREAD_STATES
+from bethink.render.wire import insight_json, item_json, mapping_json, provenance_json, thread_json
 
 if TYPE_CHECKING:
     from bethink.core.json_values import Json
@@ -51,8 +52,6 @@ def show(app: App, item_id: str, *, with_history: bool) -> None:
         item = memory.get(item_id)
         revisions = memory.history(item.id) if with_history else []
     if app.json:
-        from bethink.render.wire import item_json  # only for --json
-
         document = item_json(item)
         if with_history:
             document["history"] = [item_json(revision) for revision in revisions]
@@ -131,8 +130,6 @@ def _print_or_dump_items(
     app: App, items: Sequence[Item], *, highlighted: str | None = None
 ) -> None:
     if app.json:
-        from bethink.render.wire import item_json  # only for --json
-
         app.out.json([item_json(item) for item in items])
     elif items:
         print_items(app.out, items, highlighted=highlighted)
@@ -151,8 +148,6 @@ def history(app: App, item_id: str) -> None:
     with app.open() as memory:
         revisions = memory.history(item_id)
     if app.json:
-        from bethink.render.wire import item_json  # only for --json
-
         app.out.json([item_json(revision) for revision in revisions])
     else:
         print_revisions(app.out, revisions)
@@ -172,12 +167,9 @@ def events(app: App, after: int, limit: int) -> int:
     with app.open() as memory:
         found = memory.events(after=after, limit=limit)
     if app.json:
-        from bethink.render.wire import mapping_json  # only for --json
-
         app.out.json([mapping_json(event._asdict()) for event in found])
     elif found:
-        heads = [Column("n", right=True), Column("at"), Column("what"), Column("memory"),
-                 Column("by"), Column("detail", wide=True)]  # fmt: skip
+        heads = columns(">n", "at", "what", "memory", "by", "*detail")
         rows = [
             (f"{event.seq}", dim(format_time(event.at)), bold(event.kind), event.item or "",
              event.actor, event.detail)
@@ -206,8 +198,6 @@ def why(app: App, item_id: str, depth: int, types: tuple[str, ...]) -> int:
     with app.open() as memory:
         found = memory.why(item_id, depth=depth, types=types)
     if app.json:
-        from bethink.render.wire import provenance_json  # only for --json
-
         app.out.json(provenance_json(found))
     else:
         _print_provenance(app, found)
@@ -266,8 +256,6 @@ def threads(app: App, state: str | None, lifecycle: str | None, limit: int) -> i
             if state in (None, thread.state) and lifecycle in (None, thread.lifecycle)
         ][:limit]
     if app.json:
-        from bethink.render.wire import thread_json  # only for --json
-
         app.out.json([thread_json(thread) for thread in found])
     elif found:
         _print_threads(app, found)
@@ -277,13 +265,7 @@ def threads(app: App, state: str | None, lifecycle: str | None, limit: int) -> i
 
 
 def _print_threads(app: App, found: list[Thread]) -> None:
-    heads = [
-        Column("id"),
-        Column("last"),
-        Column("state"),
-        Column("memories", right=True),
-        Column("about", wide=True),
-    ]
+    heads = columns("id", "last", "state", ">memories", "*about")
     rows = [
         (
             bold(thread.id),
@@ -308,8 +290,6 @@ def thread(app: App, thread_id: str) -> None:
         seen = memory.browse(limit=10_000, ids=ids, include_superseded=True) if ids else []
         items = {item.id: item for item in seen}
     if app.json:
-        from bethink.render.wire import thread_json  # only for --json
-
         app.out.json(thread_json(found, items))
         return
     print_thread(app, found, items)
@@ -356,8 +336,6 @@ def insights(app: App, item_id: str | None, *, build: bool) -> int:
         if not tree:
             raise NotFound(f"{insight_id} is not an insight", remedy="bethink insights lists them")
     if app.json:
-        from bethink.render.wire import insight_json  # only for --json
-
         app.out.json([insight_json(node) for node in tree])
     elif not tree:
         app.note("no insights yet; bethink insights --build creates them")

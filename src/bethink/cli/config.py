@@ -11,8 +11,21 @@ import click
 
 from bethink.cli.app import App, confirm
 from bethink.cli.options import Group, command, pass_app
-from bethink.cli.output import Column, bold, dim, format_time, green, print_table, yellow
+from bethink.cli.output import bold, columns, dim, format_time, green, print_table, yellow
+from bethink.config.spaces import (
+    TrustedSpace,
+    data_dir,
+    list_spaces,
+    resolve_space,
+    set_trust,
+    space_path,
+    trusted_spaces,
+)
 from bethink.core import plural
+from bethink.core.json_values import iso
+from bethink.errors import BadSetting, NotFound
+from bethink.store import remove_from_server
+from bethink.store.url import is_server, shown_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +70,7 @@ def _list_settings(app: App) -> int:
     if app.json:
         app.out.json({setting.name: _setting_json(app, setting.name) for setting in SETTINGS})
         return 0
-    heads = [Column("setting"), Column("value"), Column("from"), Column("meaning", wide=True)]
+    heads = columns("setting", "value", "from", "*meaning")
     rows = [
         (
             bold(setting.name),
@@ -86,8 +99,6 @@ def _format_setting(value: object) -> str:
 
 def _without_password(value: object) -> Any:
     """Return a setting as it may be shown: the URL of a store has no password."""
-    from bethink.store.url import shown_store  # not needed for help
-
     return shown_store(value) if isinstance(value, str) else value
 
 
@@ -242,9 +253,6 @@ def _list_server_spaces(app: App) -> int:
 
 
 def _list_spaces(app: App) -> int:
-    from bethink.config.spaces import data_dir, list_spaces  # only for this command
-    from bethink.store.url import is_server
-
     if is_server(app.settings.store):
         return _list_server_spaces(app)
     current = app.where()
@@ -252,8 +260,7 @@ def _list_spaces(app: App) -> int:
     if app.json:
         app.out.json([_space_json(space, current.name) for space in found])
     elif found:
-        heads = [Column(""), Column("space"), Column("size", right=True), Column("changed"),
-                 Column("file", wide=True)]  # fmt: skip
+        heads = columns("", "space", ">size", "changed", "*file")
         rows = [
             ("*" if space.name == current.name else "", bold(space.name), _format_size(space.size),
              dim(format_time(space.modified)), dim(str(space.path)))
@@ -268,8 +275,6 @@ def _list_spaces(app: App) -> int:
 
 
 def _space_json(space: SpaceInfo, current: str) -> Json:
-    from bethink.core.json_values import iso  # only for --json
-
     return {
         "name": space.name,
         "path": str(space.path),
@@ -296,8 +301,6 @@ def path(app: App, name: str | None) -> None:
 
     Without NAME it is the current space; the file need not exist yet.
     """
-    from bethink.config.spaces import resolve_space  # only for this subcommand
-
     ref = resolve_space(name, app.settings)
     if app.json:
         app.out.json({"name": ref.name, "path": str(ref.path), "why": ref.why})
@@ -318,10 +321,6 @@ def remove(app: App, name: str, *, yes: bool) -> int:
     nothing in a notes_dir that you have set. Shows the affected files and, at a terminal,
     asks for confirmation. Cannot be undone: export first.
     """
-    from bethink.config.spaces import data_dir, list_spaces
-    from bethink.errors import NotFound  # only for this subcommand
-    from bethink.store.url import is_server
-
     if is_server(app.settings.store):
         return _remove_from_server(app, name, yes=yes)
     found = {space.name: space for space in list_spaces(data_dir(app.settings))}
@@ -350,9 +349,6 @@ def remove(app: App, name: str, *, yes: bool) -> int:
 
 
 def _remove_from_server(app: App, name: str, *, yes: bool) -> int:
-    from bethink.errors import NotFound  # only for this subcommand
-    from bethink.store import remove_from_server
-
     if name not in app.space_names():
         raise NotFound(f"no space is named {name!r}", remedy="bethink spaces lists them")
     confirmed = yes or (not app.json and confirm(app, f"Remove {name} with everything in it?"))
@@ -442,8 +438,6 @@ def trust(app: App, name: str | None, *, revoke: bool) -> int:
     what is allowed. SPACE is allowed to, or taken from, the project of the current folder;
     outside a project --revoke takes it from all.
     """
-    from bethink.config.spaces import trusted_spaces  # only for this command
-
     if revoke:
         return _revoke_trust(app, name)
     if name is not None:
@@ -454,7 +448,7 @@ def trust(app: App, name: str | None, *, revoke: bool) -> int:
     if app.json:
         app.out.json([entry._asdict() for entry in found])
     elif found:
-        heads = [Column("space"), Column("project", wide=True)]
+        heads = columns("space", "*project")
         print_table(app.out, heads, [(bold(entry.space), entry.project) for entry in found])
     else:
         app.note("no project may use any space but its own")
@@ -462,15 +456,6 @@ def trust(app: App, name: str | None, *, revoke: bool) -> int:
 
 
 def _trust(app: App, space: str) -> str:
-    from bethink.config.spaces import (  # only for this command
-        TrustedSpace,
-        data_dir,
-        set_trust,
-        space_path,
-        trusted_spaces,
-    )
-    from bethink.errors import BadSetting
-
     settings = app.settings
     space_path(space, data_dir(settings))  # refuses what cannot be a name
     if settings.project is None or settings.config is None:
@@ -481,8 +466,6 @@ def _trust(app: App, space: str) -> str:
 
 
 def _revoke_trust(app: App, space: str | None) -> int:
-    from bethink.config.spaces import set_trust, trusted_spaces  # only for this command
-
     settings = app.settings
     found = trusted_spaces(settings.config)
     project = os.path.realpath(settings.project) if settings.project else None

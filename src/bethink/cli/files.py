@@ -11,8 +11,8 @@ import click
 from bethink.cli.app import App, confirm
 from bethink.cli.options import command, complete_ids, pass_app
 from bethink.cli.output import (
-    Column,
     bold,
+    columns,
     dim,
     format_date,
     green,
@@ -23,6 +23,7 @@ from bethink.cli.output import (
 from bethink.core import plural
 from bethink.errors import NotFound, Refused
 from bethink.model import OPERATIONS
+from bethink.render.wire import file_history_json, smart_read_json
 
 if TYPE_CHECKING:
     from bethink.api.file_reader import SmartRead
@@ -52,8 +53,6 @@ def recall_file(app: App, part: str, intents: int) -> int:
         history = memory.recall_file(part, intents=intents)
         linked = _linked_memories(memory, history)
     if app.json:
-        from bethink.render.wire import file_history_json  # only for --json
-
         app.out.json(file_history_json(history, linked, PREVIEW_CHARS))
     elif history.edits:
         _print_history(app, history, linked)
@@ -76,7 +75,7 @@ def _print_history(app: App, history: FileHistory, linked: list[Item]) -> None:
     out.line()
     print_table(
         out,
-        [Column("day"), Column("operation"), Column("times", right=True)],
+        columns("day", "operation", ">times"),
         [(day.day, day.operation, str(day.times)) for day in history.days],
     )
     if history.intents:
@@ -114,8 +113,6 @@ def read_smart(app: App, path: Path, *, force: bool, roots: tuple[Path, ...]) ->
     with app.open(create=path.exists()) as memory:
         answer = memory.read_smart(path, force=force, roots=roots)
     if app.json:
-        from bethink.render.wire import smart_read_json  # only for --json
-
         app.out.json(smart_read_json(answer))
         return
     saved = answer.whole_tokens - answer.tokens

@@ -16,6 +16,8 @@ from bethink.cli.options import (
 )
 from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
+from bethink.core.json_values import iso
+from bethink.render.wire import item_json
 
 if TYPE_CHECKING:
     from bethink.api.write import Forgotten
@@ -175,8 +177,6 @@ def _print_receipt(app: App, result: Forgotten) -> None:
 
 
 def _forgotten_json(result: Forgotten) -> Json:
-    from bethink.render.wire import item_json  # only for --json
-
     receipt = result.receipt
     return {
         "preview": result.preview,
@@ -268,9 +268,6 @@ def _print_undo_preview(app: App, preview: Undo, item: Item) -> None:
 
 
 def _undo_json(preview: Undo, item: Item, *, done: bool) -> Json:
-    from bethink.core.json_values import iso  # only for --json
-    from bethink.render.wire import item_json
-
     change = preview.change
     return {
         "done": done,

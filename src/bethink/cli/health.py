@@ -13,9 +13,9 @@ from bethink.cli.app import App, progress
 from bethink.cli.help import PROGRAM
 from bethink.cli.options import Group, command, pass_app
 from bethink.cli.output import (
-    Column,
     Piece,
     bold,
+    columns,
     dim,
     format_time,
     green,
@@ -24,7 +24,7 @@ from bethink.cli.output import (
     yellow,
 )
 from bethink.core import plural
-from bethink.errors import StoreDamaged
+from bethink.errors import BadPlugin, BadSetting, ModelError, NotFound, StoreDamaged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,7 +125,6 @@ def _check_models(memory: Memory) -> Iterator[CheckResult]:
 
 
 def _probe(role: str, name: str | None, use: Callable[[], object]) -> CheckResult:
-    from bethink.errors import ModelError  # only for this command
     from bethink.ports import CheckResult
 
     try:
@@ -153,7 +152,6 @@ def _check_hooks_log() -> Iterator[CheckResult]:
 
 def _check_plugins() -> Iterator[CheckResult]:
     """Load every installed plug-in, if there are any; report what cannot be used."""
-    from bethink.errors import BadPlugin  # only for this command
     from bethink.importers import IMPORTERS
     from bethink.models import EMBEDDERS
     from bethink.models.llm import LLMS
@@ -205,7 +203,7 @@ def _describe_reindexed(counts: ReindexCounts) -> str:
 
 
 def _print_findings(app: App, findings: list[CheckResult]) -> None:
-    heads = [Column(""), Column("check"), Column("result", wide=True)]
+    heads = columns("", "check", "*result")
     rows = [(_finding_label(finding), bold(finding.name), finding.detail) for finding in findings]
     print_table(app.out, heads, rows)
 
@@ -386,7 +384,6 @@ for _subcommand in (store_init, store_migrate, store_distribute, store_status):
 
 
 def _show_store(app: App, url: str | None, step: str) -> int:
-    from bethink.errors import BadSetting  # only for this command
     from bethink.store import prepare_server
     from bethink.store.url import is_server, shown_store
 
@@ -433,7 +430,6 @@ def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
     call. A move that was interrupted goes on with the same command.
     """
     from bethink.config.spaces import resolve_space  # only for this command
-    from bethink.errors import BadSetting, NotFound
     from bethink.store import DEFAULT_STORE, move_space, space_exists
     from bethink.store.url import is_server, shown_store
 

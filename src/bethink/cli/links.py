@@ -9,8 +9,9 @@ import click
 from bethink.cli.answers import print_entities
 from bethink.cli.app import App
 from bethink.cli.options import Command, Group, command, complete_ids, limit_option, pass_app
-from bethink.cli.output import Column, bold, dim, green, one_line, print_table
+from bethink.cli.output import bold, columns, dim, green, one_line, print_table
 from bethink.core import plural
+from bethink.render.wire import entity_json, item_json
 
 if TYPE_CHECKING:
     from bethink.core.json_values import Json
@@ -79,8 +80,7 @@ def links(app: App, item_id: str) -> None:
     if app.json:
         app.out.json({"id": own, "links": [_link_json(link_) for link_ in found]})
         return
-    heads = [Column(""), Column("relation"), Column("weight", right=True), Column("id"),
-             Column("text", wide=True)]  # fmt: skip
+    heads = columns("", "relation", ">weight", "id", "*text")
     rows = [
         (
             "→" if link_.src.id == own else "←",
@@ -153,8 +153,6 @@ def _adjust_relevance(app: App, ids: tuple[str, ...], by: float) -> None:
     with app.open() as memory:
         items = [memory.boost(item_id, by) for item_id in ids]
     if app.json:
-        from bethink.render.wire import item_json  # only for --json
-
         documents = [item_json(item) for item in items]
         app.out.json(documents[0] if len(documents) == 1 else documents)
         return
@@ -203,8 +201,6 @@ def _list_entities(app: App, limit: int, filters: Json) -> int:
     with app.open() as memory:
         found = memory.entities(limit=limit, **filters)
     if app.json:
-        from bethink.render.wire import entity_json  # only for --json
-
         app.out.json([entity_json(entity) for entity in found])
     elif found:
         print_entities(app.out, found)
@@ -255,8 +251,6 @@ def split(app: App, kept: str, gone: str) -> None:
 
 def _print_entity_result(app: App, action: str, entity: Entity) -> None:
     if app.json:
-        from bethink.render.wire import entity_json  # only for --json
-
         app.out.json(entity_json(entity))
     else:
         names = ", ".join((entity.name, *entity.aliases))

@@ -20,6 +20,7 @@ from bethink.cli.options import (
 )
 from bethink.cli.output import Piece, bold, dim, format_time, green, yellow
 from bethink.core import plural
+from bethink.core.json_values import iso
 from bethink.errors import StoreError
 
 if TYPE_CHECKING:
@@ -191,8 +192,6 @@ def _limit_minor(app: App, job: str, steps: list[_StepOrDone]) -> Iterator[_Step
 
 def _print_runs(app: App, runs: list[RunRecord]) -> int:
     if app.json:
-        from bethink.core.json_values import iso  # only for --json
-
         rows = [{"run": run.run, "at": iso(run.at), "jobs": dict(run.jobs)} for run in runs]
         app.out.json({"runs": rows})
         return 0

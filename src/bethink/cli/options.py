@@ -12,6 +12,7 @@ import click
 
 from bethink.cli.app import App
 from bethink.cli.help import OPTION_HELP
+from bethink.errors import BadText, BethinkError, Refused
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -59,8 +60,8 @@ def general_options(*, hide_rare: bool) -> list[click.Parameter]:
     ]
 
 
-class Command(click.Command):
-    """A command that accepts the general options and ends its help with examples."""
+class _WithExamples(click.Command):
+    """Accepts the general options and ends its help with examples."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -68,27 +69,22 @@ class Command(click.Command):
         self.examples = tuple(examples)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_examples(self.examples, formatter)
+        """Write the examples as they are, without rewrapping them."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples:
+                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
 
-class Group(click.Group):
+class Command(_WithExamples):
+    """A command."""
+
+
+class Group(_WithExamples, click.Group):
     """A command with subcommands that also runs without one."""
 
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"invoke_without_command": True, **kwargs})
-        self.params += general_options(hide_rare=True)
-        self.examples = tuple(examples)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_examples(self.examples, formatter)
-
-
-def write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
-    """Write example command lines without rewrapping them."""
-    if examples:
-        with formatter.section("Examples"):
-            for line in examples:
-                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
 
 def command(name: str, *, examples: Sequence[str]) -> Callable[[Callable[..., object]], Command]:
@@ -105,8 +101,6 @@ def _complete(values: Callable[[App], Iterable[tuple[str, str]]]) -> _Completer:
 
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem  # only needed by shells
-
-        from bethink.errors import BethinkError
 
         app = ctx.find_object(App) or App()
         try:
@@ -277,8 +271,6 @@ def read_text_argument(text: str) -> str:
 
 def decode_utf8(content: bytes, source_name: str) -> str:
     """Decode UTF-8 of any system, with plain line ends and no mark; else raise BadText."""
-    from bethink.errors import BadText  # most commands read nothing
-
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n").removesuffix("\n")
     except UnicodeDecodeError as error:
@@ -292,7 +284,6 @@ def decode_utf8(content: bytes, source_name: str) -> str:
 def parse_json_object(text: str, source_name: str) -> Json:
     """Parse a JSON object; raise BadText for any other value."""
     from bethink.core.json_values import parse_strict_json
-    from bethink.errors import BadText, Refused  # most commands read none
 
     try:
         value = parse_strict_json(text)

@@ -195,6 +195,11 @@ class Column(NamedTuple):
     wide: bool = False
 
 
+def columns(*titles: str) -> list[Column]:
+    """Make columns from titles; one after > is right-aligned, one after * is wide."""
+    return [Column(title.lstrip(">*"), title[:1] == ">", title[:1] == "*") for title in titles]
+
+
 def print_table(out: Printer, heads: Sequence[Column], rows: Iterable[Sequence[Piece]]) -> None:
     """Print rows under their headings; no cell is ever cut.
 

@@ -11,10 +11,10 @@ import click
 from bethink.cli.app import App
 from bethink.cli.options import Group, command, complete_profiles, pass_app
 from bethink.cli.output import (
-    Column,
     Printer,
     Styled,
     bold,
+    columns,
     cyan,
     dim,
     display_width,
@@ -22,6 +22,7 @@ from bethink.cli.output import (
     red,
     wrap_lines,
 )
+from bethink.errors import BadProfile, BadSetting, NotFound, Refused
 
 if TYPE_CHECKING:
     from bethink.core.json_values import Json
@@ -64,7 +65,7 @@ def _list_profiles(app: App) -> int:
             ]
         )
         return 0
-    heads = [Column(""), Column("profile"), Column("description", wide=True), Column("from")]
+    heads = columns("", "profile", "*description", "from")
     rows = [
         ("*" if name == current else "", bold(name), titles[name], dim(str(file or "built in")))
         for name, file in named.items()
@@ -75,8 +76,6 @@ def _list_profiles(app: App) -> int:
 
 def _profile_title(app: App, name: str) -> Styled:
     """Title of a profile; a broken one must not hide the others."""
-    from bethink.errors import BadProfile, BadSetting  # not needed for help
-
     try:
         return Styled(_load_profile(app, name).title, "")
     except (BadProfile, BadSetting) as error:
@@ -110,8 +109,6 @@ def show(app: App, name: str, *, toml: bool) -> None:
     From the query to the answer: every slot in order, the parts in it, and the settings of
     each part.
     """
-    from bethink.errors import NotFound, Refused  # not needed for help
-
     try:
         profile = _load_profile(app, name)
     except NotFound as error:

@@ -25,6 +25,7 @@ from bethink.cli.output import dim, green, red, yellow
 from bethink.core import plural
 from bethink.errors import Refused
 from bethink.importers import IMPORTERS, KINDS
+from bethink.render.wire import dumps
 
 if TYPE_CHECKING:
     from bethink.core.json_values import Json
@@ -49,8 +50,6 @@ def export(app: App, file: str) -> None:
     without loss. FILE is replaced only when all is written, and only you can read it; -
     or nothing writes to standard output.
     """
-    from bethink.render.wire import dumps  # only for this command
-
     count = damaged = 0
     with app.open() as memory, _open_output(file) as out, progress(app, "exporting") as advance:
         for record in memory.export():

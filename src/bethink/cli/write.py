@@ -16,9 +16,10 @@ from bethink.cli.options import (
     read_text_argument,
 )
 from bethink.cli.output import bold, dim, green, one_line, yellow
-from bethink.errors import Refused, SomeRefused
+from bethink.errors import ModelError, Refused, SomeRefused
 from bethink.model import superseding_ids
 from bethink.model.fields import ITEM_FIELDS, ItemField, input_order
+from bethink.render.wire import item_json, outcome_json
 
 if TYPE_CHECKING:
     from bethink.core.json_values import Json
@@ -123,8 +124,6 @@ def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: A
         if extract:
             results = [_extract_with_llm(memory, result) for result in results]
     if app.json:
-        from bethink.render.wire import outcome_json  # only for --json
-
         documents = [outcome_json(result) for result in results]
         app.out.json(documents[0] if len(documents) == 1 else documents)
         if failure is not None:
@@ -151,8 +150,6 @@ def _remember_all(
 
 def _extract_with_llm(memory: Memory, result: Remembered | Refused) -> Remembered | Refused:
     """Add what the language model extracts; if the model is down, mark it as pending."""
-    from bethink.errors import ModelError  # only for --extract
-
     if isinstance(result, Refused) or result.status != "stored":
         return result
     try:
@@ -227,8 +224,6 @@ def update(
         item = memory.update(item_id, **changes)
         newer = superseding_ids(item, memory.links(item.id))
     if app.json:
-        from bethink.render.wire import item_json  # only for --json
-
         app.out.json(item_json(item))
     elif app.quiet:
         app.out.line(item.id)

@@ -16,8 +16,8 @@ import click
 
 from bethink.cli.app import App
 from bethink.cli.options import Command, Group, command, pass_app
-from bethink.cli.output import Column, Piece, bold, dim, format_time, green, print_table, yellow
-from bethink.errors import MissingExtra
+from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
+from bethink.errors import MissingExtra, Refused
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -431,7 +431,6 @@ def create(
     """
     from bethink.access.policy import Right  # help does without
     from bethink.access.tokens import ANY_SPACE, expiry_after
-    from bethink.errors import Refused
 
     if any_space and spaces:
         raise Refused("--any-space and --space cannot be combined")
@@ -471,8 +470,7 @@ def _print_tokens(app: App) -> int:
     if app.json:
         app.out.json([record.to_json() | {"expired": record.has_expired(now)} for record in found])
     elif found:
-        heads = [Column("name"), Column("scope"), Column("made"), Column("until"),
-                 Column("spaces", wide=True)]  # fmt: skip
+        heads = columns("name", "scope", "made", "until", "*spaces")
         print_table(app.out, heads, [_token_row(record, now) for record in found])
     else:
         app.note("there are no tokens; create one with: bethink token create")
