@@ -16,7 +16,6 @@ from snapshot_stores import NAME, NOW, READERS
 from bethink import Memory
 from bethink.cli import main
 from bethink.render.wire import (
-    collision_json,
     degraded_json,
     dumps,
     entity_json,
@@ -28,7 +27,6 @@ from bethink.render.wire import (
     insight_json,
     item_json,
     mapping_json,
-    page_json,
     provenance_json,
     recall_json,
     remembered_json,
@@ -111,7 +109,7 @@ def _values(work: Memory, talk: Memory) -> dict[str, list[Any]]:
         "recall with trace": [recall_json(one, trace=True) for one in answers],
         "hit": [hit_json(hit, answer) for hit, answer in hits],
         "evidence": [evidence_json(reason) for hit, _ in hits for reason in hit.evidence],
-        "page": [page_json(one.page) for one in answers],
+        "page": [one.page._asdict() for one in answers],
         "filters": [filters_json(one.query.filters) for one in answers],
         "degraded": [degraded_json(part) for one in _crippled() for part in one.degraded],
         "why not": [
@@ -161,7 +159,7 @@ def _of_writing() -> dict[str, list[Any]]:
                 reads.append(memory.read_smart(file, roots=[Path(folder)]))
     return {
         "remembered": [remembered_json(one) for one in told],
-        "collision": [collision_json(met) for one in told for met in one.collisions],
+        "collision": [met._asdict() for one in told for met in one.collisions],
         "smart read": [smart_read_json(one) for one in reads],
     }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from bethink.api.session import SessionMethods, cache_key, resolve_reranker
 from bethink.api.turns import in_turn
 from bethink.core.dataclass import field_types, replace
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.model import Filters, Item, Recall
 from bethink.ports import Reranker
@@ -41,7 +42,23 @@ from bethink.retrieval.query_builder import (
 if TYPE_CHECKING:
     from bethink.api.options import FilterOptions, RecallOptions
 
-_MAX_CHANGES = 20  # of a recall, until a memory is in its answer
+_MAX_CHANGES = 8  # of the limits of a recall, until a memory is in its answer
+
+
+class _Attempt(NamedTuple):
+    """A recall that is tried: what was asked, with which profiles and context."""
+
+    request: RecallRequest
+    first: Profile | None
+    profile: Profile
+    ctx: Context
+
+    def say(self, labels: Sequence[str], answer: Recall) -> list[str]:
+        """Say what was changed; of the tokens only as many as were needed."""
+        said = list(dict.fromkeys(filter(None, labels)))
+        if self.request.max_tokens == MAX_TOKENS:
+            said.append(f"with --max-tokens {answer.page.tokens}")
+        return said
 
 
 class RecallMethods(SessionMethods):
@@ -128,106 +145,80 @@ class RecallMethods(SessionMethods):
         ctx = self._build_context(request, chosen, filters, given, now)
         ctx = replace(ctx, boost=boost, reranker=self._choose_reranker(reranker))
         item = self.store.items.get([item.id], as_of=ctx.query.as_of).get(item.id, item)
-        found = why_not(item, self._run_recall(first, chosen, ctx), chosen.channels, ctx)
+        attempt = _Attempt(request, first, chosen, ctx)
+        found = why_not(item, self._run_attempt(attempt), chosen.channels, ctx)
         if found.returned:
             return found
-        return replace(found, remedy=self._find_remedy(item, first, chosen, ctx, request))
+        return replace(found, remedy=self._find_remedy(item, attempt))
 
-    def _find_remedy(
-        self,
-        item: Item,
-        first: Profile | None,
-        profile: Profile,
-        ctx: Context,
-        request: RecallRequest,
-    ) -> str:
+    def _find_remedy(self, item: Item, attempt: _Attempt) -> str:
         """Return changes of the recall that bring a memory in; each is tried before it is named."""
-        labels, left = self._try_changes(item, first, profile, ctx, request)
+        labels, left = self._try_changes(item, attempt)
         if left is None:
             return f"ask again {', '.join(labels)}" if labels else ""
-        if item.live_to is None or left[1].query.as_of is not None:
+        if item.live_to is None or left.ctx.query.as_of is not None:
             return f"bethink show {item.id}"
-        restored = self._try_restored(item, first, profile, left[1], left[0])
-        said = ", ".join(dict.fromkeys([*labels, *restored]))
+        said = ", ".join(dict.fromkeys([*labels, *self._try_restored(item, left)]))
         restore = f"bethink restore {item.id}"
         return f"{restore}, then ask again {said}" if said else restore
 
-    def _try_changes(
-        self,
-        item: Item,
-        first: Profile | None,
-        profile: Profile,
-        ctx: Context,
-        request: RecallRequest,
-    ) -> tuple[list[str], tuple[RecallRequest, Context] | None]:
+    def _try_changes(self, item: Item, attempt: _Attempt) -> tuple[list[str], _Attempt | None]:
         """Return the changes that bring a memory in, and the recall to go on from if none does."""
-        labels: list[str] = []
+        labels, attempt = self._without_filters(item, attempt)
         for _ in range(_MAX_CHANGES):
-            answer = self._run_recall(first, profile, ctx)
-            found = why_not(item, answer, (), ctx)
+            answer = self._run_attempt(attempt)
+            found = why_not(item, answer, (), attempt.ctx)
             if found.returned:
-                return self._say_changes(labels, request, answer), None
+                return attempt.say(labels, answer), None
             change = next_change(found, answer)
             if change is None:
                 break
             labels.append(change.label)
-            request, ctx = self._changed(change, request, profile, ctx)
+            attempt = self._change(attempt, change)
         if found.stage != "filters":
             for change in last_changes(item, answer):
-                changed = self._changed(change, request, profile, ctx)
-                answer = self._run_recall(first, profile, changed[1])
+                changed = self._change(attempt, change)
+                answer = self._run_attempt(changed)
                 if any(hit.item.id == item.id for hit in answer.hits):
-                    return self._say_changes([*labels, change.label], changed[0], answer), None
-        return [label for label in labels if label], (request, ctx)
+                    return changed.say([*labels, change.label], answer), None
+        return [label for label in labels if label], attempt
 
-    def _try_restored(
-        self,
-        item: Item,
-        first: Profile | None,
-        profile: Profile,
-        ctx: Context,
-        request: RecallRequest,
-    ) -> list[str]:
+    def _try_restored(self, item: Item, attempt: _Attempt) -> list[str]:
         """Return the changes that an ended memory needs once it is restored.
 
         Its filters are judged as for a restored one. The rest is tried at the moment before it
         ended; the limits are those of now, which has other memories.
         """
-        labels: list[str] = []
         restored = item._replace(live_to=None, ended_by=None)
-        while change := excluding_filter(restored, ctx.query):
-            labels.append(change.label)
-            request, ctx = self._changed(change, request, profile, ctx)
-        now = self._run_recall(first, profile, self._widened(request, profile, ctx))
-        moment = (item.live_to or ctx.query.now) - timedelta(microseconds=1)
-        earlier = Change("", {"as_of": moment, "cursor": None})
-        request, ctx = self._changed(earlier, request, profile, ctx)
+        labels, attempt = self._without_filters(restored, attempt)
+        widest = {"k": MAX_K, "max_tokens": MAX_TOKENS, "offset": 0, "cursor": None}
+        now = self._run_attempt(self._change(attempt, Change("", widest)))
+        moment = (item.live_to or attempt.ctx.query.now) - timedelta(microseconds=1)
+        attempt = self._change(attempt, Change("", {"as_of": moment, "cursor": None}))
         last = self.store.items.get([item.id], as_of=moment).get(item.id, restored)
-        tried, failed = self._try_changes(last, first, profile, ctx, request)
+        tried, failed = self._try_changes(last, attempt)
         if failed is not None:
             return labels
-        return [*labels, *restored_limits(last, tried, self._run_recall(first, profile, ctx), now)]
+        return [*labels, *restored_limits(last, tried, self._run_attempt(attempt), now)]
 
-    def _widened(self, request: RecallRequest, profile: Profile, ctx: Context) -> Context:
-        limits = {"k": MAX_K, "max_tokens": MAX_TOKENS, "offset": 0, "cursor": None}
-        return self._changed(Change("", limits), request, profile, ctx)[1]
+    def _without_filters(self, item: Item, attempt: _Attempt) -> tuple[list[str], _Attempt]:
+        """Remove the filters against a memory, which needs no recall; return what was changed."""
+        labels: list[str] = []
+        while change := excluding_filter(item, attempt.ctx.query):
+            labels.append(change.label)
+            attempt = self._change(attempt, change)
+        return labels, attempt
 
-    def _changed(
-        self, change: Change, request: RecallRequest, profile: Profile, ctx: Context
-    ) -> tuple[RecallRequest, Context]:
-        request = replace(request, **change.options)
-        filters = change.filters or ctx.query.filters
-        other = self._build_context(request, profile, filters, {}, ctx.query.now)
-        return request, replace(other, boost=ctx.boost, reranker=ctx.reranker)
+    def _change(self, attempt: _Attempt, change: Change) -> _Attempt:
+        before = attempt.ctx
+        request = replace(attempt.request, **change.options)
+        filters = change.filters or before.query.filters
+        ctx = self._build_context(request, attempt.profile, filters, {}, before.query.now)
+        ctx = replace(ctx, boost=before.boost, reranker=before.reranker)
+        return attempt._replace(request=request, ctx=ctx)
 
-    def _say_changes(
-        self, labels: Sequence[str], request: RecallRequest, answer: Recall
-    ) -> list[str]:
-        """Say what was changed; of the tokens only as many as were needed."""
-        said = list(dict.fromkeys(filter(None, labels)))
-        if request.max_tokens == MAX_TOKENS:
-            said.append(f"with --max-tokens {answer.page.tokens}")
-        return said
+    def _run_attempt(self, attempt: _Attempt) -> Recall:
+        return self._run_recall(attempt.first, attempt.profile, attempt.ctx)
 
     def compare(
         self, text: str, profiles: Sequence[str | Profile], **options: Unpack[RecallOptions]

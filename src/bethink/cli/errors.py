@@ -14,7 +14,7 @@ from bethink.cli.help import COMPLETION_VARIABLE, PROGRAM
 from bethink.cli.output import dim, printable, red
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import name_failure
-from bethink.errors import BethinkError, ModelError, NotFound, Refused, StoreError
+from bethink.errors import BethinkError, ModelError, NotFound, StoreError
 
 EXIT_NOT_FOUND = 1
 EXIT_USAGE = 2
@@ -45,7 +45,9 @@ def interrupted_failure() -> Failure:
 def classify_error(error: Exception) -> Failure:
     """Map an exception to the failure shown to the user."""
     if isinstance(error, BethinkError):
-        return Failure(error.message, error.remedy, _error_kind(error), _exit_code(error))
+        from bethink.render.wire import error_kind  # most calls do not fail
+
+        return Failure(error.message, error.remedy, error_kind(error), _exit_code(error))
     if isinstance(error, click.UsageError):
         return _usage_failure(error)
     if isinstance(error, click.ClickException):
@@ -83,13 +85,6 @@ def _sanitize(text: str) -> str:
     """Put the text on one line, in characters that any stream and any JSON reader accept."""
     encodable = text.encode("utf-8", "backslashreplace").decode()
     return " ".join(printable(encodable).split())
-
-
-def _error_kind(error: BethinkError) -> str:
-    if isinstance(error, Refused):
-        return error.rule
-    name = type(error).__name__
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
 def _exit_code(error: BethinkError) -> int:

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.core.characters import strip_hidden
 from bethink.core.json_values import Json, finite_or_none, iso
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import shorten
-from bethink.errors import Refused
+from bethink.errors import BethinkError, Refused
 from bethink.model import (
     Candidate,
-    Collision,
     Degraded,
     Entity,
     Evidence,
     FileHistory,
     Filters,
     Item,
-    Page,
     Pool,
     Recall,
     Remembered,
@@ -227,7 +226,7 @@ def recall_json(
         "warnings": list(answer.warnings),
         "degraded": [degraded_json(part) for part in answer.degraded],
         "nearest_miss": hit_json(answer.nearest_miss, answer) if answer.nearest_miss else None,
-        "page": page_json(answer.page),
+        "page": answer.page._asdict(),
     }
     if trace:
         out["trace"] = trace_json(answer, candidates=candidates)
@@ -248,10 +247,6 @@ def filters_json(filters: Filters) -> Json:
     return out
 
 
-def page_json(page: Page) -> Json:
-    return page._asdict()
-
-
 def degraded_json(part: Degraded) -> Json:
     return {"part": part.part, "reason": part.reason}
 
@@ -265,19 +260,7 @@ def outcome_json(outcome: Remembered | Refused) -> Json:
 
 
 def remembered_json(result: Remembered) -> Json:
-    return {
-        "id": result.id,
-        "status": result.status,
-        "collisions": [collision_json(collision) for collision in result.collisions],
-        "redacted": list(result.redacted),
-        "entities": list(result.entities),
-        "flags": list(result.flags),
-        "pending": list(result.pending),
-    }
-
-
-def collision_json(collision: Collision) -> Json:
-    return collision._asdict()
+    return record_json(result)
 
 
 def entity_json(entity: Entity) -> Json:
@@ -319,18 +302,12 @@ def why_not_json(result: WhyNot) -> Json:
 
 def file_history_json(history: FileHistory, linked: Sequence[Item], preview: int) -> Json:
     """The history of a file, with the memories linked to its edits."""
-    return {
-        "paths": list(history.paths),
-        "edits": history.edits,
-        "first_at": iso(history.first_at),
-        "last_at": iso(history.last_at),
-        "sessions": list(history.sessions),
-        "days": [entry._asdict() for entry in history.days],
-        "intents": [entry._asdict() | {"last_at": iso(entry.last_at)} for entry in history.intents],
-        "memories": [
-            {"id": item.id, "text": item.text[:preview], "when": iso(item.when)} for item in linked
-        ],
-    }
+    memories = [
+        {"id": item.id, "text": item.text[:preview], "when": iso(item.when)} for item in linked
+    ]
+    known = record_json(history._replace(items=()))
+    del known["items"]
+    return {**known, "memories": memories}
 
 
 def smart_read_json(answer: SmartRead) -> Json:
@@ -339,11 +316,7 @@ def smart_read_json(answer: SmartRead) -> Json:
         {name: value for name, value in chunk._asdict().items() if value is not None}
         for chunk in answer.chunks
     ]
-    return answer._asdict() | {
-        "chunks": chunks,
-        "removed": list(answer.removed),
-        "notes": list(answer.notes),
-    }
+    return record_json(answer) | {"chunks": chunks}
 
 
 def provenance_json(found: Provenance) -> Json:
@@ -417,6 +390,14 @@ def insight_json(branch: InsightNode) -> Json:
     }
 
 
+def error_kind(error: BethinkError) -> str:
+    """Return an error's kind as programs read it."""
+    if isinstance(error, Refused):
+        return error.rule
+    name = type(error).__name__
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)[1:]
+
+
 def error_json(message: str, remedy: str, kind: str) -> Json:
     return {"error": {"kind": kind, "message": message, "remedy": remedy}}
 
@@ -430,6 +411,19 @@ def _null_if_not_finite(fields: Mapping[str, object]) -> Json:
         else:
             cleaned[name] = finite_or_none(value) if isinstance(value, float) else value
     return cleaned
+
+
+def record_json(record: NamedTuple) -> Json:
+    """A named tuple with all its fields; lists and times as JSON has them."""
+    return {name: _value_json(value) for name, value in record._asdict().items()}
+
+
+def _value_json(value: object) -> object:
+    if isinstance(value, datetime):
+        return iso(value)
+    if hasattr(value, "_asdict"):
+        return {name: _value_json(part) for name, part in value._asdict().items()}
+    return [_value_json(part) for part in value] if isinstance(value, tuple) else value
 
 
 def mapping_json(table: Mapping[str, object]) -> Json:

@@ -45,10 +45,7 @@ class Prompt(NamedTuple):
 
 
 def _begin_prompt(memory: Memory, task: str) -> str:
-    from bethink.server.tools.answers import (  # heavy import: after the handshake
-        fence_quotes,
-        quote_item,
-    )
+    from bethink.render.quoting import fence_quotes, quote_item  # heavy import: after the handshake
 
     answer = memory.recall(task, track=False)
     known = (
@@ -72,10 +69,7 @@ def _keep_prompt(_: Memory, __: str) -> str:
 
 
 def _review_prompt(memory: Memory, subject: str) -> str:
-    from bethink.server.tools.answers import (  # heavy import: after the handshake
-        fence_quotes,
-        quote_item,
-    )
+    from bethink.render.quoting import fence_quotes, quote_item  # heavy import: after the handshake
 
     answer = memory.recall(subject, track=False, k=20)
     known = (
@@ -216,7 +210,7 @@ def _read_stats(memory: Memory, _: str) -> ResourceContent:
 
 
 def _read_recent(memory: Memory, _: str) -> ResourceContent:
-    from bethink.server.tools.answers import fence_quotes, quote_item  # heavy
+    from bethink.render.quoting import fence_quotes, quote_item  # heavy
 
     items = memory.browse(limit=_NEWEST_COUNT)
     return ResourceContent(
@@ -225,7 +219,7 @@ def _read_recent(memory: Memory, _: str) -> ResourceContent:
 
 
 def _read_entity(memory: Memory, name: str) -> ResourceContent:
-    from bethink.server.tools.answers import fence_quotes, quote_item  # heavy
+    from bethink.render.quoting import fence_quotes, quote_item  # heavy
 
     answer = memory.recall(entity=name, k=_NEWEST_COUNT, track=False)
     if not answer.hits:

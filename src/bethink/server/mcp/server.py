@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from bethink.access.policy import Principal, principal_of, require
 from bethink.core.json_values import Json
 from bethink.errors import BethinkError
+from bethink.render.quoting import one_line
 from bethink.server.mcp.manifest import (
     INSTRUCTIONS,
     NAME,
@@ -44,7 +45,7 @@ from bethink.server.mcp.view import (
     client_supports_views,
     render_page,
 )
-from bethink.server.tools.answers import in_tool_words, one_line
+from bethink.server.tools.answers import in_tool_words
 from bethink.server.tools.calls import ToolExecutor, ToolRequest, log_bug
 from bethink.server.tools.catalog import LIST_ENTITIES
 from bethink.server.tools.tool import Reply, Tool

@@ -24,10 +24,11 @@ from bethink.core.lazy import BackgroundCall, Lazy
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.once import count_once
 from bethink.errors import BethinkError
+from bethink.render.quoting import one_line
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.view import client_supports_views
 from bethink.server.mcp.worker_calls import call_json
-from bethink.server.tools.answers import in_tool_words, one_line
+from bethink.server.tools.answers import in_tool_words
 
 if TYPE_CHECKING:
     from bethink.server.tools.calls import ToolExecutor

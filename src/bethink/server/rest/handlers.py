@@ -21,13 +21,14 @@ from bethink.memory import Memory
 from bethink.model import Candidate, Filters, Item, Link, Recall, Remembered
 from bethink.ports.values import Scope as SearchScope
 from bethink.ports.values import Usage
+from bethink.render.quoting import one_line
 from bethink.render.wire import (
     dumps,
     hit_json,
     item_json,
     mapping_json,
+    outcome_json,
     recall_json,
-    remembered_json,
     why_not_json,
 )
 from bethink.retrieval.profile import SLOTS
@@ -40,7 +41,6 @@ from bethink.server.tools.answers import (
     get_visible,
     in_tool_words,
     memory_json,
-    one_line,
     text_cost,
 )
 from bethink.server.tools.catalog import RECALL_OPTIONS, REMEMBER
@@ -122,11 +122,10 @@ def _related(
 
 
 def _result_json(found: Remembered | Refused) -> Json:
+    made = outcome_json(found)
     if isinstance(found, Refused):
-        remedy = in_tool_words(found.remedy)
-        error = {"kind": found.rule, "message": found.message, "remedy": remedy}
-        return {"status": "refused", "error": error}
-    return remembered_json(found)
+        made["error"]["remedy"] = in_tool_words(found.remedy)
+    return made
 
 
 def restore(call: Call) -> Reply:

@@ -23,7 +23,7 @@ from bethink.errors import (
     Refused,
     StoreBusy,
 )
-from bethink.render.wire import dumps, error_json
+from bethink.render.wire import dumps, error_json, error_kind
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES, ToolRoute
 from bethink.server.tools.answers import in_tool_words
 from bethink.server.tools.calls import log_bug
@@ -212,14 +212,6 @@ def error_response(error: BethinkError) -> Response:
         )
     message, remedy = map(in_tool_words, (_one_line(error.message), _one_line(error.remedy)))
     return json_response(error_json(message, remedy, error_kind(error)), status, headers)
-
-
-def error_kind(error: BethinkError) -> str:
-    """Return an error's kind as programs read it."""
-    if isinstance(error, Refused):
-        return error.rule
-    name = type(error).__name__
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)[1:]
 
 
 def timeout_response(name: str, timeout_s: float) -> Response:

@@ -9,22 +9,18 @@ from bethink.api.browse import merge_timeline
 from bethink.core import plural
 from bethink.core.json_values import Json, iso
 from bethink.errors import NotFound, Refused
+from bethink.render.quoting import Quote, fence_quotes, one_line, quote_item, truncate
 from bethink.render.wire import entity_json, insight_json, thread_json
 from bethink.retrieval.provenance import InsightNode, InsightPoint
 from bethink.server.tools.answers import (
     NOTICE,
-    Quote,
     count_fitting,
-    fence_quotes,
     get_visible,
     in_tool_words,
     memory_json,
     newest_page,
     older_hint,
-    one_line,
-    quote_item,
     text_cost,
-    truncate,
 )
 from bethink.server.tools.tool import Call, Reply
 from bethink.server.tools.write import nothing_in_reach, tidy_limits

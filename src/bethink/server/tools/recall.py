@@ -12,6 +12,7 @@ from bethink.errors import Refused
 from bethink.ingest.redaction import redact
 from bethink.memory import Memory
 from bethink.model import Candidate, Item, Passage, Recall
+from bethink.render.quoting import Quote, fence_quotes, one_line, quote_hit, quote_item, truncate
 from bethink.render.wire import (
     degraded_json,
     evidence_json,
@@ -32,19 +33,7 @@ from bethink.retrieval.explain import match_reasons
 from bethink.retrieval.query_builder import encode_cursor
 from bethink.retrieval.stages.assemble import warnings_for
 from bethink.server.mcp.view import EVIDENCE_KEY
-from bethink.server.tools.answers import (
-    NOTICE,
-    Quote,
-    fence_quotes,
-    get_visible,
-    in_tool_words,
-    memory_json,
-    one_line,
-    quote_hit,
-    quote_item,
-    sanitize,
-    truncate,
-)
+from bethink.server.tools.answers import NOTICE, get_visible, in_tool_words, memory_json, sanitize
 from bethink.server.tools.catalog import RECALL_OPTIONS, SNIPPET_CHARS
 from bethink.server.tools.tool import Call, Reply
 

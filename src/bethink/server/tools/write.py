@@ -15,17 +15,14 @@ from bethink.errors import Refused
 from bethink.ingest.admission import TRUST_CEILING
 from bethink.memory import Memory
 from bethink.model import Item, Remembered, superseding_ids
+from bethink.render.quoting import Quote, fence_quotes, one_line, quote_item
 from bethink.render.wire import remembered_json
 from bethink.server.tools.answers import (
     NOTICE,
-    Quote,
     count_fitting,
-    fence_quotes,
     get_visible,
     in_tool_words,
     memory_json,
-    one_line,
-    quote_item,
     text_cost,
 )
 from bethink.server.tools.catalog import RELATION_SCHEMA, SNIPPET_CHARS
