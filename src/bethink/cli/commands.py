@@ -6,69 +6,11 @@ from collections.abc import Iterator
 
 import click
 
-from bethink.cli.help import OPTION_HELP, PROGRAM, overview
+from bethink.cli.help import COMMAND_PLACES, OPTION_HELP, PROGRAM, overview
 from bethink.cli.options import general_options
 from bethink.core.registry import Registry
 
-COMMANDS: Registry[click.Command] = Registry(
-    "command",
-    {
-        "remember": "bethink.cli.write:remember",
-        "recall": "bethink.cli.recall:recall",
-        "why-not": "bethink.cli.recall:why_not",
-        "compare": "bethink.cli.recall:compare",
-        "demo": "bethink.demo:demo",
-        "show": "bethink.cli.browse:show",
-        "list": "bethink.cli.browse:list_memories",
-        "timeline": "bethink.cli.browse:timeline",
-        "why": "bethink.cli.browse:why",
-        "history": "bethink.cli.browse:history",
-        "entities": "bethink.cli.links:entities",
-        "events": "bethink.cli.browse:events",
-        "threads": "bethink.cli.browse:threads",
-        "thread": "bethink.cli.browse:thread",
-        "insights": "bethink.cli.browse:insights",
-        "recall-file": "bethink.cli.files:recall_file",
-        "read-smart": "bethink.cli.files:read_smart",
-        "note-edit": "bethink.cli.files:note_edit",
-        "forget-file": "bethink.cli.files:forget_file",
-        "stats": "bethink.cli.health:stats",
-        "link": "bethink.cli.links:link",
-        "unlink": "bethink.cli.links:unlink",
-        "links": "bethink.cli.links:links",
-        "update": "bethink.cli.write:update",
-        "boost": "bethink.cli.links:boost",
-        "demote": "bethink.cli.links:demote",
-        "forget": "bethink.cli.forget:forget",
-        "restore": "bethink.cli.forget:restore",
-        "undo": "bethink.cli.forget:undo",
-        "revoke": "bethink.cli.maintenance:revoke",
-        "import": "bethink.cli.transfer:import_memories",
-        "export": "bethink.cli.transfer:export",
-        "install": "bethink.hooks.commands:install",
-        "uninstall": "bethink.hooks.commands:uninstall",
-        "hook": "bethink.hooks.commands:hook",
-        "mcp": "bethink.server.commands:mcp_command",
-        "serve": "bethink.server.commands:serve",
-        "ui": "bethink.server.commands:ui",
-        "token": "bethink.server.commands:token",
-        "worker": "bethink.cli.maintenance:worker",
-        "eval": "bethink.eval.commands:eval_command",
-        "tune": "bethink.eval.commands:tune_command",
-        "spaces": "bethink.cli.config:spaces",
-        "store": "bethink.cli.health:store",
-        "move": "bethink.cli.health:move",
-        "trust": "bethink.cli.config:trust",
-        "profiles": "bethink.cli.profiles:profiles",
-        "config": "bethink.cli.config:config",
-        "models": "bethink.cli.config:models",
-        "maintain": "bethink.cli.maintenance:maintain",
-        "doctor": "bethink.cli.health:doctor",
-        "reindex": "bethink.cli.health:reindex",
-        "completion": "bethink.cli.health:completion",
-        "version": "bethink.cli.health:version",
-    },
-)
+COMMANDS: Registry[click.Command] = Registry("command", COMMAND_PLACES)
 
 
 class LazyGroup(click.Group):

@@ -44,15 +44,17 @@ class Prompt(NamedTuple):
         }
 
 
-def _begin_prompt(memory: Memory, task: str) -> str:
+def _quote_related(memory: Memory, text: str, k: int | None = None) -> str:
     from bethink.render.quoting import fence_quotes, quote_item  # heavy import: after the handshake
 
-    answer = memory.recall(task, track=False)
-    known = (
-        fence_quotes([quote_item(hit.item) for hit in answer.hits]) or f"(nothing: {answer.reason})"
-    )
+    answer = memory.recall(text, track=False, k=k)
+    quotes = [quote_item(hit.item) for hit in answer.hits]
+    return fence_quotes(quotes) or f"(nothing: {answer.reason})"
+
+
+def _begin_prompt(memory: Memory, task: str) -> str:
     return (
-        f"The task: {task}\n\nMemories related to it:\n\n{known}\n\n"
+        f"The task: {task}\n\nMemories related to it:\n\n{_quote_related(memory, task)}\n\n"
         "Say in two sentences which of them matter for the task and which contradict it, "
         "then begin. Use recall when another question comes up."
     )
@@ -69,12 +71,7 @@ def _keep_prompt(_: Memory, __: str) -> str:
 
 
 def _review_prompt(memory: Memory, subject: str) -> str:
-    from bethink.render.quoting import fence_quotes, quote_item  # heavy import: after the handshake
-
-    answer = memory.recall(subject, track=False, k=20)
-    known = (
-        fence_quotes([quote_item(hit.item) for hit in answer.hits]) or f"(nothing: {answer.reason})"
-    )
+    known = _quote_related(memory, subject, k=20)
     return (
         f"These are the memories about {subject}:\n\n{known}\n\n"
         "Name those that contradict each other, are outdated or say the same. Propose for each "

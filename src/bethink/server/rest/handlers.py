@@ -53,13 +53,11 @@ _DEFAULT_LINKS = 100
 
 
 def get_memory(call: Call) -> Reply:
-    """Handle `get_memory`: one memory with all its fields."""
     item = get_visible(call.memory, call.arguments["id"])
     return Reply(item.text, {"notice": NOTICE, "memory": item_json(item)})
 
 
 def list_memories(call: Call) -> Reply:
-    """Handle `list_memories`: a page of memories and the cursor of the next."""
     most = call.arguments.get("limit", _DEFAULT_PAGE)
     where = call.given(*_FILTERS, "stored_by")
     pages = call.given("after", "offset")
@@ -86,7 +84,6 @@ def _scope_of(call: Call, where: Mapping[str, object]) -> SearchScope:
 
 
 def remember_many(call: Call) -> Reply:
-    """Handle `remember_many`: store each memory independently of refused ones."""
     drafts = [_make_draft(call, fields) for fields in call.arguments["memories"]]
     good = [draft for draft in drafts if not isinstance(draft, Refused)]
     answers = iter(call.memory.remember_each([fields for fields, _ in good]))
@@ -129,13 +126,11 @@ def _result_json(found: Remembered | Refused) -> Json:
 
 
 def restore(call: Call) -> Reply:
-    """Handle `restore`: restore forgotten memories."""
     ids = [get_visible(call.memory, item_id).id for item_id in call.arguments["ids"]]
     return Reply("", {"restored": call.memory.restore(*ids)})
 
 
 def links(call: Call) -> Reply:
-    """Handle `links`: a memory's links to others that the caller may see."""
     item = get_visible(call.memory, call.arguments["id"])
     found = call.memory.links(item.id)
     offset, limit = call.arguments.get("offset", 0), call.arguments.get("limit", _DEFAULT_LINKS)
@@ -167,13 +162,11 @@ def _link_json(link: Link) -> Json:
 
 
 def stats(call: Call) -> Reply:
-    """Handle `stats`: counts and sizes, without the path of the store."""
     counted = {name: value for name, value in call.memory.stats().items() if name != "path"}
     return Reply("", mapping_json(counted))
 
 
 def events(call: Call) -> Reply:
-    """Handle `events`: a page of the journal."""
     found = call.memory.events(**call.given("after", "limit"))
     return Reply("", {"events": [mapping_json(event._asdict()) for event in found]})
 
@@ -190,7 +183,6 @@ _MAX_MARKED_CHARS = 20_000  # characters of a text in which matching words are m
 
 
 def inspect(call: Call) -> Reply:
-    """Handle `inspect`: an answer with its evidence, its steps and its text for an agent."""
     memory, query = call.memory, call.arguments.get("query", "")
     options = call.given(*RECALL_OPTIONS)
     answer = memory.recall(query, track=False, **options)
@@ -245,7 +237,6 @@ def _place_json(memory: Memory, query: str, item_id: str, options: Json) -> Json
 
 
 def profiles(call: Call) -> Reply:
-    """Handle `profiles`: the profiles that can be used, with their parts."""
     own = call.memory.profile().name
     entries = []
     for name in call.memory.profiles():
@@ -268,7 +259,6 @@ def profiles(call: Call) -> Reply:
 
 
 def usage(call: Call) -> Reply:
-    """Handle `usage`: how often and when a memory was recalled."""
     item = get_visible(call.memory, call.arguments["id"])
     found = call.memory.store.activity.usage([item.id], call.memory.now).get(item.id, Usage())
     stamps = [iso(stamp) for stamp in found.stamps]
@@ -281,7 +271,6 @@ _LABEL_CHARS = 160
 
 
 def graph(call: Call) -> Reply:
-    """Handle `graph`: the neighbourhood of a memory or an entity, nearest first."""
     memory, start = call.memory, call.arguments["node"]
     limit = call.arguments.get("limit", _DEFAULT_NODES)
     found = _Neighbourhood(memory, limit)
@@ -377,7 +366,6 @@ _MAX_SESSIONS = 60
 
 
 def times(call: Call) -> Reply:
-    """Handle `times`: memories by the day they happened, and the conversations."""
     scope = _scope_of(call, call.given(*_FILTERS))
     found = call.memory.store.search.calendar(scope, sessions=_MAX_SESSIONS)
     days: dict[str, dict[str, int]] = {}

@@ -35,7 +35,6 @@ _DEFAULT_LIMITS = {"entities": 30, "revisions": 10, "threads": 20, "members": 20
 
 
 def list_entities(call: Call) -> Reply:
-    """Handle `list_entities`: the people, projects and things that memories mention."""
     filters = call.given("prefix", "kind", "min_memories", "offset")
     limit = call.arguments.get("limit", _DEFAULT_LIMITS["entities"])
     listed = call.memory.entities(limit=limit + 1, **filters)
@@ -66,7 +65,6 @@ def _more_hint(call: Call, shown: int, *, more: bool) -> str:
 
 
 def history(call: Call) -> Reply:
-    """Handle `history`: the revisions of a memory that the caller may see."""
     ceiling = call.memory.settings.max_classification
     found = call.memory.history(get_visible(call.memory, call.arguments["id"]).id)
     visible = [revision for revision in found if revision.classification <= ceiling]
@@ -93,7 +91,6 @@ def history(call: Call) -> Reply:
 
 
 def timeline(call: Call) -> Reply:
-    """Handle `timeline`: a memory between those before and after it."""
     middle = get_visible(call.memory, call.arguments["id"])
     found = merge_timeline(middle, call.memory.timeline(middle.id, **call.given("window")))
     items = _fit_around(call, middle, found)
@@ -117,7 +114,6 @@ def _fit_around(call: Call, middle: Item, items: Sequence[Item]) -> Sequence[Ite
 
 
 def threads(call: Call) -> Reply:
-    """Handle `threads`: the long-running topics, or one of them with its memories."""
     if "id" in call.arguments:
         return _thread_reply(call, call.arguments["id"])
     offset, limit = (
@@ -183,7 +179,6 @@ _SOURCE_SNIPPET_CHARS = 200  # characters of a source memory of an insight, for 
 
 
 def insights(call: Call) -> Reply:
-    """Handle `insights`: the insight tree, from the top down as far as it fits."""
     tree = call.memory.insights()
     if "id" in call.arguments:
         insight_id = get_visible(call.memory, call.arguments["id"]).id
@@ -286,7 +281,6 @@ _UNDO_VERBS = {
 
 
 def consolidate(call: Call) -> Reply:
-    """Handle `consolidate`: preview the merges or, with the preview's token, do them."""
     token, limits = call.arguments.get("token"), tidy_limits(call)
     if token is None:
         report = call.memory.maintain(*_JOBS, preview=True, **limits)
@@ -336,7 +330,6 @@ def _consolidate_content(report: Report, proposals: list[Json], *, preview: bool
 
 
 def undo(call: Call) -> Reply:
-    """Handle `undo`: take back the last change, or a whole run."""
     item_id, preview = call.arguments.get("id"), call.arguments.get("preview", False)
     if item_id is not None and item_id.startswith(_RUN_PREFIX):
         preview_result = call.memory.undo_run(item_id, preview=True)

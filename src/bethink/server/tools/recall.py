@@ -42,7 +42,6 @@ _MAX_ORIGINS = 30
 
 
 def recall(call: Call) -> Reply:
-    """Handle `recall`: the hits within the token budget, and how many were left out."""
     memory = call.memory
     options = call.given(*RECALL_OPTIONS)
     options["track"] = call.arguments.get("mark_accessed") if call.may_track else False
@@ -257,7 +256,6 @@ def miss_json(miss: Candidate | None) -> Json | None:
 
 
 def explain(call: Call) -> Reply:
-    """Handle `explain`: why, why not, every step, or the origin, by the arguments given."""
     query, item_id = call.arguments.get("query", ""), call.arguments.get("id")
     options = call.given("profile", "k")
     if query.strip() and item_id:
@@ -356,7 +354,6 @@ _PREVIEW_CHARS = 300  # characters of a linked memory
 
 
 def recall_file(call: Call) -> Reply:
-    """Handle `recall_file`: what was done to a file, and why."""
     history = call.memory.recall_file(call.arguments["path"], **call.given("intents"))
     linked = call.memory.browse(limit=20, ids=history.items) if history.items else []
     content = file_history_json(history, linked, _PREVIEW_CHARS)
@@ -381,7 +378,6 @@ def recall_file(call: Call) -> Reply:
 
 
 def read_smart(call: Call) -> Reply:
-    """Handle `read_smart`: a file of the project, or what changed in it."""
     root = call.memory.settings.project
     path = Path(call.arguments["path"])
     if "\0" in call.arguments["path"]:
@@ -405,7 +401,6 @@ def read_smart(call: Call) -> Reply:
 
 
 def note_edit(call: Call) -> Reply:
-    """Handle `note_edit`: record what was done to a file."""
     edit = {"operation": "edit", **call.given("path", "operation", "intent", "session", "at")}
     new = call.memory.note_edits([edit])
     text = "Recorded" if new else "Already recorded; nothing changed"

@@ -125,7 +125,6 @@ def _set_relation(call: Call, item_id: str, relation: Relation, *, remove: bool)
 
 
 def link(call: Call) -> Reply:
-    """Handle `link`: relate a memory to another one, or take that back."""
     item = get_visible(call.memory, call.arguments["id"])
     relation = _relation_to(call, call.arguments)
     status = _set_relation(call, item.id, relation, remove=call.arguments.get("remove", False))
@@ -161,7 +160,6 @@ def _is_unchanged(item: Item, name: str, value: object) -> bool:
 
 
 def update_memory(call: Call) -> Reply:
-    """Handle `update_memory`: store a new revision of a memory under the same id."""
     item = get_visible(call.memory, call.arguments["id"])
     given = call.given("text", *_METADATA_FIELDS)
     if not given:
@@ -194,7 +192,6 @@ _RETRY_REMEDY = "call forget again without a token, show the user the preview, a
 
 
 def forget(call: Call) -> Reply:
-    """Handle `forget`: preview what would go or, with the preview's token, forget it."""
     arguments, memory = call.arguments, call.memory
     if bool(arguments.get("ids")) == bool(arguments.get("sweep")):
         raise Refused("nothing to forget", remedy="give either ids or sweep: true")
