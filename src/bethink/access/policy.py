@@ -67,72 +67,30 @@ def principal_of(scope: Mapping[str, object]) -> Principal:
 ANYONE, READ, WRITE, ADMIN, LOCAL = Right
 
 POLICY: dict[str, Right] = {
-    # Reading.
-    "recall": READ,
-    "explain": READ,
-    "list_entities": READ,
-    "recall_file": READ,
-    "history": READ,
-    "timeline": READ,
-    "threads": READ,
-    "insights": READ,
-    "get_memory": READ,
-    "list_memories": READ,
-    "links": READ,
-    "stats": READ,
-    "events": READ,
-    "inspect": READ,
-    "profiles": READ,
-    "usage": READ,
-    "graph": READ,
-    "times": READ,
-    "maintenance": READ,
-    # Writing that can be undone.
-    "recall with mark_accessed": WRITE,
-    "remember": WRITE,
-    "remember_many": WRITE,
-    "update_memory": WRITE,
-    "forget": WRITE,
-    "restore": WRITE,
-    "undo": WRITE,
-    "note_edit": WRITE,
-    "consolidate": WRITE,
-    "link": WRITE,
-    # Irreversible, bulk or long operations, and reading local files.
-    "forget with erase": ADMIN,
-    "export": ADMIN,
-    "import": ADMIN,
-    "read_smart": ADMIN,
-    "checks": ADMIN,
-    # Resources and prompts.
-    "resource memory://stats": READ,
-    "resource memory://recent": READ,
-    "resource memory://entity/{name}": READ,
-    "resource memory://item/{id}": READ,
-    "resource ui://bethink/recall": READ,
-    "prompt begin": READ,
-    "prompt keep": READ,
-    "prompt review": READ,
-    # The server itself.
-    "health": ANYONE,
-    "ready": ANYONE,
-    "session": ANYONE,
-    "login": ANYONE,
-    "logout": ANYONE,
-    "page": READ,
-    "openapi": READ,
-    "metrics": READ,
-    "mcp": READ,
-    # Local commands only, never over a network.
-    "config": LOCAL,
-    "token": LOCAL,
-    "spaces": LOCAL,
-    "revoke": LOCAL,
-    "maintain": LOCAL,
-    "doctor": LOCAL,
-    "reindex": LOCAL,
-    "forget_file": LOCAL,
-}
+    operation: right
+    for right, operations in (
+        # Reading.
+        (READ, ("recall", "explain", "list_entities", "recall_file", "history", "timeline",
+                "threads", "insights", "get_memory", "list_memories", "links", "stats", "events",
+                "inspect", "profiles", "usage", "graph", "times", "maintenance")),
+        # Writing that can be undone.
+        (WRITE, ("recall with mark_accessed", "remember", "remember_many", "update_memory",
+                 "forget", "restore", "undo", "note_edit", "consolidate", "link")),
+        # Irreversible, bulk or long operations, and reading local files.
+        (ADMIN, ("forget with erase", "export", "import", "read_smart", "checks")),
+        # Resources and prompts.
+        (READ, ("resource memory://stats", "resource memory://recent",
+                "resource memory://entity/{name}", "resource memory://item/{id}",
+                "resource ui://bethink/recall", "prompt begin", "prompt keep", "prompt review")),
+        # The server itself.
+        (ANYONE, ("health", "ready", "session", "login", "logout")),
+        (READ, ("page", "openapi", "metrics", "mcp")),
+        # Local commands only, never over a network.
+        (LOCAL, ("config", "token", "spaces", "revoke", "maintain", "doctor", "reindex",
+                 "forget_file")),
+    )
+    for operation in operations
+}  # fmt: skip
 
 # Arguments that turn one operation into another.
 ARGUMENT_OPERATIONS = {("recall", "mark_accessed"), ("forget", "erase")}
