@@ -15,6 +15,7 @@ from bethink.cli.options import (
     filter_options,
     filters_from_options,
     limit_option,
+    option,
     pass_app,
 )
 from bethink.cli.output import (
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 @command("show", examples=["bethink show 0v3h2k9x4m7q1abc", "bethink show 1abc --history"])
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
-@click.option("--history", "with_history", is_flag=True, help="Include all its revisions.")
+@option("--history with_history", "Include all its revisions.")
 @pass_app
 def show(app: App, item_id: str, *, with_history: bool) -> None:
     """Show one memory with all its fields.
@@ -73,9 +74,7 @@ def show(app: App, item_id: str, *, with_history: bool) -> None:
 )
 @filter_options
 @limit_option(50)
-@click.option(
-    "--after", metavar="ID", shell_complete=complete_ids, help="Continue after this memory."
-)
+@option("--after ID", "Continue after this memory.", shell_complete=complete_ids)
 @pass_app
 def list_memories(app: App, /, limit: int, after: str | None, **where: Any) -> int:
     """List memories, newest first."""
@@ -106,9 +105,8 @@ def _unmatched_filters(memory: Memory, filters: Json) -> tuple[str, ...]:
     examples=["bethink timeline 1abc --window 3", "bethink timeline --around 1abc"],
 )
 @click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
-@click.option("--around", metavar="ID", shell_complete=complete_ids, help="Same as ID.")
-@click.option("--window", type=click.IntRange(1, 1000), default=5, show_default=True,
-              metavar="N", help="Number of memories before and after it.")  # fmt: skip
+@option("--around ID", "Same as ID.", shell_complete=complete_ids)
+@option("--window N", "Number of memories before and after it.", click.IntRange(1, 1000), shown=5)
 @pass_app
 def timeline(app: App, item_id: str | None, around: str | None, window: int) -> None:
     """Show the memories before and after a memory.
@@ -154,9 +152,7 @@ def history(app: App, item_id: str) -> None:
 
 
 @command("events", examples=["bethink events --limit 20", "bethink events --after 120"])
-@click.option(
-    "--after", type=click.IntRange(0), default=0, metavar="N", help="Only events after number N."
-)
+@option("--after N", "Only events after number N.", click.IntRange(0), default=0)
 @limit_option(100)
 @pass_app
 def events(app: App, after: int, limit: int) -> int:
@@ -185,9 +181,8 @@ def events(app: App, after: int, limit: int) -> int:
 
 @command("why", examples=["bethink why 1abc", "bethink why 1abc --depth 2 --type derives_from"])
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
-@click.option("--depth", type=click.IntRange(1, 16), default=4, show_default=True, metavar="N",
-              help="Maximum number of links to follow.")  # fmt: skip
-@click.option("--type", "types", multiple=True, metavar="NAME", help="Only links of these types.")
+@option("--depth N", "Maximum number of links to follow.", click.IntRange(1, 16), shown=4)
+@option("--type types NAME", "Only links of these types.", multiple=True)
 @pass_app
 def why(app: App, item_id: str, depth: int, types: tuple[str, ...]) -> int:
     """Show where a memory comes from.
@@ -239,8 +234,8 @@ def _print_branches(
 
 
 @command("threads", examples=["bethink threads", "bethink threads --state blocked --json"])
-@click.option("--state", type=click.Choice(THREAD_STATES), help="Only threads in this state.")
-@click.option("--lifecycle", type=click.Choice(LIFECYCLES), help="Only threads in this phase.")
+@option("--state", "Only threads in this state.", click.Choice(THREAD_STATES))
+@option("--lifecycle", "Only threads in this phase.", click.Choice(LIFECYCLES))
 @limit_option(50)
 @pass_app
 def threads(app: App, state: str | None, lifecycle: str | None, limit: int) -> int:
@@ -317,7 +312,7 @@ def _print_event(app: App, event: ThreadEvent, item: Item, role: str) -> None:
     examples=["bethink insights", "bethink insights 1abc", "bethink insights --build"],
 )
 @click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
-@click.option("--build", is_flag=True, help="First create the insights that are due.")
+@option("--build", "First create the insights that are due.")
 @pass_app
 def insights(app: App, item_id: str | None, *, build: bool) -> int:
     """Show the insight tree.

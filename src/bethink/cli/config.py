@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import Group, command, pass_app
+from bethink.cli.options import Group, command, option, pass_app
 from bethink.cli.output import bold, columns, dim, format_time, green, print_table, yellow
 from bethink.config.spaces import (
     TrustedSpace,
@@ -125,9 +125,7 @@ def get(app: App, name: str) -> None:
 )
 @click.argument("name")
 @click.argument("value")
-@click.option(
-    "--project", is_flag=True, help="Write to the project's file, for everyone who works on it."
-)
+@option("--project", "Write to the project's file, for everyone who works on it.")
 @pass_app
 def set_value(app: App, name: str, value: str, *, project: bool) -> None:
     """Change one setting in the user's file."""
@@ -136,7 +134,7 @@ def set_value(app: App, name: str, value: str, *, project: bool) -> None:
 
 @command("unset", examples=["bethink config unset profile"])
 @click.argument("name")
-@click.option("--project", is_flag=True, help="Remove it from the project's file.")
+@option("--project", "Remove it from the project's file.")
 @pass_app
 def unset(app: App, name: str, *, project: bool) -> None:
     """Remove one setting from the user's file."""
@@ -312,7 +310,7 @@ def path(app: App, name: str | None) -> None:
 
 @command("remove", examples=["bethink spaces remove old-project-1a2b3c4d --yes"])
 @click.argument("name")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@option("-y --yes", "Do not ask for confirmation.")
 @pass_app
 def remove(app: App, name: str, *, yes: bool) -> int:
     """Remove a space with everything in it.
@@ -428,7 +426,7 @@ spaces.add_command(remove)
     examples=["bethink trust", "bethink trust shared-notes", "bethink trust --revoke shared-notes"],
 )
 @click.argument("name", metavar="[SPACE]", required=False)
-@click.option("--revoke", is_flag=True, help="Take it back, for SPACE or for every space.")
+@option("--revoke", "Take it back, for SPACE or for every space.")
 @pass_app
 def trust(app: App, name: str | None, *, revoke: bool) -> int:
     """Allow a project to use a space that its file names.

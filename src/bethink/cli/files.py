@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import command, complete_ids, pass_app
+from bethink.cli.options import command, complete_ids, option, pass_app
 from bethink.cli.output import (
     bold,
     columns,
@@ -41,8 +41,7 @@ PREVIEW_CHARS = 300  # characters shown of a linked memory
     examples=["bethink recall-file search.ts", "bethink recall-file src/app --json"],
 )
 @click.argument("part", metavar="PATH")
-@click.option("--intents", type=click.IntRange(1, 50), default=10, show_default=True,
-              metavar="N", help="Maximum number of reasons.")  # fmt: skip
+@option("--intents N", "Maximum number of reasons.", click.IntRange(1, 50), shown=10)
 @pass_app
 def recall_file(app: App, part: str, intents: int) -> int:
     """Show the edits of a file and their reasons.
@@ -98,11 +97,13 @@ def _print_history(app: App, history: FileHistory, linked: list[Item]) -> None:
     examples=["bethink read-smart src/app.py", "bethink read-smart README.md --force --json"],
 )
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Print the whole file, changed or not.")
-@click.option("--root", "roots", multiple=True, metavar="FOLDER",
-              type=click.Path(path_type=Path, file_okay=False),
-              help="Folder that may be read; default: setting allowed_roots, else the project.",
-              )  # fmt: skip
+@option("--force", "Print the whole file, changed or not.")
+@option(
+    "--root roots FOLDER",
+    "Folder that may be read; default: setting allowed_roots, else the project.",
+    click.Path(path_type=Path, file_okay=False),
+    multiple=True,
+)
 @pass_app
 def read_smart(app: App, path: Path, *, force: bool, roots: tuple[Path, ...]) -> None:
     """Read a file, or only what changed in it.
@@ -144,18 +145,17 @@ def _print_read(app: App, answer: SmartRead) -> None:
     ],
 )
 @click.argument("path", required=False)
-@click.option("--operation", type=click.Choice(OPERATIONS), default="edit", show_default=True,
-              help="Operation performed.")  # fmt: skip
-@click.option("--intent", metavar="TEXT", default="", help="Why the edit was made.")
-@click.option("--session", metavar="TEXT", help="Session (conversation) of the edit.")
-@click.option("--turn", metavar="TEXT", help="Turn of the session.")
-@click.option(
-    "--item", metavar="ID", shell_complete=complete_ids, help="Memory that describes the edit."
+@option("--operation", "Operation performed.", click.Choice(OPERATIONS), shown="edit")
+@option("--intent TEXT", "Why the edit was made.", default="")
+@option("--session TEXT", "Session (conversation) of the edit.")
+@option("--turn TEXT", "Turn of the session.")
+@option("--item ID", "Memory that describes the edit.", shell_complete=complete_ids)
+@option("--at TIME", "When it was made; default: now.")
+@option(
+    "--from source FILE",
+    "Read edits from JSON Lines {path, operation, at, intent, session, turn, item}.",
+    click.File(encoding="utf-8"),
 )
-@click.option("--at", metavar="TIME", help="When it was made; default: now.")
-@click.option("--from", "source", type=click.File(encoding="utf-8"), metavar="FILE",
-              help="Read edits from JSON Lines {path, operation, at, intent, session, turn, item}.",
-              )  # fmt: skip
 @pass_app
 def note_edit(app: App, /, path: str | None, source: Any, **fields: Any) -> None:
     """Record an edit of a file.
@@ -194,7 +194,7 @@ def _note_recorded(app: App, edit: Json) -> None:
     examples=["bethink forget-file old/secrets.py", "bethink forget-file src/app --yes"],
 )
 @click.argument("part", metavar="PATH")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@option("-y --yes", "Do not ask for confirmation.")
 @pass_app
 def forget_file(app: App, part: str, *, yes: bool) -> int:
     """Erase the recorded history of a file.

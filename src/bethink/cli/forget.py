@@ -12,6 +12,7 @@ from bethink.cli.options import (
     complete_ids,
     filter_options,
     filters_from_options,
+    option,
     pass_app,
 )
 from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
@@ -37,30 +38,19 @@ if TYPE_CHECKING:
     ],
 )
 @click.argument("ids", metavar="[ID...]", shell_complete=complete_ids, nargs=-1)
-@click.option("--sweep", is_flag=True, help="Forget all long unused, unimportant memories.")
-@click.option("-n", "--dry-run", is_flag=True, help="Only show what would happen.")
-@click.option(
-    "--share",
-    type=float,
-    metavar="SHARE",
-    help="With --sweep: maximum share of memories to forget (default: 0.02, or 5 memories).",
+@option("--sweep", "Forget all long unused, unimportant memories.")
+@option("-n --dry-run", "Only show what would happen.")
+@option(
+    "--share SHARE",
+    "With --sweep: maximum share of memories to forget (default: 0.02, or 5 memories).",
+    float,
 )
-@click.option(
-    "--min-age-days", type=float, metavar="N", help="With --sweep: leave younger memories alone."
-)
-@click.option(
-    "--token", metavar="TEXT", help="With --sweep: apply only if the plan still has this token."
-)
-@click.option(
-    "--clock-is-right",
-    is_flag=True,
-    help="With --sweep: trust a clock more than a day ahead of the last write.",
-)
-@click.option("--erase", is_flag=True, help="Erase it completely; cannot be undone.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.option(
-    "--reason", metavar="TEXT", default="forgotten", help="Reason recorded in the journal."
-)
+@option("--min-age-days N", "With --sweep: leave younger memories alone.", float)
+@option("--token TEXT", "With --sweep: apply only if the plan still has this token.")
+@option("--clock-is-right", "With --sweep: trust a clock more than a day ahead of the last write.")
+@option("--erase", "Erase it completely; cannot be undone.")
+@option("-y --yes", "Do not ask for confirmation.")
+@option("--reason TEXT", "Reason recorded in the journal.", default="forgotten")
 @filter_options
 @pass_app
 def forget(
@@ -228,7 +218,7 @@ def restore(app: App, ids: tuple[str, ...]) -> int:
     ],
 )
 @click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@option("-y --yes", "Do not ask for confirmation.")
 @pass_app
 def undo(app: App, item_id: str | None, *, yes: bool) -> int:
     """Undo the last change of a memory, or a maintenance run.

@@ -11,7 +11,7 @@ import click
 
 from bethink.cli.app import App, progress
 from bethink.cli.help import PROGRAM
-from bethink.cli.options import Group, command, pass_app
+from bethink.cli.options import Group, command, option, pass_app
 from bethink.cli.output import (
     Piece,
     bold,
@@ -44,7 +44,7 @@ _STATS_SHOWN = (
 
 
 @command("doctor", examples=["bethink doctor", "bethink doctor --repair"])
-@click.option("--repair", is_flag=True, help="Recreate derived data that is wrong.")
+@option("--repair", "Recreate derived data that is wrong.")
 @pass_app
 def doctor(app: App, *, repair: bool) -> int:
     """Check the store for problems.
@@ -417,9 +417,8 @@ def _show_store(app: App, url: str | None, step: str) -> int:
     ],
 )
 @click.argument("name", metavar="SPACE")
-@click.option("--to", "target", metavar="STORE", required=True,
-              help="URL of a PostgreSQL database, or sqlite.")  # fmt: skip
-@click.option("--remove-source", is_flag=True, help="Then remove what was moved from.")
+@option("--to target STORE", "URL of a PostgreSQL database, or sqlite.", required=True)
+@option("--remove-source", "Then remove what was moved from.")
 @pass_app
 def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
     """Move a space to a server, or back into a file.

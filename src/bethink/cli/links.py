@@ -8,7 +8,15 @@ import click
 
 from bethink.cli.answers import print_entities
 from bethink.cli.app import App
-from bethink.cli.options import Command, Group, command, complete_ids, limit_option, pass_app
+from bethink.cli.options import (
+    Command,
+    Group,
+    command,
+    complete_ids,
+    limit_option,
+    option,
+    pass_app,
+)
 from bethink.cli.output import bold, columns, dim, green, one_line, print_table
 from bethink.core import plural
 from bethink.render.wire import entity_json, item_json
@@ -29,9 +37,8 @@ if TYPE_CHECKING:
 @click.argument("src", metavar="ID", shell_complete=complete_ids)
 @click.argument("relation")
 @click.argument("dst", metavar="OTHER", shell_complete=complete_ids)
-@click.option("--weight", type=float, default=0.5, show_default=True, metavar="0-1",
-              help="Strength of the link.")  # fmt: skip
-@click.option("--context", metavar="TEXT", help="When or why it holds.")
+@option("--weight 0-1", "Strength of the link.", float, shown=0.5)
+@option("--context TEXT", "When or why it holds.")
 @pass_app
 def link(app: App, /, src: str, relation: str, dst: str, **options: float | str | None) -> None:
     """Link two memories.
@@ -124,8 +131,7 @@ _MAX_ADJUSTMENT = 20.0
 
 @command("boost", examples=["bethink boost 0v3h2k9x4m7q1abc", "bethink boost 1abc --by 3"])
 @click.argument("ids", metavar="ID", shell_complete=complete_ids, nargs=-1, required=True)
-@click.option("--by", type=click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), default=1.0,
-              show_default=True, metavar="N", help="Amount to add.")  # fmt: skip
+@option("--by N", "Amount to add.", click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), shown=1.0)
 @pass_app
 def boost(app: App, /, ids: tuple[str, ...], by: float) -> None:
     """Mark a memory as relevant.
@@ -138,8 +144,9 @@ def boost(app: App, /, ids: tuple[str, ...], by: float) -> None:
 
 @command("demote", examples=["bethink demote 0v3h2k9x4m7q1abc"])
 @click.argument("ids", metavar="ID", shell_complete=complete_ids, nargs=-1, required=True)
-@click.option("--by", type=click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), default=1.0,
-              show_default=True, metavar="N", help="Amount to subtract.")  # fmt: skip
+@option(
+    "--by N", "Amount to subtract.", click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), shown=1.0
+)
 @pass_app
 def demote(app: App, /, ids: tuple[str, ...], by: float) -> None:
     """Mark a memory as less relevant.
@@ -174,16 +181,11 @@ def _adjust_relevance(app: App, ids: tuple[str, ...], by: float) -> None:
         'bethink entities merge "Ana Torres" person:atorres',
     ],
 )
-@click.option("--prefix", metavar="TEXT", default="", help="Only names with this prefix.")
-@click.option(
-    "--kind", multiple=True, metavar="TEXT", help="Kind: person, project, tool, file, ..."
-)
-@click.option("--min-memories", type=click.IntRange(0), default=1, show_default=True, metavar="N",
-              help="Minimum number of memories.")  # fmt: skip
+@option("--prefix TEXT", "Only names with this prefix.", default="")
+@option("--kind TEXT", "Kind: person, project, tool, file, ...", multiple=True)
+@option("--min-memories N", "Minimum number of memories.", click.IntRange(0), shown=1)
 @limit_option(30)
-@click.option(
-    "--offset", type=click.IntRange(0), default=0, metavar="N", help="Skip the first N results."
-)
+@option("--offset N", "Skip the first N results.", click.IntRange(0), default=0)
 @click.pass_context
 def entities(ctx: click.Context, /, limit: int, **filters: Any) -> int:
     """List the entities that memories mention.

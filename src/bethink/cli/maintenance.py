@@ -16,6 +16,7 @@ from bethink.cli.options import (
     complete_jobs,
     filter_options,
     filters_from_options,
+    option,
     pass_app,
 )
 from bethink.cli.output import Piece, bold, dim, format_time, green, yellow
@@ -52,41 +53,30 @@ _StepOrDone = TypeVar("_StepOrDone", "Step", "AppliedProposal")
         "bethink undo run-0v3h2k9x4m7q1abc",
     ],
 )
-@click.option(
-    "--job",
-    "jobs",
+@option(
+    "--job jobs NAME",
+    "Run only this job; may be repeated. docs/maintain.md lists the jobs.",
     multiple=True,
-    metavar="NAME",
     shell_complete=complete_jobs,
-    help="Run only this job; may be repeated. docs/maintain.md lists the jobs.",
 )
-@click.option("-n", "--dry-run", is_flag=True, help="Only show what would happen.")
-@click.option(
-    "--share",
-    type=float,
-    metavar="SHARE",
-    help="Maximum share of memories that may leave recall (default: 0.02, or 5 memories).",
+@option("-n --dry-run", "Only show what would happen.")
+@option(
+    "--share SHARE",
+    "Maximum share of memories that may leave recall (default: 0.02, or 5 memories).",
+    float,
 )
-@click.option(
-    "--min-age-days",
-    type=float,
-    metavar="N",
-    help="Minimum age of what is consolidated (default: 7 days) or forgotten.",
+@option(
+    "--min-age-days N", "Minimum age of what is consolidated (default: 7 days) or forgotten.", float
 )
-@click.option(
-    "--similarity",
-    type=float,
-    metavar="0.5-1",
-    help="Cosine from which other wordings are duplicates, too; siftcoder's is 0.95.",
+@option(
+    "--similarity 0.5-1",
+    "Cosine from which other wordings are duplicates, too; siftcoder's is 0.95.",
+    float,
 )
-@click.option(
-    "--clock-is-right",
-    is_flag=True,
-    help="Trust a clock that is more than a day ahead of the last write.",
-)
-@click.option("--token", metavar="TEXT", help="Apply only if the plan still has this token.")
-@click.option("--undo", metavar="RUN", help="Undo a run; the same as bethink undo RUN.")
-@click.option("--runs", is_flag=True, help="List the last runs.")
+@option("--clock-is-right", "Trust a clock that is more than a day ahead of the last write.")
+@option("--token TEXT", "Apply only if the plan still has this token.")
+@option("--undo RUN", "Undo a run; the same as bethink undo RUN.")
+@option("--runs", "List the last runs.")
 @filter_options
 @pass_app
 def maintain(app: App, /, jobs: tuple[str, ...], **options: Any) -> int:
@@ -276,11 +266,11 @@ def _run_json(result: UndoResult) -> Json:
         "bethink revoke --source slack --erase --yes",
     ],
 )
-@click.option("--source", required=True, metavar="TEXT", help="Source of the memories.")
-@click.option("--quarantine", is_flag=True, help="Exclude it from every recall (default).")
-@click.option("--erase", is_flag=True, help="Erase it completely; cannot be undone.")
-@click.option("-n", "--dry-run", is_flag=True, help="Only show what would happen.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@option("--source TEXT", "Source of the memories.", required=True)
+@option("--quarantine", "Exclude it from every recall (default).")
+@option("--erase", "Erase it completely; cannot be undone.")
+@option("-n --dry-run", "Only show what would happen.")
+@option("-y --yes", "Do not ask for confirmation.")
 @pass_app
 def revoke(
     app: App, *, source: str, quarantine: bool, erase: bool, dry_run: bool, yes: bool

@@ -92,6 +92,29 @@ def command(name: str, *, examples: Sequence[str]) -> Callable[[Callable[..., ob
     return click.command(name, cls=Command, examples=examples)
 
 
+def option(
+    spec: str,
+    help: str,
+    kind: click.ParamType[Any] | type | None = None,
+    *,
+    shown: object = None,
+    **details: Any,
+) -> Callable[[F], F]:
+    """Decorator that adds an option: its names, where needed its parameter, and its metavar.
+
+    One that has neither a metavar nor a type is a flag: ``-n --dry-run``, ``--tag tags TEXT``.
+    ``shown`` is a default that the help shows.
+    """
+    words = spec.split()
+    names = [word for word in words if word[0] == "-" or (word.isidentifier() and word.islower())]
+    metavar = next((word for word in words if word not in names), None)
+    if metavar is None and kind is None:
+        details = {"is_flag": True, **details}
+    if shown is not None:
+        details |= {"default": shown, "show_default": True}
+    return click.option(*names, metavar=metavar, type=kind, help=help, **details)
+
+
 _MAX_COMPLETIONS = 500  # newest memories whose ids and values are completed
 _Completer = Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bethink.cli.app import App
-from bethink.cli.options import Group, command, complete_profiles, pass_app
+from bethink.cli.options import Group, command, complete_profiles, option, pass_app
 from bethink.cli.output import (
     Printer,
     Styled,
@@ -101,7 +101,7 @@ def _load_profile(app: App, name: str) -> Profile:
     ],
 )
 @click.argument("name", shell_complete=complete_profiles)
-@click.option("--toml", is_flag=True, help="Print the profile's file, to change a copy of it.")
+@option("--toml", "Print the profile's file, to change a copy of it.")
 @pass_app
 def show(app: App, name: str, *, toml: bool) -> None:
     """Draw the pipeline of a profile.

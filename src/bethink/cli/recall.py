@@ -18,6 +18,7 @@ from bethink.cli.options import (
     command,
     complete_ids,
     filter_options,
+    option,
     pass_app,
     read_text_argument,
     recall_options,
@@ -173,29 +174,21 @@ def _parse_candidate_limit(_: click.Context, __: click.Parameter, value: str) ->
 @click.argument("query", default="")
 @recall_options("profile", "offset", "cursor")
 @query_options
-@click.option(
-    "--translated",
+@option(
+    "--translated TEXT",
+    "The question in other words or another language, searched with it; may be repeated.",
     multiple=True,
-    metavar="TEXT",
-    help="The question in other words or another language, searched with it; may be repeated.",
 )
-@click.option("--explain", is_flag=True, help="Show how each score was calculated.")
-@click.option("--trace", is_flag=True, help="Show every step of the pipeline.")
-@click.option(
-    "--trace-candidates",
-    metavar="N|all",
+@option("--explain", "Show how each score was calculated.")
+@option("--trace", "Show every step of the pipeline.")
+@option(
+    "--trace-candidates N|all",
+    "With --trace --json: maximum number of candidates per step.",
+    shown="8",
     callback=_parse_candidate_limit,
-    default="8",
-    show_default=True,
-    help="With --trace --json: maximum number of candidates per step.",
 )
 @recall_options("track", "episode_k")
-@click.option(
-    "--text",
-    "as_text",
-    is_flag=True,
-    help="Print the text for a model, in the profile's sections.",
-)
+@option("--text as_text", "Print the text for a model, in the profile's sections.")
 @pass_app
 def recall(
     app: App,
@@ -273,8 +266,7 @@ def answer_why_not(app: App, memory: Memory, request: QueryRequest, *, item_id: 
     ],
 )
 @click.argument("query")
-@click.option("--profiles", metavar="A,B,...",
-              help="Profiles to compare; default: all built-in ones.")  # fmt: skip
+@option("--profiles A,B,...", "Profiles to compare; default: all built-in ones.")
 @query_options
 @pass_app
 def compare(app: App, /, query: str, profiles: str | None, **options: Any) -> int:

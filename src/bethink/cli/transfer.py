@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from bethink.cli.app import App, progress
-from bethink.cli.options import command, pass_app
+from bethink.cli.options import command, option, pass_app
 from bethink.cli.output import dim, green, red, yellow
 from bethink.core import plural
 from bethink.errors import Refused
@@ -161,25 +161,23 @@ class _ImporterName(_Choice):
     ],
 )
 @click.argument("path", metavar="PATH")
-@click.option("--from", "--format", "kind", type=_ImporterName(KINDS), default="auto",
-              show_default=True, help="Format; docs/import.md describes each.",
-              metavar="KIND")  # fmt: skip
-@click.option("-n", "--dry-run", is_flag=True, help="Store nothing; show what would happen.")
-@click.option("--kind", "sort", metavar="TEXT", help="Default kind.")
-@click.option("--topic", metavar="TEXT", help="Default topic.")
-@click.option("--tag", "tags", multiple=True, metavar="TEXT", help="Default tag; may be repeated.")
-@click.option("--session", metavar="NAME", help="Default session.")
-@click.option("--source", metavar="TEXT", help="Default source; the file if omitted.")
-@click.option("--source-class", metavar="TEXT", help="Default source class; import if omitted.")
-@click.option("--trust", type=click.IntRange(0, 3), metavar="0-3",
-              help="Default trust.")  # fmt: skip
-@click.option("--level", type=click.Choice(["raw", "item", "insight"]),
-              help="Default level.")  # fmt: skip
-@click.option("--classification", type=click.IntRange(0, 3), metavar="0-3",
-              help="Default classification.")  # fmt: skip
-@click.option(
-    "--force", is_flag=True, default=None, help="Store even what looks like a pasted log."
+@option(
+    "--from --format kind KIND",
+    "Format; docs/import.md describes each.",
+    _ImporterName(KINDS),
+    shown="auto",
 )
+@option("-n --dry-run", "Store nothing; show what would happen.")
+@option("--kind sort TEXT", "Default kind.")
+@option("--topic TEXT", "Default topic.")
+@option("--tag tags TEXT", "Default tag; may be repeated.", multiple=True)
+@option("--session NAME", "Default session.")
+@option("--source TEXT", "Default source; the file if omitted.")
+@option("--source-class TEXT", "Default source class; import if omitted.")
+@option("--trust 0-3", "Default trust.", click.IntRange(0, 3))
+@option("--level", "Default level.", click.Choice(["raw", "item", "insight"]))
+@option("--classification 0-3", "Default classification.", click.IntRange(0, 3))
+@option("--force", "Store even what looks like a pasted log.", default=None)
 @pass_app
 def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defaults: Any) -> int:
     """Store many memories from a file, or from another tool.

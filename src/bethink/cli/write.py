@@ -11,6 +11,7 @@ from bethink.cli.app import App
 from bethink.cli.options import (
     command,
     complete_ids,
+    option,
     parse_json_object,
     pass_app,
     read_text_argument,
@@ -82,29 +83,20 @@ def _drop_unset(details: Json) -> Json:
 )
 @click.argument("texts", metavar="TEXT", nargs=-1, required=True)
 @detail_options
-@click.option(
-    "--pin", "pinned", is_flag=True, default=None, help="Exempt it from automatic forgetting."
+@option("--pin pinned", "Exempt it from automatic forgetting.", default=None)
+@option(
+    "--level", "raw is a verbatim episode; default item.", click.Choice(["raw", "item", "insight"])
 )
-@click.option("--level", type=click.Choice(["raw", "item", "insight"]),
-              help="raw is a verbatim episode; default item.")  # fmt: skip
-@click.option("--session", metavar="NAME", help="Session (conversation) that it belongs to.")
-@click.option("--user", metavar="NAME", help="Whose memory it is (user_id of its metadata).")
-@click.option("--seq", type=int, metavar="N", help="Position in the session.")
-@click.option(
-    "--parent", metavar="ID", shell_complete=complete_ids, help="Memory that it was derived from."
-)
-@click.option("--source", metavar="TEXT", help="Source that it comes from; default user.")
-@click.option(
-    "--source-class", metavar="TEXT", help="owner, user, agent, tool, import, web or unknown."
-)
-@click.option("--id", metavar="TEXT", help="Id to assign.")
-@click.option(
-    "--key", metavar="TEXT", help="Idempotency key: a second call with it stores nothing."
-)
-@click.option(
-    "--force", is_flag=True, default=None, help="Store it even if it looks like a pasted log."
-)
-@click.option("--extract", is_flag=True, help="Also extract details with the language model.")
+@option("--session NAME", "Session (conversation) that it belongs to.")
+@option("--user NAME", "Whose memory it is (user_id of its metadata).")
+@option("--seq N", "Position in the session.", int)
+@option("--parent ID", "Memory that it was derived from.", shell_complete=complete_ids)
+@option("--source TEXT", "Source that it comes from; default user.")
+@option("--source-class TEXT", "owner, user, agent, tool, import, web or unknown.")
+@option("--id TEXT", "Id to assign.")
+@option("--key TEXT", "Idempotency key: a second call with it stores nothing.")
+@option("--force", "Store it even if it looks like a pasted log.", default=None)
+@option("--extract", "Also extract details with the language model.")
 @pass_app
 def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: Any) -> None:
     """Store a memory.
@@ -194,11 +186,9 @@ def print_remembered(app: App, result: Remembered) -> None:
 )
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @click.argument("text", required=False)
-@click.option("--text", "text_option", metavar="TEXT", help="New text; - reads standard input.")
+@option("--text text_option TEXT", "New text; - reads standard input.")
 @detail_options
-@click.option(
-    "--pin/--no-pin", "pinned", default=None, help="Exempt it from automatic forgetting, or not."
-)
+@option("--pin/--no-pin pinned", "Exempt it from automatic forgetting, or not.", default=None)
 @pass_app
 def update(
     app: App, /, item_id: str, text: str | None, text_option: str | None, **details: Any

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from bethink.cli.app import App
-from bethink.cli.options import Command, Group, command, pass_app
+from bethink.cli.options import Command, Group, command, option, pass_app
 from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
 from bethink.errors import MissingExtra, Refused
 
@@ -48,21 +48,21 @@ _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn", "h11", "p
         "bethink serve --host 0.0.0.0 --allow-host memory.example.org --rate 300/min",
     ],
 )
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
-              help="Address to listen on; other than loopback needs a token.")  # fmt: skip
-@click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True,
-              metavar="N", help="Port to listen on; 0 for any free one.")  # fmt: skip
-@click.option("--allow-host", "hosts", multiple=True, metavar="NAME",
-              help="Also accept this Host name.")  # fmt: skip
-@click.option("--allow-origin", "origins", multiple=True, metavar="URL",
-              help="Also accept pages of this origin.")  # fmt: skip
-@click.option("--require-token", is_flag=True, help="Require a token on this machine as well.")
-@click.option("--tools", default="", metavar="A,B,...",
-              help="Additional MCP tools, or all.")  # fmt: skip
-@click.option("--rate", default="1200/min", show_default=True, metavar="N/min",
-              help="Rate limit per token or address; 0 for none.")  # fmt: skip
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
-              help="Processes that answer recalls; more than one use several cores.")  # fmt: skip
+@option(
+    "--host ADDRESS", "Address to listen on; other than loopback needs a token.", shown="127.0.0.1"
+)
+@option("--port N", "Port to listen on; 0 for any free one.", click.IntRange(0, 65_535), shown=PORT)
+@option("--allow-host hosts NAME", "Also accept this Host name.", multiple=True)
+@option("--allow-origin origins URL", "Also accept pages of this origin.", multiple=True)
+@option("--require-token", "Require a token on this machine as well.")
+@option("--tools A,B,...", "Additional MCP tools, or all.", default="")
+@option("--rate N/min", "Rate limit per token or address; 0 for none.", shown="1200/min")
+@option(
+    "--workers N",
+    "Processes that answer recalls; more than one use several cores.",
+    click.IntRange(1, 64),
+    shown=1,
+)
 @pass_app
 def serve(
     app: App,
@@ -120,10 +120,11 @@ def _make_config(
     "ui",
     examples=["bethink ui", "bethink ui --space work --read-only", "bethink ui --no-open"],
 )
-@click.option("--read-only", is_flag=True, help="Show everything, change nothing.")
-@click.option("--port", type=click.IntRange(0, 65_535), metavar="N",
-              help=f"Port to listen on; default: {UI_PORT}, or a free one.")  # fmt: skip
-@click.option("--no-open", is_flag=True, help="Only print the link.")
+@option("--read-only", "Show everything, change nothing.")
+@option(
+    "--port N", f"Port to listen on; default: {UI_PORT}, or a free one.", click.IntRange(0, 65_535)
+)
+@option("--no-open", "Only print the link.")
 @pass_app
 def ui(app: App, /, *, read_only: bool, port: int | None, no_open: bool) -> int:
     """Open the inspector in the browser.
@@ -330,16 +331,12 @@ def _load_server(
         "bethink mcp --http 127.0.0.1:8765",
     ],
 )
-@click.option(
-    "--tools",
-    default="",
-    metavar="A,B,...",
-    help="Additional tools, or all; default: the seven standard ones.",
+@option(
+    "--tools A,B,...", "Additional tools, or all; default: the seven standard ones.", default=""
 )
-@click.option(
-    "--http",
-    metavar="HOST:PORT",
-    help="Serve at http://HOST:PORT/mcp instead of stdio; needs a token beyond this machine.",
+@option(
+    "--http HOST:PORT",
+    "Serve at http://HOST:PORT/mcp instead of stdio; needs a token beyond this machine.",
 )
 @pass_app
 def mcp_command(app: App, *, tools: str, http: str | None) -> int:
@@ -412,13 +409,12 @@ def _open_tokens() -> TokenStore:
     ],
 )
 @click.argument("name")
-@click.option("--scope", type=click.Choice(_SCOPES), required=True, help="What the token allows.")
-@click.option("--space", "spaces", multiple=True, metavar="NAME",
-              help="Space it is valid for; default: the one in use here.")  # fmt: skip
-@click.option("--any-space", is_flag=True, help="Make it valid for every space.")
-@click.option(
-    "--expires", metavar="SPAN", help="Lifetime, for example 12h, 30d, 1y; default: no expiry."
+@option("--scope", "What the token allows.", click.Choice(_SCOPES), required=True)
+@option(
+    "--space spaces NAME", "Space it is valid for; default: the one in use here.", multiple=True
 )
+@option("--any-space", "Make it valid for every space.")
+@option("--expires SPAN", "Lifetime, for example 12h, 30d, 1y; default: no expiry.")
 @pass_app
 def create(
     app: App, /, name: str, scope: str, spaces: tuple[str, ...], *, any_space: bool,
