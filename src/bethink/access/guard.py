@@ -72,7 +72,7 @@ class Refusal(NamedTuple):
     remedy: str = ""
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
-    async def respond(self, send: Callable[[MutableMapping[str, Any]], Awaitable[None]]) -> None:
+    async def respond(self, send: Send) -> None:
         """Send the response with ``Connection: close``: the client may still be sending."""
         body = json.dumps(error_json(self.message, self.remedy, self.kind)).encode()
         headers = [

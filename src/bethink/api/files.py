@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bethink.api.session import SessionMethods
 from bethink.core.characters import find_unstorable
+from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.model import OPERATIONS, FileEdit, FileHistory
 from bethink.ports import ForgottenFiles
@@ -103,7 +104,7 @@ class FileMethods(SessionMethods):
 def _parse_edit(given: Mapping[str, object], now: datetime) -> FileEdit:
     from bethink.lang.dates import parse_moment
 
-    fields: dict[str, Any] = dict(given)
+    fields: Json = dict(given)
     unknown = sorted(set(fields) - set(FileEdit._fields))
     if unknown:
         allowed = ", ".join(FileEdit._fields)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from bethink.api.session import SessionMethods, cache_key, resolve_reranker
 from bethink.api.turns import in_turn
 from bethink.core.dataclass import field_types, replace
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.model import Filters, Item, Recall
@@ -133,7 +134,7 @@ class RecallMethods(SessionMethods):
     def why_not(self, item_id: str, text: str, **options: Unpack[RecallOptions]) -> WhyNot:
         """Return at which step a memory was dropped from the answer, and by how much."""
         item = self.session.get(item_id)
-        given: dict[str, Any] = {**options, "track": False}
+        given: Json = {**options, "track": False}
         first, chosen = self._choose_profiles(
             given.pop("profile", None), deep=given.pop("deep", False)
         )

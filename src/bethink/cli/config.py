@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -97,7 +97,7 @@ def _format_setting(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(_without_password(value))
 
 
-def _without_password(value: object) -> Any:
+def _without_password(value: object) -> object:
     """Return a setting as it may be shown: the URL of a store has no password."""
     return shown_store(value) if isinstance(value, str) else value
 

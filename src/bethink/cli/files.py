@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -157,7 +158,7 @@ def _print_read(app: App, answer: SmartRead) -> None:
     click.File(encoding="utf-8"),
 )
 @pass_app
-def note_edit(app: App, /, path: str | None, source: Any, **fields: Any) -> None:
+def note_edit(app: App, /, path: str | None, source: TextIO | None, **fields: Any) -> None:
     """Record an edit of a file.
 
     Recording the same edit twice has no effect.
@@ -165,7 +166,7 @@ def note_edit(app: App, /, path: str | None, source: Any, **fields: Any) -> None
     if (path is None) == (source is None):
         raise click.UsageError("give either PATH or --from FILE", click.get_current_context())
     edit = {name: value for name, value in fields.items() if value is not None}
-    edits = [{"path": path, **edit}] if path is not None else _read_edit_lines(source)
+    edits = _read_edit_lines(source) if source is not None else [{"path": path, **edit}]
     with app.open(create=True) as memory:
         if path is not None and edit.get("item"):
             edits[0]["item"] = memory.get(edit["item"]).id
@@ -233,7 +234,7 @@ def _count_summary(result: ForgottenFiles) -> str:
     return f"{plural(result.edits, 'edit')}, {plural(result.snapshots, 'reading')}"
 
 
-def _read_edit_lines(source: Any) -> list[Json]:
+def _read_edit_lines(source: Iterable[str]) -> list[Json]:
     edits = []
     for number, line in enumerate(source, 1):
         if not line.strip():

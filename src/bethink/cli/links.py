@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -172,6 +172,12 @@ def _adjust_relevance(app: App, ids: tuple[str, ...], by: float) -> None:
             )
 
 
+class _EntityFilters(TypedDict):
+    prefix: str
+    kind: tuple[str, ...]
+    min_memories: int
+
+
 @click.group(
     "entities",
     cls=Group,
@@ -187,27 +193,29 @@ def _adjust_relevance(app: App, ids: tuple[str, ...], by: float) -> None:
 @limit_option(30)
 @option("--offset N", "Skip the first N results.", click.IntRange(0), default=0)
 @click.pass_context
-def entities(ctx: click.Context, /, limit: int, **filters: Any) -> int:
+def entities(
+    ctx: click.Context, /, limit: int, offset: int, **filters: Unpack[_EntityFilters]
+) -> int:
     """List the entities that memories mention.
 
     Sorted by momentum, then by number of memories and by recency.
     """
     return (
-        _list_entities(ctx.ensure_object(App), limit, filters)
+        _list_entities(ctx.ensure_object(App), limit, offset, filters)
         if ctx.invoked_subcommand is None
         else 0
     )
 
 
-def _list_entities(app: App, limit: int, filters: Json) -> int:
+def _list_entities(app: App, limit: int, offset: int, filters: _EntityFilters) -> int:
     with app.open() as memory:
-        found = memory.entities(limit=limit, **filters)
+        found = memory.entities(limit=limit, offset=offset, **filters)
     if app.json:
         app.out.json([entity_json(entity) for entity in found])
     elif found:
         print_entities(app.out, found)
         if len(found) == limit:
-            app.note(dim(f"more: --offset {filters['offset'] + limit}"))
+            app.note(dim(f"more: --offset {offset + limit}"))
     else:
         app.note("nothing found")
     return 0 if found else 1

@@ -278,7 +278,7 @@ def parse_time_option(
         raise click.BadParameter(str(error), ctx, param) from error
 
 
-def _parse_context_option(_: click.Context, __: click.Parameter, value: str | None) -> Any:
+def _parse_context_option(_: click.Context, __: click.Parameter, value: str | None) -> Json | None:
     return None if value is None else parse_json_object(value, "--context")
 
 

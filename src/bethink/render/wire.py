@@ -132,7 +132,7 @@ def _merge_json(answer: Recall) -> Json:
 
 
 _NO_ITEMS: Mapping[str, Item] = MappingProxyType({})
-_WRITE: dict[str, Callable[[Any], Any]] = {"time": iso, "words": list, "object": dict}
+_WRITE: dict[str, Callable[[Any], object]] = {"time": iso, "words": list, "object": dict}
 _ITEM_KEYS = tuple((field.name, _WRITE.get(field.kind)) for field in ITEM_FIELDS if field.in_json)
 
 

@@ -311,7 +311,7 @@ def _print_notice(line: str) -> None:
 
 def _load_server(
     manifest: ServerManifest, loader: MemoryLoader, executor: ToolExecutor | None = None
-) -> Server[Any]:
+) -> Server[object]:
     """Build the server; importing the official library takes most of the start-up time."""
     try:
         from bethink.server.mcp.server import make_server

@@ -8,12 +8,12 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from bethink.access.guard import Guard
 from bethink.access.hosts import Address
 from bethink.errors import BadSetting
 
@@ -160,7 +160,7 @@ def bind_socket(address: Address) -> socket.socket:
     return made
 
 
-def serve_until_signal(app: Any, listener: socket.socket) -> None:
+def serve_until_signal(app: Guard, listener: socket.socket) -> None:
     """Serve an application until SIGTERM or SIGINT; requests in progress are finished."""
     # URLs contain questions (GET ?q=), so requests are not logged.
     config = uvicorn.Config(

@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -81,7 +80,7 @@ class StreamableEndpoint:
     """The MCP endpoint. A session belongs to its caller, and each caller has a limit."""
 
     def __init__(
-        self, server: Server[Any], *, max_per_caller: int = MAX_SESSIONS_PER_CALLER
+        self, server: Server[object], *, max_per_caller: int = MAX_SESSIONS_PER_CALLER
     ) -> None:
         self._tracker = SessionTracker(max_per_caller)
         self._manager = StreamableHTTPSessionManager(
@@ -155,7 +154,7 @@ def is_short_lived(scope: Mapping[str, object]) -> bool:
     return not (scope["path"] == PATH and scope["method"] == "GET")
 
 
-def make_guarded_app(server: Server[Any], config: GuardConfig) -> Guard:
+def make_guarded_app(server: Server[object], config: GuardConfig) -> Guard:
     """Build an application with MCP only, behind a guard with these settings."""
     endpoint = StreamableEndpoint(server)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 import anyio.from_thread
@@ -52,7 +52,7 @@ from bethink.server.tools.tool import Reply, Tool
 from bethink.version import __version__
 
 T = TypeVar("T")
-_Ctx = ServerRequestContext[Any]
+_Ctx = ServerRequestContext[object]
 _Paged = types.PaginatedRequestParams | None
 
 
@@ -214,10 +214,10 @@ def make_server(
     *,
     timeout_s: float = READ_TIMEOUT_S,
     executor: ToolExecutor | None = None,
-) -> Server[Any]:
+) -> Server[object]:
     """Build the MCP server for a manifest and a memory; reads have a timeout."""
     handlers = McpHandlers(manifest, executor or ToolExecutor(loader), timeout_s)
-    server: Server[Any] = Server(
+    server: Server[object] = Server(
         NAME,
         title=TITLE,
         version=__version__,
