@@ -1,0 +1,81 @@
+"""A store made of the parts that all stores share, over the connections of one of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from bethink.store.sql.ceiling import has_untrusted
+from bethink.store.sql.connection import Connections
+from bethink.store.sql.graph import SqlGraph
+from bethink.store.sql.items import SqlItems
+from bethink.store.sql.search.searches import HydrateRows, SqlSearch
+from bethink.store.sql.search.vectors import SqlVectors, VectorIndex
+from bethink.store.sql.state_cache import StateCache
+
+if TYPE_CHECKING:
+    from bethink.store.sql.activity import SqlActivity
+
+
+class SqlStore:
+    """What a `Store` has besides its place. Safe to use from several threads at once."""
+
+    def __init__(self, connections: Connections, space: str) -> None:
+        """Wrap connections to a space that is ready; `open` is the usual way."""
+        self._connections = connections
+        self.space = space
+        self._bounded: dict[tuple[int, bool], Self] = {}
+        self._guard = threading.Lock()
+        cache = StateCache()
+        vectors, hydrate = VectorIndex(cache), HydrateRows(cache)
+        self.search = SqlSearch(connections, vectors, hydrate, cache)
+        self.items = SqlItems(connections)
+        self.graph = SqlGraph(connections, cache)
+        self.vectors = SqlVectors(connections, vectors, hydrate)
+
+    @cached_property
+    def activity(self) -> SqlActivity:
+        """What is done with memories: uses, files, threads."""
+        from bethink.store.sql.activity import SqlActivity  # start-up time of a recall
+
+        return SqlActivity(self._connections)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """While held, all reads of this thread see one moment; writes are not allowed."""
+        with self._connections.read_transaction():
+            yield
+
+    def below(self, ceiling: int) -> Self:
+        """Return the same space as seen by those who may see up to a classification."""
+        if ceiling >= self._connections.ceiling:
+            return self
+        return self._view(ceiling, trusted=self._connections.trusted)
+
+    def trusted(self) -> Self:
+        """Return the same space without memories of trust 0; itself where there are none."""
+        if not has_untrusted(self._connections):
+            return self
+        return self._view(self._connections.ceiling, trusted=True)
+
+    def _view(self, ceiling: int, *, trusted: bool) -> Self:
+        with self._guard:
+            view = self._bounded.get((ceiling, trusted))
+            if view is None:
+                seen = self._connect_below(ceiling, trusted=trusted)
+                view = self._bounded[ceiling, trusted] = type(self)(seen, self.space)
+            return view
+
+    def _connect_below(self, ceiling: int, *, trusted: bool) -> Connections:
+        """Return connections that see nothing above a classification, or nothing untrusted."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Release the connections of all threads. Acknowledged writes are safe."""
+        for bounded in self._bounded.values():
+            bounded.close()
+        self._connections.close()
+        self._connections.base.close()
