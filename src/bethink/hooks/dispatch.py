@@ -19,10 +19,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
+
+if TYPE_CHECKING:  # start-up time: many prompts end before anything is needed
+    from bethink.core.json_values import Json
 
 _EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 
