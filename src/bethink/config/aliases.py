@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from bethink.config.changes import Change, Source, Verb, aliases_file
 from bethink.config.paths import is_file
 from bethink.core.dataclass import dataclass, field
+from bethink.core.toml import parse_toml
 from bethink.errors import BadSetting
 
 _Row = Mapping[str, Any]  # of a TOML file that comes with Bethink
@@ -128,7 +128,7 @@ def config_files_of(profile: str) -> tuple[tuple[Source, str], ...]:
 @cache
 def _read_table(profile: str) -> _Row:
     path = aliases_file(profile)
-    return {} if path is None else tomllib.loads(path.read_text(encoding="utf-8"))
+    return {} if path is None else parse_toml(path.read_text(encoding="utf-8"))
 
 
 # A checked value, its name where it was given, and where that is.

@@ -559,10 +559,10 @@ def _read_file(path: Path) -> str:
 
 
 def _parse_toml(text: str, path: Path) -> dict[str, object]:
-    import tomllib  # start-up time: most have no file
+    from bethink.core.toml import parse_toml  # start-up time: most have no file
 
     try:
-        return tomllib.loads(text)
+        return parse_toml(text)
     except ValueError as error:
         raise BadSetting(f"{path}: not valid TOML: {error}") from error
 

@@ -7,7 +7,6 @@ needed have their words for times and questions in a file of their own (``it.tim
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from functools import cache
 from itertools import pairwise
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.toml import parse_toml
 from bethink.core.words import fold
 
 _DATA = Path(__file__).parent / "data"
@@ -23,7 +23,7 @@ _DATA = Path(__file__).parent / "data"
 @cache
 def load_words(name: str) -> Json:
     """The parsed file of a language, or another word list of ``lang/data``."""
-    return tomllib.loads((_DATA / f"{name}.toml").read_text("utf-8"))
+    return parse_toml((_DATA / f"{name}.toml").read_text("utf-8"))
 
 
 @cache

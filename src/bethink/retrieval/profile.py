@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -21,6 +20,7 @@ from bethink.config.paths import is_file
 from bethink.core.dataclass import dataclass, field, field_types, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import Registry, import_own_class
+from bethink.core.toml import parse_toml
 from bethink.errors import BadProfile, BadSetting, NotFound
 from bethink.model import LEVELS, Pool
 from bethink.retrieval.answer_text import Section
@@ -243,7 +243,7 @@ def parse_profile(
     ``may_import`` allows parts that are named by "package.module:Class".
     """
     try:
-        table = tomllib.loads(text)
+        table = parse_toml(text)
     except ValueError as error:
         raise BadProfile(f"{where}: not valid TOML: {error}") from error
     profile = _build_profile(table, name, where, may_import=may_import)
