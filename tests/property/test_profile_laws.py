@@ -17,6 +17,7 @@ from bethink.errors import Refused
 from bethink.model import Recall, replay, sort_by_score
 from bethink.ports import Embedder, Usage
 from bethink.render.wire import dumps, recall_json, why_not_json
+from bethink.retrieval.engine import update_indexes
 from bethink.retrieval.profile import load_profile, profile_names
 from bethink.testing import FixedClock
 from corpus import NOW
@@ -208,8 +209,12 @@ def test_nothing_comes_from_another_space(
 def test_tracking_notes_what_was_returned_and_nothing_else(
     embedder: Embedder, profile: str, content: dict[str, Any], question: str
 ) -> None:
-    """One use more of each hit; without tracking nothing changes at all."""
+    """One use more of each hit; without tracking nothing changes at all.
+
+    But for the index that a retriever has for itself, which it brings up to date.
+    """
     with filled(content, embedder) as memory:
+        update_indexes(memory.profile(profile), memory.store)
         ids = [item.id for item in memory.browse(limit=50)]
         generation = memory.store.admin.generation()
         before = memory.store.activity.usage(ids, NOW)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast, runtime_checkable
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import implements
 from bethink.errors import ModelError
@@ -209,7 +210,7 @@ class Prompt(NamedTuple):
     version: int
     system: str
     user: str
-    schema: Mapping[str, Any]
+    schema: Json
     output_tokens: int
 
 
@@ -221,7 +222,7 @@ class LanguageModel(Protocol):
         """Provider and model, as written in the setting ``llm``."""
         ...
 
-    def complete(self, prompt: Prompt, *, budget: Budget) -> dict[str, Any]:
+    def complete(self, prompt: Prompt, *, budget: Budget) -> Json:
         """Return an object that matches the prompt's schema.
 
         Raises BudgetSpent before a request the budget does not cover, Unusable where the answer
@@ -338,8 +339,8 @@ class RemoteCalls:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, tuple[Any, ModelError | None]] = {}
-        self._wanted: dict[Hashable, Callable[[], Any]] = {}
+        self._known: dict[Hashable, tuple[object, ModelError | None]] = {}
+        self._wanted: dict[Hashable, Callable[[], object]] = {}
         self._rounds = 0
 
     def run(self, work: Callable[[], T]) -> T:
@@ -369,8 +370,7 @@ class RemoteCalls:
         value, error = self._known[question]
         if error is not None:
             raise error
-        found: T = value
-        return found
+        return cast("T", value)
 
     def embedder(self, embedder: Embedder | None) -> Embedder | None:
         """An embedder to use inside of a transaction."""

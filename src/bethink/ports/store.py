@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Status, Thread
 from bethink.ports.models import Embedding
@@ -527,17 +528,17 @@ class StoreAdmin(Protocol):
         """The highest classification of everything a dump contains; 0 where it holds no item."""
         ...
 
-    def stats(self) -> dict[str, Any]: ...
+    def stats(self) -> Json: ...
 
     def generation(self) -> int:
         """A number that changes with every write by any process; equal means equal content."""
         ...
 
-    def dump(self) -> Iterator[dict[str, Any]]:
+    def dump(self) -> Iterator[Json]:
         """All persistent data as JSON-ready records, in an order that `load` accepts."""
         ...
 
-    def load(self, records: Iterable[Mapping[str, Any]], *, actor: str, now: datetime) -> int:
+    def load(self, records: Iterable[Mapping[str, object]], *, actor: str, now: datetime) -> int:
         """Import a dump in one transaction. Known ids are left unchanged."""
         ...
 

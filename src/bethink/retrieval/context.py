@@ -81,7 +81,7 @@ class Context:
 
     ``offered`` is the pool before the gate; only assemblers see it. ``vouched`` is how sure
     the answer would be without the memories of trust 0, where there are any. With
-    ``untrusted`` only these are searched.
+    ``untrusted`` only these are searched. ``judged`` is the verdict of an earlier pass.
     """
 
     query: Query
@@ -93,11 +93,12 @@ class Context:
     notes: NoteStore | None = None
     vouched: Assessment | None = None
     untrusted: bool = False
+    judged: Assessment | None = None
     _memo: _Memo = field(default_factory=_Memo, repr=False, compare=False)
 
     def for_query(self, query: Query) -> Context:
         """The same services for another query, with nothing computed yet."""
-        return replace(self, query=query, vouched=None, _memo=_Memo())
+        return replace(self, query=query, vouched=None, judged=None, _memo=_Memo())
 
     def for_store(self, store: Store) -> Context:
         """The same question to another view of the space; only its embedding is kept."""
@@ -105,16 +106,16 @@ class Context:
         memo.prefetched, memo.embedding = self._memo.prefetched, self._memo.embedding
         return replace(self, store=store, _memo=memo)
 
-    def for_whole_space(self, whole: Store, *, untrusted: bool = False) -> Context:
-        """The same question to a space of which this one sees a part.
+    def for_hidden(self, whole: Store) -> Context:
+        """The same question to the memories of trust 0, which this view does not show.
 
-        How rare words are and what is usual are those of the part.
+        The words, how rare each is, and the vector are those of the view.
         """
-        wider, known = self.for_store(whole), self._memo
-        memo = wider._memo  # noqa: SLF001 - of another of its class
-        memo.weighted_vector, memo.background = known.weighted_vector, known.background
+        hidden, known = replace(self.for_store(whole), untrusted=True), self._memo
+        memo = hidden._memo  # noqa: SLF001 - of another of its class
+        memo.weighted_vector = known.weighted_vector
         memo.words, memo.statistics = known.words, known.statistics
-        return replace(wider, untrusted=untrusted)
+        return hidden
 
     @property
     def scope(self) -> Scope:

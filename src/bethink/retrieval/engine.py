@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
-from itertools import starmap
 
 from bethink.core.blas import ONE_BLAS_THREAD
 from bethink.core.characters import has_substance
@@ -21,7 +20,6 @@ from bethink.model import (
     Item,
     Pool,
     Recall,
-    sort_by_score,
 )
 from bethink.ports import Reranker, Store, is_remote, unrelated_similarity
 from bethink.ports.models import RemoteCalls
@@ -99,9 +97,12 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
         # 1. Plan: analyse the question: its content terms and how rare each is in this space.
         trace.run("plan", partial(_plan, profile, view))
 
-        # 2. Retrieve: every retriever returns its own ranking; the untrusted come last.
-        trusted = _retrieve(profile, view, trace)
-        found, seen = _add_untrusted(profile, trusted, view, ctx, trace)
+        # 2. Retrieve: every retriever returns its own ranking; first among what is trusted.
+        found = _retrieve(profile, view, trace)
+        if _matches_untrusted(found, view, ctx):
+            found, seen, trace = _retrieve_all(profile, found, view, ctx)
+        else:
+            seen = view
 
         # 3. Fuse the rankings into one pool.
         pool = trace.run("fuse", partial(profile.fuse, found, seen))
@@ -174,24 +175,20 @@ def _retrieve(profile: Profile, ctx: Context, trace: Trace) -> dict[Retriever, P
     return found
 
 
-def _add_untrusted(
-    profile: Profile, found: Mapping[Retriever, Pool], ctx: Context, whole: Context, trace: Trace
-) -> tuple[Mapping[Retriever, Pool], Context]:
-    """What is found with memories of trust 0, where these match the question.
+def _retrieve_all(
+    profile: Profile, trusted: Mapping[Retriever, Pool], view: Context, whole: Context
+) -> tuple[dict[Retriever, Pool], Context, Trace]:
+    """Plan and retrieve anew, with memories of trust 0.
 
-    How sure the answer is, is judged before they join: by steps 3 to 8 for the others alone.
+    How sure the answer is, is judged before: by steps 3 to 8 for the trusted alone.
     """
-    if ctx.store is whole.store or ctx.query.filters.min_trust > 0:
-        return found, ctx
-    untrusted = find_untrusted(found, ctx, whole.store)
-    if not untrusted and any(found.values()):
-        return found, ctx
-    if ctx.reranker is not None:
-        ctx = replace(ctx, reranker=_Remembering(ctx.reranker))
-    verdict = _judge(profile, found, ctx)
-    ctx = replace(ctx.for_whole_space(whole.store), vouched=verdict)
-    trace.ctx = ctx
-    return {**found, **untrusted}, ctx
+    if view.reranker is not None:
+        view = replace(view, reranker=_Remembering(view.reranker))
+    verdict = _judge(profile, trusted, view)
+    seen = replace(view.for_store(whole.store), vouched=verdict)
+    trace = Trace(seen)
+    trace.run("plan", partial(_plan, profile, seen))
+    return _retrieve(profile, seen, trace), seen, trace
 
 
 def _judge(profile: Profile, found: Mapping[Retriever, Pool], ctx: Context) -> Assessment:
@@ -222,35 +219,29 @@ class _Remembering:
         return [self._known[text] for text in texts]
 
 
-def find_untrusted(
-    found: Mapping[Retriever, Pool], ctx: Context, whole: Store
-) -> dict[Retriever, Pool]:
-    """What retrievers find with memories of trust 0, of those that find any.
+def _matches_untrusted(found: Mapping[Retriever, Pool], view: Context, whole: Context) -> bool:
+    """Whether memories of trust 0 are among the candidates of a question.
 
-    ``found`` is what they found without, in the view of the context.
+    ``found`` is what retrievers found in the view that hides them.
     """
-    untrusted = ctx.for_whole_space(whole, untrusted=True)
-    joined: dict[Retriever, Pool] = {}
-    for retriever, pool in found.items():
-        with suppress(ModelError, StoreDamaged):  # the trace tells of it
-            others = [cand for cand in retriever(untrusted) if cand.item.trust < 1]
-            limit = _pool_limit(retriever, ctx)
-            ranked = sort_by_score((*pool, *others))[: limit and max(limit, len(pool))]
-            if any(cand.item.trust < 1 for cand in ranked):
-                joined[retriever] = tuple(starmap(_with_rank, enumerate(ranked, 1)))
-    return joined
+    if view.store is whole.store or view.query.filters.min_trust > 0:
+        return False
+    hidden = view.for_hidden(whole.store)
+    return not any(found.values()) or any(
+        _ranks_untrusted(retriever, pool, hidden) for retriever, pool in found.items()
+    )
 
 
-def _pool_limit(retriever: Retriever, ctx: Context) -> int | None:
-    """How many candidates a retriever returns at most; None where it does not say."""
+def _ranks_untrusted(retriever: Retriever, pool: Pool, hidden: Context) -> bool:
+    """Whether a memory of trust 0 would be in the pool of a retriever."""
+    try:
+        best = max((one.score for one in retriever(hidden) if one.item.trust < 1), default=None)
+    except (ModelError, StoreDamaged):
+        return False  # the trace tells of it
     depth = getattr(retriever, "depth", None)
-    return depth and ctx.candidate_limit(depth * getattr(retriever, "oversample", 1))
-
-
-def _with_rank(rank: int, cand: Candidate) -> Candidate:
-    """A candidate of a retriever at another rank."""
-    evidence = tuple(reason._replace(rank=reason.rank and rank) for reason in cand.evidence)
-    return cand._replace(evidence=evidence)
+    limit = depth and hidden.candidate_limit(depth * getattr(retriever, "oversample", 1))
+    is_full = limit is not None and len(pool) >= limit
+    return best is not None and (not is_full or best >= pool[-1].score)
 
 
 def _rerank_stages(profile: Profile, ctx: Context) -> tuple[Stage, ...]:
@@ -263,9 +254,12 @@ def _rerank_stages(profile: Profile, ctx: Context) -> tuple[Stage, ...]:
 
 
 def _gate(profile: Profile, offered: Pool, ctx: Context, trace: Trace) -> tuple[Pool, Assessment]:
-    """What is relevant enough, and how sure the answer is: the last judging stage says."""
+    """What is relevant enough, and how sure the answer is: the last judging stage says.
+
+    Where none judges, the verdict of an earlier pass stands.
+    """
     pool: Pool = offered
-    verdict: Assessment | None = None
+    verdict: Assessment | None = ctx.judged
     for stage in profile.gate:
         name = f"gate.{stage.name}"
         if implements(stage, JudgingStage):

@@ -77,7 +77,7 @@ def item_reasons(cand: Candidate) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def named_fields(cand: Candidate, answer: Recall) -> dict[str, Any]:
+def named_fields(cand: Candidate, answer: Recall) -> dict[str, object]:
     """The numbers behind a rank, by name; None for what the profile did not compute."""
     words = _best_rank_evidence(cand, "words", answer)
     meaning = _best_rank_evidence(cand, "meaning", answer)
@@ -234,23 +234,11 @@ def _explain_never_found(item: Item, looks: tuple[RetrieverView, ...]) -> WhyNot
     scored = [look for look in looks if look.score is not None]
     if not scored:
         reason = "no retriever matches it to the question"
-        return WhyNot(
-            item,
-            False,
-            "channels",
-            reason,
-            looks=looks,
-        )
+        return WhyNot(item, False, "channels", reason, looks=looks)
     best = min(scored, key=lambda look: (look.needed or 0.0) - (look.score or 0.0))
-    return WhyNot(
-        item,
-        False,
-        f"channel.{best.channel}",
-        "other memories matched better; the retriever returns only its best",
-        best.score,
-        best.needed,
-        looks=looks,
-    )
+    stage = f"channel.{best.channel}"
+    reason = "other memories matched better; the retriever returns only its best"
+    return WhyNot(item, False, stage, reason, best.score, best.needed, looks=looks)
 
 
 def _explain_dropped(item: Item, answer: Recall, last: int) -> WhyNot:

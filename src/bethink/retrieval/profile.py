@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import os
-import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Generic, TypeVar, cast
 
 from bethink.config.changes import Change, apply_change
 from bethink.config.paths import is_file
@@ -30,6 +30,9 @@ from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
 from bethink.retrieval.stages.assemble import Budget, Track
 from bethink.retrieval.stages.fusion import WeightedSum
+
+T = TypeVar("T")
+_Table = Mapping[str, object]
 
 
 class Bounds(NamedTuple):
@@ -114,9 +117,9 @@ class Profile:
 
     def for_browsing(self) -> Profile:
         """The same profile for a query without words: the newest memories that pass the filters."""
-        empty: dict[str, Any] = dict.fromkeys(SLOTS, ())
         from bethink.retrieval.retrievers.temporal import Newest  # start-up time: rarely needed
 
+        empty: dict[str, Any] = dict.fromkeys(SLOTS, ())
         return replace(self, channels=(Newest(),), fuse=WeightedSum(scale="own"), **empty)
 
     def without(self, part: str) -> Profile:
@@ -124,11 +127,11 @@ class Profile:
         if part in SLOTS:
             emptied: dict[str, Any] = {part: (), "name": f"{self.name} without {part}"}
             return replace(self, **emptied)
-        changes: dict[str, Any] = {
+        slots: dict[str, Any] = {
             slot: tuple(stage for stage in self.slot(slot) if stage.name != part) for slot in SLOTS
         }
-        changes["channels"] = tuple(channel for channel in self.channels if channel.name != part)
-        changed = replace(self, **changes)
+        channels = tuple(channel for channel in self.channels if channel.name != part)
+        changed = replace(self, channels=channels, **slots)
         if changed == self:
             raise NotFound(f"profile {self.name} has no slot, channel or stage {part!r}")
         return replace(changed, name=f"{self.name} without {part}")
@@ -246,154 +249,181 @@ def parse_profile(
         table = parse_toml(text)
     except ValueError as error:
         raise BadProfile(f"{where}: not valid TOML: {error}") from error
-    profile = _build_profile(table, name, where, may_import=may_import)
-    _check_after_names(table, profile.channels, where)
+    builder = _Builder(table, where, may_import=may_import)
+    profile = builder.build(name)
+    builder.check_after_names(profile.channels)
     for change in changes:
         apply_change(table, change)
         try:
-            profile = _build_profile(table, name, where, may_import=may_import)
+            profile = builder.build(name)
         except BadProfile as error:
             raise BadSetting(f"{change.where}: {error.message}", remedy=error.remedy) from error
     return profile
 
 
-class _PartKind(NamedTuple):
-    """What a slot takes: a registry, and the arguments and result of a call."""
+class _PartKind(NamedTuple, Generic[T]):
+    """What a slot takes: a registry, and the number of arguments and the result of a call."""
 
-    registry: Registry[Any]
+    registry: Registry[Callable[..., T]]
     arguments: int
-    returns: Any
-    may_import: bool
+    returns: object = Pool
 
 
-def _build_profile(table: Mapping[str, Any], name: str, where: str, *, may_import: bool) -> Profile:
-    allowed = (
-        *("title", "untopiced", "shared", "channels", "fuse", *SLOTS, "budget", "assemble"),
-        *("track", "text", "deeper", "deep"),
-    )
-    _refuse_unknown_keys(table, allowed, where)
-    retriever = _PartKind(RETRIEVERS, 1, Pool, may_import)
-    fusion = _PartKind(FUSIONS, 2, Pool, may_import)
-    stage = _PartKind(STAGES, 2, Pool, may_import)
-    assembler = _PartKind(ASSEMBLERS, 2, AnswerExtras, may_import)
-    channels = _build_parts(table, "channels", retriever, where)
-    if not channels:
-        raise BadProfile(f"{where}: a profile needs at least one channel under [[channels]]")
-    names = [channel.name for channel in channels]
-    if len(set(names)) < len(names):
-        raise BadProfile(f"{where}: two channels have the same name; set `name` on one of them")
-    slots = {slot: _build_parts(table, slot, stage, where) for slot in SLOTS}
-    return Profile(
-        name=name,
-        title=_string_value(table, "title", where),
-        channels=channels,
-        fuse=_build_part(table.get("fuse", {"use": "rrf"}), "fuse", fusion, where),
-        budget=_build_dataclass(Budget, table.get("budget", {}), "budget", where),
-        assemble=_build_parts(table, "assemble", assembler, where),
-        track=_build_dataclass(Track, table.get("track", {}), "track", where),
-        text=tuple(
-            _build_dataclass(Section, entry, f"text[{number}]", where)
-            for number, entry in enumerate(_table_list(table, "text", where))
-        ),
-        untopiced=_coerce(table.get("untopiced", False), bool, f"{where}: untopiced"),
-        shared=_coerce(table.get("shared", False), bool, f"{where}: shared"),
-        deeper=_string_value(table, "deeper", where),
-        deep=_build_dataclass(DeepSettings, table["deep"], "deep", where)
-        if "deep" in table
-        else None,
-        **slots,
-    )
+_RETRIEVER = _PartKind(RETRIEVERS, 1)
+_FUSION = _PartKind(FUSIONS, 2)
+_STAGE = _PartKind(STAGES, 2)
+_ASSEMBLER = _PartKind(ASSEMBLERS, 2, AnswerExtras)
+_KEYS = (
+    *("title", "untopiced", "shared", "channels", "fuse", *SLOTS, "budget", "assemble"),
+    *("track", "text", "deeper", "deep"),
+)
 
 
-def _check_after_names(
-    table: Mapping[str, Any], channels: tuple[Retriever, ...], where: str
-) -> None:
-    """Check that the retrievers named in ``after`` exist, by name or by family (`sf`)."""
-    known = {part for channel in channels for part in (channel.name, channel.name.split(".")[0])}
-    for number, (entry, channel) in enumerate(zip(table["channels"], channels, strict=True)):
-        named = entry.get("after", [])
-        for name in [named] if isinstance(named, str) else named:
-            # A part's own default may name a channel that the profile does not have.
-            if name != _field_default(channel, "after"):
-                mistake = f"{where}: channels[{number}].after: there is no channel {name!r}"
-                _require_one_of(name, sorted(known), mistake)
+class _Builder:
+    """Builds a profile from a table; mistakes are told with the file and the key."""
+
+    def __init__(self, table: _Table, where: str, *, may_import: bool) -> None:
+        self._table, self._where, self._may_import = table, where, may_import
+
+    def build(self, name: str) -> Profile:
+        """Return the profile of the table."""
+        _refuse_unknown_keys(self._table, _KEYS, self._where)
+        channels = self._parts("channels", _RETRIEVER)
+        if not channels:
+            raise BadProfile(
+                f"{self._where}: a profile needs at least one channel under [[channels]]"
+            )
+        names = [channel.name for channel in channels]
+        if len(set(names)) < len(names):
+            raise BadProfile(
+                f"{self._where}: two channels have the same name; set `name` on one of them"
+            )
+        slots = {slot: self._parts(slot, _STAGE) for slot in SLOTS}
+        table = self._table
+        return Profile(
+            name=name,
+            title=self._text("title"),
+            channels=channels,
+            fuse=self._part(table.get("fuse", {"use": "rrf"}), "fuse", _FUSION),
+            budget=self._dataclass(Budget, table.get("budget", {}), "budget"),
+            assemble=self._parts("assemble", _ASSEMBLER),
+            track=self._dataclass(Track, table.get("track", {}), "track"),
+            text=tuple(
+                self._dataclass(Section, entry, f"text[{number}]")
+                for number, entry in enumerate(self._tables("text"))
+            ),
+            untopiced=self._flag("untopiced"),
+            shared=self._flag("shared"),
+            deeper=self._text("deeper"),
+            deep=self._dataclass(DeepSettings, table["deep"], "deep") if "deep" in table else None,
+            **slots,
+        )
+
+    def _parts(self, key: str, kind: _PartKind[T]) -> tuple[T, ...]:
+        return tuple(
+            self._part(entry, f"{key}[{number}]", kind)
+            for number, entry in enumerate(self._tables(key))
+        )
+
+    def _tables(self, key: str) -> list[object]:
+        entries = self._table.get(key, [])
+        if not isinstance(entries, list):
+            raise BadProfile(f"{self._where}: {key} must be written as [[{key}]] tables")
+        return entries
+
+    def _part(self, entry: object, key: str, kind: _PartKind[T]) -> T:
+        if not isinstance(entry, dict) or not isinstance(entry.get("use"), str):
+            raise BadProfile(f'{self._where}: {key} must be a table with a `use = "..."`')
+        use = entry["use"]
+        settings = {name: value for name, value in entry.items() if name != "use"}
+        if kind.registry.is_builtin(use):
+            return self._dataclass(kind.registry[use], settings, key)
+        part = self._foreign_class(use, key, kind)
+        try:
+            built = self._dataclass(part, settings, key)
+        except (TypeError, ValueError) as error:
+            raise BadProfile(f"{self._where}: {key}: {error}") from error
+        needed: list[tuple[str, type | UnionType]] = [("name", str)]
+        needed += [("weight", int | float)] if kind is _RETRIEVER else []
+        for attribute, type_ in needed:
+            if not isinstance(getattr(built, attribute, None), type_):
+                raise BadProfile(f"{self._where}: {key}.use is {use!r}, which has no `{attribute}`")
+        return built
+
+    def _foreign_class(self, use: str, key: str, kind: _PartKind[T]) -> Callable[..., T]:
+        """The class of a plug-in, or of "package.module:Class"; refused where it does not fit."""
+        mistake = f"{self._where}: {key}.use is {use!r}"
+        if ":" in use:
+            part: Callable[..., T] = self._import_part(use, mistake)
+        else:
+            if use not in kind.registry:
+                _require_one_of(use, sorted(kind.registry), mistake)
+            part = kind.registry[use]
+        if problem := _misfit(part, kind):
+            raise BadProfile(f"{mistake}, which is no {kind.registry.kind}: {problem}")
+        return part
+
+    def _import_part(self, use: str, mistake: str) -> Any:
+        if not self._may_import:
+            raise BadProfile(
+                f"{mistake}, but only a profile in your own folder may import code",
+                remedy="move the profile to the folder `profiles` next to your config.toml, "
+                "or install the part as a plug-in and use its name",
+            )
+        try:
+            return import_own_class(use)
+        except Exception as error:
+            raise BadProfile(
+                f"{mistake}, which cannot be imported: {type(error).__name__}: {error}"
+            ) from error
+
+    def _dataclass(self, part: Callable[..., T], settings: object, key: str) -> T:
+        if not isinstance(settings, dict):
+            raise BadProfile(f"{self._where}: {key} must be a table")
+        fields = field_types(cast("type", part))
+        _refuse_unknown_keys(settings, fields, f"{self._where}: {key}")
+        hints = _types_of(part, {name: fields[name] for name in settings})
+        values = {
+            name: _coerce(value, hints[name], f"{self._where}: {key}.{name}")
+            for name, value in settings.items()
+        }
+        for name, value in values.items():
+            _check_value(name, value, key.partition("[")[0], f"{self._where}: {key}.{name}")
+        return part(**values)
+
+    def _text(self, key: str) -> str:
+        value = self._table.get(key, "")
+        if not isinstance(value, str):
+            raise BadProfile(f"{self._where}: {key} is {value!r}, but must be a string")
+        return value
+
+    def _flag(self, key: str) -> bool:
+        return bool(_coerce(self._table.get(key, False), bool, f"{self._where}: {key}"))
+
+    def check_after_names(self, channels: Sequence[Retriever]) -> None:
+        """Check that the retrievers named in ``after`` exist, by name or by family (`sf`)."""
+        known = {part for one in channels for part in (one.name, one.name.split(".")[0])}
+        for number, (entry, channel) in enumerate(
+            zip(self._tables("channels"), channels, strict=True)
+        ):
+            named = entry.get("after", []) if isinstance(entry, dict) else []
+            for name in [named] if isinstance(named, str) else named:
+                # A part's own default may name a channel that the profile does not have.
+                if name != _field_default(channel, "after"):
+                    mistake = (
+                        f"{self._where}: channels[{number}].after: there is no channel {name!r}"
+                    )
+                    _require_one_of(name, sorted(known), mistake)
 
 
-def _field_default(part: Any, name: str) -> Any:
+def _field_default(part: object, name: str) -> object:
     import dataclasses  # start-up time: the default profile has no such field
 
-    fields = (one for one in dataclasses.fields(part) if one.name == name)
+    fields = (one for one in dataclasses.fields(cast("type", part)) if one.name == name)
     return next((one.default for one in fields), None)
 
 
-def _build_parts(
-    table: Mapping[str, Any], key: str, kind: _PartKind, where: str
-) -> tuple[Any, ...]:
-    entries = _table_list(table, key, where)
-    return tuple(
-        _build_part(entry, f"{key}[{number}]", kind, where) for number, entry in enumerate(entries)
-    )
-
-
-def _table_list(table: Mapping[str, Any], key: str, where: str) -> list[Any]:
-    entries = table.get(key, [])
-    if not isinstance(entries, list):
-        raise BadProfile(f"{where}: {key} must be written as [[{key}]] tables")
-    return entries
-
-
-def _build_part(entry: Any, key: str, kind: _PartKind, where: str) -> Any:
-    if not isinstance(entry, dict) or not isinstance(entry.get("use"), str):
-        raise BadProfile(f'{where}: {key} must be a table with a `use = "..."`')
-    use = entry["use"]
-    settings = {name: value for name, value in entry.items() if name != "use"}
-    if kind.registry.is_builtin(use):
-        return _build_dataclass(kind.registry[use], settings, key, where)
-    part = _find_foreign_class(use, key, kind, where)
-    try:
-        built = _build_dataclass(part, settings, key, where)
-    except (TypeError, ValueError) as error:
-        raise BadProfile(f"{where}: {key}: {error}") from error
-    if not isinstance(getattr(built, "name", None), str):
-        raise BadProfile(f"{where}: {key}.use is {use!r}, which has no `name`")
-    if kind.registry is RETRIEVERS and not isinstance(getattr(built, "weight", None), int | float):
-        raise BadProfile(f"{where}: {key}.use is {use!r}, which has no `weight`")
-    return built
-
-
-def _find_foreign_class(use: str, key: str, kind: _PartKind, where: str) -> Any:
-    """The class of a plug-in, or of "package.module:Class"; refused where it does not fit."""
-    if ":" in use:
-        part = _import_part(use, key, kind, where)
-    else:
-        mistake = f"{where}: {key}.use is {use!r}"
-        if use not in kind.registry:
-            _require_one_of(use, sorted(kind.registry), mistake)
-        part = kind.registry[use]
-    if problem := _misfit(part, kind):
-        raise BadProfile(
-            f"{where}: {key}.use is {use!r}, which is no {kind.registry.kind}: {problem}"
-        )
-    return part
-
-
-def _import_part(use: str, key: str, kind: _PartKind, where: str) -> Any:
-    if not kind.may_import:
-        raise BadProfile(
-            f"{where}: {key}.use is {use!r}, but only a profile in your own folder may import code",
-            remedy="move the profile to the folder `profiles` next to your config.toml, "
-            "or install the part as a plug-in and use its name",
-        )
-    try:
-        return import_own_class(use)
-    except Exception as error:
-        raise BadProfile(
-            f"{where}: {key}.use is {use!r}, which cannot be imported: "
-            f"{type(error).__name__}: {error}"
-        ) from error
-
-
-def _misfit(part: Any, kind: _PartKind) -> str:
+def _misfit(part: object, kind: _PartKind[T]) -> str:
     """Why a class does not fit its slot; empty where it does."""
     import dataclasses  # start-up time: shipped profiles have no foreign parts
 
@@ -419,42 +449,26 @@ def _misfit(part: Any, kind: _PartKind) -> str:
     return ""
 
 
-def _build_dataclass(part: Any, settings: Any, key: str, where: str) -> Any:
-    if not isinstance(settings, dict):
-        raise BadProfile(f"{where}: {key} must be a table")
-    fields = field_types(part)
-    _refuse_unknown_keys(settings, fields, f"{where}: {key}")
-    hints = _types_of(part, {name: fields[name] for name in settings})
-    values = {
-        name: _check_value_range(
-            name, _coerce(value, hints[name], f"{where}: {key}.{name}"), where, key
-        )
-        for name, value in settings.items()
-    }
-    return part(**values)
+_PLAIN_TYPES: dict[object, type] = {"bool": bool, "float": float, "int": int, "str": str}
 
 
-_PLAIN_TYPES = {"bool": bool, "float": float, "int": int, "str": str}
-
-
-def _types_of(part: Any, written: Mapping[str, Any]) -> Mapping[str, Any]:
+def _types_of(part: object, written: Mapping[str, object]) -> Mapping[str, object]:
     """Return the types of fields; plain ones without `get_type_hints`: start-up time."""
-    if all(isinstance(kind, str) and kind in _PLAIN_TYPES for kind in written.values()):
+    if all(kind in _PLAIN_TYPES for kind in written.values()):
         return {name: _PLAIN_TYPES[kind] for name, kind in written.items()}
     return typing.get_type_hints(part)
 
 
-def _check_value_range(name: str, value: Any, where: str, key: str) -> Any:
-    """Check a value against its bounds and level names, and return it."""
+def _check_value(name: str, value: object, slot: str, where: str) -> None:
+    """Check a value against its bounds and level names."""
     if name in _LEVEL_FIELDS and isinstance(value, tuple):
         for level in (entry if isinstance(entry, str) else entry[0] for entry in value):
-            _require_one_of(level, LEVELS, f"{where}: {key}.{name}: {level!r} is no level")
+            _require_one_of(level, LEVELS, f"{where}: {level!r} is no level")
     if not isinstance(value, int | float) or isinstance(value, bool):
-        return value
-    allowed = bounds_of(key.partition("[")[0], name)
+        return
+    allowed = bounds_of(slot, name)
     if not allowed.contains(value):
-        raise BadProfile(f"{where}: {key}.{name} is {value!r}, but must be {allowed}")
-    return value
+        raise BadProfile(f"{where} is {value!r}, but must be {allowed}")
 
 
 _LEVEL_FIELDS = frozenset({"levels", "faded", "most"})
@@ -465,10 +479,10 @@ def _require_one_of(value: str, allowed: Iterable[str], mistake: str) -> None:
         raise BadProfile(mistake, remedy=f"allowed: {', '.join(known)}")
 
 
-def _coerce(value: Any, target_type: Any, where: str) -> Any:
+def _coerce(value: object, target_type: object, where: str) -> object:
     """Convert a TOML value to the field's type; tables and lists become tuples."""
     origin, args = typing.get_origin(target_type), typing.get_args(target_type)
-    if origin in (typing.Union, types.UnionType):
+    if origin in (typing.Union, UnionType):
         return _coerce(value, next(arg for arg in args if arg is not type(None)), where)
     if origin is typing.Literal:
         if value in args:
@@ -482,30 +496,23 @@ def _coerce(value: Any, target_type: Any, where: str) -> Any:
         )
     if origin is tuple and isinstance(value, list) and not (pairs and value):
         return tuple(_coerce(entry, args[0], where) for entry in value)
-    if target_type is float and isinstance(value, int) and not isinstance(value, bool):
+    is_bool = isinstance(value, bool)
+    if target_type is float and isinstance(value, int) and not is_bool:
         return float(value)
-    is_number = not (target_type is int and isinstance(value, bool))
-    if (
-        isinstance(target_type, type)
-        and isinstance(value, target_type)
-        and _is_finite(value)
-        and is_number
-    ):
-        return value
+    if isinstance(target_type, type) and isinstance(value, target_type):
+        is_finite = not isinstance(value, float) or value - value == 0
+        if is_finite and not (target_type is int and is_bool):
+            return value
     expected = "a table" if pairs else _TYPE_NAMES.get(target_type, "a list")
     raise BadProfile(f"{where} is {value!r}, but must be {expected}")
 
 
-_TYPE_NAMES = {
+_TYPE_NAMES: dict[object, str] = {
     int: "a whole number",
     float: "a finite number",
     bool: "true or false",
     str: "text in quotes",
 }
-
-
-def _is_finite(value: Any) -> bool:
-    return not isinstance(value, float) or value - value == 0
 
 
 def _closest_name(word: str, known: Iterable[str]) -> str | None:
@@ -514,7 +521,7 @@ def _closest_name(word: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(word, list(known), n=1)), None)
 
 
-def _refuse_unknown_keys(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:
+def _refuse_unknown_keys(table: Iterable[str], allowed: Iterable[str], where: str) -> None:
     for key in table:
         if key not in allowed:
             closest = _closest_name(key, allowed)
@@ -523,10 +530,3 @@ def _refuse_unknown_keys(table: Mapping[str, Any], allowed: Iterable[str], where
                 f"{where}: there is no setting {key!r}",
                 remedy=f"{hint}allowed: {', '.join(allowed)}",
             )
-
-
-def _string_value(table: Mapping[str, Any], key: str, where: str) -> str:
-    value = table.get(key, "")
-    if not isinstance(value, str):
-        raise BadProfile(f"{where}: {key} is {value!r}, but must be a string")
-    return value

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Draft, Filters, Item, Link, Node
@@ -236,7 +235,7 @@ def recorded_sources(insight: Item | Draft) -> dict[str, str]:
     }
 
 
-def _as_list(value: object) -> list[Any]:
+def _as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 

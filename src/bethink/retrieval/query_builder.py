@@ -64,7 +64,7 @@ class RecallRequest:
     track: bool = False
     most: Mapping[str, int] | None = None
     episode_k: int | None = None
-    context: Mapping[str, Any] | None = None
+    context: Mapping[str, object] | None = None
     whole: bool = False
     min_confidence: float | None = None
 
@@ -78,7 +78,7 @@ class RecallDefaults(NamedTuple):
     wordless: int = 1
 
 
-def make_filters(where: Mapping[str, Any], now: datetime) -> Filters:
+def make_filters(where: Mapping[str, object], now: datetime) -> Filters:
     """Build filters from keywords; a single value may replace a list (``kind="decision"``)."""
     known = field_types(Filters).keys()
     values: dict[str, Any] = {}
@@ -179,7 +179,7 @@ def _parse_moment_filter(name: str, value: object, now: datetime) -> datetime:
         raise Refused(f"{name}: {error}") from error
 
 
-def _parse_string_list(name: str, value: Any) -> tuple[str, ...]:
+def _parse_string_list(name: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, Iterable) or isinstance(value, Mapping):
         raise Refused(f"filter {name} takes text or a list of texts, not {value!r}")
     entries = (value,) if isinstance(value, str) else tuple(value)
@@ -259,7 +259,7 @@ def _result_limit(request: RecallRequest, defaults: RecallDefaults, *, wordless:
     return min(MAX_K, k * defaults.wordless) if wordless else k
 
 
-def _parse_situation(fields: Mapping[str, Any]) -> Situation:
+def _parse_situation(fields: Mapping[str, object]) -> Situation:
     """Parse the caller's context; a weekday is a number (Monday is 0) or a name."""
     for name in fields:
         if name not in Situation._fields:
@@ -268,12 +268,10 @@ def _parse_situation(fields: Mapping[str, Any]) -> Situation:
     hour, weekday, topic = (fields.get(name) for name in Situation._fields)
     if isinstance(weekday, str):
         weekday = _WEEKDAYS.get(weekday.strip().lower()[:3], weekday)
-    if topic is not None:
-        _validate_text(topic, "the context's topic", 1000)
     return Situation(
         None if hour is None else int_in_range("the context's hour", hour, 0, 23),
         None if weekday is None else int_in_range("the context's weekday", weekday, 0, 6),
-        topic,
+        None if topic is None else _validate_text(topic, "the context's topic", 1000),
     )
 
 
@@ -335,7 +333,7 @@ def validated_text(text: str, what: str, limit: int) -> str:
     return text
 
 
-def _validate_text(text: str, what: str, limit: int) -> None:
+def _validate_text(text: object, what: str, limit: int) -> str:
     if not isinstance(text, str):
         raise BadText(f"{what} must be text, not {type(text).__name__}")
     bad = find_unstorable(text)
@@ -345,6 +343,7 @@ def _validate_text(text: str, what: str, limit: int) -> None:
     size = len(text.encode())
     if size > limit:
         raise TooLarge(what, limit=limit, actual=size)
+    return text
 
 
 def _validate_probability(name: str, value: float | None) -> float | None:
@@ -355,7 +354,7 @@ def _validate_probability(name: str, value: float | None) -> float | None:
     return float(value)
 
 
-def int_in_range(name: str, value: int, low: int, high: int) -> int:
+def int_in_range(name: str, value: object, low: int, high: int) -> int:
     """The number, if it is an integer in this range; else raise Refused."""
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise Refused(f"{name} is {value!r}, but must be a whole number from {low} to {high:,}")

@@ -23,7 +23,7 @@ class Trace:
     """
 
     def __init__(self, ctx: Context) -> None:
-        self.ctx = ctx
+        self._ctx = ctx
         self._started_at = datetime.now(UTC)
         self.steps: list[Step] = []
         self.degraded: list[Degraded] = []
@@ -62,7 +62,7 @@ class Trace:
                 raise
             reason = error.message if not error.remedy else f"{error.message} ({error.remedy})"
             self.degraded.append(Degraded(name, reason))
-            self.ctx.pop_step_notes()
+            self._ctx.pop_step_notes()
             pool, seconds = fallback[0], perf_counter() - start
             self.steps.append(Step(name, seconds, pool, len(pool), "degraded", reason))
             return fallback
@@ -77,16 +77,16 @@ class Trace:
 
     def run_stage(self, name: str, stage: Stage, pool: Pool) -> Pool:
         """Run a stage on a pool; an optional stage that cannot run leaves the pool unchanged."""
-        if implements(stage, OptionalStage) and (reason := stage.skip(pool, self.ctx)):
+        if implements(stage, OptionalStage) and (reason := stage.skip(pool, self._ctx)):
             self.record_skip(name, reason, pool)
             return pool
-        return self.attempt(name, lambda: stage(pool, self.ctx), pool)
+        return self.attempt(name, lambda: stage(pool, self._ctx), pool)
 
     def run_judge(
         self, name: str, stage: JudgingStage, pool: Pool, verdict: Assessment | None
     ) -> tuple[Pool, Assessment | None]:
         """Run a stage that judges; ``verdict`` stands where it fails."""
-        return self._attempt(name, lambda: stage.judge(pool, self.ctx), (pool, verdict))
+        return self._attempt(name, lambda: stage.judge(pool, self._ctx), (pool, verdict))
 
     def run_assembler(
         self, name: str, step: Callable[[], AnswerExtras], hits: Pool
@@ -100,4 +100,4 @@ class Trace:
 
     def _record_step(self, name: str, start: float, pool: Pool, came_in: Pool) -> None:
         seconds = perf_counter() - start
-        self.steps.append(Step(name, seconds, pool, len(came_in), "ok", self.ctx.pop_step_notes()))
+        self.steps.append(Step(name, seconds, pool, len(came_in), "ok", self._ctx.pop_step_notes()))

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from bethink.core.json_schema import SchemaViolation, validate
+from bethink.core.json_values import Json
 from bethink.ports import Budget, Prompt, Unusable
 from bethink.testing.conformance import (
     LawBroken,
@@ -68,11 +68,11 @@ class ScriptedModel:
     ``prompts`` keeps the prompts it received, in order.
     """
 
-    answer: Callable[[Prompt], Any]
+    answer: Callable[[Prompt], Json]
     name: str = "scripted:model"
     prompts: list[Prompt] = field(default_factory=list)
 
-    def complete(self, prompt: Prompt, *, budget: Budget) -> dict[str, Any]:
+    def complete(self, prompt: Prompt, *, budget: Budget) -> Json:
         """Return the function's answer if it matches the schema; else raise Unusable."""
         tokens_in = (len(prompt.system) + len(prompt.user)) // 4
         with budget.reserve(tokens_in, prompt.output_tokens) as charge:
@@ -85,5 +85,4 @@ class ScriptedModel:
             raise Unusable(
                 f"{self.name} gave no usable answer to {prompt.name!r}: {misfit}"
             ) from misfit
-        kept: dict[str, Any] = made
-        return kept
+        return made

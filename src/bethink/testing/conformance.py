@@ -13,11 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from bethink.config.settings import Settings
+from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.importers.entry import Entry, Importer, ReadProgress
 from bethink.memory import Memory
@@ -71,7 +72,7 @@ _TEXTS = (
     "parse_config() fails on an empty file",
     "",
 )
-_NOTES: tuple[dict[str, Any], ...] = (
+_NOTES: tuple[Json, ...] = (
     {"text": "The deploy key for production lives in vault B", "kind": "fact", "topic": "ops"},
     {"text": "The deploy key is rotated every quarter by Ana", "kind": "fact", "topic": "ops"},
     {"text": "Ana owns the billing module", "kind": "fact", "entities": ("person:Ana",)},
@@ -89,6 +90,11 @@ _FILTERS = (
     Filters(topics=("ops",)),
     Filters(since=NOW - timedelta(days=6)),
 )
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
 
 
 class LawBroken(AssertionError):
@@ -175,11 +181,15 @@ def _check_filters(retriever: Retriever, ctx: Context) -> None:
     _require("nothing outside the filters is found", case, holds=not outside)
     if not _has_field(retriever, "depth"):
         return
-    shallow: Any = dataclasses.replace(retriever, depth=3)  # type: ignore[type-var]
-    deep: Any = dataclasses.replace(retriever, depth=1000)  # type: ignore[type-var]
-    few = [cand.item.id for cand in shallow(ctx.for_query(ctx.query))]
-    most = [cand.item.id for cand in deep(ctx.for_query(ctx.query))]
+    few, most = (
+        [cand.item.id for cand in with_depth(ctx.for_query(ctx.query))]
+        for with_depth in (_with_depth(retriever, 3), _with_depth(retriever, 1000))
+    )
     _require("filters come before the cut", case, holds=few == most[:3])
+
+
+def _with_depth(retriever: Retriever, depth: int) -> Retriever:
+    return dataclasses.replace(retriever, depth=depth)  # type: ignore[type-var]
 
 
 def _has_field(part: object, name: str) -> bool:
@@ -187,7 +197,7 @@ def _has_field(part: object, name: str) -> bool:
     return any(field.name == name for field in fields)
 
 
-def _check_name(part: Any) -> None:
+def _check_name(part: _Named) -> None:
     named = isinstance(part.name, str) and bool(part.name)
     _require("a part has a name", repr(part), holds=named)
     _require("a part is hashable and equal to itself", repr(part), holds=len({part, part}) == 1)
@@ -254,7 +264,7 @@ def check_fusion(fusion: Fusion, memory: Memory | None = None) -> None:
     one, two = RETRIEVERS["lexical"](), RETRIEVERS["dense"]()
     for text in QUESTIONS:
         ctx = sample_context(memory, text)
-        found: dict[Any, Pool] = {one: one(ctx), two: two(ctx)}
+        found = {one: one(ctx), two: two(ctx)}
         forth, back = fusion(found, ctx), fusion(dict(reversed(found.items())), ctx)
         check_pool(forth, text)
         places = [cand.item.id for cand in forth] == [cand.item.id for cand in back]
@@ -403,13 +413,13 @@ def check_store(open_store: Callable[[], Store]) -> None:
         )
 
 
-Outcome = tuple[str, Any]
+Outcome = tuple[str, object]
 
 
 def _store_protocol(store: Store) -> list[Outcome]:
     """Run a fixed series of operations; return what each gave, without ids and times."""
     clock = [NOW]
-    model: Any = open_embedder("hash")
+    model = open_embedder("hash")
     with Memory(store, embedder=model, settings=Settings(), clock=lambda: clock[0]) as memory:
         stored = memory.remember_many(_NOTES)
         again = memory.remember(**_NOTES[0])
@@ -420,7 +430,7 @@ def _store_protocol(store: Store) -> list[Outcome]:
             ("links", len(memory.links(stored[0].id))),
             *_answers(memory, "filled"),
             *_answers(memory, "filtered", filters=Filters(topics=("ops",))),
-            ("chosen by meaning", _second_nearest(store, model)),
+            ("chosen by meaning", _second_nearest(store, cast("Embedder", model))),
         ]
         before, clock[0] = clock[0], clock[0] + timedelta(days=1)
         memory.update(stored[3].id, text="We decided to release on Fridays")

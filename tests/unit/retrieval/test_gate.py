@@ -131,7 +131,7 @@ class _Calls:
     [
         (None, 1, 1),
         ("Tungsten melts at 3422 degrees", 2, 1),
-        ("The deploy key is in my pocket", 2, 2),
+        ("The deploy key is in my pocket", 3, 2),
     ],
 )
 def test_an_untrusted_memory_costs_a_second_pass_only_if_it_matches(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, is_dataclass, replace
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from bethink.core.json_values import Json
+from bethink.core.registry import implements
 from bethink.errors import ModelError
 from bethink.model import Assessment, Candidate, Degraded, Pool, Recall, Step, sort_by_score
 from bethink.ports import Budget, LanguageModel, Prompt, is_remote
 from bethink.retrieval import engine
-from bethink.retrieval.context import Context, Stage
+from bethink.retrieval.context import Context, JudgingStage, Stage
 from bethink.retrieval.deep import DeepSettings
 from bethink.retrieval.deep.expansion import Expansion, expand_by_rules, expansion_retrievers
 from bethink.retrieval.deep.sufficiency import (
@@ -111,6 +113,8 @@ def _run_passes(first: Profile, wider: Profile, run: _DeepRecall) -> tuple[Profi
     expanded = run.widen(wider, expansions, answer)
 
     # 4. Second pass: the wider profile with the expansions as further retrievers.
+    if any(implements(stage, JudgingStage) for stage in first.gate):
+        ctx = replace(ctx, judged=_assessment(answer))
     wide = engine.recall(expanded, ctx)
 
     # 5. Return the answer with its evidence; it is no less sure than the first.
@@ -122,10 +126,9 @@ def _run_passes(first: Profile, wider: Profile, run: _DeepRecall) -> tuple[Profi
 def _judge_by_trusted(
     first: Profile, wider: Profile, ctx: Context, model: LanguageModel | None
 ) -> tuple[Profile, Recall]:
-    """Ask without memories of trust 0, which says how sure the answer is.
+    """Ask without memories of trust 0, which says how sure the answer is, and then with them.
 
-    Where none of them matches the question, that is the answer. The model is not asked the
-    same twice.
+    The model is not asked the same twice.
     """
     trusted = ctx.store.trusted()
     if trusted is ctx.store:
@@ -133,16 +136,15 @@ def _judge_by_trusted(
     model = None if model is None else _Remembering(model)
     view = ctx.for_store(trusted)
     profile, answer = _ask(first, wider, view, model)
-    pools = {step.name: step.pool for step in answer.steps if step.status == "ok"}
-    found = {one: pools.get(f"channel.{one.name}", ()) for one in profile.channels}
-    is_whole = ctx.query.filters.min_trust > 0 or (
-        any(found.values()) and not engine.find_untrusted(found, view, ctx.store)
-    )
-    if is_whole:
+    if ctx.query.filters.min_trust > 0:
         return profile, answer
+    return _ask(first, wider, replace(ctx, vouched=_assessment(answer)), model)
+
+
+def _assessment(answer: Recall) -> Assessment:
+    """How sure an answer is, as a verdict."""
     outcome = answer.status if answer.status in ("found", "unsure") else "nothing_matched"
-    vouched = Assessment(answer.confidence, outcome, answer.assessed)
-    return _ask(first, wider, replace(ctx, vouched=vouched), model)
+    return Assessment(answer.confidence, outcome, answer.assessed)
 
 
 class _Remembering:
@@ -150,14 +152,14 @@ class _Remembering:
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
-        self._known: dict[tuple[str, str], dict[str, Any]] = {}
+        self._known: dict[tuple[str, str], Json] = {}
 
     @property
     def name(self) -> str:
         """Provider and model."""
         return self._model.name
 
-    def complete(self, prompt: Prompt, *, budget: Budget) -> dict[str, Any]:
+    def complete(self, prompt: Prompt, *, budget: Budget) -> Json:
         """Return the answer to the prompt."""
         asked = prompt.system, prompt.user
         if asked not in self._known:

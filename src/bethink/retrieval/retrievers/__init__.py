@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from bethink.core.registry import Registry
+from bethink.retrieval.context import Retriever
 
 __all__ = ["RETRIEVERS"]
 
 
-RETRIEVERS: Registry[Any] = Registry(
+RETRIEVERS: Registry[Callable[..., Retriever]] = Registry(
     "retriever",
     {
         "lexical": "bethink.retrieval.retrievers.lexical:Lexical",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from bethink.core.registry import Registry
+from bethink.retrieval.context import Assembler, Fusion, Stage
 
 __all__ = ["ASSEMBLERS", "FUSIONS", "STAGES"]
 
 
-FUSIONS: Registry[Any] = Registry(
+FUSIONS: Registry[Callable[..., Fusion]] = Registry(
     "fusion",
     {
         "rrf": "bethink.retrieval.stages.fusion:Rrf",
@@ -18,13 +19,13 @@ FUSIONS: Registry[Any] = Registry(
     group="bethink.fusions",
 )
 
-ASSEMBLERS: Registry[Any] = Registry(
+ASSEMBLERS: Registry[Callable[..., Assembler]] = Registry(
     "assembler",
     {},
     group="bethink.assemblers",
 )
 
-STAGES: Registry[Any] = Registry(
+STAGES: Registry[Callable[..., Stage]] = Registry(
     "stage",
     {
         "beside": "bethink.retrieval.stages.late_interaction:NeighbourExpansion",
