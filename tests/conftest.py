@@ -20,7 +20,7 @@ from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from shared_embedder import SHARED
 
-pytest_plugins = ["rows"]
+pytest_plugins = ["rows", "slow"]
 
 
 def _memory_disk() -> str | None:

@@ -13,7 +13,6 @@ import pytest
 from bethink import Memory
 from bethink.access.policy import ANONYMOUS, ARGUMENT_OPERATIONS, GRANTABLE, POLICY, Right
 from bethink.server.mcp.manifest import PROMPTS, RESOURCES, TEMPLATES, ServerManifest
-from bethink.server.mcp.server import make_server
 from bethink.server.mcp.view import VIEW_RESOURCE
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
 from bethink.server.tools import TOOLS
@@ -21,6 +20,8 @@ from bethink.server.tools.calls import ToolExecutor
 from deferred import Deferred
 from rows import each_row
 from server_app import Callers, OpenMemoryLoader, make_guard, make_test_app, mcp, talk
+
+mcp_server = Deferred("bethink.server.mcp.server")
 
 mcp_http = Deferred("bethink.server.mcp.http")
 mcp_sdk = Deferred("mcp.client.client")
@@ -327,7 +328,7 @@ def test_a_server_for_the_network_trusts_nobody_unseen(memory: Memory) -> None:
 
     async def conversation() -> None:
         opening = OpenMemoryLoader(memory)
-        server = make_server(
+        server = mcp_server.make_server(
             ServerManifest(TOOLS),
             opening,
             executor=ToolExecutor(opening, default_principal=ANONYMOUS),

@@ -16,7 +16,6 @@ from bethink.config.settings import Settings
 from bethink.errors import BadSetting
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
-from bethink.server.mcp.server import make_server
 from bethink.server.mcp.stdio import (
     HANDSHAKE_VERSIONS,
     STATELESS_VERSION,
@@ -32,6 +31,8 @@ from bethink.server.tools.calls import ToolExecutor
 from deferred import Deferred
 from rows import each_row
 from server_app import OpenMemoryLoader
+
+mcp_server = Deferred("bethink.server.mcp.server")
 
 mcp_sdk = Deferred("mcp.client._memory", "mcp.shared.message", "mcp_types", "mcp_types.version")
 
@@ -65,7 +66,7 @@ DRAWS = {"extensions": {EXTENSION: {"mimeTypes": [MIME]}}}
 
 async def by_library(*asked: bytes, loader: MemoryLoader | None = None) -> list[dict[str, Any]]:
     """What the library answers to the same lines."""
-    server = make_server(OFFER, loader or MemoryLoader(Settings()))
+    server = mcp_server.make_server(OFFER, loader or MemoryLoader(Settings()))
     answers = []
     async with mcp_sdk.InMemoryTransport(server) as (reading, writing):
         for one in asked:

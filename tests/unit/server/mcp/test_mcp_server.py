@@ -15,7 +15,6 @@ from bethink.config.settings import Settings
 from bethink.errors import StoreError
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
-from bethink.server.mcp.server import make_server
 from bethink.server.mcp.stdio import ERROR_KIND_KEY
 from bethink.server.tools import TOOLS
 from bethink.server.tools.schema import arguments, record
@@ -24,6 +23,8 @@ from bethink.testing import FixedClock
 from cold_memories import add_cold, add_others, open_memory
 from corpus import NOW
 from deferred import Deferred
+
+mcp_server = Deferred("bethink.server.mcp.server")
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.shared.exceptions", "mcp_types")
 
@@ -86,7 +87,9 @@ def talk(
     """A conversation with a server in this process."""
 
     async def run() -> None:
-        server = make_server(ServerManifest({**TOOLS, **OWN}), Given(memory), timeout_s=within_s)
+        server = mcp_server.make_server(
+            ServerManifest({**TOOLS, **OWN}), Given(memory), timeout_s=within_s
+        )
         async with mcp_sdk.Client(server, mode=mode) as client:
             await conversation(client)
 
@@ -143,7 +146,7 @@ def test_a_store_that_cannot_be_opened_is_told_to_who_asks(tmp_path: Path) -> No
     opening.start()
 
     async def run() -> None:
-        async with mcp_sdk.Client(make_server(ServerManifest(TOOLS), opening)) as client:
+        async with mcp_sdk.Client(mcp_server.make_server(ServerManifest(TOOLS), opening)) as client:
             result = await client.call_tool("recall", {"query": "anything"})
             assert result.is_error
             assert "database" in result.content[0].text  # type: ignore[union-attr]

@@ -13,7 +13,6 @@ from bethink import Memory
 from bethink.model import Evidence, replay
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
-from bethink.server.mcp.server import make_server
 from bethink.server.mcp.view import (
     EVIDENCE_KEY,
     EXTENSION,
@@ -26,6 +25,8 @@ from bethink.server.tools import TOOLS
 from deferred import Deferred
 from nodes import ran
 from rows import each_row
+
+mcp_server = Deferred("bethink.server.mcp.server")
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.client.extension")
 types = Deferred("mcp_types")
@@ -126,7 +127,7 @@ def test_a_host_that_draws_gets_the_page_and_the_sums(memory: Memory, mode: str)
     memory.remember("The deploy key lives in vault B")
 
     async def run() -> None:
-        server = make_server(ServerManifest(TOOLS), Given(memory))
+        server = mcp_server.make_server(ServerManifest(TOOLS), Given(memory))
         asked = {"query": "where is the deploy key?"}
         draws = [mcp_sdk.advertise(EXTENSION, {"mimeTypes": [MIME]})]
         async with mcp_sdk.Client(server, mode=mode, extensions=draws) as drawing:
