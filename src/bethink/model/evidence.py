@@ -66,11 +66,9 @@ class EvidenceColumn(Protocol):
 
     def gives(self, by: str) -> bool:
         """Whether any of its evidence may be ``by`` this."""
-        ...
 
     def reasons(self, row: int) -> tuple[Evidence, ...]:
         """The evidence for one candidate, in order."""
-        ...
 
 
 class _MadeRows:

@@ -46,20 +46,17 @@ class Embedder(Protocol):
     @property
     def model(self) -> str:
         """Identifies the model and everything that changes its vectors."""
-        ...
 
     @property
     def dim(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """One embedding per text. An empty text gives a zero vector."""
-        ...
 
     def embed_query(self, text: str) -> Embedding: ...
 
     def count_tokens(self, text: str) -> int:
         """Approximate number of language-model tokens in the text."""
-        ...
 
 
 @runtime_checkable
@@ -73,27 +70,23 @@ class LateInteraction(Protocol):
 
         A contextual embedder reads the words in the question.
         """
-        ...
 
     def weighted(
         self, words: Sequence[str], weights: Sequence[float], question: str = ""
     ) -> Vector:
         """The unit vector of a question with weighted words."""
-        ...
 
     def best_sentences(self, query: Vector, memories: Sequence[bytes]) -> Vector:
         """Per memory the best cosine of any of its sentences with the query.
 
         Zeros for a memory without tokens.
         """
-        ...
 
     def best_matches(self, query: Matrix, memories: Sequence[bytes]) -> Matrix:
         """Per memory (rows) the best cosine each query token (columns) finds in its tokens.
 
         The input is each memory's ``Embedding.tokens``; zeros for a memory without tokens.
         """
-        ...
 
 
 @runtime_checkable
@@ -102,7 +95,6 @@ class JoiningEmbedder(Protocol):
 
     def join(self, parts: Sequence[Embedding]) -> Embedding:
         """The embedding of a list of short texts, made of theirs."""
-        ...
 
 
 @runtime_checkable
@@ -115,7 +107,6 @@ class CalibratedEmbedder(Protocol):
     @property
     def unrelated(self) -> float:
         """The typical cosine of two unrelated texts."""
-        ...
 
 
 # What is usual among the memories nearest to a text in a space of short notes: the distance of
@@ -188,7 +179,6 @@ class Reranker(Protocol):
 
     def __call__(self, query: str, texts: Sequence[str], /) -> Sequence[float]:
         """One score per text; equal texts get equal scores, in whatever order they come."""
-        ...
 
 
 class Unusable(ModelError):
@@ -220,7 +210,6 @@ class LanguageModel(Protocol):
     @property
     def name(self) -> str:
         """Provider and model, as written in the setting ``llm``."""
-        ...
 
     def complete(self, prompt: Prompt, *, budget: Budget) -> Json:
         """Return an object that matches the prompt's schema.
@@ -229,7 +218,6 @@ class LanguageModel(Protocol):
         does not match the schema, ModelError where there was no answer. A server's own words
         are never part of the message.
         """
-        ...
 
 
 class BudgetUsage(NamedTuple):

@@ -58,18 +58,15 @@ class NoteStore(Protocol):
 
     def files(self, since: datetime | None, until: datetime | None) -> Sequence[NoteFile]:
         """Files that cover any part of [since, until), newest first."""
-        ...
 
     def read(self, file: NoteFile) -> Sequence[Item]:
         """The paragraphs of a file as items, in order, with secrets redacted.
 
         Raises Refused for a file that cannot be read as text.
         """
-        ...
 
     def find(self, item_id: str) -> Item | None:
         """The paragraph with this id, if it still exists."""
-        ...
 
 
 class ItemSearch(Protocol):
@@ -80,14 +77,12 @@ class ItemSearch(Protocol):
 
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         """Items with any of the query's words, ranked by BM25. Any text is a valid query."""
-        ...
 
     def substring(self, text: str, depth: int, scope: Scope) -> SearchResult:
         """Items that contain parts of the query's words, or misspelt forms of them.
 
         The score is the share of the query that was found, 0 to 1.
         """
-        ...
 
     def vector(
         self, vector: Vector, model: str, depth: int, scope: Scope, choose: Choose | None = None
@@ -98,7 +93,6 @@ class ItemSearch(Protocol):
         With ``choose`` only those of the ``depth`` nearest are read and returned that it
         names. Raises ModelError when there are vectors, but none of this model.
         """
-        ...
 
     def pieces(self, search: TrigramSearch, scope: Scope) -> SearchResult:
         """Items that match trigrams of the query's words: infixes, z and y swapped, partial words.
@@ -106,14 +100,12 @@ class ItemSearch(Protocol):
         The score is the share of the query that was found, 0 to 1. Of a word with very many
         matches only the newest count.
         """
-        ...
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
         """Items with similar words, by 256-bit signatures.
 
         The score is the share of equal bits, corrected for the question's length; 0.5 is chance.
         """
-        ...
 
     def time(
         self,
@@ -128,35 +120,27 @@ class ItemSearch(Protocol):
 
         With ``overlapping`` also items that began before and lasted into it, ranked last.
         """
-        ...
 
     def entities(self, entities: Sequence[str], depth: int, scope: Scope) -> SearchResult:
         """Items that mention the entities (ids); the score is the share mentioned."""
-        ...
 
     def mentioning(self, entities: Sequence[str], each: int, scope: Scope) -> dict[str, list[Item]]:
         """For every entity (id) the items that mention it, newest first, at most ``each``."""
-        ...
 
     def in_scope(self, ids: Sequence[str], scope: Scope) -> list[Item]:
         """Those of the items (ids) that are in scope, in any order."""
-        ...
 
     def calendar(self, scope: Scope, *, sessions: int) -> Calendar:
         """When the items happened: counts of each day, and the last so many conversations."""
-        ...
 
     def terms(self, text: str) -> tuple[str, ...]:
         """The index terms of a text."""
-        ...
 
     def words(self, text: str) -> tuple[Word, ...]:
         """The distinct words and names of a question, in order."""
-        ...
 
     def statistics(self, terms: Iterable[str], *, as_of: datetime | None = None) -> WordStatistics:
         """Document frequencies of index terms, now or at a moment, ended revisions included."""
-        ...
 
 
 class ItemStore(Protocol):
@@ -171,7 +155,6 @@ class ItemStore(Protocol):
         A turn without a number is appended to its session, and every turn is linked to the one
         before it (``follows``).
         """
-        ...
 
     def get(self, ids: Sequence[str], *, as_of: datetime | None = None) -> dict[str, Item]:
         """Items by id, ended ones too (their ``live_to`` is set).
@@ -179,53 +162,43 @@ class ItemStore(Protocol):
         With ``as_of`` their state at that moment, including those ended by then. This and
         every other reading of items leaves out those that are damaged.
         """
-        ...
 
     def damaged(self, ids: Sequence[str], *, as_of: datetime | None = None) -> list[str]:
         """Those of the ids whose content is no longer what was stored, now or at a moment.
 
         A search may return them: what is shown to anybody is checked first.
         """
-        ...
 
     def resolve(self, part: str) -> list[str]:
         """Ids that begin or end with these characters (at most ten)."""
-        ...
 
     def history(self, item_id: str) -> list[Item]:
         """All revisions of an item, oldest first."""
-        ...
 
     def browse(
         self, scope: Scope, *, limit: int, after: str | None = None, offset: int = 0
     ) -> list[Item]:
         """Items by ``stored_at``, then id, newest first; a page begins after one, or so many."""
-        ...
 
     def around(self, item_id: str, *, window: int, scope: Scope) -> list[Item]:
         """The items stored or said just before and after one, oldest first."""
-        ...
 
     def from_source(self, source: str) -> list[str]:
         """Ids of all items from a source or by that actor (``http:laptop``), forgotten ones too."""
-        ...
 
     def find_keys(self, keys: tuple[str, ...]) -> dict[str, tuple[str, str]]:
         """The item stored under each idempotency key that was used, and its fingerprint.
 
         Of an erased item the mark of its content (`erased_mark`): it does not come back.
         """
-        ...
 
     def find_duplicates(
         self, texts: Sequence[tuple[str, Sequence[int]]], scope: Scope
     ) -> list[list[Item]]:
         """For each the live items with its fingerprint, then those that share the most bands."""
-        ...
 
     def slots(self, pairs: Sequence[tuple[str, str]], scope: Scope) -> list[Item]:
         """Live items that state a fact of one of these subjects and attributes, newest first."""
-        ...
 
     def end(
         self,
@@ -240,7 +213,6 @@ class ItemStore(Protocol):
 
         ``only`` skips items that are no longer at the revision it gives for their id.
         """
-        ...
 
     def restore(self, ids: Sequence[str], *, actor: str, now: datetime) -> list[str]: ...
 
@@ -254,11 +226,9 @@ class ItemStore(Protocol):
         only: Mapping[str, int] | None = None,
     ) -> None:
         """Set the status of items' last revision, forgotten ones too; ``only`` as for `end`."""
-        ...
 
     def erase(self, ids: Sequence[str], *, actor: str, now: datetime) -> EraseReceipt:
         """Remove items, all their revisions and all derived data; no byte stays."""
-        ...
 
 
 class GraphStore(Protocol):
@@ -277,18 +247,15 @@ class GraphStore(Protocol):
         With ``as_of`` those known by then, with the mention counts of then. Names and
         entities known only from memories above the classification are left out.
         """
-        ...
 
     def entities(self, *, prefix: str = "", limit: int = 100, offset: int = 0) -> list[Entity]:
         """Entities by number of mentions, highest first."""
-        ...
 
     def list_entities(self, listing: EntityListing, now: datetime) -> list[Entity]:
         """Entities by 10 × momentum + 0.5 × memories − 2 × years since the last mention.
 
         The momentum is current; memories are counted by layer and pinned.
         """
-        ...
 
     def near_entities(
         self, vector: Vector, model: str, limit: int, *, as_of: datetime | None = None
@@ -297,7 +264,6 @@ class GraphStore(Protocol):
 
         Every entity with a vector of that model is compared.
         """
-        ...
 
     def entities_with(
         self, words: Sequence[str], limit: int, *, as_of: datetime | None = None
@@ -306,7 +272,6 @@ class GraphStore(Protocol):
 
         Words match as substrings, too.
         """
-        ...
 
     def other_names(
         self, names: Sequence[str], *, max_classification: int = 3
@@ -315,15 +280,12 @@ class GraphStore(Protocol):
 
         Those that only memories above the classification gave are left out.
         """
-        ...
 
     def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
         """Transfer the names, mentions and edges of one entity (id) to another."""
-        ...
 
     def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
         """Undo a merge of two entities."""
-        ...
 
     def links_of(
         self,
@@ -337,7 +299,6 @@ class GraphStore(Protocol):
 
         With ``as_of`` those of today that already existed then.
         """
-        ...
 
     def follows(
         self, ids: Sequence[str], *, as_of: datetime | None = None
@@ -346,14 +307,12 @@ class GraphStore(Protocol):
 
         With ``as_of`` those of today that already existed then.
         """
-        ...
 
     def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
         """For every entity (id) its links with other entities that existed at a moment.
 
         Newest first, at most ``each``.
         """
-        ...
 
     def add_links(
         self, links: Sequence[Link], *, actor: str = "", now: datetime | None = None
@@ -362,11 +321,9 @@ class GraphStore(Protocol):
 
         The journal records it where ``actor`` is given.
         """
-        ...
 
     def remove_links(self, links: Sequence[Link], *, actor: str, now: datetime) -> int:
         """Remove links by their ends and type; return how many existed."""
-        ...
 
     def siblings(
         self,
@@ -381,11 +338,9 @@ class GraphStore(Protocol):
         Entities mentioned by more than ``most`` items are hubs: reported and left out. With
         ``as_of`` the result holds what mentioned them then, but also what only does so since.
         """
-        ...
 
     def mention_activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
         """Counts of memories about entities (ids) up to a moment; unknown ids are left out."""
-        ...
 
 
 class VectorStore(Protocol):
@@ -395,7 +350,6 @@ class VectorStore(Protocol):
         self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
     ) -> dict[str, Embedding]:
         """The vectors of this model that items have, or had at a moment, with their passages."""
-        ...
 
     def set_embeddings(
         self, model: str, embeddings: Mapping[str, Embedding], *, only: Mapping[str, int]
@@ -405,27 +359,21 @@ class VectorStore(Protocol):
         The first call for a new model makes it the current one; vectors of other models are
         removed once none of them is needed.
         """
-        ...
 
     def unembedded(self, model: str, limit: int) -> list[Item]:
         """Live items that have no vector of this model, or one made before there were passages."""
-        ...
 
     def set_entity_embeddings(self, model: str, embeddings: Mapping[str, Embedding]) -> None:
         """Add or replace the vectors of entities (ids)."""
-        ...
 
     def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
         """Entities without a vector of this model."""
-        ...
 
     def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
         """Those of the entities (ids, stored or not) that have no vector of this model."""
-        ...
 
     def remove_damaged(self) -> int:
         """Remove vectors that are not what was stored; return of how many memories."""
-        ...
 
     def make_signatures(self, limit: int, *, only_new: bool = False) -> int:
         """Create missing signatures, at most ``limit``; return how many were created.
@@ -433,7 +381,6 @@ class VectorStore(Protocol):
         A write creates none. ``only_new`` ones are of memories stored after the last
         that has one, which is quickly known.
         """
-        ...
 
 
 class ActivityStore(Protocol):
@@ -443,44 +390,35 @@ class ActivityStore(Protocol):
         self, ids: Sequence[str], now: datetime, *, fading: UsageDecay | None = None
     ) -> None:
         """Count one recall and the items it returned; with ``fading`` apply usage decay."""
-        ...
 
     def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
         """Usage of items up to a moment; items never used are left out."""
-        ...
 
     def momenta(self, entities: Sequence[str], now: datetime) -> dict[str, Momentum]:
         """The momentum of entities (ids) at a moment; unknown ids are left out."""
-        ...
 
     def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
         """Store the computed momentum of entities (ids); unknown ids are ignored."""
-        ...
 
     def put_thread(self, thread: Thread, *, actor: str, now: datetime) -> None:
         """Store a whole thread, replacing the one with its id.
 
         Raises NotFound where it names a memory that does not exist.
         """
-        ...
 
     def drop_thread(self, thread_id: str, *, actor: str, now: datetime) -> None:
         """Remove a thread; its memories stay."""
-        ...
 
     def thread(self, thread_id: str) -> Thread | None: ...
 
     def threads(self, *, limit: int = 100, offset: int = 0) -> list[Thread]:
         """Threads by last update, newest first."""
-        ...
 
     def threads_of(self, ids: Sequence[str]) -> list[Thread]:
         """Threads that any of these items belongs to, by id."""
-        ...
 
     def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
         """Add edits, ignoring those already recorded; return how many were new."""
-        ...
 
     def file_history(
         self, part: str, *, intents: int = 10, items: int = 20, max_classification: int = 3
@@ -489,11 +427,9 @@ class ActivityStore(Protocol):
 
         Edits reported in a memory above the classification are left out.
         """
-        ...
 
     def file_snapshot(self, path: str) -> FileSnapshot | None:
         """The state of a file when it was last read, if it was."""
-        ...
 
     def keep_file_snapshot(self, snapshot: FileSnapshot) -> None: ...
 
@@ -504,7 +440,6 @@ class ActivityStore(Protocol):
 
         The journal records how many, not which. With ``preview`` nothing is removed.
         """
-        ...
 
 
 class StoreAdmin(Protocol):
@@ -514,37 +449,29 @@ class StoreAdmin(Protocol):
 
     def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:
         """The last journal entries, newest first, optionally of one memory or one actor."""
-        ...
 
     def log(self, kind: str, *, item: str | None, actor: str, detail: str, now: datetime) -> None:
         """Append an entry to the journal."""
-        ...
 
     def count(self) -> int:
         """The number of live items."""
-        ...
 
     def most_classified(self) -> int:
         """The highest classification of everything a dump contains; 0 where it holds no item."""
-        ...
 
     def stats(self) -> Json: ...
 
     def generation(self) -> int:
         """A number that changes with every write by any process; equal means equal content."""
-        ...
 
     def dump(self) -> Iterator[Json]:
         """All persistent data as JSON-ready records, in an order that `load` accepts."""
-        ...
 
     def load(self, records: Iterable[Mapping[str, object]], *, actor: str, now: datetime) -> int:
         """Import a dump in one transaction. Known ids are left unchanged."""
-        ...
 
     def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
         """Run all checks, reporting each to ``progress``; return one finding each."""
-        ...
 
 
 class Store(Protocol):
@@ -553,7 +480,6 @@ class Store(Protocol):
     @property
     def space(self) -> str:
         """The name of the space."""
-        ...
 
     @property
     def search(self) -> ItemSearch: ...
@@ -579,19 +505,15 @@ class Store(Protocol):
         Nothing above it can be read, changed or inferred through what is returned: every
         answer is the one of a store that holds nothing above it.
         """
-        ...
 
     def trusted(self) -> Store:
         """Return the same space without memories of trust 0; itself where there are none.
 
         For reading: every answer is the one of a store that holds no such memory.
         """
-        ...
 
     def snapshot(self) -> AbstractContextManager[None]:
         """While held, all reads of this thread see one moment; writes are not allowed."""
-        ...
 
     def close(self) -> None:
         """Release everything that is open. Acknowledged writes are safe."""
-        ...

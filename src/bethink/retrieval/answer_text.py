@@ -6,8 +6,7 @@ or for another memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from bethink.core.characters import strip_hidden
@@ -72,12 +71,15 @@ def _render_memories(answer: Recall, section: Section) -> Iterator[str]:
     hits = tuple(
         hit for hit in answer.hits if not section.levels or hit.item.level in section.levels
     )
+    groups: list[tuple[str, Pool]] = [("", hits)]
     if section.kinds and not answer.query.text.strip():
-        yield from _render_groups(hits, answer, section, _kind_heading, _kind_order(section.kinds))
-    elif section.by_topic and not answer.query.filters.topics and _has_topics(hits):
-        yield from _render_groups(hits, answer, section, _topic_heading, _topic_order(hits))
-    else:
-        yield from _render_hits(hits, answer, section)
+        groups = _groups_by_kind(hits, section.kinds)
+    elif section.by_topic and not answer.query.filters.topics:
+        groups = _groups_by_topic(hits)
+    for title, group in groups:
+        if title:
+            yield f"## {title}"
+        yield from _render_hits(group, answer, section)
 
 
 def _render_hits(hits: Pool, answer: Recall, section: Section) -> Iterator[str]:
@@ -100,43 +102,28 @@ def relations_of_hit(answer: Recall, hit: Candidate) -> list[Relation]:
     return [relation for relation in answer.relations if relation.item == hit.item.id]
 
 
-def _render_groups(
-    hits: Pool,
-    answer: Recall,
-    section: Section,
-    heading: Callable[[Item], str],
-    sort_key: Callable[[Item], object],
-) -> Iterator[str]:
-    # Stable: within its group a memory keeps its place.
-    ordered = sorted(hits, key=lambda hit: sort_key(hit.item))  # type: ignore[arg-type,return-value]
-    for title, group in groupby(ordered, key=lambda hit: heading(hit.item)):
-        yield f"## {title}"
-        yield from _render_hits(tuple(group), answer, section)
+def _groups_by_kind(hits: Pool, kinds: Sequence[str]) -> list[tuple[str, Pool]]:
+    """The memories of each kind: first these kinds, then the others by name."""
+    found = {hit.item.kind for hit in hits}
+    ordered = [*(kind for kind in kinds if kind in found), *sorted(found.difference(kinds))]
+    return [
+        (_escape_line(kind), tuple(hit for hit in hits if hit.item.kind == kind))
+        for kind in ordered
+    ]
 
 
-def _kind_heading(item: Item) -> str:
-    return _escape_line(item.kind)
-
-
-def _topic_heading(item: Item) -> str:
-    return f"Topic: {_escape_line(item.topic)}" if item.topic else "General"
-
-
-def _kind_order(kinds: Sequence[str]) -> Callable[[Item], tuple[int, str]]:
-    order = {kind: number for number, kind in enumerate(kinds)}
-    return lambda item: (order.get(item.kind, len(order)), item.kind)
-
-
-def _topic_order(hits: Pool) -> Callable[[Item], int]:
-    """Order topics by their best memory."""
-    order: dict[str | None, int] = {}
-    for number, hit in enumerate(hits):
-        order.setdefault(hit.item.topic, number)
-    return lambda item: order[item.topic]
-
-
-def _has_topics(hits: Pool) -> bool:
-    return any(hit.item.topic for hit in hits)
+def _groups_by_topic(hits: Pool) -> list[tuple[str, Pool]]:
+    """The memories of each topic, that of the best one first; no titles without any topic."""
+    topics = dict.fromkeys(hit.item.topic for hit in hits)
+    if not any(topics):
+        return [("", hits)]
+    return [
+        (
+            f"Topic: {_escape_line(topic)}" if topic else "General",
+            tuple(hit for hit in hits if hit.item.topic == topic),
+        )
+        for topic in topics
+    ]
 
 
 def _render_line(hit: Candidate, relations: Sequence[Relation], section: Section) -> Iterator[str]:
@@ -203,10 +190,6 @@ _RELATION_LABELS = {
 }
 
 
-def _render_captions(answer: Recall, section: Section) -> Iterator[str]:
-    yield from (f"{section.mark} {_escape_line(caption.text)}" for caption in answer.captions)
-
-
 def _render_entities(answer: Recall, section: Section) -> Iterator[str]:
     """Entities matched by the question, each with the memories found through it."""
     ids_by_entity: dict[str, list[str]] = {}
@@ -227,21 +210,20 @@ def _render_timelines(answer: Recall, section: Section) -> Iterator[str]:
         yield f"{section.mark} {_escape_line(line.subject)}: {order}"
 
 
-def _render_evidences(answer: Recall, section: Section) -> Iterator[str]:
-    yield from (f"{section.mark} {_escape_line(quote)}" for quote in answer.evidences)
-
-
-def _render_warnings(answer: Recall, section: Section) -> Iterator[str]:
-    yield from (f"{section.mark} {_escape_line(warning)}" for warning in answer.warnings)
+def _texts(texts: Callable[[Recall], Iterable[str]]) -> Callable[[Recall, Section], Iterator[str]]:
+    """Render a part of the answer that is a list of texts."""
+    return lambda answer, section: (
+        f"{section.mark} {_escape_line(text)}" for text in texts(answer)
+    )
 
 
 _RENDERERS: dict[str, Callable[[Recall, Section], Iterator[str]]] = {
     "memories": _render_memories,
-    "captions": _render_captions,
+    "captions": _texts(lambda answer: [caption.text for caption in answer.captions]),
     "entities": _render_entities,
     "timelines": _render_timelines,
-    "evidences": _render_evidences,
-    "warnings": _render_warnings,
+    "evidences": _texts(lambda answer: answer.evidences),
+    "warnings": _texts(lambda answer: answer.warnings),
 }
 
 

@@ -337,7 +337,6 @@ class Retriever(Protocol):
     @property
     def weight(self) -> float:
         """Its weight in a fusion."""
-        ...
 
     def __call__(self, ctx: Context) -> Pool: ...
 
@@ -348,7 +347,6 @@ class SkippableRetriever(Protocol):
 
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         """The reason to skip it; an empty string where it should run."""
-        ...
 
 
 @runtime_checkable
@@ -357,7 +355,6 @@ class PrefetchingRetriever(Protocol):
 
     def prefetch(self, ctx: Context) -> None:
         """Start slow work; the retriever may still be skipped."""
-        ...
 
 
 @runtime_checkable
@@ -369,7 +366,6 @@ class IndexingRetriever(Protocol):
 
         Called while no snapshot is open.
         """
-        ...
 
 
 class Fusion(Protocol):
@@ -396,7 +392,6 @@ class JudgingStage(Protocol):
 
     def judge(self, pool: Pool, ctx: Context) -> tuple[Pool, Assessment]:
         """What is relevant enough, and the assessment of the answer."""
-        ...
 
 
 class AnswerExtras(NamedTuple):
@@ -422,4 +417,3 @@ class OptionalStage(Protocol):
 
     def skip(self, pool: Pool, ctx: Context) -> str:
         """The reason to skip it; an empty string where it should run."""
-        ...

@@ -476,33 +476,35 @@ def _find_event(phrase: EventPhrase, ctx: Context) -> Item | None:
     filters = replace(ctx.query.filters, levels=ctx.query.filters.levels or ("item",))
     scope = ctx.scope._replace(filters=filters)
     search = TextSearch(phrase.phrase, _EVENT_DEPTH, postings_budget=_EVENT_POSTINGS)
-    matches = [
-        match
-        for match in ctx.store.search.text(search, scope).matches
-        if match.item.level != "raw"
-        and match.item.kind not in _NON_EVENT_KINDS
-        and (match.item.kind in _EVENT_KINDS or match.item.occurred_at is not None)
+    matches = ctx.store.search.text(search, scope).matches
+    dated = [
+        (match, set(ctx.store.search.terms(match.item.text)))
+        for match in matches
+        if _may_be_event(match.item)
     ]
-    terms_by_match = [set(ctx.store.search.terms(match.item.text)) for match in matches]
-    empty = {word.shown for word in ctx.words() if word.common}
     for words in dict.fromkeys((phrase.phrase, phrase.core)):
-        required = {
-            term
-            for word in ctx.store.search.words(words)
-            if not (word.common or word.shown in empty)
-            for term in word.terms
-        }
-        fitting = [
-            m
-            for m, terms in zip(matches, terms_by_match, strict=True)
-            if required and required <= terms
-        ]
+        required = _required_terms(words, ctx)
+        fitting = [match for match, terms in dated if required and required <= terms]
         if fitting:
             events = [m for m in fitting if m.item.kind in _EVENT_KINDS] or fitting
             minimum = max(match.score for match in events) * _MIN_EVENT_SCORE_SHARE
             best = [match.item for match in events if match.score >= minimum]
             return max(best, key=lambda item: (item.when, item.id))
     return None
+
+
+def _may_be_event(item: Item) -> bool:
+    if item.level == "raw" or item.kind in _NON_EVENT_KINDS:
+        return False
+    return item.kind in _EVENT_KINDS or item.occurred_at is not None
+
+
+def _required_terms(words: str, ctx: Context) -> set[str]:
+    """The index terms of the words that a memory of an event must hold."""
+    empty = {word.shown for word in ctx.words() if word.common}
+    known = ctx.store.search.words(words)
+    content = [word for word in known if not (word.common or word.shown in empty)]
+    return {term for word in content for term in word.terms}
 
 
 def _event_interval(event: Item) -> tuple[datetime, datetime]:

@@ -63,33 +63,16 @@ def turn_order(ids: Iterable[str], ctx: Context) -> TurnOrder:
     return turns
 
 
-class SimilarityFeatures(NamedTuple):
-    """Similarity features of one memory; all zero where it has no vector yet.
-
-    ``matches`` is the best similarity that each token of the question finds in it (MaxSim),
-    ``vector`` the memory's own vector; ``cosine`` counts rare words of the question for more,
-    ``plain`` counts all alike. Of a long memory all are those of one passage, the
-    most similar to the question, and the cosines no less than its best sentence's.
-    """
-
-    cosine: float = 0.0
-    interaction: float = 0.0
-    sentence: float = 0.0
-    matches: tuple[float, ...] = ()
-    vector: Vector | None = None
-    plain: float = 0.0
-
-
-NO_FEATURES = SimilarityFeatures()
-
-
 class FeatureTable:
     """The similarity features of a recall's memories, as columns.
 
-    ``rows`` has the row of each memory; row 0, of zeros, is that of every memory without a
-    vector. ``lost`` are rows without matches, whose tokens are damaged. ``passages`` says how
-    near the passages of long memories are. The features of one memory are made into a value
-    when they are asked for.
+    ``cosine`` counts rare words of the question for more, ``plain`` counts all alike;
+    ``interaction`` is late interaction, ``sentence`` the best sentence, ``matches`` the best
+    similarity that each token of the question finds (MaxSim). Of a long memory all are those
+    of one passage, the most similar to the question, and the cosines no less than its best
+    sentence's. ``rows`` has the row of each memory; row 0, of zeros, is that of every memory
+    without a vector. ``lost`` are rows without matches, whose tokens are damaged.
+    ``passages`` says how near the passages of long memories are.
     """
 
     def __init__(self) -> None:
@@ -104,26 +87,9 @@ class FeatureTable:
         """The row of a memory; 0 where it has no vector."""
         return self.rows.get(item_id, 0)
 
-    def __getitem__(self, item_id: str) -> SimilarityFeatures:
-        row = self.rows.get(item_id, 0)
-        if not row:
-            return NO_FEATURES
-        matches = None if row in self.lost else self.matches
-        return SimilarityFeatures(
-            self.cosine[row],
-            self.interaction[row],
-            self.sentence[row],
-            () if matches is None else tuple(matches[row].tolist()),
-            self.vectors[row - 1],
-            self.plain[row],
-        )
-
     def vectors_of(self, ids: Iterable[str]) -> list[Vector]:
         """The vectors of memories that have one."""
         return [self.vectors[self.rows[item_id] - 1] for item_id in ids]
-
-    def __contains__(self, item_id: object) -> bool:
-        return item_id in self.rows
 
     def nearest(self) -> float:
         """The highest cosine of any memory that was compared."""
@@ -199,12 +165,6 @@ class QuestionTokens(NamedTuple):
 
     weights: tuple[float, ...]
     matrix: Matrix | None
-
-
-@PerRecall
-def question_tokens(ctx: Context) -> QuestionTokens:
-    """Return token weights that add up to 1; none where the embedder has no tokens."""
-    return _weigh_question_tokens(ctx)
 
 
 def none_negative(values: list[float]) -> list[float]:
@@ -343,14 +303,6 @@ def shown_text(item: Item, ctx: Context) -> str:
     return item.text if passage is None else item.text[passage.start : passage.end]
 
 
-def shown_tokens(item: Item, ctx: Context) -> int:
-    """How many tokens are shown of a memory, without a heading."""
-    passage = shown_passage(item, ctx)
-    if passage is not None:
-        return passage.tokens
-    return item.tokens or _estimate_tokens(item.text)
-
-
 def _find_passage(item: Item, ctx: Context) -> Passage | None:
     spans = split_passages(item.text)
     if not spans:
@@ -386,15 +338,13 @@ def _word_share(text: str, ctx: Context) -> float:
 
 def _count_tokens(item: Item, passage: str) -> int:
     """The passage's share of the memory's tokens, by bytes."""
-    tokens = item.tokens or _estimate_tokens(item.text)
-    return -(-tokens * len(passage.encode()) // len(item.text.encode()))
+    size = len(item.text.encode())
+    return -(-(item.tokens or -(-size // 4)) * len(passage.encode()) // size)
 
 
-def _estimate_tokens(text: str) -> int:
-    return -(-len(text.encode()) // 4)
-
-
-def _weigh_question_tokens(ctx: Context) -> QuestionTokens:
+@PerRecall
+def question_tokens(ctx: Context) -> QuestionTokens:
+    """Return token weights that add up to 1; none where the embedder has no tokens."""
     embedder = late_interaction(ctx.embedder)
     if embedder is None:
         return QuestionTokens((), None)

@@ -308,9 +308,7 @@ class MaxSim:
         close = similarity_features(pool[: self.top], ctx)
 
         def judge(cand: Candidate) -> Candidate:
-            score = close[cand.item.id].interaction if cand.item.id in close else None
-            if score is None:
-                return cand
+            score = close.interaction[close.row(cand.item.id)]
             return cand.with_evidence(self.name, "add", self.weight * score, f"MaxSim {score:.2f}")
 
         return sort_by_score([*map(judge, pool[: self.top]), *pool[self.top :]])
