@@ -23,6 +23,7 @@ from bethink.retrieval.stages.assemble import token_cost
 from bethink.retrieval.stages.gate import Threshold
 from bethink.server.tools.catalog import RECALL
 from bethink.server.tools.tool import Call, validate_arguments
+from bethink.store.sql.search.vector_index import append_vectors
 from fallible import Replaced
 from rows import each_row
 
@@ -179,7 +180,7 @@ def forget_passages(memory: Memory, embedder: Embedder) -> None:
     """Bring the long note to the state in which an older release left it."""
     with memory.store._connections.write_transaction() as db:
         rid = db.execute("SELECT rid FROM item WHERE id = 'long'").get
-        memory.store.vectors._vectors.add(db, embedder.model, [(rid, embedder.embed([LONG])[0])])
+        append_vectors(db, embedder.model, [(rid, embedder.embed([LONG])[0])])
         db.execute("UPDATE vector SET passages = NULL WHERE key = ?", (rid,))
 
 
