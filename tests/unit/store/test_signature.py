@@ -339,8 +339,8 @@ def test_an_erased_memory_leaves_no_signature(path: Path) -> None:
 
 def test_a_search_that_waits_for_a_filter_finds_what_is_behind(store: SqliteStore) -> None:
     """The threshold cuts, never the number of better ones outside of the scope."""
-    text = TEXTS[0]
-    found = store.search.signature(text, 1, 0.0, scope(ids=("t5", "t6")))
+    sign(store)
+    found = store.search.signature(TEXTS[0], 1, 0.0, scope(ids=("t5", "t6")))
 
     assert len(found.matches) == 1
     assert found.matches[0].item.id in ("t5", "t6")

@@ -20,8 +20,6 @@ from bethink.store.sql.checks import run_check, shared_checks
 from bethink.store.sql.connection import Database
 from bethink.store.sql.items import SqlItems
 
-__all__ = ["PgAdmin", "PgItems"]
-
 _BACKUPS = (
     "the server's freed pages, write-ahead log and backups keep bytes of what was erased until"
     " they are written over or expire"

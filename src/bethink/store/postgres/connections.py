@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 
 from bethink.errors import NotFound, StoreError
+from bethink.store.postgres.bindings import Lists
 from bethink.store.postgres.schema import SCHEMA, SPACE_SETTING
 from bethink.store.postgres.server import (
     LOCK_TIMEOUT_S,
@@ -22,7 +23,7 @@ from bethink.store.postgres.server import (
     is_distributed,
     translate_errors,
 )
-from bethink.store.postgres.session import WITHOUT_VIEW, Hidden, KnownRows, Lists, Session, ViewKey
+from bethink.store.postgres.session import WITHOUT_VIEW, Hidden, KnownRows, Session, ViewKey
 from bethink.store.sql.connection import BUMP_GENERATION, HIGHEST, Database, Row, list_binding
 
 SERVING_ROLE = "bethink_serve"
@@ -351,6 +352,3 @@ class PgCeiling(PgConnections):
     def close(self) -> None:
         """Nothing: the base releases the server."""
         self._closed = True
-
-
-__all__ = ["ARRIVING", "LEFT", "SERVING_ROLE", "PgCeiling", "PgConnections", "space_id_of"]

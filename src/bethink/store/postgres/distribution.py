@@ -15,7 +15,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
 from bethink.store.postgres.connections import SERVING_ROLE
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.server import PROPAGATE, Connection, is_distributed, needs_right
+from bethink.store.postgres.server import Connection, is_distributed, needs_right
 
 MIN_CITUS = 12
 _FIRST = "space"  # the table that all others are co-located with
@@ -264,19 +264,3 @@ def run_step(connection: Connection, step: str) -> None:
         _distribute_table(connection, match[1], None)
         for key in keys:
             connection.execute(f"ALTER TABLE {SCHEMA}.{match[1]} ADD {key}".encode())
-
-
-__all__ = [
-    "PROPAGATE",
-    "Distribution",
-    "distribute",
-    "distribution_of",
-    "hold_clients",
-    "remove_local_rows",
-    "require_bypass",
-    "require_citus",
-    "require_login",
-    "require_nodes",
-    "run_step",
-    "vacuum_shards",
-]

@@ -411,17 +411,3 @@ def _create_space(connection: Connection, name: str, space_id: int) -> None:
             " ON CONFLICT DO NOTHING",
             (space_id, key, value),
         )
-
-
-__all__ = [
-    "StoreStatus",
-    "distribute_store",
-    "has_space",
-    "init_store",
-    "list_spaces",
-    "migrate_store",
-    "open_space",
-    "remove_space",
-    "space_id_of",
-    "store_status",
-]

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 import psycopg
@@ -21,7 +20,6 @@ from psycopg.rows import tuple_row
 from bethink.store.postgres import words
 from bethink.store.postgres.bindings import (
     Insert,
-    Lists,
     answers,
     array_literal,
     as_list,
@@ -50,13 +48,9 @@ from bethink.store.sql import history
 from bethink.store.sql.ceiling import BELOW_CEILING
 from bethink.store.sql.connection import Row
 from bethink.store.sql.dialect import BATCHES, STATEMENTS
-from bethink.store.sql.search import lexical
 from bethink.store.sql.search.lexical import SELECT_FREQUENCIES, SELECT_TERM_IDS
 from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sql.sql_functions import state_hash
-
-if TYPE_CHECKING:
-    from bethink.store.sql.search.postings import PostingLists
 
 Bound = Sequence[object] | words.WordQuery  # a list, or what is looked for in a word index
 KnownRows = dict[tuple[str, Row], list[Row]]  # by the statement and its values
@@ -66,7 +60,6 @@ _MAX_KNOWN_ROWS = 64  # rows of one statement that are kept until the transactio
 _SELECT_GENERATION = "SELECT value FROM meta WHERE name = 'generation'"
 _READ_TABLE = re.compile(r"\b(?:FROM|JOIN) (\w+)")
 _LASTING_TABLES = frozenset({"meta", "model", "chunk", "posting_new"})
-_COUNT_MATCHING = lexical.COUNT_MATCHING.format(rowid="")
 # What is asked of index terms, each from the same row: one of them is read once.
 _TERM_VALUES = {SELECT_FREQUENCIES: 1, SELECT_TERM_IDS: 2}
 _SELECT_TERMS = "SELECT t, df, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
@@ -151,7 +144,6 @@ class Session:
         self._known: KnownRows = {}
         self._lasting: KnownRows = {}
         self._terms: dict[int | str, Row | None] = {}
-        self._postings: PostingLists | None = None
         self._waiting: list[tuple[str, list[object]]] = []
         self._answer: psycopg.RawCursor[Row] | None = None
 
@@ -190,8 +182,6 @@ class Session:
         elif sql == history.WRONG_STATES:
             rows = self._run(sql.split("WHERE", maxsplit=1)[0], ())
             found = Rows([row for row in rows if state_hash(row[3], row[0], *row[4:7]) != row[7]])
-        elif sql == _COUNT_MATCHING or _counts_holding(sql):
-            found = self._count_holding(sql, bindings)
         elif parsed(sql).hashes_state:
             found = self._change_state(sql, bindings)
         return found
@@ -442,25 +432,11 @@ class Session:
 
     def _holding(self, terms: Sequence[str]) -> list[int]:
         """Return the rows that hold any of the index terms, in order."""
-        from bethink.store.sql.search.postings import PostingLists  # NumPy
+        from bethink.store.sql.search.postings import rows_by_term  # NumPy
 
         tids = [tid for _, tid in self._run(SELECT_TERM_IDS, (list(terms),))]
-        reading = self._postings = self._postings or PostingLists()
-        found: set[int] = set()
-        for part, lists in reading.read(self, tids) if tids else ():
-            for one in lists:
-                found.update(part.rows(one.positions).tolist())
-        return sorted(found)
-
-    def _count_holding(self, sql: str, bindings: Row) -> Rows:
-        """Count the rows that hold a term: up to a row, or of a moment."""
-        if sql == _COUNT_MATCHING:
-            rids = self._matching_rows(as_query(bindings[0], "words")[0])
-            return Rows([(bisect_right(rids, bindings[1]),)])
-        rids = self._holding([bindings[0]])
-        column = "i.live_from" if "live_from" in sql else "i.rid"
-        found = "SELECT count(*) FROM item AS i WHERE i.rid IN (SELECT value FROM json_each(?))"
-        return self._run(f"{found} AND {column} <= ?", (rids, bindings[1]))
+        rows = rows_by_term(self, tids).values() if tids else ()
+        return sorted({rid for one in rows for rid in one.tolist()})
 
     def write_grams(self, rows: Sequence[Row], *, removes: bool = False) -> None:
         """Add or remove the folded texts of revisions: row id, text and original."""
@@ -493,10 +469,6 @@ class Session:
             self._insert_many(Insert("term_gram", ("gram", "tid")), new)
 
 
-def _counts_holding(sql: str) -> bool:
-    return "FROM posting" in sql and sql.lstrip().startswith("SELECT count(DISTINCT")
-
-
 def _changes_twice(insert: Insert, rows: Sequence[Row]) -> bool:
     """Whether rows have the same key, which one statement cannot change twice."""
     if "DO UPDATE" not in insert.conflict:
@@ -514,6 +486,3 @@ def _with_native_keys(rows: Rows) -> Rows:
         numbers.byteswap()
         found.append((first, bytes(bits), numbers.tobytes()))
     return Rows(found)
-
-
-__all__ = ["WITHOUT_VIEW", "Lists", "Rows", "Session", "ViewKey"]

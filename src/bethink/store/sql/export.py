@@ -9,11 +9,7 @@ from typing import Any
 import apsw
 
 from bethink.store.sql import history
-from bethink.store.sql.connection import (
-    Connections,
-    Database,
-    Row,
-)
+from bethink.store.sql.connection import Connections, Database, Row
 from bethink.store.sql.damage import REPLACEMENT, VALUE_ERRORS
 from bethink.store.sql.items import raw_columns, salvage_rids
 from bethink.store.sql.rows import (
@@ -57,11 +53,11 @@ DAMAGED = "damaged"  # the type of a record for a row that rot has changed; neve
 
 # Each kind of record with its fields and table, in an order that `load` accepts: the target
 # of a reference comes first.
-_TABLES_BEFORE_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
+TABLES_BEFORE_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
     ("entity", ENTITY, "entity ORDER BY id"),
     ("alias", ALIAS, "alias ORDER BY alias, entity"),
 )
-_TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
+TABLES_AFTER_ITEMS: tuple[tuple[str, Sequence[Field], str], ...] = (
     ("link", LINK, "link ORDER BY src, type, dst, src_kind, dst_kind, stated_by"),
     ("status_change", STATUS_CHANGE, "status_change ORDER BY id, at"),
     ("thread", THREAD, "thread ORDER BY id, classification"),
@@ -120,10 +116,10 @@ def dump_records(connections: Connections, space: str) -> Iterator[ExportRecord]
 
 
 def _snapshot_records(db: Database, ceiling: int, *, is_below: bool) -> Iterator[ExportRecord]:
-    for kind, layout, table in _TABLES_BEFORE_ITEMS:
+    for kind, layout, table in TABLES_BEFORE_ITEMS:
         yield from _table_records(db, kind, layout, table)
     yield from _item_records(db)
-    for kind, layout, table in _TABLES_AFTER_ITEMS:
+    for kind, layout, table in TABLES_AFTER_ITEMS:
         if not is_below:
             yield from _table_records(db, kind, layout, table)
         elif kind not in _ABOUT_HIDDEN:

@@ -11,31 +11,24 @@ from bethink.store.sql import erase, history
 from bethink.store.sql.activity import DROP_THREAD, INSERT_EDIT
 from bethink.store.sql.connection import HIGHEST, Database, Row
 from bethink.store.sql.entities import bump_entities_version, set_times
-from bethink.store.sql.export import DAMAGED, END, ERASED_KEY, EXPORT_FORMAT
+from bethink.store.sql.export import (
+    DAMAGED,
+    END,
+    EXPORT_FORMAT,
+    TABLES_AFTER_ITEMS,
+    TABLES_BEFORE_ITEMS,
+)
 from bethink.store.sql.links import ADD_ALIAS, RENAME
 from bethink.store.sql.revisions import ADD_SKETCH, next_rid
 from bethink.store.sql.rows import (
-    ALIAS,
     CONTENT,
-    COUNTER,
     ENTITIES_INDEX,
-    ENTITY,
     EVENT,
-    FILE_EDIT,
     INSERT_ITEM,
     ITEM,
     ITEM_STATE,
-    KEY,
     LINK,
     SKETCH,
-    STATUS_CHANGE,
-    THREAD,
-    THREAD_EVENT,
-    THREAD_MEMBER,
-    TICK,
-    TOMBSTONE,
-    USAGE,
-    USAGE_DAY,
     WORDS_SLICE,
     Field,
     NewRow,
@@ -47,21 +40,7 @@ from bethink.store.sql.usage import ImportedTicks
 _ITEM_LAYOUT = (*ITEM, *ITEM_STATE, SKETCH._replace(needed=False))
 _LAYOUTS: dict[str, Sequence[Field]] = {
     "item": _ITEM_LAYOUT,
-    "entity": ENTITY,
-    "alias": ALIAS,
-    "link": LINK,
-    "status_change": STATUS_CHANGE,
-    "thread": THREAD,
-    "thread_member": THREAD_MEMBER,
-    "thread_event": THREAD_EVENT,
-    "tick": TICK,
-    "counter": COUNTER,
-    "usage": USAGE,
-    "usage_day": USAGE_DAY,
-    "file_edit": FILE_EDIT,
-    "key": KEY,
-    "tombstone": TOMBSTONE,
-    "erased_key": ERASED_KEY,
+    **{kind: layout for kind, layout, _ in (*TABLES_BEFORE_ITEMS, *TABLES_AFTER_ITEMS)},
     "event": EVENT,
 }
 _TABLE_NAMES = {"key": "idempotency", "counter": "meta"}

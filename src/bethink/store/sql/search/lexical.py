@@ -33,10 +33,7 @@ from bethink.store.sql.ceiling import is_below_ceiling
 from bethink.store.sql.connection import Database, as_table, select
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search.scope import Predicate
-from bethink.store.sql.search.terms import (
-    Tokens,
-    tokenizer,
-)
+from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
@@ -46,60 +43,7 @@ _TOTALS_AS_OF = (
     "SELECT count(*), total(length), coalesce(max(rid), 0) FROM item WHERE live_from <= ?"
 )
 _FIRST_LATER_ROW = "SELECT min(rid) FROM item WHERE live_from > ?"
-# Rows are numbered in the order of storing, so a row number usually separates the times.
-COUNT_MATCHING = "SELECT count(*) FROM words WHERE words MATCH ? AND rowid <= ?{rowid}"
-_COUNT_HOLDING = "SELECT count(DISTINCT doc) FROM posting WHERE term = ? AND doc <= ?{doc}"
-_COUNT_HOLDING_AS_OF = """
-    SELECT count(DISTINCT p.doc) FROM posting AS p CROSS JOIN item AS i ON i.rid = p.doc
-    WHERE p.term = ? AND i.live_from <= ?
-"""
-
-
-class _AsOf(NamedTuple):
-    """A moment, and the last row stored by then if row order separates then from later."""
-
-    as_of_ms: int
-    last_row: int | None
-
-
-def statistics_as_of(
-    db: Database, tokens: Tokens, today: Mapping[str, int], as_of_ms: int
-) -> WordStatistics:
-    """Return word statistics over the revisions of a moment.
-
-    ``today`` gives the present document frequency of each index term.
-    """
-    documents, total, last = db.execute(_TOTALS_AS_OF, (as_of_ms,)).get
-    average = total / documents if documents else 0.0
-    later = db.execute(_FIRST_LATER_ROW, (as_of_ms,)).get
-    if later is None:
-        return WordStatistics(documents, average, today)
-    past = _AsOf(as_of_ms, last if last < later else None)
-    frequencies = {
-        term: _document_frequency_as_of(db, tokens, term, past) if df else 0
-        for term, df in today.items()
-    }
-    return WordStatistics(documents, average, frequencies)
-
-
-def _document_frequency_as_of(db: Database, tokens: Tokens, term: str, past: _AsOf) -> int:
-    if past.last_row is None:
-        return int(db.execute(_COUNT_HOLDING_AS_OF, (term, past.as_of_ms)).get)
-    # An appended e yields the stem where the stemmer would cut it once more.
-    spelled = next((word for word in (term, f"{term}e") if tokens(word) == [term]), None)
-    if spelled is None:
-        counting = _COUNT_HOLDING.format(doc=not_hidden(db, "doc"))
-        return int(db.execute(counting, (term, past.last_row)).get)
-    quoted = '"' + spelled.replace('"', '""') + '"'
-    counting = COUNT_MATCHING.format(rowid=not_hidden(db, "rowid"))
-    return int(db.execute(counting, (quoted, past.last_row)).get)
-
-
-def not_hidden(db: Database, column: str) -> str:
-    """Return the condition on a row of the index by which a ceiling hides it."""
-    if not is_below_ceiling(db):
-        return ""
-    return f" AND {column} NOT IN (SELECT rid FROM temp.hidden_row)"
+_LATER_ROWS = "SELECT rid FROM item WHERE live_from > ? AND rid <= ?"
 
 
 MAX_QUERY_LENGTH = 16_384  # characters; a longer query is read no further
@@ -162,9 +106,7 @@ def word_statistics(
     With a moment, as of then.
     """
     if as_of_ms is not None:
-        # rarely needed
-
-        return statistics_as_of(db, tokenizer(db), document_frequencies(db, terms), as_of_ms)
+        return _statistics_as_of(db, document_frequencies(db, terms), as_of_ms)
     counters: dict[str, str] = dict(
         select(db, "SELECT name, value FROM meta WHERE name IN ('documents', 'total_length')")
     )
@@ -175,6 +117,25 @@ def word_statistics(
         average_length=total / documents if documents else 0.0,
         frequencies=document_frequencies(db, terms),
     )
+
+
+def _statistics_as_of(db: Database, today: Mapping[str, int], as_of_ms: int) -> WordStatistics:
+    """Return word statistics over the revisions of a moment, for terms that are known today."""
+    documents, total, last = db.execute(_TOTALS_AS_OF, (as_of_ms,)).get
+    average = total / documents if documents else 0.0
+    later = db.execute(_FIRST_LATER_ROW, (as_of_ms,)).get
+    known = tuple(term for term, df in today.items() if df)
+    if later is None or not known:
+        return WordStatistics(documents, average, today)
+    from bethink.store.sql.search import postings  # NumPy
+
+    # Rows are numbered in the order of storing: those of later seldom come between.
+    left_out = select(db, _LATER_ROWS, (as_of_ms, last)) if later < last else []
+    if is_below_ceiling(db):
+        left_out += select(db, "SELECT rid FROM temp.hidden_row")
+    tids: dict[str, int] = dict(select_readable(db, SELECT_TERM_IDS, known, bind=as_table))
+    counts = postings.count_rows(db, tids, last, [rid for (rid,) in left_out])
+    return WordStatistics(documents, average, dict.fromkeys(today, 0) | counts)
 
 
 def document_frequencies(db: Database, terms: Iterable[str]) -> dict[str, int]:

@@ -383,7 +383,24 @@ def _read_terms(db: Database, packed: Packed, tids: IntArray) -> Postings:
     """Read the postings of terms from the blocks, term by term."""
     starts = np.array([_block_key(start) for start in packed.block_starts()], np.int64)
     keys = np.ascontiguousarray((tids[:, None] + starts[None, :]).ravel())
-    return _decode_blocks(select(db, _READ_BLOCKS, (as_table(keys),)))
+    return _decode_blocks(select(db, _READ_BLOCKS, (as_table(keys),)) if len(keys) else [])
+
+
+def rows_by_term(db: Database, tids: Sequence[int]) -> dict[int, IntArray]:
+    """Return the row ids that hold each term, in order."""
+    packed = read_packed(db)
+    blocks = _read_terms(db, packed, np.array(tids, np.int64))
+    found = _concatenate(blocks, _decode_new(select(db, _NEW_AFTER, (-1,))))
+    return {tid: found.rids[found.tids == tid] for tid in tids}
+
+
+def count_rows(
+    db: Database, tids: Mapping[str, int], last: int, left_out: Sequence[int]
+) -> dict[str, int]:
+    """Count the rows up to ``last`` that hold each term, without those that are left out."""
+    rows = rows_by_term(db, list(tids.values()))
+    counted = ((term, rows[tid][rows[tid] <= last]) for term, tid in tids.items())
+    return {term: len(found) - int(np.isin(found, left_out).sum()) for term, found in counted}
 
 
 def _split(tids: IntArray, stored: IntArray, postings: TermPostings) -> list[TermPostings]:

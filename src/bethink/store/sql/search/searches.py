@@ -233,7 +233,7 @@ class SqlSearch:
     def _signatures(self) -> SignatureIndex:
         from bethink.store.sql.search.signatures import SignatureIndex  # see above
 
-        return SignatureIndex()
+        return SignatureIndex(self._cache)
 
     def _predicate(self, db: Database, scope: Scope) -> Predicate:
         """Compile a scope; below a ceiling it is no plain one, though its filters may be."""

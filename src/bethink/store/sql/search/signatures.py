@@ -8,10 +8,9 @@ changes to the table. Runs inside the caller's transaction.
 
 from __future__ import annotations
 
-import threading
 from array import array
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from bethink.store.sql.connection import Database, select
 from bethink.store.sql.search.lexical import ItemLoader, rows_in_scope
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import tokenizer
+from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     import numpy as np
@@ -157,10 +157,8 @@ class _CachedSignatures(NamedTuple):
 class SignatureIndex:
     """Search the signatures of one store; what was read is cached for the next search."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._cached: _CachedSignatures | None = None
-        self._missing: tuple[object, int] = (None, 0)
+    def __init__(self, cache: StateCache) -> None:
+        self._cache = cache
 
     def search(
         self, db: Database, query: SignatureQuery, predicate: Predicate, hydrate: ItemLoader
@@ -185,28 +183,22 @@ class SignatureIndex:
         return SearchResult(matches, note, 1.0)
 
     def _read(self, db: Database) -> _CachedSignatures:
+        """Return all signatures; of those that are cached only later rows are read."""
         changes = int(db.execute(_SELECT_CHANGES).get or 0)
-        with self._lock:
-            cached = self._cached
-        if cached is None or cached.changes != changes:
-            cached = _empty_cache(changes)
-        rows = select(
-            db, "SELECT rid, bits, counts FROM signature WHERE rid > ? ORDER BY rid", (cached.last,)
-        )
-        if rows:
-            cached = _append_rows(cached, rows)
-            # What a write has not committed may be undone, and its row ids used again.
-            if db.txn_state("main") != apsw.SQLITE_TXN_WRITE:
-                with self._lock:
-                    self._cached = cached
-        return cached
+        state = (changes, db.execute("SELECT max(rid) FROM signature").get)
+        before = self._cache.latest(db, _SIGNATURES)
+        if before is None or before.changes != changes:
+            before = _empty_cache(changes)
+        read = partial(_read_later, db, before)
+        return self._cache.get(db, _SIGNATURES, read, state=state)
 
     def _count_missing(self, db: Database, signatures: _CachedSignatures) -> int:
+        sql = f"SELECT count(*) FROM ({_SELECT_MISSING} AND i.live_to IS NULL)"
         state = (signatures.changes, signatures.last, db.execute("SELECT max(rid) FROM item").get)
-        if self._missing[0] != state:
-            sql = f"SELECT count(*) FROM ({_SELECT_MISSING} AND i.live_to IS NULL)"
-            self._missing = (state, db.execute(sql).get)
-        return self._missing[1]
+        return self._cache.get(db, _MISSING, lambda: int(db.execute(sql).get), state=state)
+
+
+_SIGNATURES, _MISSING = CachePart[_CachedSignatures](), CachePart[int]()
 
 
 def _empty_cache(changes: int) -> _CachedSignatures:
@@ -221,14 +213,14 @@ def _empty_cache(changes: int) -> _CachedSignatures:
     )
 
 
-def _append_rows(
-    cached: _CachedSignatures, rows: Sequence[tuple[int, bytes, bytes]]
-) -> _CachedSignatures:
+def _read_later(db: Database, cached: _CachedSignatures) -> _CachedSignatures:
     import numpy as np  # as above
 
     from bethink.store.signature import SIGNATURE_BYTES
     from bethink.store.sql.search.vector_index import to_bit_columns
 
+    sql = "SELECT rid, bits, counts FROM signature WHERE rid > ? ORDER BY rid"
+    rows = select(db, sql, (cached.last,))
     # Rot may have cut one.
     rows = [row for row in rows if len(row[1]) == len(row[2]) // 2 * SIGNATURE_BYTES]
     if not rows:

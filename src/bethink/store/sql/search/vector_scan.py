@@ -86,30 +86,22 @@ class Float16Arena:
         self.used = 0
 
 
-class CachedHalf(NamedTuple):
-    """Half of the cache: each vector's offset in the arena, -1 if it is not there."""
-
-    offsets: NDArray[np.int32]
-    arena: Float16Arena
-
-
 class CachedChunks(NamedTuple):
-    """The cache of one state of the chunks: what was read lately, and before that."""
+    """The cache of one state of the chunks: each vector's offset in the arena, -1 if not there."""
 
     chunks: ChunkVersions
-    young: CachedHalf
-    old: CachedHalf
+    offsets: NDArray[np.int32]
+    arena: Float16Arena
 
 
 class Float16Cache:
     """Cache of vectors by their position among all of a model's; changed ones are reread.
 
-    When the younger half is full it becomes the older one, and that is dropped: what is read
-    again and again stays, whatever else is read in between.
+    When it is full it is filled anew.
     """
 
     def __init__(self, max_vectors: int = MAX_CACHED_VECTORS) -> None:
-        self._max_in_half = max(1, max_vectors // 2)
+        self._max_vectors = max_vectors
         self._lock = threading.Lock()
         self._cached: CachedChunks | None = None
 
@@ -126,45 +118,36 @@ class Float16Cache:
         if is_writing(db):
             return read_vectors(db, keys[positions], dim)
         cached = self._entry_for(chunks, dim)
-        offsets = cached.young.offsets[positions]
+        offsets = cached.offsets[positions]
         missing = np.flatnonzero(offsets < 0)
-        found: Float16Matrix = np.take(cached.young.arena.rows, offsets, axis=0, mode="clip")
+        found: Float16Matrix = np.take(cached.arena.rows, offsets, axis=0, mode="clip")
         if len(missing):
             places = positions[missing]
-            offsets = cached.old.offsets[places]
-            more: Float16Matrix = np.take(cached.old.arena.rows, offsets, axis=0, mode="clip")
-            unknown = np.flatnonzero(offsets < 0)
-            if len(unknown):
-                more[unknown] = read_vectors(db, keys[places[unknown]], dim)
-            found[missing] = more
-            self._store(cached, places, more)
+            found[missing] = read_vectors(db, keys[places], dim)
+            self._store(cached, places, found[missing])
         return found
 
     def _entry_for(self, chunks: ChunkVersions, dim: int) -> CachedChunks:
         """Return the cache entry of this state, with all that earlier entries know of it."""
         with self._lock:
             cached = self._cached
-            if cached is None or cached.young.arena.rows.shape[1] != dim:
-                halves = [self._empty_half(chunks, dim) for _ in range(2)]
-                cached = self._cached = CachedChunks(chunks, *halves)
+            if cached is None or cached.arena.rows.shape[1] != dim:
+                cached = self._cached = self._empty(chunks, dim)
             elif cached.chunks != chunks:
-                halves = [_copy_unchanged(cached.chunks, half, chunks) for half in cached[1:]]
-                cached = self._cached = CachedChunks(chunks, *halves)
+                cached = self._cached = _copy_unchanged(cached, chunks)
             return cached
 
-    def _empty_half(self, chunks: ChunkVersions, dim: int) -> CachedHalf:
-        return CachedHalf(_no_offsets(chunks), Float16Arena(self._max_in_half, dim))
+    def _empty(self, chunks: ChunkVersions, dim: int) -> CachedChunks:
+        return CachedChunks(chunks, _no_offsets(chunks), Float16Arena(self._max_vectors, dim))
 
     def _store(self, cached: CachedChunks, positions: IntArray, vectors: Float16Matrix) -> None:
         with self._lock:
-            end = cached.young.arena.used + len(positions)
-            if end > self._max_in_half:
-                if self._cached is not cached or len(positions) > self._max_in_half:
+            if cached.arena.used + len(positions) > self._max_vectors:
+                if self._cached is not cached or len(positions) > self._max_vectors:
                     return
-                empty = self._empty_half(cached.chunks, vectors.shape[1])
-                cached = self._cached = CachedChunks(cached.chunks, empty, cached.young)
-                end = len(positions)
-            offsets, arena = cached.young
+                cached = self._cached = self._empty(cached.chunks, vectors.shape[1])
+            _, offsets, arena = cached
+            end = arena.used + len(positions)
             arena.rows[arena.used : end] = vectors
             offsets[positions] = np.arange(arena.used, end)
             arena.used = end
@@ -174,19 +157,19 @@ def _no_offsets(chunks: ChunkVersions) -> NDArray[np.int32]:
     return np.full(sum(rows for _, _, rows in chunks), -1, np.int32)
 
 
-def _copy_unchanged(before: ChunkVersions, half: CachedHalf, chunks: ChunkVersions) -> CachedHalf:
-    """Return a half for another state, with the vectors in chunks that have not changed."""
+def _copy_unchanged(cached: CachedChunks, chunks: ChunkVersions) -> CachedChunks:
+    """Return the cache of another state, with the vectors in chunks that have not changed."""
     starts, at = {}, 0
-    for chunk in before:
+    for chunk in cached.chunks:
         starts[chunk] = at
         at += chunk[2]
     offsets, at = _no_offsets(chunks), 0
     for chunk in chunks:
         if chunk in starts:
             span = slice(starts[chunk], starts[chunk] + chunk[2])
-            offsets[at : at + chunk[2]] = half.offsets[span]
+            offsets[at : at + chunk[2]] = cached.offsets[span]
         at += chunk[2]
-    return half._replace(offsets=offsets)
+    return CachedChunks(chunks, offsets, cached.arena)
 
 
 MIN_RESCORED = 120
