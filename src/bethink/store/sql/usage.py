@@ -237,21 +237,6 @@ def read_activity(db: Database, entities: Sequence[str], now: datetime) -> dict[
 
     The cost is that of the last week; what came before is already counted.
     """
-    return _add_importance(db, _count_activity(db, entities, now), now)
-
-
-def _add_importance(
-    db: Database, counted: Mapping[str, Activity], now: datetime
-) -> dict[str, Activity]:
-    if not counted or is_past(db, to_ms(now)):
-        return dict(counted)
-    means = select(db, _SELECT_IMPORTANCE, (to_ms(now), as_table(tuple(counted))))
-    known = ((entity, mean) for entity, mean in means if mean is not None)
-    return {**counted, **{one: counted[one]._replace(mean_importance=mean) for one, mean in known}}
-
-
-def _count_activity(db: Database, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
-    """Return what `read_activity` does; now, not in the past, without the importance."""
     if not entities:
         return {}
     at, requested = to_ms(now), as_table(tuple(dict.fromkeys(entities)))
@@ -264,11 +249,15 @@ def _count_activity(db: Database, entities: Sequence[str], now: datetime) -> dic
     counts = [_Mentions(*row) for row in select(db, _SELECT_ACTIVITY, (at, requested))]
     many = [one for one in counts if one.in_7_days == MAX_COUNTED]
     weeks = _count_weeks(db, many, at) if many else {}
+    means: dict[str, float | None] = dict(select(db, _SELECT_IMPORTANCE, (at, requested)))
     found = {}
     for one in counts:
         week = weeks.get(one.entity, one.in_7_days)
         in_all = max(one.mentions - one.later, week)
-        found[one.entity] = Activity(one.in_1_day, week, in_all, from_ms(one.first_at), 0.5)
+        mean = means[one.entity]
+        found[one.entity] = Activity(
+            one.in_1_day, week, in_all, from_ms(one.first_at), 0.5 if mean is None else mean
+        )
     return found
 
 
@@ -324,10 +313,6 @@ YEAR_DAYS = 365.25
 MAX_COMPUTED = 5_000
 # The momentum after a week without mentions is constant.
 _DORMANT_MOMENTUM = momentum(ActivityCounts(), 1.0)
-# What the importance of the last week's memories adds at most.
-_MOMENTUM_OF_IMPORTANCE = momentum(ActivityCounts(), 1.0, 1.0) - momentum(
-    ActivityCounts(), 1.0, 0.0
-)
 
 _MORE_RANKED = 10  # entities beyond the page, at first
 MAX_MOMENTUM = 10.0
@@ -458,39 +443,16 @@ def _add_momenta(
     now: datetime,
     momenta: dict[str, Momentum],
 ) -> None:
-    """Add the momenta of entities: of those that cannot be on the page a lower bound.
-
-    What costs most is looked up last, of those that the rest leaves.
-    """
+    """Add the momenta of entities: of those that cannot be on the page a lower bound."""
     unknown = [state for state in states if state.id not in momenta]
     quick = {state.id: _quick_momentum(state, now) for state in unknown}
     momenta |= {key: known or Momentum(0.0) for key, known in quick.items()}
     slow = [state for state in unknown if quick[state.id] is None]
-    slow = _possible(states, slow, wanted, now, momenta, MAX_MOMENTUM)
-    counted = _count_activity(db, [state.id for state in slow[:MAX_COMPUTED]], now)
-    momenta |= {state.id: Momentum(state.momentum) for state in slow[MAX_COMPUTED:]}
-    for key, seen in counted.items():
-        momenta[key] = Momentum(_momentum_of(seen._replace(mean_importance=0.0), now))
-    slow = [state for state in slow if state.id in counted]
-    slow = _possible(states, slow, wanted, now, momenta, _MOMENTUM_OF_IMPORTANCE)
-    rest = _add_importance(db, {state.id: counted[state.id] for state in slow}, now)
-    momenta |= {key: Momentum(_momentum_of(seen, now)) for key, seen in rest.items()}
-
-
-def _possible(  # noqa: PLR0917 - what decides about a page
-    states: Sequence[EntityState],
-    unknown: Sequence[EntityState],
-    wanted: int,
-    now: datetime,
-    momenta: Mapping[str, Momentum],
-    more: float,
-) -> list[EntityState]:
-    """Return those that may be on the page if their momentum is so much higher."""
     scores = sorted(_rank_score(state, momenta[state.id].value, now) for state in states)
-    if not 0 < wanted <= len(scores):
-        return list(unknown)
-    least = scores[-wanted] - 10.0 * more - _ROUNDING
-    return [one for one in unknown if _rank_score(one, momenta[one.id].value, now) >= least]
+    if 0 < wanted <= len(scores):
+        least = scores[-wanted] - 10.0 * MAX_MOMENTUM - _ROUNDING
+        slow = [one for one in slow if _rank_score(one, 0.0, now) >= least]
+    momenta |= _compute_momenta(db, slow, now)
 
 
 def _most_mentioned(
