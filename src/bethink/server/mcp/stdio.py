@@ -397,23 +397,24 @@ class EarlyCalls:
             tool.name, arguments, handshake.client, supports_views=handshake.supports_views
         )
         token = (params.get("_meta") or {}).get("progressToken")
-        begun = monotonic()
-        told = self._ask_worker(call, self._timeout_s) if tool.read_only and token is None else None
-        if told is not None:
-            return (
-                _reply_content(**told["reply"])
-                if "reply" in told
-                else error_content(*told["error"])
-            )
 
         def progress(done: int, total: int) -> None:
             report = {"progressToken": token, "progress": float(done)}
             report |= {"total": float(total)} if total else {}
             send({"jsonrpc": "2.0", "method": "notifications/progress", "params": report})
 
-        # A write has no timeout here: the store's own limits end it.
-        left_s = self._timeout_s - (monotonic() - begun) if tool.read_only else None
+        begun = monotonic()
         try:
+            # Only writes report progress.
+            told = self._ask_worker(call, self._timeout_s) if tool.read_only else None
+            if told is not None:
+                return (
+                    _reply_content(**told["reply"])
+                    if "reply" in told
+                    else error_content(*told["error"])
+                )
+            # A write has no timeout here: the store's own limits end it.
+            left_s = self._timeout_s - (monotonic() - begun) if tool.read_only else None
             work = partial(self._run_here, tool, call, progress if token is not None else None)
             reply: Reply = BackgroundCall(work).result(left_s)
         except BethinkError as error:

@@ -268,6 +268,40 @@ def test_what_is_unusual_is_not_answered_early() -> None:
     assert said == []
 
 
+def test_a_read_is_asked_of_the_worker_by_clients_that_wait_for_progress() -> None:
+    """Many send a token with every call; a read reports none, and a write is never asked."""
+    asked: list[str] = []
+
+    def answer(call: dict[str, Any], _: float) -> dict[str, Any]:
+        asked.append(call["name"])
+        return {"reply": {"text": "there", "content": {}, "meta": None}}
+
+    with Memory.open(":memory:") as memory:
+        executor = ToolExecutor(OpenMemoryLoader(memory))
+        front, calls = EarlyHandshake(OFFER), EarlyCalls(lambda: executor, ask_worker=answer)
+        front.reply(greeting(HANDSHAKE_VERSIONS[0]))
+        said: list[Any] = []
+        for number, (name, arguments) in enumerate((CALLS[0], ("remember", {"text": "A"}))):
+            params = {"name": name, "arguments": arguments, "_meta": {"progressToken": 7}}
+            assert calls.take(line("tools/call", params, number), front, said.append)
+            calls.wait(60)
+    assert asked == [CALLS[0][0]]
+    assert said[0]["result"]["content"] == [{"type": "text", "text": "there"}]
+
+
+def test_a_call_is_answered_although_asking_the_worker_is_a_bug() -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    front = EarlyHandshake(OFFER)
+    calls = EarlyCalls(lambda: pytest.fail("it was called"), ask_worker=fail)
+    front.reply(greeting(HANDSHAKE_VERSIONS[0]))
+    said: list[Any] = []
+    assert calls.take(line("tools/call", {"name": "recall"}), front, said.append)
+    calls.wait(10)
+    assert said[0]["result"]["isError"]
+
+
 def test_a_cancelled_call_is_not_answered() -> None:
     """It goes on, and its result is dropped; a cancellation of another is the library's."""
     begun, go_on = threading.Event(), threading.Event()
