@@ -253,8 +253,7 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     lines.start()
     lines.wait_for_client()
     start_tracing(_print_notice)
-    if not worker.start():
-        loader.start()
+    worker.start(otherwise=loader.start)
     if lines.wait_for_need():
         _serve_by_library(manifest, loader, lines)
     calls.wait(LINGER_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bethink.core.json_values import Json
@@ -21,15 +22,21 @@ class WorkerCalls:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._can_start = True
 
-    def start(self) -> bool:
-        """Start a worker and have it open the memory, in the background; False without one."""
-        if not self._is_used():
-            return False
+    def start(self, otherwise: Callable[[], None]) -> None:
+        """Start a worker and have it open the memory; ``otherwise`` where there will be none."""
+        if self._is_used():
+            BackgroundCall(lambda: self._warm_up(otherwise))
+        else:
+            otherwise()
+
+    def _warm_up(self, otherwise: Callable[[], None]) -> None:
         from bethink.worker.client import request_worker  # after the handshake
 
-        BackgroundCall(lambda: request_worker("warm", {}, settings=self._settings))
-        return True
+        if request_worker("warm", {}, settings=self._settings) is None:
+            self._can_start = False  # not again for every call; one that others start is asked
+            otherwise()
 
     def answer(self, call: Json, timeout_s: float) -> Json | None:
         """Return what a call gives, or its error; None where the server must answer itself."""
@@ -37,7 +44,9 @@ class WorkerCalls:
             return None
         from bethink.worker.client import request_worker  # after the handshake
 
-        reply = request_worker("tool", call, settings=self._settings, deadline_s=timeout_s)
+        reply = request_worker(
+            "tool", call, settings=self._settings, deadline_s=timeout_s, start=self._can_start
+        )
         return reply if isinstance(reply, dict) else None
 
     def _is_used(self) -> bool:

@@ -1,0 +1,43 @@
+"""A server asks the worker, and does without where there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from bethink.config.settings import Settings
+from bethink.server.mcp.worker_calls import WorkerCalls, call_json
+from bethink.worker import client
+
+CALL = call_json("recall", {}, "test", supports_views=False)
+
+
+def test_without_a_worker_the_server_opens_the_memory_and_starts_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where processes cannot be started each attempt would cost every read the same time."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    starts: list[object] = []
+
+    def refuse(*given: object, **_: object) -> bool:
+        starts.append(given)
+        return False
+
+    monkeypatch.setattr(client, "start_worker", refuse)
+    calls, opened = WorkerCalls(Settings(data_dir=tmp_path)), Event()
+    calls.start(otherwise=opened.set)
+
+    assert opened.wait(60)
+    assert calls.answer(CALL, 1.0) is None
+    assert len(starts) == 1
+
+
+def test_one_that_is_off_is_never_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "request_worker", lambda *_, **__: pytest.fail("it was asked"))
+    calls, opened = WorkerCalls(Settings(worker="off")), Event()
+    calls.start(otherwise=opened.set)
+
+    assert opened.is_set()
+    assert calls.answer(CALL, 1.0) is None
