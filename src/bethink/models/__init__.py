@@ -45,9 +45,13 @@ class Provider(NamedTuple, Generic[T]):
         return bool(argument and self.argument_hint) if colon else self.bare
 
 
+_CERTIFICATES_PREFIX = "SSL_CERT_"  # whom a connection trusts
+
+
 def served(make: str, argument_hint: str, *env_prefixes: str) -> Provider[Any]:
     """Return the provider of a model behind a server, which its argument names."""
-    return Provider(make, argument_hint, bare=False, env_prefixes=env_prefixes)
+    read = (*env_prefixes, _CERTIFICATES_PREFIX)
+    return Provider(make, argument_hint, bare=False, env_prefixes=read)
 
 
 def plugin_provider(offered: object) -> Provider[Any]:

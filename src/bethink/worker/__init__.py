@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from bethink.config.settings import Settings
 from bethink.models import embedder_provider
 from bethink.models.rerank import reranker_provider
+from bethink.store.url import is_server
+
+_POSTGRES_PREFIX = "PG"  # what a URL leaves open: PGHOST, PGUSER, PGPASSWORD, PGSERVICE, ...
 
 
 def should_start_worker(settings: Settings, *, reranker: str | None = None) -> bool:
@@ -25,10 +28,10 @@ def should_start_worker(settings: Settings, *, reranker: str | None = None) -> b
 
 
 def environment_hash(settings: Settings, env: Mapping[str, str] = os.environ) -> str:
-    """Hash the environment variables that the configured models read.
+    """Hash the environment variables that the configured models and the store read.
 
     Empty where they read none. A request made with one API key must not be paid for with
-    another.
+    another, nor one for a database be answered from another.
     """
     prefixes = _variable_prefixes(settings)
     if not prefixes:
@@ -49,4 +52,6 @@ def _variable_prefixes(settings: Settings) -> tuple[str, ...]:
 
         language = llm_provider(settings.llm)
         prefixes += language.env_prefixes if language is not None else ()
+    if is_server(settings.store):
+        prefixes.append(_POSTGRES_PREFIX)
     return tuple(prefixes)

@@ -17,7 +17,13 @@ from bethink.config.settings import Settings
 from bethink.core.json_values import Json
 from bethink.errors import BethinkError
 from bethink.worker import environment_hash
-from bethink.worker.files import WorkerPaths, is_locked, lock_holder, worker_paths
+from bethink.worker.files import (
+    WorkerPaths,
+    is_locked,
+    lock_holder,
+    require_private,
+    worker_paths,
+)
 from bethink.worker.settings_json import settings_to_json
 from bethink.worker.transport import (
     MAX_REPLY_BYTES,
@@ -246,6 +252,10 @@ def stop_worker(place: WorkerPaths | None = None) -> bool | None:
     None if there was none, False if it is still running.
     """
     place = place or worker_paths()
+    try:
+        require_private(place.folder)
+    except OSError:
+        return None  # another user could have named any process as the worker
     listened = control_worker("stop", place) is not None
     if not listened and not is_locked(place.lock):
         return None

@@ -16,12 +16,12 @@ import struct
 import time
 from pathlib import Path
 
+from bethink import version
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
-from bethink.version import __version__
 from bethink.worker.files import WorkerPaths, installation_id, require_private
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 
 class Handshake(NamedTuple):
@@ -33,8 +33,13 @@ class Handshake(NamedTuple):
 
 
 def own_handshake() -> Handshake:
-    """Return the handshake of this process."""
-    return Handshake(PROTOCOL_VERSION, __version__, installation_id())
+    """Return the handshake of this process.
+
+    The time of a file tells one installation from another of the same version in its place.
+    """
+    installed_at = os.stat(version.__file__).st_mtime_ns  # noqa: PTH116 - called for every request
+    installation = f"{installation_id()} {installed_at}"
+    return Handshake(PROTOCOL_VERSION, version.__version__, installation)
 
 
 def parse_handshake(value: object) -> Handshake | None:

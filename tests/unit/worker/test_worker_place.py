@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from bethink import version
 from bethink.config.settings import Settings
 from bethink.worker import environment_hash, should_start_worker
+from bethink.worker.client import stop_worker
 from bethink.worker.files import (
     WorkerPaths,
     acquire_lock,
@@ -139,9 +142,12 @@ def test_a_worker_is_wanted_by_the_models_own_registration():
         (Settings(reranker="https://h/p"), "BETHINK_RERANK_API_KEY"),
         (Settings(llm="anthropic:m"), "ANTHROPIC_API_KEY"),
         (Settings(llm="openai:m"), "BETHINK_LLM_TIMEOUT_S"),
+        (Settings(embedder="openai:m"), "SSL_CERT_FILE"),
+        (Settings(store="postgresql:///memories"), "PGHOST"),
+        (Settings(store="postgres://host/memories"), "PGPASSWORD"),
     ],
 )
-def test_what_a_model_reads_of_the_environment_must_be_the_same(settings, variable):
+def test_what_models_and_the_store_read_of_the_environment_must_be_the_same(settings, variable):
     """By its registration; models that read nothing get on with any environment."""
     one, other = {variable: "secret", "PATH": "x"}, {variable: "b", "PWD": "y"}
 
@@ -150,6 +156,36 @@ def test_what_a_model_reads_of_the_environment_must_be_the_same(settings, variab
     assert "secret" not in environment_hash(settings, one)
     assert environment_hash(Settings(embedder="transformer"), one) == ""
     assert environment_hash(Settings(), one) == ""
+
+
+def test_another_installation_of_the_same_version_is_another(tmp_path, monkeypatch):
+    """Installed in the same place: a worker of the old one must not answer for the new one."""
+    installed = tmp_path / "version.py"
+    installed.touch()
+    monkeypatch.setattr(version, "__file__", str(installed))
+    before = own_handshake()
+    assert own_handshake() == before
+
+    os.utime(installed, (1, 1))
+
+    assert own_handshake() != before
+
+
+@posix
+def test_nobody_is_ended_for_what_a_folder_of_others_says(tmp_path):
+    """A temporary folder may be another user's, with a lock that names any process of ours."""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "theirs")
+    place = WorkerPaths(tmp_path / "link", tmp_path, "key")
+    handle = acquire_lock(place.lock)
+    with subprocess.Popen(["sleep", "60"]) as innocent:
+        try:
+            os.write(handle, str(innocent.pid).encode())
+            assert stop_worker(place) is None
+            assert innocent.poll() is None
+        finally:
+            innocent.kill()
+            os.close(handle)
 
 
 @each_row("value", [None, [], {}, [1], ["1", "a", "b"], [True, "a", "b"],
