@@ -14,7 +14,6 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.model import Filters, Item, Recall
 from bethink.ports import Reranker
-from bethink.retrieval import engine
 from bethink.retrieval.context import Boost, Context
 from bethink.retrieval.explain import (
     Change,
@@ -246,8 +245,11 @@ class RecallMethods(SessionMethods):
 
     def _run_recall(self, first: Profile | None, profile: Profile, ctx: Context) -> Recall:
         if first is None:
+            # start-up time: most commands recall nothing
+            from bethink.retrieval.engine import recall
+
             with in_turn(ctx):
-                return engine.recall(profile, ctx)
+                return recall(profile, ctx)
         # start-up time: most recalls are simple
         from bethink.retrieval.deep.engine import recall as recall_deep
 
