@@ -73,9 +73,11 @@ five years ago | 2021-01-01 | 2022-01-01
 a fortnight ago | 2026-10-26 | 2026-11-02
 half a year ago | 2026-05-01 | 2026-06-01
 half an hour ago | 2026-11-15T14:00 | 2026-11-15T14:01
+a year and a half ago | 2025-05-01 | 2025-06-01
 an hour ago | 2026-11-15T13:00 | 2026-11-15T14:00
 10 minutes ago | 2026-11-15T14:20 | 2026-11-15T14:21
 2h ago | 2026-11-15T12:00 | 2026-11-15T13:00
+two nights ago | 2026-11-13T18:00 | 2026-11-14T06:00
 two Fridays ago | 2026-11-06 | 2026-11-07
 more than two weeks ago | | 2026-10-26
 less than a month ago | 2026-10-01 |
@@ -206,6 +208,7 @@ the 15th of this month | 2026-11-15 | 2026-11-16
 on the 31st | 2026-10-31 | 2026-11-01
 week 2 of last year | 2025-01-06 | 2025-01-13
 30 seconds ago | 2026-11-15T14:29:30 | 2026-11-15T14:29:31
+one and a half years ago | 2025-05-01 | 2025-06-01
 a dozen days ago | 2026-11-03 | 2026-11-04
 the Friday after next | 2026-11-27 | 2026-11-28
 the Monday after 2026-05-01 | 2026-05-04 | 2026-05-05
@@ -254,8 +257,17 @@ the beginning of winter | 2025-12-01 | 2026-01-01
 on 11/13 | 2026-11-13 | 2026-11-14
 since 11/13 | 2026-11-13 |
 on 13/11 | 2026-11-13 | 2026-11-14
+a week ago today | 2026-11-08 | 2026-11-09
+today a week ago | 2026-11-08 | 2026-11-09
+a year ago today | 2025-11-15 | 2025-11-16
+a week ago yesterday | 2026-11-07 | 2026-11-08
+two weeks ago on Friday | 2026-10-30 | 2026-10-31
+Friday two weeks ago | 2026-10-30 | 2026-10-31
+three weeks ago tomorrow | 2026-10-26 | 2026-10-27
 next 2 days | 2026-11-15 | 2026-11-17
 in calendar week 45 | 2026-11-02 | 2026-11-09
+this time last week | 2026-11-08 | 2026-11-09
+this time last year | 2025-10-31 | 2025-12-01
 in FY25 | 2025-01-01 | 2026-01-01
 """
 GERMAN = """
@@ -299,6 +311,7 @@ vom 12.11. bis 14.11. | 2026-11-12 | 2026-11-15
 letzte Weihnachten | 2025-12-24 | 2025-12-27
 zwischen Weihnachten und Neujahr | 2025-12-24 | 2026-01-02
 zwischen den Jahren | 2025-12-27 | 2026-01-01
+heute vor einer Woche | 2026-11-08 | 2026-11-09
 vor drei Tagen | 2026-11-12 | 2026-11-13
 Ende des Sommers | 2026-08-01 | 2026-09-01
 an Pfingsten | 2026-05-24 | 2026-05-26

@@ -40,9 +40,14 @@ from bethink.lang.dates.tokens import (
 _VAGUE_CONFIDENCE = 0.7
 COUNTABLE_UNITS = UNIT | dict.fromkeys(("second", "seconds", "sec", "secs"), "second")
 COUNTABLE_UNITS |= {f"{day}s": day for day in WEEKDAY}
-_AFTER_A_COUNT = COUNTABLE_UNITS.keys() | VAGUE.keys() | SHORT_UNIT.keys() | {"of", "-", "dozen"}
+_AFTER_A_COUNT = COUNTABLE_UNITS.keys() | VAGUE.keys() | SHORT_UNIT.keys()
+_AFTER_A_COUNT |= {"of", "-", "and", "dozen"}
 _HALVES = {"year": ("month", 6), "hour": ("minute", 30), "decade": ("year", 5), "day": ("hour", 12)}
 _HALVES |= {"month": ("day", 15)}
+_AND_A_HALF = ("and", "a", "half")
+_EXACT_UNITS = frozenset({"day", "week", "month", "year"})
+# How many days "this time last month" reaches around the same day.
+_THIS_TIME = {"week": 0, "month": 3, "year": 15}
 NEAR_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 _NIGHTS = {"overnight": -1, "tonight": 0}  # the night that begins so many days from today
 _TWO_AWAY = {("before", "last"): -2, ("after", "next"): 2}
@@ -71,6 +76,8 @@ class Amount(NamedTuple):
 
 def unit_at_offset(reader: TokenReader, unit: str, count: int, after: int) -> ParsedTime:
     """The whole unit at this offset from the anchor's own."""
+    if unit == "night":
+        return part_of_day(reader.today + timedelta(days=count), unit, after)
     start = add_units(start_of(reader.anchor, unit), unit, count)
     if unit == "weekend":
         return ParsedTime(start, start + timedelta(days=2), "day", after)
@@ -95,7 +102,7 @@ def parse_count(reader: TokenReader, i: int) -> tuple[int, int, int] | None:
 
 
 def _parse_amount(reader: TokenReader, i: int) -> Amount | None:
-    """Parse an amount: three days, 24h, half a year."""
+    """Parse an amount: three days, 24h, half a year, a year and a half, one and a half years."""
     if reader.word(i) == "half":
         at = i + 1 + (reader.word(i + 1) in ("a", "an"))
         half = _HALVES.get(UNIT.get(reader.word(at), ""))
@@ -104,10 +111,15 @@ def _parse_amount(reader: TokenReader, i: int) -> Amount | None:
     if count is None:
         return None
     fewest, most, at = count
-    at += reader.word(at) == "-"
+    halved = reader.words[at : at + 3] == _AND_A_HALF
+    at += 3 if halved else reader.word(at) == "-"
     unit = COUNTABLE_UNITS.get(reader.word(at))
     if unit is None and reader.touches(at) and reader.number(i, 4) is not None:
         unit = SHORT_UNIT.get(reader.word(at))
+    if halved or reader.words[at + 1 : at + 4] == _AND_A_HALF:
+        smaller, extra = _HALVES.get(unit or "", ("", 0))
+        whole = 2 * extra * fewest + extra
+        return Amount(whole, whole, smaller, at + (1 if halved else 4)) if smaller else None
     if unit == "fortnight":
         return Amount(2 * fewest, 2 * most, "week", at + 1)
     return Amount(fewest, most, unit, at + 1) if unit else None
@@ -126,7 +138,8 @@ def parse_counted_time(reader: TokenReader, i: int) -> ParsedTime | None:
         day = _weekday_at_direction(reader, WEEKDAY[unit], -1) - timedelta(weeks=fewest - 1)
         return reader.day(day, at + 1) if following in AGO else None
     if following in AGO:
-        return _span_of_counts(reader, unit, (-most, -fewest), at + 1)
+        exact = _day_so_long_ago(reader, counted, at + 1)
+        return exact or _span_of_counts(reader, unit, (-most, -fewest), at + 1)
     if following in ("before", "after"):
         return _counted_from_date(reader, counted)
     from_now = following == "from" and reader.word(at + 1) in ("now", "today")
@@ -136,6 +149,30 @@ def parse_counted_time(reader: TokenReader, i: int) -> ParsedTime | None:
     return _span_of_counts(
         reader, unit, (fewest, most), at + (2 if from_now else following in LATER)
     )
+
+
+def _day_so_long_ago(reader: TokenReader, counted: Amount, at: int) -> ParsedTime | None:
+    """Parse the day that an amount of time is counted from: a week ago today, on Friday."""
+    at += reader.word(at) == "on"
+    name = reader.word(at)
+    if counted.fewest != counted.most or counted.unit not in _EXACT_UNITS:
+        return None
+    day = reader.today + timedelta(days=NEAR_DAYS.get(name, 0))
+    back = add_units(day, counted.unit, -counted.most)
+    if name in WEEKDAY and counted.unit == "week":
+        back = start_of(back, "week") + timedelta(days=WEEKDAY[name])
+    elif name not in NEAR_DAYS:
+        return None
+    return reader.day(back, at + 1)
+
+
+def _parse_counted_back(reader: TokenReader, i: int) -> Amount | None:
+    """Parse an amount that ends with "ago", for the day named before it."""
+    counted = _parse_amount(reader, i)
+    if counted is None or reader.word(counted.next) not in AGO:
+        return None
+    exact = counted.fewest == counted.most and counted.unit in _EXACT_UNITS
+    return counted._replace(next=counted.next + 1) if exact else None
 
 
 def _counted_from_date(reader: TokenReader, counted: Amount) -> ParsedTime | None:
@@ -187,8 +224,12 @@ def parse_vague_time(reader: TokenReader, i: int) -> ParsedTime | None:
 
 
 def parse_near_day(reader: TokenReader, i: int) -> ParsedTime:
-    """Parse yesterday, today or tomorrow."""
-    return reader.day(reader.today + timedelta(days=NEAR_DAYS[reader.word(i)]), i + 1)
+    """Parse yesterday, today or tomorrow, and today a week ago."""
+    day = reader.today + timedelta(days=NEAR_DAYS[reader.word(i)])
+    counted = _parse_counted_back(reader, i + 1)
+    if counted is None:
+        return reader.day(day, i + 1)
+    return reader.day(add_units(day, counted.unit, -counted.most), counted.next)
 
 
 def parse_named_night(reader: TokenReader, i: int) -> ParsedTime | None:
@@ -285,7 +326,10 @@ def parse_weekday(reader: TokenReader, i: int) -> ParsedTime | None:
 
 
 def _parse_following_week(reader: TokenReader, i: int) -> ParsedTime | None:
-    """Parse the week of a weekday: of last week, next week."""
+    """Parse the week of a weekday: of last week, next week, two weeks ago."""
+    counted = _parse_counted_back(reader, i)
+    if counted is not None and counted.unit == "week":
+        return unit_at_offset(reader, "week", -counted.most, counted.next)
     i += reader.word(i) in ("of", "in")
     i += reader.word(i) == "the"
     step = direction(reader.word(i))
@@ -314,8 +358,10 @@ def parse_last_this_next(reader: TokenReader, i: int) -> ParsedTime | None:
 
 
 def _parse_named(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
-    """Parse the holiday, weekday, month or season after last, this or next."""
+    """Parse the holiday, weekday, month or season after last, this or next; or "this time"."""
     what = reader.word(i + 1)
+    if step == 0 and what == "time":
+        return _parse_this_time(reader, i + 2)
     is_holiday = what in HOLIDAY_STARTS or is_holiday_rule(what)
     if is_holiday and (found := parse_holiday(reader, i + 1)):
         return found
@@ -325,6 +371,17 @@ def _parse_named(reader: TokenReader, i: int, step: int) -> ParsedTime | None:
     if what in MONTH or what in SEASON:
         return _month_at_direction(reader, what, step, i + 2)
     return None
+
+
+def _parse_this_time(reader: TokenReader, i: int) -> ParsedTime | None:
+    """Parse this time yesterday, last week, last year: about the same day."""
+    if reader.word(i) in NEAR_DAYS:
+        return parse_near_day(reader, i)
+    step, unit = direction(reader.word(i)), reader.word(i + 1)
+    if not step or unit not in _THIS_TIME:
+        return None
+    day, days = add_units(reader.today, unit, step), timedelta(days=_THIS_TIME[unit])
+    return ParsedTime(day - days, day + days + timedelta(days=1), "day", i + 2)
 
 
 def _parse_whole_unit(reader: TokenReader, what: str, step: int, after: int) -> ParsedTime:
