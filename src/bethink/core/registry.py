@@ -6,11 +6,13 @@ A profile uses a few of many parts, and a recall from the command line imports n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
-from bethink.errors import BadPlugin
+from bethink.errors import BadPlugin, Refused
 
 if TYPE_CHECKING:  # start-up time: importlib.metadata costs more than a recall
     from importlib.metadata import EntryPoint
@@ -150,10 +152,28 @@ def name_failure(error: BaseException) -> str:
     return f"an error in what came with {at_fault}" if at_fault else "a bug in Bethink"
 
 
+_own_classes: ContextVar[bool] = ContextVar("bethink_own_classes", default=True)
+
+
+@contextmanager
+def without_own_classes() -> Iterator[None]:
+    """Import no class that a profile of the user names, for a process that runs for others.
+
+    It may find another class by that name, or have loaded one that was changed since.
+    """
+    token = _own_classes.set(False)
+    try:
+        yield
+    finally:
+        _own_classes.reset(token)
+
+
 def import_own_class(location: str) -> Any:
     """Import a class that a profile of the user names."""
     module, _, attribute = location.partition(":")
     if not module.startswith("bethink."):
+        if not _own_classes.get():
+            raise Refused("the process that asks must import it")
         _outside[module, attribute] = f"{location}, which the profile names"
     return import_object(location)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from bethink.config.spaces import resolve_space
 from bethink.core.json_values import Json, iso
 from bethink.core.lazy import BackgroundCall
-from bethink.core.registry import name_failure
+from bethink.core.registry import name_failure, without_own_classes
 from bethink.errors import BethinkError, Refused, StoreBusy
 from bethink.models import open_embedder
 from bethink.version import __version__
@@ -356,9 +356,12 @@ class WorkerServer:
     ) -> Json | str:
         with self._memories.borrow(settings) as memory:
             self._idle_s = memory.settings.worker_idle
-            if environment not in (None, environment_hash(memory.settings)):
+            if environment is None:
+                return self._jobs[kind](memory, payload)
+            if environment != environment_hash(memory.settings):
                 raise Refused("the worker runs in another environment")
-            return self._jobs[kind](memory, payload)
+            with without_own_classes():  # the caller does without us
+                return self._jobs[kind](memory, payload)
 
     def _run_queued_job(self, job: QueuedJob) -> JobOutcome:
         if not _environment_matches(job._asdict()):

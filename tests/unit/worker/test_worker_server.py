@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bethink.core.json_values import Json
+from bethink.core.registry import import_own_class
 from bethink.errors import Refused, StoreBusy
 from bethink.version import __version__
 from bethink.worker import environment_hash
@@ -61,7 +62,12 @@ def _hold(memory, payload):
     return {"held": True}
 
 
+def _import(memory, payload):
+    return import_own_class(payload["use"]).__name__
+
+
 JOBS = {
+    "import": _import,
     "echo": lambda memory, payload: payload,
     "space": lambda memory, payload: memory.store.space,
     "fail": _fail,
@@ -250,6 +256,12 @@ def test_another_environment_is_not_answered_for(serving):
 
     assert "another environment" in said["message"]
     assert serving.say(hello=own_handshake(), environment="", **request) == {"answer": {}}
+
+
+def test_a_class_that_a_profile_names_is_imported_by_the_process_that_asks(serving):
+    """It may have changed since a worker imported it, or be another in the caller's folders."""
+    assert serving.make_request("import", {"use": "tiny_bert:make_tiny_bert"}) is None
+    assert serving.make_request("import", {"use": "bethink.model:Item"}) == "Item"
 
 
 def test_what_was_handed_over_is_not_done_in_another_environment(serving, monkeypatch):
