@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bethink.core.json_values import Json
 from bethink.core.lazy import BackgroundCall
 from bethink.core.once import count_once
-from bethink.errors import BethinkError, Refused
+from bethink.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from bethink.config.settings import Settings
@@ -69,7 +69,11 @@ _CALL = {"name": str, "arguments": dict, "client": str, "views": bool, "id": str
 
 
 def call_for_server(memory: Memory, payload: Json) -> Json:
-    """Run a call in the worker, as the server would: its reply, or the error it reports."""
+    """Run a call in the worker, as the server would: its reply, or the error it reports.
+
+    An error that may be the worker's own, of a store, a model or a part, is raised: the server
+    then answers itself.
+    """
     from bethink.server.mcp.memory_loader import OpenMemory
     from bethink.server.tools import TOOLS  # the server loads these only if it answers itself
     from bethink.server.tools.calls import ToolExecutor, ToolRequest
@@ -88,6 +92,6 @@ def call_for_server(memory: Memory, payload: Json) -> Json:
     try:
         with count_once(payload["id"]):
             reply = ToolExecutor(OpenMemory(memory))(request)
-    except BethinkError as error:
+    except (Refused, NotFound) as error:
         return {"error": [error.message, error.remedy, type(error).__name__]}
     return {"reply": reply._asdict()}

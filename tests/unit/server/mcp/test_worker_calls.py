@@ -8,7 +8,8 @@ from threading import Event
 import pytest
 
 from bethink.config.settings import Settings
-from bethink.server.mcp.worker_calls import WorkerCalls, call_json
+from bethink.errors import BadProfile, MissingExtra, ModelError, NotFound, Refused, StoreBusy
+from bethink.server.mcp.worker_calls import WorkerCalls, call_for_server, call_json
 from bethink.worker import client
 
 CALL = call_json("recall", {}, "test", supports_views=False)
@@ -32,6 +33,25 @@ def test_without_a_worker_the_server_opens_the_memory_and_starts_no_more(
     assert opened.wait(60)
     assert calls.answer(CALL, 1.0) is None
     assert len(starts) == 1
+
+
+def test_an_error_of_the_workers_own_is_not_the_answer() -> None:
+    """A model that it cannot load, a part that it does not know: the server may do better."""
+
+    class Failing:
+        settings = Settings()
+
+        def below(self, _: int) -> None:
+            raise self.error
+
+    failing = Failing()
+    for error in (MissingExtra("x", extra="x"), BadProfile("x"), ModelError("x"), StoreBusy("x")):
+        failing.error = error
+        with pytest.raises(type(error)):
+            call_for_server(failing, CALL)
+    for told in (NotFound("there is none"), Refused("it is too long")):
+        failing.error = told
+        assert call_for_server(failing, CALL)["error"][2] == type(told).__name__
 
 
 def test_one_that_is_off_is_never_asked(monkeypatch: pytest.MonkeyPatch) -> None:
