@@ -19,7 +19,6 @@ from bethink.access.policy import Right
 from bethink.access.tokens import ANY_SPACE, TokenStore
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
-from bethink.server.rest.app import make_app
 from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Tool
 
@@ -82,6 +81,8 @@ def make_guard(callers: Callers, address: Address = HERE, **more: Any) -> GuardC
 def make_test_app(
     memory: Memory, door: GuardConfig, tools: dict[str, Tool] | None = None, **more: Any
 ) -> Guard:
+    from bethink.server.rest.app import make_app  # the MCP SDK: a second of every collection
+
     return make_app(
         ServerManifest(TOOLS if tools is None else tools), OpenMemoryLoader(memory), door, **more
     )

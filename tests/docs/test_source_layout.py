@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -95,7 +96,12 @@ def module_of(path: Path) -> str:
 
 
 MODULES = {module_of(path): path for path in FILES}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+@cache
+def tree_of(name: str) -> ast.Module:
+    """The parsed source of a module; not at import, which every collection of tests pays for."""
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
 
 
 def imports_of(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -111,7 +117,7 @@ def imports_of(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
 def imported(name: str) -> set[str]:
     """The modules of the package that a module imports."""
     named = set()
-    for node in imports_of(TREES[name]):
+    for node in imports_of(tree_of(name)):
         if isinstance(node, ast.Import):
             named |= {alias.name for alias in node.names}
             continue
@@ -173,7 +179,7 @@ def test_postgres_takes_nothing_private() -> None:
         name: taken
         for name in MODULES
         if name.startswith("bethink.store.postgres")
-        if (taken := sorted(private_names(TREES[name])))
+        if (taken := sorted(private_names(tree_of(name))))
     }
 
     assert sum(map(len, found.values())) <= 5, found
