@@ -276,6 +276,10 @@ def _print_rich(out: Printer, heads: Sequence[Column], rows: Sequence[Sequence[P
     rich_console(out).print(table)
 
 
+# Not used, but without it TERM would decide about the width, and a worker's is another.
+_RICH_HEIGHT = 25
+
+
 def rich_console(out: Printer) -> Console:
     """Build a rich console with our width, and without colour codes when colour is off."""
     from rich.console import Console  # only a terminal needs it
@@ -286,6 +290,7 @@ def rich_console(out: Printer) -> Console:
         color_system="standard" if out.color else None,
         no_color=not out.color,
         width=out.width,
+        height=_RICH_HEIGHT,
         highlight=False,
         emoji=False,
         markup=False,

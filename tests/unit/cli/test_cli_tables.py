@@ -41,6 +41,18 @@ def test_colour_comes_as_codes() -> None:
     assert "\x1b[1m" in drawn(terminal=True, color=True)
 
 
+def test_the_kind_of_terminal_does_not_change_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker draws for terminals that it does not know."""
+    tables = []
+    for kind in ("dumb", "xterm-256color"):
+        monkeypatch.setenv("TERM", kind)
+        out = io.StringIO()
+        print_table(Printer(out, terminal=True, columns=90), HEADS, [("1", "a", "words " * 40)])
+        tables.append(out.getvalue())
+
+    assert tables[0] == tables[1]
+
+
 def test_a_narrow_terminal_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where columns do not fit beside each other, a row takes several lines."""
     monkeypatch.setenv("COLUMNS", "44")
