@@ -412,11 +412,19 @@ class WorkerServer:
         if time.monotonic() - self._maintained < min(_MAINTAIN_EVERY_S, self._idle_s / 2):
             return
         self._maintained = time.monotonic()
-        for settings_json, settings in self._memories.settings():
-            if settings.maintain_in_background:
-                self._pool.submit(
-                    self._run_job, "maintain", settings_json, {}, counts_as_activity=False
-                )
+        due = [
+            settings_json
+            for settings_json, settings in self._memories.settings()
+            if settings.maintain_in_background
+        ]
+        if due:
+            self._pool.submit(self._maintain_in_turn, due)
+
+    def _maintain_in_turn(self, due: list[Json]) -> None:
+        """Maintain memories in one thread: the others are for callers."""
+        for settings_json in due:
+            if not self._stop_reason:
+                self._run_job("maintain", settings_json, {}, counts_as_activity=False)
 
     def _remove_socket(self) -> None:
         """Remove the socket, so that the next caller starts another worker."""

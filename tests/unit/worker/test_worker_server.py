@@ -362,6 +362,23 @@ def test_maintenance_is_done_unasked_only_where_it_is_wanted(desk, wanted):
     assert bool(tidied) is wanted
 
 
+def test_callers_need_not_wait_for_maintenance(desk, monkeypatch):
+    """However many memories are open: it takes one thread."""
+    held.clear()
+    monkeypatch.setitem(JOBS, "maintain", _hold)
+    tidy = replace(desk.settings, worker_idle=3, maintain_in_background=True)
+    serving = Serving(desk, desk.place)
+    try:
+        for k in range(1, 5):
+            assert serving.make_request("echo", {}, settings=replace(tidy, k=k)) == {}
+        until(lambda: control_worker("status", serving.place)["jobs"]["active"])
+
+        assert serving.make_request("echo", {}, settings=tidy, deadline_s=3) == {}
+    finally:
+        held.set()
+        serving.end()
+
+
 def test_a_space_that_was_removed_is_let_go_of(serving):
     """And one made anew in its place is the one that is asked."""
     assert serving.make_request("space", {}) == "here"
