@@ -58,12 +58,17 @@ def _ask_worker(app: App, kind: str, request: QueryRequest, shown: Json) -> Json
         return None
     from bethink.worker.files import worker_paths  # not needed for help
 
+    def note(message: str) -> None:
+        if app.verbose:
+            app.err.line(dim(f"{message}; using this process instead"))
+
     place = worker_paths()
     from bethink.worker import should_start_worker
 
     reranker = request.options.get("reranker")
     starts = should_start_worker(app.settings, reranker=reranker)
     if not (starts or place.is_open):
+        note("no worker is running")
         return None
     from bethink.worker.client import request_worker
     from bethink.worker.settings_json import resolve_reranker_folder
@@ -71,10 +76,6 @@ def _ask_worker(app: App, kind: str, request: QueryRequest, shown: Json) -> Json
     if reranker is not None:
         named = {"reranker": resolve_reranker_folder(reranker)}
         request = request._replace(options={**request.options, **named})
-
-    def note(message: str) -> None:
-        if app.verbose:
-            app.err.line(dim(f"{message}; using this process instead"))
 
     out = app.out
     terminal = out.width if out.terminal else 0

@@ -379,6 +379,17 @@ def test_doctor_stats_and_reindex(call: Caller) -> None:
     assert call("stats", "--json").told["memories"] == 1
 
 
+def test_verbose_says_that_no_worker_is_running(
+    call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call.remember("The deploy key lives in vault B")
+    monkeypatch.setenv("BETHINK_WORKER", "auto")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(call.folder))
+
+    assert "no worker is running" in call("recall", "deploy key", "-v").err
+    assert call("recall", "deploy key").err == ""
+
+
 def test_spaces(call: Caller) -> None:
     """None, one, its file, and gone."""
     assert (call("spaces").code, call("spaces", "--json").told) == (1, [])
