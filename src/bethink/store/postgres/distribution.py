@@ -15,7 +15,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
 from bethink.store.postgres.connections import SERVING_ROLE
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.server import Connection, is_distributed, needs_right
+from bethink.store.postgres.server import Connection, is_distributed, needs_right, read_value
 
 MIN_CITUS = 12
 _FIRST = "space"  # the table that all others are co-located with
@@ -39,10 +39,7 @@ def distribution_of(connection: Connection) -> Distribution | None:
     """Return over what a database is distributed; None for one that is not."""
     if not is_distributed(connection):
         return None
-    shards = connection.execute(
-        "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = to_regclass(%s)",
-        (f"{SCHEMA}.{_FIRST}",),
-    ).fetchone()
+    shards = "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = to_regclass(%s)"
     open_tables = (
         "SELECT count(*) FROM pg_class AS c WHERE c.relkind = 'r'"
         f" AND c.relnamespace = to_regnamespace('{SCHEMA}')"
@@ -52,7 +49,7 @@ def distribution_of(connection: Connection) -> Distribution | None:
     return Distribution(
         nodes=len(answers),
         unreachable=tuple(name for name, count in answers.items() if count is None),
-        shards=int(shards[0]) if shards else 0,
+        shards=int(read_value(connection, shards, (f"{SCHEMA}.{_FIRST}",)) or 0),
         secured=all(count in {None, "0"} for count in answers.values()),
     )
 
@@ -118,18 +115,13 @@ def distribute(connection: Connection, shards: int | None) -> None:
     for name in missing:
         # What the owner cannot see would not be copied.
         connection.execute(f"ALTER TABLE {SCHEMA}.{name} NO FORCE ROW LEVEL SECURITY")
-        before[name] = _count(connection, name)
+        before[name] = read_value(connection, f"SELECT count(*) FROM {SCHEMA}.{name}")
     for name in missing:
         _distribute_table(connection, name, shards)
     for name in missing:
-        if _count(connection, name) != before[name]:
+        if read_value(connection, f"SELECT count(*) FROM {SCHEMA}.{name}") != before[name]:
             raise StoreError(f"not all rows of {name} were distributed; nothing was changed")
         connection.execute(f"ALTER TABLE {SCHEMA}.{name} FORCE ROW LEVEL SECURITY")
-
-
-def _count(connection: Connection, name: str) -> int:
-    found = connection.execute(f"SELECT count(*) FROM {SCHEMA}.{name}").fetchone()
-    return int(found[0]) if found else 0
 
 
 def _distribute_table(connection: Connection, name: str, shards: int | None) -> None:
@@ -182,17 +174,17 @@ def _distributed_tables(connection: Connection) -> set[str]:
 
 def require_citus(connection: Connection, name: str) -> None:
     """Raise an error where a database cannot be distributed: what is missing, and the SQL."""
-    found = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'citus'")
-    version = found.fetchone()
+    sql = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"
+    version = read_value(connection, sql)
     if version is None:
         raise StoreError(
             f"{name} has no extension citus",
             remedy="as a superuser, on every server: CREATE EXTENSION citus;"
             f" then on the coordinator: {_ADD_NODE}",
         )
-    if int(str(version[0]).split(".")[0].split("-")[0]) < MIN_CITUS:
+    if int(str(version).split(".")[0].split("-")[0]) < MIN_CITUS:
         raise StoreError(
-            f"{name} has Citus {version[0]}, but {MIN_CITUS} or later is needed",
+            f"{name} has Citus {version}, but {MIN_CITUS} or later is needed",
             remedy="install it on every server, then: ALTER EXTENSION citus UPDATE;",
         )
     state = connection.execute(
@@ -209,10 +201,8 @@ def require_citus(connection: Connection, name: str) -> None:
 
 def require_login(connection: Connection) -> None:
     """Let the serving role log in: as it the coordinator connects to the other servers."""
-    may = connection.execute(
-        "SELECT rolcanlogin FROM pg_roles WHERE rolname = %s", (SERVING_ROLE,)
-    ).fetchone()
-    if may is not None and not may[0]:
+    sql = "SELECT rolcanlogin FROM pg_roles WHERE rolname = %s"
+    if read_value(connection, sql, (SERVING_ROLE,)) is False:
         let = f"ALTER ROLE {SERVING_ROLE} LOGIN"
         problem = f"the role {SERVING_ROLE} may not log in, as the coordinator must on each server"
         with needs_right(connection, problem, f"{let};"):
@@ -224,15 +214,16 @@ def require_bypass(connection: Connection) -> None:
 
     A shard is moved by logical replication, which writes as the owner of the table.
     """
-    found = connection.execute(
+    owner = read_value(
+        connection,
         "SELECT r.rolname FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner"
         " WHERE c.oid = to_regclass(%s) AND NOT (r.rolsuper OR r.rolbypassrls)",
         (f"{SCHEMA}.{_FIRST}",),
-    ).fetchone()
-    if found is not None:
+    )
+    if owner is not None:
         raise StoreError(
-            f"the owner {found[0]} does not bypass row-level security, as it must to move shards",
-            remedy=f'as a superuser: ALTER ROLE "{found[0]}" BYPASSRLS;',
+            f"the owner {owner} does not bypass row-level security, as it must to move shards",
+            remedy=f'as a superuser: ALTER ROLE "{owner}" BYPASSRLS;',
         )
 
 

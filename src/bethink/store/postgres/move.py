@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -97,23 +97,16 @@ class InFile:
         self._arriving = self.path.with_name(f"{self.path.name}.moving")
 
     def has_space(self) -> bool:
-        """Whether a space is there that can be used."""
         return has_content(self.path) and not self.has_left()
 
     def has_left(self) -> bool:
-        """Whether a space is there that was moved to another place."""
         if not has_content(self.path):
             return False
-        connections = files.open_space(self.path, create=False)
-        try:
-            with connections.read_transaction() as db:
-                sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?"
-                return bool(db.execute(sql, (MOVED_TRIGGER,)).get)
-        finally:
-            connections.close()
+        sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?"
+        with closing(self.open_source()) as connections, connections.read_transaction() as db:
+            return bool(db.execute(sql, (MOVED_TRIGGER,)).get)
 
     def open_source(self) -> Connections:
-        """Open the space to be read, whether it has left or not."""
         return files.open_space(self.path, create=False)
 
     def open_target(self, *, anew: bool) -> Connections:
@@ -162,15 +155,12 @@ class OnServer:
         return None if known is None else known.removeprefix(self.space)
 
     def has_space(self) -> bool:
-        """Whether a space is there that can be used."""
         return self._state() == ""
 
     def has_left(self) -> bool:
-        """Whether a space is there that was moved to another place."""
         return self._state() == LEFT
 
     def open_source(self) -> Connections:
-        """Open the space to be read, whether it has left or not."""
         state = LEFT if self.has_left() else ""
         return opening.open_space(self.url, self.space, create=False, state=state)
 
@@ -223,8 +213,7 @@ def move_space(source: Place, target: Place, progress: Progress | None = None) -
             f"there is a space of this name at {target.name} already",
             remedy="remove it there first, or move to another store",
         )
-    opened = source.open_source()
-    try:
+    with closing(source.open_source()) as opened:
         with opened.write_transaction() as reading:
             arriving, resumed = _begin(source, target, reading)
             try:
@@ -236,19 +225,9 @@ def move_space(source: Place, target: Place, progress: Progress | None = None) -
                 raise
             if not has_left:
                 source.leave(reading, target.name)
-        with _closed_after(arriving):
+        with closing(arriving):
             target.arrive(arriving)
-    finally:
-        opened.close()
     return Moved(rows, resumed)
-
-
-@contextmanager
-def _closed_after(connections: Connections) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        connections.close()
 
 
 def _begin(source: Place, target: Place, reading: Database) -> tuple[Connections, bool]:

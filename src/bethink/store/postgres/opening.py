@@ -37,6 +37,7 @@ from bethink.store.postgres.server import (
     connect,
     is_distributed,
     needs_right,
+    read_value,
     translate_errors,
 )
 from bethink.store.url import shown_store
@@ -127,25 +128,26 @@ def distribute_store(url: str, shards: int | None = None) -> StoreStatus:
 def store_status(url: str) -> StoreStatus:
     """Return what a database has of Bethink."""
     with translate_errors(shown_store(url)), connect(url) as connection:
-        version = connection.execute("SHOW server_version").fetchone()
+        version = read_value(connection, "SHOW server_version")
         schema = schema_version(connection)
         serving = _may_serve(connection)
-        secured = connection.execute(
+        secured = read_value(
+            connection,
             "SELECT bool_and(c.relrowsecurity AND c.relforcerowsecurity)"
             " FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
             " WHERE n.nspname = %s AND c.relkind IN ('r', 'p')",
             (SCHEMA,),
-        ).fetchone()
+        )
         over = distribution_of(connection) if schema and serving else None
         countable = over is None or not over.unreachable
         spaces = len(_list_spaces(connection)) if schema and serving and countable else 0
     return StoreStatus(
         url=shown_store(url),
-        server=str(version[0]) if version else "",
+        server=str(version or ""),
         schema=schema,
         known=migrations()[-1].version,
         serving=serving,
-        secured=bool(secured and secured[0]) and (over is None or over.secured),
+        secured=bool(secured) and (over is None or over.secured),
         spaces=spaces if countable else None,
         distributed=over is not None,
         nodes=over.nodes if over else 0,
@@ -156,11 +158,9 @@ def store_status(url: str) -> StoreStatus:
 
 def schema_version(connection: Connection) -> int:
     """Return the schema version of a database; 0 without one."""
-    known = connection.execute(f"SELECT to_regclass('{SCHEMA}.migration')").fetchone()
-    if known is None or known[0] is None:
+    if read_value(connection, f"SELECT to_regclass('{SCHEMA}.migration')") is None:
         return 0
-    found = connection.execute(f"SELECT max(version) FROM {SCHEMA}.migration").fetchone()
-    return int(found[0] or 0) if found else 0
+    return int(read_value(connection, f"SELECT max(version) FROM {SCHEMA}.migration") or 0)
 
 
 def _require_version(connection: Connection) -> None:
@@ -192,9 +192,9 @@ def _create_schema(connection: Connection, url: str) -> None:
 
 def _create_role(connection: Connection, url: str) -> None:
     """Create the role that serves, where it is missing, and join it."""
-    known = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (SERVING_ROLE,))
+    known = "SELECT 1 FROM pg_roles WHERE rolname = %s"
     user = sql.Identifier(connection.info.user).as_string(None)
-    if known.fetchone() is None:
+    if read_value(connection, known, (SERVING_ROLE,)) is None:
         create = f"CREATE ROLE {SERVING_ROLE} NOLOGIN"
         problem = f"the role {user} may not create the role {SERVING_ROLE} in {shown_store(url)}"
         with needs_right(connection, problem, f"{create}; GRANT {SERVING_ROLE} TO {user};"):
@@ -215,11 +215,8 @@ def _has_set_option(connection: Connection) -> bool:
 def _may_serve(connection: Connection) -> bool:
     """Whether the role that connected can set the one that serves."""
     right = "SET" if _has_set_option(connection) else "MEMBER"
-    found = connection.execute(
-        "SELECT count(*) FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, %s)",
-        (SERVING_ROLE, right),
-    ).fetchone()
-    return bool(found and found[0])
+    sql = "SELECT count(*) FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, %s)"
+    return bool(read_value(connection, sql, (SERVING_ROLE, right)))
 
 
 def _migrate(connection: Connection, url: str) -> None:
@@ -339,9 +336,9 @@ def _serving(connection: Connection, space_id: int) -> Iterator[None]:
 
 
 def _name_of(connection: Connection, space_id: int) -> str | None:
-    found = connection.execute(f"SELECT name FROM {SCHEMA}.space WHERE space_id = {space_id:d}")
-    row = found.fetchone()
-    return None if row is None else str(row[0])
+    sql = f"SELECT name FROM {SCHEMA}.space WHERE space_id = {space_id:d}"
+    name = read_value(connection, sql)
+    return None if name is None else str(name)
 
 
 def open_space(url: str, space: str, *, create: bool, state: str = "") -> PgConnections:

@@ -308,10 +308,13 @@ def is_broken(connection: Connection) -> bool:
 
 def is_distributed(connection: Connection) -> bool:
     """Whether the tables of a database are distributed over several servers."""
-    known = connection.execute("SELECT to_regclass('pg_catalog.pg_dist_partition')").fetchone()
-    if known is None or known[0] is None:
+    if read_value(connection, "SELECT to_regclass('pg_catalog.pg_dist_partition')") is None:
         return False
-    found = connection.execute(
-        "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('bethink.space')"
-    ).fetchone()
-    return bool(found and found[0])
+    sql = "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('bethink.space')"
+    return bool(read_value(connection, sql))
+
+
+def read_value(connection: Connection, sql: str, values: Row = ()) -> int | str | None:
+    """Return the first value of the first row of a query; None where there is no row."""
+    row = connection.execute(sql, values or None).fetchone()
+    return row[0] if row else None

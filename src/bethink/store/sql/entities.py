@@ -24,16 +24,12 @@ from bethink.model import Entity, Item
 from bethink.ports import Embedding, Mention, Scope, ScoredEntity
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY, is_below_ceiling
 from bethink.store.sql.connection import Database, as_table, generation, select
-from bethink.store.sql.history import (
-    AS_OF_CTE,
-    END_OF_TIME,
-    columns_as_of,
-    entities_created_after,
-)
+from bethink.store.sql.history import END_OF_TIME, entities_created_after
 from bethink.store.sql.links import (
     ADD_ALIAS,
     ENTITY_COLUMNS,
     normalise_alias,
+    read_entities,
     to_entity,
     update_mentions,
 )
@@ -55,15 +51,7 @@ _SELECT_NAMES = "SELECT id, name FROM entity ORDER BY id"
 _VECTORS_OF_MODEL = """
     SELECT entity, data FROM entity_vector WHERE model = ? AND length(data) = ? ORDER BY entity
 """
-_ENTITIES_BY_ID = (
-    f"SELECT {ENTITY_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
-)
-_ENTITIES_BY_ID_AS_OF = f"""
-    {AS_OF_CTE} SELECT {columns_as_of(ENTITY_COLUMNS)}
-    FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
-"""
 _EXISTING_IDS = "SELECT e.id FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
-_COUNT_EXISTING = "SELECT count(*) FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 _UNEMBEDDED = f"""
     SELECT {ENTITY_COLUMNS} FROM entity AS e
     WHERE NOT EXISTS (SELECT 1 FROM entity_vector AS v WHERE v.entity = e.id AND v.model = ?)
@@ -209,20 +197,6 @@ def _unit_rows(rows: Sequence[tuple[str, bytes]], dim: int) -> Matrix:
     return wide
 
 
-def read_entities(
-    db: Database, ids: Iterable[str], as_of_ms: int | None = None
-) -> dict[str, Entity]:
-    """Return entities by id; unknown ids are left out."""
-    requested = tuple(ids)
-    if not requested:
-        return {}
-    if as_of_ms is None:
-        rows = select(db, _ENTITIES_BY_ID, (as_table(requested),))
-    else:
-        rows = select(db, _ENTITIES_BY_ID_AS_OF, (as_of_ms, as_table(requested)))
-    return {row[0]: to_entity(row) for row in rows}
-
-
 def latest_mentions(
     db: Database, entities: Sequence[str], each: int, scope: Scope, hydrate: ItemLoader
 ) -> dict[str, list[Item]]:
@@ -280,9 +254,8 @@ def mention_embeddings(mentions: Iterable[Mention]) -> dict[str, Embedding]:
 def all_exist(db: Database, ids: Iterable[str]) -> bool:
     """Whether the store has every one of these entities."""
     requested = tuple(dict.fromkeys(ids))
-    return not requested or db.execute(_COUNT_EXISTING, (as_table(requested),)).get == len(
-        requested
-    )
+    found = select(db, _EXISTING_IDS, (as_table(requested),)) if requested else []
+    return len(found) == len(requested)
 
 
 def verify_entity_vectors(db: Database) -> str:
@@ -373,7 +346,7 @@ _UNMARK_MENTION = """
     AND context = 'same_as' AND src_kind = 'item'
 """
 _DROP_COPIES = "DELETE FROM link WHERE (src = ?2 OR dst = ?2) AND source = 'same_as:' || ?1"
-_MENTIONS = """(
+MENTIONS = """(
         SELECT count(*) FROM link AS l JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
         WHERE l.dst = entity.id AND l.type = 'mentions' AND l.src_kind = 'item'
         AND l.dst_kind = 'entity')
@@ -397,13 +370,13 @@ _SELECT_WRONG_TIMES = f"""
     WHERE e.created_at <> s.first OR coalesce(e.last_seen_at, s.last - 1) <> s.last ORDER BY e.id
 """
 _FORGET_MOMENTUM = "UPDATE entity SET momentum = 0.0, momentum_at = NULL WHERE id = ?"
-_RECOUNT_PAIR = f"UPDATE entity SET mentions = {_MENTIONS} WHERE id IN (?, ?)"
-_RECOUNT_WRONG = f"UPDATE entity SET mentions = {_MENTIONS} WHERE mentions IS NOT {_MENTIONS}"
+_RECOUNT_PAIR = f"UPDATE entity SET mentions = {MENTIONS} WHERE id IN (?, ?)"
+_RECOUNT_WRONG = f"UPDATE entity SET mentions = {MENTIONS} WHERE mentions IS NOT {MENTIONS}"
 
 
 def verify_mentions(db: Database) -> str:
     """Describe entities that do not fit their memories; "" when there are none."""
-    wrong = select(db, f"SELECT id FROM entity WHERE mentions IS NOT {_MENTIONS} ORDER BY id")
+    wrong = select(db, f"SELECT id FROM entity WHERE mentions IS NOT {MENTIONS} ORDER BY id")
     late = select(db, _SELECT_WRONG_TIMES)
     problems = [
         f"{len(found):,} {what}, the first is {found[0][0]}"

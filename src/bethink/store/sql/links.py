@@ -121,15 +121,35 @@ _OWNERS_OF_NAMES = """
     SELECT n.entity, n.alias FROM carray(?) AS w
     CROSS JOIN alias AS n ON n.alias = w.value AND n.classification <= ?
 """
-_SELECT_ENTITIES = f"""
-    SELECT {ENTITY_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
-""".replace("a.entity = e.id", "a.entity = e.id AND a.classification <= ?")
 _MENTIONS = 3  # its place in ENTITY_COLUMNS
 _BY_NAME_AS_OF = (
     f"{AS_OF_CTE} {_BY_NAME}".replace("COLUMNS", columns_as_of(ENTITY_COLUMNS))
     .replace("KNOWN", "e.created_at <= (SELECT at FROM m)")
     .replace("HELD", "held")
 )
+
+
+_ENTITIES_BY_ID = (
+    f"SELECT {ENTITY_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
+)
+_KNOWN_TO_SOME = _ENTITIES_BY_ID.replace(
+    "a.entity = e.id", "a.entity = e.id AND a.classification <= ?"
+)
+_ENTITIES_BY_ID_AS_OF = f"{AS_OF_CTE} {columns_as_of(_ENTITIES_BY_ID)}"
+
+
+def read_entities(
+    db: Database, ids: Iterable[str], as_of_ms: int | None = None
+) -> dict[str, Entity]:
+    """Return entities by id; unknown ids are left out."""
+    requested = tuple(ids)
+    if not requested:
+        return {}
+    if as_of_ms is None:
+        rows = select(db, _ENTITIES_BY_ID, (as_table(requested),))
+    else:
+        rows = select(db, _ENTITIES_BY_ID_AS_OF, (as_of_ms, as_table(requested)))
+    return {row[0]: to_entity(row) for row in rows}
 
 
 def find_entities(
@@ -156,7 +176,7 @@ def find_entities(
         return [[] for _ in texts]
     known = tuple(dict.fromkeys(entity for found in owners.values() for entity in found))
     asked = (max_classification, as_table(known))
-    rows = {row[0]: row for row in select(db, _SELECT_ENTITIES, asked)}
+    rows = {row[0]: row for row in select(db, _KNOWN_TO_SOME, asked)}
     # How often they are mentioned is also told by memories above the classification.
     counts = max_classification >= HIGHEST
     return [_longest_named(names, owners, rows, limit, counts=counts) for names in names_of]
@@ -292,13 +312,7 @@ def search_entities(
         {_GROUP_BY_ROW} DESC, i.id LIMIT ?""",
         (as_table(requested), *predicate.values, depth),
     )
-    names: dict[str, str] = dict(
-        select(
-            db,
-            _NAMES_OF_ENTITIES,
-            (as_table(requested),),
-        )
-    )
+    names: dict[str, str] = dict(select(db, _NAMES_OF_ENTITIES, (as_table(requested),)))
     items = hydrate(db, [rid for rid, _ in rows])
     matches = []
     for rid, found_json in rows:

@@ -10,7 +10,7 @@ from bethink.errors import Refused, install_command
 from bethink.store.sql import erase, history
 from bethink.store.sql.activity import DROP_THREAD, INSERT_EDIT
 from bethink.store.sql.connection import HIGHEST, Database, Row
-from bethink.store.sql.entities import bump_entities_version, set_times
+from bethink.store.sql.entities import MENTIONS, bump_entities_version, set_times
 from bethink.store.sql.export import (
     DAMAGED,
     END,
@@ -79,13 +79,8 @@ _CLASSIFY_NAMES = """
         WHERE l.dst = alias.entity AND l.src_kind = 'item' AND l.dst_kind = 'entity'), 0)
     WHERE classification = ?
 """
-_RECOUNT_MENTIONS = """
-    UPDATE entity SET mentions = (
-        SELECT count(*) FROM link AS l
-        JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
-        WHERE l.dst = entity.id AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity')
-    WHERE id IN (SELECT value FROM json_each(?))
+_RECOUNT_MENTIONS = f"""
+    UPDATE entity SET mentions = {MENTIONS} WHERE id IN (SELECT value FROM json_each(?))
 """
 
 

@@ -116,21 +116,17 @@ def _parse_list(value: Any) -> list[Any]:
     return value
 
 
-def _parse_texts(value: Any) -> str:
-    return _compact_json([_parse_text(part) for part in _parse_list(value)])
-
-
-def _parse_times(value: Any) -> str:
-    return _compact_json([_parse_time(part) for part in _parse_list(value)])
-
-
-def _format_times(stored: str) -> list[str]:
-    return [_format_time(ms) for ms in json.loads(stored)]
+def _list_of(name: str, kind: FieldType) -> FieldType:
+    return FieldType(
+        f"a list of {name}",
+        lambda stored: [kind.write(part) for part in json.loads(stored)],
+        lambda value: to_json([kind.read(part) for part in _parse_list(value)]),
+    )
 
 
 def _parse_regained(value: Any) -> str:
     entries = _parse_list(value)
-    return _compact_json(
+    return to_json(
         [[_parse_time(at), _parse_real(left), _parse_time(since)] for at, left, since in entries]
     )
 
@@ -140,19 +136,10 @@ def _format_regained(stored: str) -> list[list[Any]]:
     return [[_format_time(at), left, _format_time(since)] for at, left, since in entries]
 
 
-def _parse_ints(value: Any) -> list[int]:
-    return [_parse_int(part) for part in _parse_list(value)]
-
-
 def _parse_object(value: Any) -> str:
     if not isinstance(value, Mapping):
         raise TypeError
-    written = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return _parse_text(written)
-
-
-def _compact_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _parse_text(_STRICT_ENCODER.encode(dict(value)))
 
 
 def _range(low: int, high: int) -> FieldType:
@@ -195,10 +182,14 @@ COUNT = FieldType("a whole number from 1 up", _identity, _range(1, 2**63 - 1).re
 REAL = FieldType("a number", _identity, _parse_real)
 FLAG = FieldType("true or false", bool, _parse_flag)
 TIME = FieldType("a time with a time zone, like 2026-01-31T08:00:00Z", _format_time, _parse_time)
-TEXTS = FieldType("a list of texts", json.loads, _parse_texts)
-TIMES = FieldType("a list of times", _format_times, _parse_times)
+TEXTS = _list_of("texts", TEXT)
+TIMES = _list_of("times", TIME)
 REGAINED = FieldType("a list of [time, number, time]", _format_regained, _parse_regained)
-WHOLES = FieldType("a list of whole numbers", json.loads, _parse_ints)
+WHOLES = FieldType(
+    "a list of whole numbers",
+    json.loads,
+    lambda value: [_parse_int(part) for part in _parse_list(value)],
+)
 OBJECT = FieldType("an object", json.loads, _parse_object)
 
 
@@ -421,6 +412,7 @@ _FROM_ROW_IDS = (
     " LEFT JOIN usage AS u ON u.id = i.id"
 )
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_STRICT_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 class ItemSelection(NamedTuple):
@@ -505,9 +497,7 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
     if not metadata:
         return "{}"
     try:
-        return json.dumps(
-            dict(metadata), ensure_ascii=False, separators=(",", ":"), allow_nan=False
-        )
+        return _STRICT_ENCODER.encode(dict(metadata))
     except (TypeError, ValueError) as error:
         raise Refused(f"the metadata cannot be written as JSON: {error}") from error
 

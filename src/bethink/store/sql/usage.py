@@ -28,12 +28,7 @@ from bethink.store.sql.history import (
     MENTIONED_AT_REVISION,
     is_past,
 )
-from bethink.store.sql.links import (
-    ENTITY_COLUMNS,
-    count_layers,
-    normalise_alias,
-    to_entity,
-)
+from bethink.store.sql.links import count_layers, normalise_alias, read_entities
 from bethink.store.sql.sql_functions import (
     DAY_MS,
     DECAY,
@@ -345,9 +340,6 @@ _IS_VISIBLE = f"""
         WHERE l.dst = e.id AND l.type = 'mentions' AND l.src_kind = 'item'
     ))
 """
-_ENTITIES_BY_ID = (
-    f"SELECT {ENTITY_COLUMNS} FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
-)
 _SET_MOMENTUM = "UPDATE entity SET momentum = ?, momentum_at = ? WHERE id = ?"
 
 
@@ -396,8 +388,7 @@ def rank_entities(db: Database, listing: EntityListing, now: datetime) -> list[E
     page = {state.id: state for state in ranked[listing.offset : listing.offset + listing.limit]}
     if not page:
         return []
-    rows = select(db, _ENTITIES_BY_ID, (as_table(tuple(page)),))
-    entities = {row[0]: to_entity(row) for row in rows}
+    entities = read_entities(db, page)
     counts = count_layers(db, tuple(page), listing.max_classification)
     return [
         entities[key]._replace(
