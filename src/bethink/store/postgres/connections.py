@@ -24,7 +24,14 @@ from bethink.store.postgres.server import (
     translate_errors,
 )
 from bethink.store.postgres.session import WITHOUT_VIEW, Hidden, KnownRows, Session, ViewKey
-from bethink.store.sql.connection import BUMP_GENERATION, HIGHEST, Database, Row, list_binding
+from bethink.store.sql.connection import (
+    BUMP_GENERATION,
+    HIGHEST,
+    Database,
+    Row,
+    list_binding,
+    open_transaction_error,
+)
 
 SERVING_ROLE = "bethink_serve"
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -103,10 +110,7 @@ class PgConnections:
         When the block ends without an error, what was written survives a crash of the server.
         """
         if getattr(self._local, "session", None) is not None:
-            raise StoreError(
-                "nothing can be written while a snapshot or another write is open",
-                remedy="write after it is closed",
-            )
+            raise open_transaction_error()
         with (
             translate_errors(self.name),
             self._transaction(writes=True, commit=commit) as session,
@@ -331,10 +335,7 @@ class PgCeiling(PgConnections):
     def write_transaction(self, *, commit: bool = True) -> Iterator[Database]:
         """Open a write transaction, which sees everything."""
         if getattr(self._local, "session", None) is not None:
-            raise StoreError(
-                "nothing can be written while a snapshot or another write is open",
-                remedy="write after it is closed",
-            )
+            raise open_transaction_error()
         with self.base.write_transaction(commit=commit) as writing:
             yield writing
 

@@ -219,9 +219,10 @@ class Server:
         once one gives its connections back.
         """
         key = (url, os.getpid())
-        known = cls._used(key)
-        if known is not None:
-            return known
+        with cls._guard:
+            if known := cls._known.get(key):
+                known._users += 1
+                return known
         made = cls._connected(url)
         with cls._guard:
             server = cls._known.setdefault(key, made)
@@ -229,15 +230,6 @@ class Server:
         if server is not made:
             made.pool.close()
         return server
-
-    @classmethod
-    def _used(cls, key: tuple[str, int]) -> Server | None:
-        """Return a server that is in use, with one more user."""
-        with cls._guard:
-            server = cls._known.get(key)
-            if server is not None:
-                server._users += 1
-            return server
 
     @classmethod
     def _connected(cls, url: str) -> Server:

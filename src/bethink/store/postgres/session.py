@@ -204,7 +204,11 @@ class Session:
             return Rows()
         table = word_table(sql)
         if table:
-            self._write_words(table, sql, every)
+            removes = "'delete'" in sql
+            if table == "grams":
+                self.write_grams(every, removes=removes)
+            elif table == "vocabulary":
+                self.write_vocabulary(every, removes=removes)
             return Rows()
         if sql in BATCHES:
             return self.run(BATCHES[sql], [list(column) for column in zip(*every, strict=True)])
@@ -293,7 +297,7 @@ class Session:
     ) -> Rows:
         """Send a statement; one that only writes waits for the next whose outcome is asked for."""
         bound = [
-            self._array(value) if isinstance(value, list) else value
+            storable(array_literal(value), writes=self.writes) if isinstance(value, list) else value
             for value in (self._value(one, values, lists or {}) for one in statement.sources)
         ]
         sql = for_one_shard(statement.sql) if self.distributed else statement.sql
@@ -350,9 +354,6 @@ class Session:
         is_pattern = query.column != "vocabulary"
         return words.trigram_patterns(group) if is_pattern else words.vocabulary_trigrams(group)
 
-    def _array(self, values: Sequence[object]) -> object:
-        return storable(array_literal(values), writes=self.writes)
-
     def _change_state(self, sql: str, bindings: Row) -> Rows:
         """Run an update of revisions, and hash their new state.
 
@@ -397,13 +398,6 @@ class Session:
         )
 
     # The word index
-
-    def _write_words(self, table: str, sql: str, rows: Sequence[Row]) -> None:
-        removes = "'delete'" in sql
-        if table == "grams":
-            self.write_grams(rows, removes=removes)
-        elif table == "vocabulary":
-            self.write_vocabulary(rows, removes=removes)
 
     def _maintain_words(self, table: str, sql: str) -> Rows:
         """Carry out the special statements of SQLite's word tables."""
@@ -452,10 +446,8 @@ class Session:
 
     def write_vocabulary(self, rows: Sequence[Row], *, removes: bool = False) -> None:
         """Add or remove the trigrams of terms: tid and term."""
+        grams = [(gram, tid) for tid, term in rows for gram in words.vocabulary_trigrams([term])]
         if removes:
-            grams = [
-                (piece, tid) for tid, term in rows for piece in words.vocabulary_trigrams([term])
-            ]
             self.run(
                 f"""DELETE FROM {SCHEMA}.term_gram
                 USING unnest(?1::text[], ?2::bigint[]) AS n (gram, tid)
@@ -463,10 +455,8 @@ class Session:
                 AND term_gram.tid = n.tid""",
                 ([gram for gram, _ in grams], [tid for _, tid in grams]),
             )
-            return
-        new = [(gram, tid) for tid, term in rows for gram in words.vocabulary_trigrams([term])]
-        if new:
-            self._insert_many(Insert("term_gram", ("gram", "tid")), new)
+        elif grams:
+            self._insert_many(Insert("term_gram", ("gram", "tid")), grams)
 
 
 def _changes_twice(insert: Insert, rows: Sequence[Row]) -> bool:

@@ -509,10 +509,6 @@ def _coalesce(parts: list[str], whole: str) -> str:
     return f"coalesce({whole})"
 
 
-def _negative(text: str) -> bool:
-    return text.startswith("-")
-
-
 _FUNCTIONS: dict[str, Callable[[list[str], str], str]] = {
     "cast": lambda _, whole: f"cast({whole})",
     "coalesce": _coalesce,
@@ -527,7 +523,7 @@ _FUNCTIONS: dict[str, Callable[[list[str], str], str]] = {
     "round": lambda parts, _: f"round(({parts[0]})::numeric, {parts[1]})::float8",
     "substr": lambda parts, whole: (
         f"right({parts[0]}, {parts[1].removeprefix('-')})"
-        if _negative(parts[1])
+        if parts[1].startswith("-")
         else f"substr({whole})"
     ),
 }

@@ -174,9 +174,12 @@ def put_thread(db: Database, thread: Thread, *, actor: str, now: int, ceiling: i
     db.executemany(
         _PUT_MEMBER,
         (
-            (thread.id, one.item, one.role, one.weight, at, level)
+            (
+                *(thread.id, one.item, one.role, one.weight),
+                to_ms(one.added_at) if one.added_at else added.get(one.item, now),
+                level,
+            )
             for one in thread.members
-            for at in (_added_at(one, added.get(one.item, now)),)
         ),
     )
     db.executemany(
@@ -197,10 +200,6 @@ def _require_known(db: Database, thread: Thread) -> tuple[str, ...]:
     if unknown:
         raise NotFound(f"there is no memory {', '.join(unknown)}; the thread was not stored")
     return tuple(ids)
-
-
-def _added_at(member: Member, otherwise: int) -> int:
-    return otherwise if member.added_at is None else to_ms(member.added_at)
 
 
 def _load_threads(db: Database, rows: Iterable[Row]) -> list[Thread]:

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import apsw
 
+from bethink.errors import StoreError
+
 Row = tuple[Any, ...]
 Bindings = Sequence[int | float | str | bytes | None]
 HIGHEST = 3  # the highest classification there is: with this ceiling nothing is hidden
@@ -126,6 +128,14 @@ def list_binding(make: Callable[[Any], Any]) -> Iterator[None]:
         yield
     finally:
         _lists.make = before
+
+
+def open_transaction_error() -> StoreError:
+    """Return the error of a write inside a transaction."""
+    return StoreError(
+        "nothing can be written while a snapshot or another write is open",
+        remedy="write after it is closed",
+    )
 
 
 def select(db: Database, sql: str, values: Bindings = ()) -> list[Row]:

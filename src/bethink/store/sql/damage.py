@@ -112,7 +112,9 @@ def select_readable(
         _unreadable.add(db)
         middle = len(rows) // 2
         if not middle:
-            without = without_usage(sql)
+            # With no memory ever used: usage is in another table.
+            unused = "LEFT JOIN (SELECT * FROM usage LIMIT 0) AS u"
+            without = sql.replace("LEFT JOIN usage AS u", unused)
             if without == sql:
                 return []
             return select_readable(db, without, rows, values, bind=bind, first=first)
@@ -124,11 +126,6 @@ def select_readable(
 def as_bytes(stored: object) -> bytes:
     """Return a stored blob; none where rot has made it something else."""
     return stored if isinstance(stored, bytes) else b""
-
-
-def without_usage(sql: str) -> str:
-    """Return the statement with no memory ever used: usage is in another table."""
-    return sql.replace("LEFT JOIN usage AS u", "LEFT JOIN (SELECT * FROM usage LIMIT 0) AS u")
 
 
 def met_unreadable(db: Database, *, forget: bool = True) -> bool:

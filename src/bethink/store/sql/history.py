@@ -477,7 +477,8 @@ def unchecked_lines(db: Database) -> str:
     """
     chain = JournalChain(db)
     last = journal_head(db).seq
-    unknown = [seq for seq in _ends_of_keys(chain.used, last) if not chain.can_check(seq)]
+    ends = [min(last, since - 1) for _, since in chain.used[1:]] + ([last] if chain.used else [])
+    unknown = [seq for seq in ends if not chain.can_check(seq)]
     problems = []
     if unknown:
         problems.append(
@@ -490,11 +491,6 @@ def unchecked_lines(db: Database) -> str:
             f"lines may be missing before line {restored}, where a repair restored its end"
         )
     return "; ".join(problems)
-
-
-def _ends_of_keys(used: Sequence[tuple[str, int]], last: int) -> list[int]:
-    """Return the last line of each secret."""
-    return [min(last, since - 1) for _, since in used[1:]] + ([last] if used else [])
 
 
 def exported_lines(db: Database) -> Iterator[ChainedLine]:

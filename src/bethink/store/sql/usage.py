@@ -459,16 +459,13 @@ def _most_mentioned(
     ``bounds`` are the least number of mentions, and the most entities.
     """
     where, values = _listing_condition(listing)
+    hidden = _HIDDEN_CTE.replace("ABOVE", str(min(int(listing.max_classification), 1)))
     seen = "e.last_seen_at >= ?" if recent else "coalesce(e.last_seen_at, 0) < ?"
     sql = f"""
-        {_hidden_cte(listing)} SELECT e.mentions, {_LISTING_COLUMNS} FROM {_LISTING_FROM}
+        {hidden} SELECT e.mentions, {_LISTING_COLUMNS} FROM {_LISTING_FROM}
         WHERE {where} AND {seen} AND e.mentions >= ? ORDER BY e.mentions DESC LIMIT ?
     """
     return select(db, sql, (*values, to_ms(now - QUIET_AFTER), *bounds))
-
-
-def _hidden_cte(listing: EntityListing) -> str:
-    return _HIDDEN_CTE.replace("ABOVE", str(min(int(listing.max_classification), 1)))
 
 
 def _listing_condition(listing: EntityListing) -> tuple[str, list[int | str]]:

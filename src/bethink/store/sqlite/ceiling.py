@@ -11,9 +11,8 @@ from weakref import WeakKeyDictionary
 
 import apsw
 
-from bethink.errors import StoreError
 from bethink.store.sql.ceiling import ANY_HIDDEN, views
-from bethink.store.sql.connection import select
+from bethink.store.sql.connection import open_transaction_error, select
 from bethink.store.sql.search.terms import MAX_TERM_LENGTH, tokenizer
 from bethink.store.sqlite.connection import SqliteConnections
 
@@ -134,10 +133,7 @@ class CeilingConnections(SqliteConnections):
         """Open a write transaction, which sees everything."""
         db = getattr(self._local, "db", None)
         if db is not None and not db.get_autocommit():
-            raise StoreError(
-                "nothing can be written while a snapshot or another write is open",
-                remedy="write after it is closed",
-            )
+            raise open_transaction_error()
         with self.base.write_transaction(commit=commit) as writing:
             yield writing
 

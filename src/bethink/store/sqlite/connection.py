@@ -13,7 +13,13 @@ from weakref import WeakKeyDictionary
 import apsw
 
 from bethink.errors import BethinkError, StoreBusy, StoreDamaged, StoreError
-from bethink.store.sql.connection import BUMP_GENERATION, HIGHEST, generation, select
+from bethink.store.sql.connection import (
+    BUMP_GENERATION,
+    HIGHEST,
+    generation,
+    open_transaction_error,
+    select,
+)
 from bethink.store.sql.damage import LenientCursor, missing_counters, name_damage
 from bethink.store.sql.journal_key import JournalKey, Secret, journal_keys
 from bethink.store.sqlite.checkpoint import (
@@ -332,10 +338,7 @@ class SqliteConnections:
         with translate_errors(self.name), hold_lock(self.lock, self.name):
             db = self.for_thread()
             if not db.get_autocommit():
-                raise StoreError(
-                    "nothing can be written while a snapshot or another write is open",
-                    remedy="write after it is closed",
-                )
+                raise open_transaction_error()
             if self.path is not None:
                 bound_log(db, self.path)
             db.execute("BEGIN IMMEDIATE")

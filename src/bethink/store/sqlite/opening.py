@@ -199,16 +199,13 @@ def _create_space(path: Path) -> None:
     for rest in ("", "-wal", "-shm", "-journal"):
         unfinished.with_name(unfinished.name + rest).unlink(missing_ok=True)
     make_private_file(unfinished)
-    db = apsw.Connection(str(unfinished), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
+    with closing(apsw.Connection(str(unfinished), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
         db.execute("PRAGMA journal_mode = WAL")
         migrate(db, None, migrations())
         mark_swept(db)
         # Closing would do the same, but not report a full disk.
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    finally:
-        db.close()
     unfinished.replace(path)
     fsync_folder(path.parent)
 
@@ -274,10 +271,8 @@ def _application_id(path: Path) -> int:
 
 def _read_application_id(path: Path, options: str) -> int:
     uri = f"{path.as_uri()}?{options}"
-    db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    try:
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    with closing(apsw.Connection(uri, flags=flags)) as db:
         # Another process may be recovering the log after a crash.
         db.set_busy_timeout(int(TIMEOUT_S * 1000))
         return int(db.execute("PRAGMA application_id").get)
-    finally:
-        db.close()

@@ -39,7 +39,7 @@ from bethink.store.sql.search.lexical import (
     word_statistics,
 )
 from bethink.store.sql.search.scope import Predicate
-from bethink.store.sql.search.terms import tokenizer, words_and_terms
+from bethink.store.sql.search.terms import quote_fts5, tokenizer, words_and_terms
 
 if TYPE_CHECKING:
     from bethink.store.sql.search.postings import PostingLists
@@ -184,7 +184,7 @@ def _sharing_trigrams(db: Database, term: str) -> dict[str, int]:
             f"""
             SELECT t, df FROM (SELECT tid, count(*) AS shared FROM ({lookups}) GROUP BY tid)
             JOIN term USING (tid) ORDER BY shared DESC, tid LIMIT {MAX_TRIGRAM_CANDIDATES}""",
-            [_quote_fts5(trigram) for trigram in shared],
+            [quote_fts5(trigram) for trigram in shared],
         )
     )
 
@@ -202,7 +202,7 @@ def _candidates_by_substring(
         SELECT i.original, i.rid, i.id, i.text, i.about, i.length
         FROM grams AS g CROSS JOIN item AS i ON i.rid = g.rowid
         WHERE grams MATCH ? AND ({predicate.sql}) ORDER BY g.rowid DESC""",
-        (" AND ".join(map(_quote_fts5, shared)), *predicate.values),
+        (" AND ".join(map(quote_fts5, shared)), *predicate.values),
     )
     # Three letters are a single trigram: most of what it finds is inside other words.
     rows = islice(cursor, MAX_ROWS_READ) if len(piece) < MIN_PART_LENGTH else cursor
@@ -282,7 +282,3 @@ def _surface_form(db: Database, row: CandidateRow, term: str) -> str:
             if found == term:
                 return word
     return term
-
-
-def _quote_fts5(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'

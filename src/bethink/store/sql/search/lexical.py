@@ -248,7 +248,8 @@ def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) ->
     present.sort(key=lambda term: (frequencies[term], term))
     for term in present:
         df = frequencies[term]
-        common = df > common_from and _is_far_less_specific(df, frequencies[present[0]], documents)
+        idf, rarest = (bm25_idf(documents, count) for count in (df, frequencies[present[0]]))
+        common = df > common_from and IDF_RATIO * idf < rarest
         if first and (spent + df > budget or common):
             rest.append(term)
         else:
@@ -256,10 +257,6 @@ def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) ->
             spent += df
     rest_postings = sum(frequencies[term] for term in rest)
     return SearchPlan(tuple(first), tuple(rest), spent, rest_postings)
-
-
-def _is_far_less_specific(df: int, rarest: int, documents: int) -> bool:
-    return IDF_RATIO * bm25_idf(documents, df) < bm25_idf(documents, rarest)
 
 
 def _limit_terms(

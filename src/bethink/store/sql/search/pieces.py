@@ -25,7 +25,7 @@ from bethink.store.analysis import (
 from bethink.store.sql.connection import Database
 from bethink.store.sql.search.lexical import MAX_QUERY_LENGTH, ItemLoader, word_statistics
 from bethink.store.sql.search.scope import Predicate
-from bethink.store.sql.search.terms import tokenizer
+from bethink.store.sql.search.terms import quote_fts5, tokenizer
 
 MAX_QUERY_WORDS = 8
 MIN_WORD_LENGTH = 3
@@ -199,7 +199,7 @@ def _candidate_rows(
 ) -> Iterator[_TextRow]:
     """Yield memories in scope that may hold one of the pieces, newest first."""
     trigram_query = " OR ".join(
-        f"({' AND '.join(map(_quote_fts5, trigrams(piece)))})" for piece in pieces
+        f"({' AND '.join(map(quote_fts5, trigrams(piece)))})" for piece in pieces
     )
     columns = "i.original" if search.original else "i.text || char(10) || i.about"
     has_original = "AND i.original IS NOT NULL" if search.original else ""
@@ -230,14 +230,10 @@ def _about_query(db: Database, pieces: Iterable[str]) -> str:
         matching = db.execute(
             "SELECT term.t FROM vocabulary AS v CROSS JOIN term ON term.tid = v.rowid"
             f" WHERE vocabulary MATCH ? ORDER BY v.rowid LIMIT {MAX_MATCHING_TERMS}",
-            (" AND ".join(map(_quote_fts5, trigrams(piece))),),
+            (" AND ".join(map(quote_fts5, trigrams(piece))),),
         )
         terms.update((term, None) for (term,) in matching if piece in term)
     # An e brings the stemmer back to stems that it would cut once more.
     spelled = (next((s for s in (t, f"{t}e") if tokens(s) == [t]), None) for t in terms)
-    known = [_quote_fts5(word) for word in islice(filter(None, spelled), MAX_MATCHING_TERMS)]
+    known = [quote_fts5(word) for word in islice(filter(None, spelled), MAX_MATCHING_TERMS)]
     return f"about : ({' OR '.join(known)})" if known else ""
-
-
-def _quote_fts5(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'

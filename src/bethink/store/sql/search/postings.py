@@ -331,14 +331,12 @@ class PostingLists:
         if packed.end:
             found = _read_terms(db, packed, order)
             lists = _split(order, found.tids, TermPostings(found.rids, found.counts))
-            yield self._packed_part(db, packed), [lists[place] for place in places]
+            part = self._cache.get(db, _BLOCKS, lambda: _read_lengths(db, packed), state=packed)
+            yield part, [lists[place] for place in places]
         new = self._new_part(db, packed)
         if len(new.part.lengths):
             lists = _split(order, new.tids, new.postings)
             yield new.part, [lists[place] for place in places]
-
-    def _packed_part(self, db: Database, packed: Packed) -> Part:
-        return self._cache.get(db, _BLOCKS, lambda: _read_lengths(db, packed), state=packed)
 
     def _new_part(self, db: Database, packed: Packed) -> _NewPart:
         """Return what is in no block; of what is cached only later rows are read."""

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from itertools import islice
+from struct import pack
 from typing import TYPE_CHECKING
 
 import apsw
@@ -136,12 +137,8 @@ def _sign(db: Database, texts: Sequence[str]) -> list[tuple[bytes, bytes]]:
 
     tokens = tokenizer(db)
     signed = sign_texts([content_terms(text, tokens(text), db) for text in texts])
-    return [(bits.tobytes(), _pack_counts(counts)) for bits, counts in signed]
-
-
-def _pack_counts(counts: Sequence[int]) -> bytes:
-    """Pack word counts, two bytes each; a text has fewer than that can count."""
-    return b"".join(count.to_bytes(2, "little") for count in counts)
+    # Two bytes a count: a text has fewer words than that can count.
+    return [(bits.tobytes(), pack(f"<{len(counts)}H", *counts)) for bits, counts in signed]
 
 
 class _CachedSignatures(NamedTuple):

@@ -38,3 +38,8 @@ def words_and_terms(db: Database, text: str) -> Iterator[tuple[str, str]]:
     encoded = text.encode("utf-8", "replace")
     for start, end, term in split(encoded, apsw.FTS5_TOKENIZE_DOCUMENT, None):
         yield encoded[start:end].decode("utf-8", "replace"), term
+
+
+def quote_fts5(text: str) -> str:
+    """Return a text as a phrase in a query of FTS5."""
+    return '"' + text.replace('"', '""') + '"'

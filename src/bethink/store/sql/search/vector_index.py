@@ -394,16 +394,11 @@ _INCOMPLETE = """
 _COUNT_PASSAGES = "SELECT count(*) FROM vector WHERE mid = ? AND key <> rid"
 
 
-def _remove_incomplete(db: Database, model: StoredModel) -> None:
-    """Remove all vectors of memories that lack some, so that they count as not embedded."""
-    db.execute(f"DELETE FROM vector WHERE mid = ?1 AND rid IN ({_INCOMPLETE})", (model.mid,))
-
-
 def rebuild_chunks(db: Database) -> None:
     """Rebuild all chunks from the stored vectors.
 
-    Vectors that are not what was stored cannot be repaired: they are removed, and their
-    memories count as not embedded.
+    Vectors that are not what was stored cannot be repaired: they are removed, with the others
+    of their memories, which count as not embedded.
     """
     for table in ("chunk", "vector", "model"):
         db.execute(f"DELETE FROM {table} WHERE mid NOT IN ({_SOUND_MODELS})")
@@ -411,7 +406,7 @@ def rebuild_chunks(db: Database) -> None:
         db.execute("DELETE FROM chunk WHERE mid = ?", (model.mid,))
         damaged = [(key,) for key in _damaged_keys(db, model)]
         db.executemany("DELETE FROM vector WHERE key = ?", damaged)
-        _remove_incomplete(db, model)
+        db.execute(f"DELETE FROM vector WHERE mid = ?1 AND rid IN ({_INCOMPLETE})", (model.mid,))
         slots = passages = 0
         for first, rows in _vector_batches(db, model):
             # Slots only move down, so no two rows share one.

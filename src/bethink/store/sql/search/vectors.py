@@ -204,12 +204,12 @@ class VectorIndex:
         documents = word_statistics(db, ()).documents
         if documents <= model.memories:
             return 0
-        count = partial(_count_without_vector, db, model.mid)
-        return self._cache.get(db, _MISSING, count, state=(model, documents, chunks))
-
-
-def _count_without_vector(db: Database, mid: int) -> int:
-    return int(db.execute(_COUNT_WITHOUT_VECTOR, (mid,)).get)
+        return self._cache.get(
+            db,
+            _MISSING,
+            lambda: int(db.execute(_COUNT_WITHOUT_VECTOR, (model.mid,)).get),
+            state=(model, documents, chunks),
+        )
 
 
 def _without_hidden(db: Database, stored: StoredVectors) -> StoredVectors:

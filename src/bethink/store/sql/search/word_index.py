@@ -20,7 +20,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.store.sql.connection import Database, as_table
 from bethink.store.sql.damage import MAX_TERM_ID
 from bethink.store.sql.dialect import batch
-from bethink.store.sql.search.lexical import word_statistics
+from bethink.store.sql.search.lexical import SELECT_TERM_IDS, word_statistics
 from bethink.store.sql.search.terms import BLOCK_ROWS, MAX_TERM_LENGTH, tokenizer
 
 _TEXT_TABLES = ("words", "grams")
@@ -211,7 +211,6 @@ _ADD_POSTINGS = "INSERT OR REPLACE INTO posting_new (rid, data) VALUES (?, ?)"
 _PACKED_END = """
     SELECT CAST(substr(value, 1, instr(value, ':') - 1) AS INTEGER) FROM meta WHERE name = 'packed'
 """
-_TERM_IDS = "SELECT t, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
 _MAX_COUNT = 255
 _COUNT_WRONG_IDS = f"SELECT count(*) FROM term WHERE tid NOT BETWEEN 1 AND {MAX_TERM_ID}"
 
@@ -245,7 +244,7 @@ def _remove_postings(db: Database, rows: Mapping[int, RowTerms]) -> None:
 
     held = {rid: {*terms.text, *terms.about} for rid, terms in rows.items()}
     every = tuple({term for terms in held.values() for term in terms})
-    tids = dict(db.execute(_TERM_IDS, (as_table(every),))) if every else {}
+    tids = dict(db.execute(SELECT_TERM_IDS, (as_table(every),))) if every else {}
     postings.remove_postings(
         db, {rid: [tids[t] for t in terms if t in tids] for rid, terms in held.items()}
     )
