@@ -17,6 +17,7 @@ from bethink.store.postgres.sql_tree import parse
 from bethink.store.postgres.translate import View
 from bethink.store.sql import ceiling as shared
 from bethink.store.sql.dialect import PARTS
+from bethink.store.sql.history import IS_MENTION
 from bethink.store.sql.search.terms import MAX_TERM_LENGTH, tokenizer
 
 _VIEW = re.compile(r"CREATE TEMP VIEW (\w+) AS (.*?);\n", re.DOTALL)
@@ -43,11 +44,10 @@ _FIND_MENTIONED = """
     SELECT DISTINCT l.dst FROM json_each(?) AS h CROSS JOIN link AS l ON l.src = h.value
         AND l.type IN ('mentions', 'mentioned') AND l.src_kind = 'item' AND l.dst_kind = 'entity'
 """
-_COUNT_MENTIONS = """
+_COUNT_MENTIONS = f"""
     SELECT l.dst, count(*) FROM json_each(?) AS h
     CROSS JOIN item AS i ON i.id = h.value AND i.live_to IS NULL
-    CROSS JOIN link AS l ON l.src = i.id AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    CROSS JOIN link AS l ON l.src = i.id AND {IS_MENTION}
     GROUP BY l.dst
 """
 _FIND_ONLY = """

@@ -87,16 +87,8 @@ def _folded(text: str) -> str:
     return pieces[0] + "".join(piece[-1] for piece in pieces[1:]) if pieces else ""
 
 
-def _pieces(text: str, tokenizer_: tuple[str, list[str]]) -> list[str]:
-    split = fts5_tokenizer(*tokenizer_)
-    found: list[str] = split(
-        text.encode("utf-8", "replace"),
-        apsw.FTS5_TOKENIZE_DOCUMENT,
-        None,
-        include_offsets=False,
-        include_colocated=False,
-    )
-    return found
+def _pieces(text: str, arguments: tuple[str, list[str]]) -> list[str]:
+    return tokenizer(_analysers.db, arguments)(text)
 
 
 def _escape(piece: str) -> str:

@@ -24,7 +24,7 @@ from bethink.model import Entity, Item
 from bethink.ports import Embedding, Mention, Scope, ScoredEntity
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY, is_below_ceiling
 from bethink.store.sql.connection import Database, as_table, generation, select
-from bethink.store.sql.history import END_OF_TIME, entities_created_after
+from bethink.store.sql.history import END_OF_TIME, IS_MENTION, entities_created_after
 from bethink.store.sql.links import (
     ADD_ALIAS,
     ENTITY_COLUMNS,
@@ -303,7 +303,6 @@ _SELECT_SAME_AS = "SELECT context FROM link WHERE src = ? AND type = 'same_as' A
 _MERGED_INTO = (
     "SELECT dst, context FROM link WHERE src = ? AND type = 'same_as' AND src_kind = 'entity'"
 )
-_IS_MERGED = "SELECT 1 FROM link WHERE src = ? AND type = 'same_as' AND src_kind = 'entity'"
 _DROP_SAME_AS = "DELETE FROM link WHERE src = ? AND type = 'same_as' AND dst = ?"
 _COPY_MENTIONS = """
     INSERT OR IGNORE INTO link
@@ -346,10 +345,9 @@ _UNMARK_MENTION = """
     AND context = 'same_as' AND src_kind = 'item'
 """
 _DROP_COPIES = "DELETE FROM link WHERE (src = ?2 OR dst = ?2) AND source = 'same_as:' || ?1"
-MENTIONS = """(
+MENTIONS = f"""(
         SELECT count(*) FROM link AS l JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
-        WHERE l.dst = entity.id AND l.type = 'mentions' AND l.src_kind = 'item'
-        AND l.dst_kind = 'entity')
+        WHERE l.dst = entity.id AND {IS_MENTION})
 """
 # An entity is as old, and as recent, as the revisions that speak of it.
 _SPEAKING = f"FROM link AS l JOIN item AS i ON i.id = l.src WHERE {SPEAKS_OF_ENTITY}"
@@ -418,7 +416,7 @@ def merge_entities(db: Database, kept: str, gone: str, now: int) -> None:
     for entity in (kept, gone):
         if entity not in known:
             raise NotFound(f"no memory mentions {entity!r}")
-        if select(db, _IS_MERGED, (entity,)):
+        if select(db, _MERGED_INTO, (entity,)):
             raise Refused(f"{entity} is already merged into another entity")
     if kept == gone:
         raise Refused(f"{kept} cannot be merged with itself")
@@ -530,7 +528,7 @@ def split_entities(db: Database, kept: str, gone: str) -> None:
     rows = select(db, _SELECT_SAME_AS, (gone, kept))
     if not rows:
         raise NotFound(f"{gone} was not merged into {kept}")
-    if select(db, _IS_MERGED, (kept,)):
+    if select(db, _MERGED_INTO, (kept,)):
         raise Refused(f"{kept} is itself merged into another entity", remedy="split that first")
     merge_record = json.loads(rows[0][0])
     db.executemany(_RESTORE_ALIAS, [(name, gone) for name in merge_record["names"]])

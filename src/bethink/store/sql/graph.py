@@ -13,8 +13,14 @@ from bethink.model import Entity, Link, Node
 from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
 from bethink.store.sql import history
 from bethink.store.sql.connection import HIGHEST, Connections, Database, Row, as_table, select
-from bethink.store.sql.history import AS_OF_CTE, END_OF_TIME, MENTION_COUNT, MENTION_LINK
-from bethink.store.sql.sql_functions import from_ms, to_ms, to_ms_or_none
+from bethink.store.sql.history import (
+    AS_OF_CTE,
+    END_OF_TIME,
+    IS_MENTION,
+    MENTION_COUNT,
+    MENTION_LINK,
+)
+from bethink.store.sql.sql_functions import from_ms, to_json_ids, to_ms, to_ms_or_none
 from bethink.store.sql.state_cache import StateCache
 
 if TYPE_CHECKING:
@@ -23,17 +29,15 @@ if TYPE_CHECKING:
 
 
 # Special entities (the user, the agent itself) are in everything and not selective.
-_ENTITIES_OF_ITEMS = """
+_ENTITIES_OF_ITEMS = f"""
     SELECT l.src, e.id, e.mentions FROM carray(?1) AS w
-    CROSS JOIN link AS l ON l.src = w.value AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.confidence >= ?2
+    CROSS JOIN link AS l ON l.src = w.value AND {IS_MENTION} AND l.confidence >= ?2
     CROSS JOIN entity AS e ON e.id = l.dst AND e.kind <> 'special'
     ORDER BY l.src, e.id
 """
-_ITEMS_OF_ENTITIES = """
+_ITEMS_OF_ENTITIES = f"""
     SELECT l.dst, l.src, l.confidence FROM carray(?1) AS w
-    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity' AND l.confidence >= ?2
+    CROSS JOIN link AS l ON l.dst = w.value AND {IS_MENTION} AND l.confidence >= ?2
     ORDER BY l.dst, l.src
 """
 # Mentioned then or now: the caller checks the entities of its revisions.
@@ -227,10 +231,9 @@ class SqlGraph:
     def other_names(
         self, names: Sequence[str], *, max_classification: int = HIGHEST
     ) -> dict[str, tuple[str, ...]]:
-        encoded = json.dumps(list(dict.fromkeys(names)), ensure_ascii=False)
         found: dict[str, list[str]] = {}
         with self._connections.read_transaction() as db:
-            values = (encoded, max_classification, max_classification)
+            values = (to_json_ids(names), max_classification, max_classification)
             for name, other in select(db, _SELECT_OTHER_NAMES, values):
                 found.setdefault(name, []).append(other)
         return {name: tuple(others) for name, others in found.items()}

@@ -22,6 +22,7 @@ from bethink.store.sql.journal_key import Secret, journal_keys
 from bethink.store.sql.sql_functions import STATE_HASH, from_ms, state_hash
 
 AS_OF_CTE = "WITH m (at) AS (SELECT ?)"
+IS_MENTION = "l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'"
 MENTION_LINK = """
     l.type IN ('mentions', 'mentioned') AND l.src_kind = 'item' AND l.dst_kind = 'entity'
 """

@@ -23,10 +23,10 @@ from bethink.ports import Match, Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
 from bethink.store.sql.connection import HIGHEST, Database, Row, as_table, select
 from bethink.store.sql.dialect import batch, part, statement
-from bethink.store.sql.history import AS_OF_CTE, columns_as_of
+from bethink.store.sql.history import AS_OF_CTE, IS_MENTION, columns_as_of
 from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import Predicate
-from bethink.store.sql.sql_functions import from_ms_or_none, to_ms
+from bethink.store.sql.sql_functions import from_ms_or_none, to_json_ids, to_ms
 
 MAX_NAME_WORDS = 4  # words
 MAX_UNSPACED_LENGTH = 8  # letters
@@ -431,7 +431,7 @@ def _highest_numbers(db: Database, records: Iterable[Record]) -> dict[tuple[str 
         return {}
     levels = range(min(item.classification for item in turns), HIGHEST + 1)
     columns = ", ".join(_MAX_SEQ_AT.format(level=level) for level in levels)
-    sessions = json.dumps(sorted({str(item.session) for item in turns}), ensure_ascii=False)
+    sessions = to_json_ids(str(item.session) for item in turns)
     return {
         (session, level): -1 if seq is None else int(seq)
         for session, *numbers in select(
@@ -446,7 +446,7 @@ def link_turns(db: Database, stored: Iterable[Item], now: int, first_rid: int) -
     every = list(stored)
     turns = [item for item in every if item.session is not None and item.rev == 1]
     new = {item.id for item in turns}
-    sessions = json.dumps(sorted({str(item.session) for item in turns}), ensure_ascii=False)
+    sessions = to_json_ids(str(item.session) for item in turns)
     found = select(db, _LAST_SEQS, (first_rid, sessions)) if turns else []
     last_seq = {session: _NO_SEQ if seq is None else seq for session, seq in found}
     follows: list[tuple[str, str, int]] = []
@@ -496,16 +496,14 @@ _IS_LAYERED = (
 )
 _COUNT_LAYERS = f"""
     SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM carray(?) AS w
-    CROSS JOIN link AS l ON l.dst = w.value AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    CROSS JOIN link AS l ON l.dst = w.value AND {IS_MENTION}
     CROSS JOIN item AS i ON i.id = l.src AND {_IS_LAYERED} AND i.classification <= ?
     GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
 """
 # Where these are few, their links are fewer than those of the entities.
 _COUNT_LAYERS_OF_FEW = f"""
     SELECT l.dst, i.layer, count(*), sum(i.pinned) FROM item AS i
-    CROSS JOIN link AS l ON l.src = i.id AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    CROSS JOIN link AS l ON l.src = i.id AND {IS_MENTION}
     WHERE {_IS_LAYERED} AND l.dst IN (SELECT value FROM json_each(?)) AND i.classification <= ?
     GROUP BY l.dst, i.layer ORDER BY l.dst, i.layer
 """

@@ -161,7 +161,7 @@ class _PutPlan:
         self._closed: list[tuple[int, str, int]] = []
         self._dropped: list[tuple[str, str]] = []
         self._new_keys: list[tuple[str, str, str, int]] = []
-        ids = _json_list(record.item.id for record in records)
+        ids = to_json_ids(record.item.id for record in records)
         self._latest = {
             row[0]: _Revision(
                 row[1], row[2], row[3], row[4], (row[5], row[6]), tuple(json.loads(row[7]))
@@ -170,13 +170,13 @@ class _PutPlan:
         }
         self._erased = {row[0] for row in select(db, _SELECT_ERASED, (ids,))}
         self._contents: defaultdict[tuple[str, str], list[_ExistingItem]] = defaultdict(list)
-        prints = _json_list(record.fingerprint for record in records)
+        prints = to_json_ids(record.fingerprint for record in records)
         for fingerprint, level, *holder in select(db, _SELECT_SAME_CONTENT, (prints, now)):
             existing = _ExistingItem(*holder)
             if existing.classification <= ceiling:
                 self._contents[fingerprint, level].append(existing)
         keys = [record.key for record in records if record.key is not None]
-        used = select(db, _SELECT_KEYS, (_json_list(keys), ceiling)) if keys else []
+        used = select(db, _SELECT_KEYS, (to_json_ids(keys), ceiling)) if keys else []
         self._keys = {row[0]: _KeyUse(*row[1:]) for row in used}
         self._erased_keys = set(history.find_erased_keys(db, keys, ceiling) if keys else ())
 
@@ -411,16 +411,8 @@ def _journal_line(new: _Revision) -> history.JournalLine:
     return history.JournalLine("revised", _record(new).item.id, f"revision {new.rev}")
 
 
-def _json_list(values: Iterable[str]) -> str:
-    return json.dumps(list(dict.fromkeys(values)), ensure_ascii=False)
-
-
 _SELECT_LIVE = """
-    SELECT i.id, i.rid, i.live_from FROM json_each(?) AS wanted
-    CROSS JOIN item AS i ON i.id = wanted.value AND i.live_to IS NULL
-"""
-_SELECT_LIVE_REVISIONS = """
-    SELECT i.id, i.rev FROM json_each(?) AS wanted
+    SELECT i.id, i.rid, i.live_from, i.rev FROM json_each(?) AS wanted
     CROSS JOIN item AS i ON i.id = wanted.value AND i.live_to IS NULL
 """
 _SELECT_ENDED = f"""
@@ -456,7 +448,7 @@ _RULE_NAME = lazy_pattern(r"[a-z][a-z0-9_:-]{0,63}")
 def end_items(db: Database, ids: Sequence[str], *, how: str, actor: str, now: int) -> list[str]:
     """End the live revisions; return the ids that had one."""
     live = select(db, _SELECT_LIVE, (to_json_ids(ids),))
-    db.executemany(END_REVISION, [(max(now, begin), how, rid) for _, rid, begin in live])
+    db.executemany(END_REVISION, [(max(now, begin), how, rid) for _, rid, begin, _ in live])
     ended = [row[0] for row in live]
     adjust_mention_counts(db, ended, -1)
     reason = how if _RULE_NAME.fullmatch(how) else "for a reason that was given"
@@ -468,8 +460,8 @@ def end_items(db: Database, ids: Sequence[str], *, how: str, actor: str, now: in
 
 def filter_unchanged(db: Database, ids: Sequence[str], revisions: Mapping[str, int]) -> list[str]:
     """Return those whose live revision is still the given one."""
-    rows = select(db, _SELECT_LIVE_REVISIONS, (to_json_ids(ids),))
-    return [item for item, rev in rows if revisions.get(item) == rev]
+    rows = select(db, _SELECT_LIVE, (to_json_ids(ids),))
+    return [item for item, _, _, rev in rows if revisions.get(item) == rev]
 
 
 def restore_items(db: Database, ids: Sequence[str], *, actor: str, now: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from bethink.errors import Refused
@@ -32,7 +32,7 @@ def ceil_ms(moment: datetime) -> int:
     return -((EPOCH - moment) // _MILLISECOND) if moment.tzinfo is not None else to_ms(moment)
 
 
-def to_json_ids(ids: Sequence[str]) -> str:
+def to_json_ids(ids: Iterable[str]) -> str:
     """Encode ids, each once, for ``json_each``."""
     return json.dumps(list(dict.fromkeys(ids)), ensure_ascii=False)
 

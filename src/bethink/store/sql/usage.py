@@ -23,6 +23,7 @@ from bethink.store.sql.connection import Database, Row, as_table, select
 from bethink.store.sql.dialect import statement
 from bethink.store.sql.history import (
     AS_OF_CTE,
+    IS_MENTION,
     LAST_SEEN,
     MENTION_LINK,
     MENTIONED_AT_REVISION,
@@ -147,10 +148,7 @@ _SELECT_USAGE = f"""
 """
 # All mentions count, also of memories that have ended; the importance is the mean of live
 # ones. Of very many only the newest are read.
-_MENTION_LINK = (
-    "l.dst = w.value AND l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'"
-    " AND l.created_at <= m.at"
-)
+_MENTION_LINK = f"l.dst = w.value AND {IS_MENTION} AND l.created_at <= m.at"
 # The same for a past moment, from the mentions of the revisions of then.
 _SELECT_ACTIVITY_AS_OF = f"""
     {AS_OF_CTE} SELECT e.id, e.created_at, l.created_at, i.importance,
@@ -191,12 +189,11 @@ _COUNT_ENDED = """
     SELECT count(*) FROM (SELECT 1 FROM item AS e WHERE e.live_to IS NOT NULL LIMIT ?) AS c
 """
 # Memories that have ended keep their links, but are not among the mentions of an entity.
-_ENDED_MENTIONS = """
+_ENDED_MENTIONS = f"""
     SELECT l.dst, count(*) FROM (
         SELECT DISTINCT e.id FROM item AS e WHERE e.live_to IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM item AS r WHERE r.id = e.id AND r.live_to IS NULL)) AS d
-    CROSS JOIN link AS l ON l.src = d.id AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    CROSS JOIN link AS l ON l.src = d.id AND {IS_MENTION}
     GROUP BY l.dst
 """
 _SELECT_IMPORTANCE = f"""
@@ -322,11 +319,10 @@ _STATE_BY_ID = f"""
 _STATE_BY_ID_AS_OF = f"{AS_OF_CTE} {_STATE_BY_ID.replace('e.last_seen_at', LAST_SEEN)}"
 # How many live memories above a classification mention each entity: seldom many. ABOVE is a
 # number that the index of classifications, which has those above 1, can be used for.
-_HIDDEN_CTE = """
+_HIDDEN_CTE = f"""
     WITH hidden (entity, times) AS MATERIALIZED (
         SELECT l.dst, count(*) FROM item AS i
-        CROSS JOIN link AS l ON l.src = i.id AND l.type = 'mentions'
-            AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+        CROSS JOIN link AS l ON l.src = i.id AND {IS_MENTION}
         WHERE i.live_to IS NULL AND i.classification > ABOVE AND i.classification > ? GROUP BY l.dst
     )
 """

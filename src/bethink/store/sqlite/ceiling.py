@@ -13,6 +13,7 @@ import apsw
 
 from bethink.store.sql.ceiling import ANY_HIDDEN, views
 from bethink.store.sql.connection import open_transaction_error, select
+from bethink.store.sql.history import IS_MENTION
 from bethink.store.sql.search.terms import MAX_TERM_LENGTH, tokenizer
 from bethink.store.sqlite.connection import SqliteConnections
 
@@ -64,12 +65,11 @@ _FIND_MENTIONED = """
     FROM temp.hidden_item AS h CROSS JOIN main.link AS l ON l.src = h.id
         AND l.type IN ('mentions', 'mentioned') AND l.src_kind = 'item' AND l.dst_kind = 'entity'
 """
-_COUNT_MENTIONS = """
+_COUNT_MENTIONS = f"""
     INSERT INTO temp.hidden_entity (id, mentions) SELECT l.dst, count(*)
     FROM temp.hidden_item AS h
     CROSS JOIN main.item AS i ON i.id = h.id AND i.live_to IS NULL
-    CROSS JOIN main.link AS l ON l.src = i.id AND l.type = 'mentions'
-        AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    CROSS JOIN main.link AS l ON l.src = i.id AND {IS_MENTION}
     WHERE 1 GROUP BY l.dst
     ON CONFLICT (id) DO UPDATE SET mentions = excluded.mentions
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
 from pathlib import Path
@@ -159,7 +160,7 @@ class KeyFile(JournalKey):
 
 def backups(path: Path) -> list[Path]:
     """Return the copies of this file made before migrations and repairs."""
-    before_migrations = path.parent.glob(f"{_escape_glob(path.name)}.v*.bak")
+    before_migrations = path.parent.glob(f"{glob.escape(path.name)}.v*.bak")
     unfinished = path.with_name(f"{path.name}.{UNFINISHED_COPY}")
     left = [unfinished] if unfinished.exists() else []
     return sorted(before_migrations) + copies_before_repair(path) + left
@@ -167,9 +168,4 @@ def backups(path: Path) -> list[Path]:
 
 def copies_before_repair(path: Path) -> list[Path]:
     """Return the copies of this file made before repairs, oldest first."""
-    return sorted(path.parent.glob(f"{_escape_glob(path.name)}.2*.damaged.bak"))
-
-
-def _escape_glob(name: str) -> str:
-    """Escape a name to a glob pattern that matches only itself."""
-    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+    return sorted(path.parent.glob(f"{glob.escape(path.name)}.2*.damaged.bak"))

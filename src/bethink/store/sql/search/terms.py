@@ -15,9 +15,9 @@ MAX_TERM_LENGTH = 128  # longer ones are blobs: indexed, but not searched
 BLOCK_ROWS = 1_024  # row ids whose postings become blocks together
 
 
-def tokenizer(db: Database) -> Tokens:
+def tokenizer(db: Database, arguments: tuple[str, list[str]] = _TOKENIZER_ARGS) -> Tokens:
     """Return FTS5's own tokenizer, so that counts agree with the index."""
-    split: Callable[..., Any] = db.fts5_tokenizer(*_TOKENIZER_ARGS)
+    split: Callable[..., Any] = db.fts5_tokenizer(*arguments)
 
     def tokens(text: str) -> list[str]:
         found: list[str] = split(
