@@ -146,14 +146,7 @@ class EntityIndex:
         found = read_entities(
             db, [key for key, count in matches.items() if count >= minimum], as_of_ms
         )
-        ranked = sorted(
-            found.values(),
-            key=lambda entity_of_name: (
-                -matches[entity_of_name.id],
-                -entity_of_name.mentions,
-                entity_of_name.id,
-            ),
-        )
+        ranked = sorted(found.values(), key=lambda one: (-matches[one.id], -one.mentions, one.id))
         return [ScoredEntity(entity, float(matches[entity.id])) for entity in ranked[:limit]]
 
 

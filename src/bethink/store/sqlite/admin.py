@@ -25,7 +25,12 @@ from bethink.store.sql.checks import (
     summarise,
 )
 from bethink.store.sql.connection import Database, Row, select
-from bethink.store.sql.damage import LenientCursor, name_damage, unsound_values
+from bethink.store.sql.damage import (
+    LenientCursor,
+    missing_counters,
+    name_damage,
+    unsound_values,
+)
 from bethink.store.sql.search import word_index
 from bethink.store.sqlite.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.connection import SqliteConnections
@@ -38,7 +43,6 @@ from bethink.store.sqlite.repair import (
     rebuild_definitions,
     recount,
     restore_counters,
-    verify_counters,
     verify_counts,
     verify_definitions,
 )
@@ -150,7 +154,7 @@ def _checks() -> Iterator[Check]:
     good = "tables and indexes are those of this version"
     yield Check("schema", good, verify_definitions, rebuild_definitions)
     good = "every counter is there"
-    yield Check("counters", good, verify_counters, restore_counters, done="restored")
+    yield Check("counters", good, missing_counters, restore_counters, done="restored")
     for check in shared_checks().values():
         if check.name == "content":
             done = "restored, as the hash confirms"

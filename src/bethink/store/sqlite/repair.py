@@ -22,11 +22,7 @@ from bethink.store.sql import checks, history
 from bethink.store.sql.admin import SORTS, TALLY
 from bethink.store.sql.checks import DOCTOR_ACTOR, SELECT_HASHES
 from bethink.store.sql.connection import Database, Row, select
-from bethink.store.sql.damage import (
-    LenientCursor,
-    decode_leniently,
-    missing_counters,
-)
+from bethink.store.sql.damage import LenientCursor, decode_leniently
 from bethink.store.sql.rows import CONTENT, content_hash, matches_hash
 from bethink.store.sql.sql_functions import STATE_HASH, to_ms
 from bethink.store.sqlite.connection import SqliteConnections
@@ -171,11 +167,6 @@ def _plain_sql(sql: str) -> str:
 
 _ADD_COUNTER = "INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)"
 _LAST_LINE = "SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1"
-
-
-def verify_counters(db: Database) -> str:
-    """Name the rows of ``meta`` that every space has and this one lacks; "" if it has all."""
-    return missing_counters(db)
 
 
 def restore_counters(db: Database) -> None:

@@ -301,6 +301,7 @@ def remove_vectors(db: Database, rids: Sequence[int]) -> None:
             _close_gaps(db, model, found[model.mid], model.passages - passages[model.mid])
 
 
+# Gives a chunk a new version, or creates it.
 _TOUCH_CHUNK = statement(
     f"""
     INSERT INTO chunk (mid, number, version, bits, rids)
@@ -528,8 +529,9 @@ def write_slots(
 ) -> None:
     """Write keys and bits into slots (ascending), creating chunks where needed."""
     wide = packed_width(model.dim)
+    sizes = (SLOTS_PER_CHUNK * wide, SLOTS_PER_CHUNK * RID_DTYPE.itemsize)
     for number in np.unique(slots // SLOTS_PER_CHUNK).tolist():
-        cid = _touch_chunk(db, model, number)
+        cid: int = db.execute(_TOUCH_CHUNK, (model.mid, number, *sizes)).get
         inside = np.flatnonzero(slots // SLOTS_PER_CHUNK == number)
         if not isinstance(db, apsw.Connection):
             places = (slots[inside] % SLOTS_PER_CHUNK).tolist()
@@ -548,20 +550,6 @@ def write_slots(
                 bits_blob.write(packed[run].tobytes())
                 keys_blob.seek(at * RID_DTYPE.itemsize)
                 keys_blob.write(keys[run].astype(RID_DTYPE).tobytes())
-
-
-def _touch_chunk(db: Database, model: StoredModel, number: int) -> int:
-    """Give a chunk a new version, creating it if needed; return its id."""
-    cid: int = db.execute(
-        _TOUCH_CHUNK,
-        (
-            model.mid,
-            number,
-            SLOTS_PER_CHUNK * packed_width(model.dim),
-            SLOTS_PER_CHUNK * RID_DTYPE.itemsize,
-        ),
-    ).get
-    return cid
 
 
 def _vector_batches(

@@ -137,12 +137,16 @@ class VectorIndex:
             known = scan.known.find(db, rids, predicate)
             chosen = choose(_to_columns(near, rids, known))
             rids, cosines = ([one[place] for place in chosen] for one in (rids, cosines))
-        found = _read_rows(db, rids, cosines, note, hydrate)
+        items = hydrate(db, rids)
+        matches = tuple(
+            Match(items[rid], cosine, f"cosine {cosine:.2f}")
+            for rid, cosine in zip(rids, cosines, strict=True)
+            if rid in items
+        )
         usual = self._chunks.sample(db, scan).background(db, scan, predicate)
-        found = found._replace(background=usual)
         if missing := searched.missing:
-            return found._replace(note=f"{found.note}; {missing:,} memories have no vector yet")
-        return found
+            note = f"{note}; {missing:,} memories have no vector yet"
+        return SearchResult(matches, note, 1.0, usual)
 
     def _find_searched(self, db: Database, model: str, dim: int) -> _Searched | None:
         """Return what a search needs, read once for each state; None without vectors."""
@@ -218,22 +222,6 @@ def _without_hidden(db: Database, stored: StoredVectors) -> StoredVectors:
 
     hidden = np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
     return stored.without(hidden, generation(db))
-
-
-def _read_rows(
-    db: Database,
-    rids: Sequence[int],
-    cosines: Sequence[float],
-    note: str,
-    hydrate: ItemLoader,
-) -> SearchResult:
-    items = hydrate(db, rids)
-    matches = (
-        Match(items[rid], cosine, f"cosine {cosine:.2f}")
-        for rid, cosine in zip(rids, cosines, strict=True)
-        if rid in items
-    )
-    return SearchResult(tuple(matches), note, 1.0)
 
 
 def _to_columns(near: Ranking, rids: Sequence[int], known: RowsInScope) -> Nearest:
