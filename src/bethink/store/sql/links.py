@@ -19,12 +19,12 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.errors import Refused
 from bethink.model import Entity, Item
-from bethink.ports import Match, Mention, Record, SearchResult
+from bethink.ports import Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
 from bethink.store.sql.connection import HIGHEST, Database, Row, as_table, select
 from bethink.store.sql.dialect import batch, part, statement
 from bethink.store.sql.history import AS_OF_CTE, IS_MENTION, columns_as_of
-from bethink.store.sql.search.lexical import ItemLoader
+from bethink.store.sql.search.lexical import ItemLoader, load_matches
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.sql_functions import from_ms_or_none, to_json_ids, to_ms
 
@@ -313,14 +313,13 @@ def search_entities(
         (as_table(requested), *predicate.values, depth),
     )
     names: dict[str, str] = dict(select(db, _NAMES_OF_ENTITIES, (as_table(requested),)))
-    items = hydrate(db, [rid for rid, _ in rows])
-    matches = []
-    for rid, found_json in rows:
-        if rid in items:
-            found = json.loads(found_json)
-            why = f"mentions {', '.join(names.get(entity, entity) for entity in found)}"
-            matches.append(Match(items[rid], len(found) / len(requested), why))
-    return SearchResult(tuple(matches), f"{len(requested)} entities searched", 1.0)
+    found = []
+    for rid, held_json in rows:
+        held = json.loads(held_json)
+        why = f"mentions {', '.join(names.get(entity, entity) for entity in held)}"
+        found.append((rid, len(held) / len(requested), why))
+    note = f"{len(requested)} entities searched"
+    return SearchResult(load_matches(db, found, hydrate), note, 1.0)
 
 
 def normalise_alias(name: str) -> str:

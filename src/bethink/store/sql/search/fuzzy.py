@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from bethink.core.dataclass import dataclass
 from bethink.core.words import bm25_idf
-from bethink.ports import Match, SearchResult, TextSearch, WordStatistics
+from bethink.ports import SearchResult, TextSearch, WordStatistics
 from bethink.store.analysis import (
     MIN_PART_LENGTH,
     PART_SIMILARITY,
@@ -35,6 +35,7 @@ from bethink.store.sql.search.lexical import (
     ParsedQuery,
     document_frequencies,
     find_candidates,
+    load_matches,
     parse_query,
     word_statistics,
 )
@@ -97,15 +98,10 @@ def search_substring(  # noqa: PLR0917 - the port's parameters
             rows.setdefault(row.rid, row)
             pieces.setdefault(row.rid, {})[word.word] = match
     scored = _score(db, query, rows.values(), pieces)[: max(depth, 0)]
-    items = hydrate(db, [row.rid for row, _, _ in scored])
-    matches = tuple(
-        Match(items[row.rid], score, _describe_matches(db, row, match))
-        for row, score, match in scored
-        if row.rid in items
-    )
+    best = [(row.rid, score, _describe_matches(db, row, match)) for row, score, match in scored]
     expanded = [word.word for word in query if word.hardly_known]
     note = f"words expanded: {', '.join(expanded)}" if expanded else "no word expanded"
-    return SearchResult(matches, note, 1.0 if query else 0.0)
+    return SearchResult(load_matches(db, best, hydrate), note, 1.0 if query else 0.0)
 
 
 def _literal_query(text: str) -> list[FuzzyTerm]:

@@ -157,6 +157,15 @@ def _truncate_query(text: str) -> str:
 
 ItemLoader = Callable[[Database, Sequence[int]], dict[int, Item]]
 
+
+def load_matches(
+    db: Database, found: Sequence[tuple[int, float, str]], hydrate: ItemLoader
+) -> tuple[Match, ...]:
+    """Return matches for rows with their scores and reasons; rows that are gone are left out."""
+    items = hydrate(db, [rid for rid, _, _ in found])
+    return tuple(Match(items[rid], score, why) for rid, score, why in found if rid in items)
+
+
 MAX_TERMS = 64
 MAX_EXAMINED = 512  # revisions looked at together
 MAX_TIES = 2_000  # memories with the same score as the last that fits
@@ -207,14 +216,10 @@ def search_text(
         budget=search.postings_budget,
     )
     ranked = _rank_by_words(db, query, plan, search.depth, predicate, lists)
-    items = hydrate(db, [rid for rid, _ in ranked])
+    found = [(rid, scored.score, query.why(scored)) for rid, scored in ranked]
     searched = {term for unit in terms for term in unit.terms}.intersection(plan.first)
     return SearchResult(
-        matches=tuple(
-            Match(items[rid], scored.score, query.why(scored))
-            for rid, scored in ranked
-            if rid in items
-        ),
+        matches=load_matches(db, found, hydrate),
         note=f"{len(searched)} of {reading.word_count} words searched, {plan.postings:,} postings",
         ceiling=query.ceiling,
     )

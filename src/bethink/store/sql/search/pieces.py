@@ -14,7 +14,7 @@ from itertools import islice
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import bm25_idf
-from bethink.ports import Match, SearchResult, TrigramSearch
+from bethink.ports import SearchResult, TrigramSearch
 from bethink.store.analysis import (
     PART_SIMILARITY,
     best_substring_match,
@@ -23,7 +23,12 @@ from bethink.store.analysis import (
     trigrams,
 )
 from bethink.store.sql.connection import Database
-from bethink.store.sql.search.lexical import MAX_QUERY_LENGTH, ItemLoader, word_statistics
+from bethink.store.sql.search.lexical import (
+    MAX_QUERY_LENGTH,
+    ItemLoader,
+    load_matches,
+    word_statistics,
+)
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import quote_fts5, tokenizer
 
@@ -70,14 +75,9 @@ def search_pieces(
             reasons.setdefault(row.rid, []).append(match.why)
     passing = (rid for rid, score in scores.items() if score >= search.min_share)
     best = sorted(passing, key=lambda rid: (-scores[rid], ids[rid]))[: max(search.depth, 0)]
-    items = hydrate(db, best)
-    matches = tuple(
-        Match(items[rid], scores[rid], "; ".join(reasons[rid])) for rid in best if rid in items
-    )
-    where = "originals" if search.original else "texts"
-    return SearchResult(
-        matches, f"{len(words)} words searched in the {where}", 1.0 if words else 0.0
-    )
+    found = [(rid, scores[rid], "; ".join(reasons[rid])) for rid in best]
+    note = f"{len(words)} words searched in the {'originals' if search.original else 'texts'}"
+    return SearchResult(load_matches(db, found, hydrate), note, 1.0 if words else 0.0)
 
 
 def _query_words(db: Database, text: str, as_of_ms: int | None) -> list[_QueryWord]:

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.ports import Match, SearchResult
+from bethink.ports import SearchResult
 from bethink.store.analysis import STOP_WORDS, extra_index_words
 from bethink.store.sql.connection import Database, select
-from bethink.store.sql.search.lexical import ItemLoader, rows_in_scope
+from bethink.store.sql.search.lexical import ItemLoader, load_matches, rows_in_scope
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sql.state_cache import CachePart, StateCache
@@ -168,16 +168,11 @@ class SignatureIndex:
         near = _similar_rows(signatures, terms, query.min_similarity)
         visible = rows_in_scope(db, array("q", near), predicate)
         ranked = sorted((-near[rid], visible[rid], rid) for rid in visible)[: query.depth]
-        items = hydrate(db, [rid for _, _, rid in ranked])
-        matches = tuple(
-            Match(items[rid], -negative, f"signature {-negative:.0%} similar")
-            for negative, _, rid in ranked
-            if rid in items
-        )
+        found = [(rid, -low, f"signature {-low:.0%} similar") for low, _, rid in ranked]
         note = f"{len(signatures.rids):,} signatures compared"
         if missing := self._count_missing(db, signatures):
             note += f"; {missing:,} memories have no signature yet: bethink reindex adds them"
-        return SearchResult(matches, note, 1.0)
+        return SearchResult(load_matches(db, found, hydrate), note, 1.0)
 
     def _read(self, db: Database) -> _CachedSignatures:
         """Return all signatures; of those that are cached only later rows are read."""

@@ -17,12 +17,17 @@ from typing import TYPE_CHECKING
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.model import Entity, Item
-from bethink.ports import Choose, Embedding, Match, Nearest, SearchResult
+from bethink.ports import Choose, Embedding, Nearest, SearchResult
 from bethink.store.sql.ceiling import hides_rows
 from bethink.store.sql.connection import Connections, Database, Row, as_table, generation, select
 from bethink.store.sql.damage import as_bytes, select_readable
 from bethink.store.sql.rows import read_items
-from bethink.store.sql.search.lexical import ItemLoader, RowsInScope, word_statistics
+from bethink.store.sql.search.lexical import (
+    ItemLoader,
+    RowsInScope,
+    load_matches,
+    word_statistics,
+)
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.sql_functions import to_ms_or_none
 from bethink.store.sql.state_cache import CachePart, StateCache
@@ -137,16 +142,13 @@ class VectorIndex:
             known = scan.known.find(db, rids, predicate)
             chosen = choose(_to_columns(near, rids, known))
             rids, cosines = ([one[place] for place in chosen] for one in (rids, cosines))
-        items = hydrate(db, rids)
-        matches = tuple(
-            Match(items[rid], cosine, f"cosine {cosine:.2f}")
-            for rid, cosine in zip(rids, cosines, strict=True)
-            if rid in items
-        )
+        found = [
+            (rid, cosine, f"cosine {cosine:.2f}") for rid, cosine in zip(rids, cosines, strict=True)
+        ]
         usual = self._chunks.sample(db, scan).background(db, scan, predicate)
         if missing := searched.missing:
             note = f"{note}; {missing:,} memories have no vector yet"
-        return SearchResult(matches, note, 1.0, usual)
+        return SearchResult(load_matches(db, found, hydrate), note, 1.0, usual)
 
     def _find_searched(self, db: Database, model: str, dim: int) -> _Searched | None:
         """Return what a search needs, read once for each state; None without vectors."""
