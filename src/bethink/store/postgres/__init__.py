@@ -22,7 +22,6 @@ class PostgresStore(SqlStore):
     _connections: PgConnections
 
     def __init__(self, connections: PgConnections, space: str) -> None:
-        """Wrap connections to a space that is ready; `open` is the usual way."""
         super().__init__(connections, space)
         self.items = PgItems(connections)
         self.admin = PgAdmin(connections, space)

@@ -64,7 +64,6 @@ class PgConnections:
 
     @property
     def name(self) -> str:
-        """The store's name for messages."""
         return f"the space {self.space} of {self.server.name}"
 
     @property
@@ -74,7 +73,6 @@ class PgConnections:
 
     @contextmanager
     def read_transaction(self) -> Iterator[Database]:
-        """Open a transaction in which all statements see the same state of the store."""
         session: Session | None = getattr(self._local, "session", None)
         if session is not None:
             yield session
@@ -324,7 +322,6 @@ class PgCeiling(PgConnections):
 
     @property
     def base(self) -> PgConnections:
-        """The connections to the same space that see everything."""
         return self._base
 
     @property

@@ -83,7 +83,6 @@ class Rows:
 
     @property
     def get(self) -> Any:
-        """The rows, a row of one value as that value, and one row not as a list."""
         values = [row[0] if len(row) == 1 else row for row in self._left]
         return None if not values else values[0] if len(values) == 1 else values
 
@@ -162,7 +161,6 @@ class Session:
     # The methods of SQLite's driver that the shared modules use
 
     def execute(self, sql: str, bindings: Sequence[object] = ()) -> Rows:
-        """Run a statement."""
         values = tuple(bindings)
         found = self._run_special(sql, values)
         return self._run(sql, values) if found is None else found
@@ -223,7 +221,6 @@ class Session:
         return Rows()
 
     def changes(self) -> int:
-        """Return how many rows the last statement changed."""
         self._flush()
         return self._changes
 
@@ -237,7 +234,6 @@ class Session:
         self._flush()
 
     def txn_state(self, _: str = "main") -> int:
-        """Return whether the transaction writes, as SQLite says it."""
         return apsw.SQLITE_TXN_WRITE if self.writes else apsw.SQLITE_TXN_READ
 
     def fts5_tokenizer(self, name: str, arguments: Sequence[str]) -> Callable[..., Any]:

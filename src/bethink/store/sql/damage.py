@@ -40,7 +40,6 @@ class LenientCursor(apsw.Cursor):
         return _execute(self, statements, bindings, **options)
 
     def fetchall(self) -> list[Any]:
-        """Return all rows."""
         try:
             # Not the driver's own, which would take the generator of `__iter__`.
             return list(iter(_next(self), _NO_ROW))
@@ -49,7 +48,6 @@ class LenientCursor(apsw.Cursor):
 
     @property
     def get(self) -> Any:
-        """The rows, a row of one value as that value, and one row not as a list."""
         try:
             return _get(self)
         except UnicodeDecodeError:

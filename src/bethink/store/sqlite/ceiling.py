@@ -104,7 +104,6 @@ class CeilingConnections(SqliteConnections):
 
     @property
     def base(self) -> SqliteConnections:
-        """The connections to the same space that see everything."""
         return self._base
 
     def connect(self, owner: threading.Thread | None = None) -> apsw.Connection:

@@ -279,7 +279,6 @@ class SqliteConnections:
             db.close()
 
     def read_transaction(self) -> AbstractContextManager[apsw.Connection]:
-        """Open a transaction in which all statements see the same state of the store."""
         # A recall reads some forty times inside its snapshot.
         return _OpenTransaction(self) if self._is_reading() else self._begin_reading()
 

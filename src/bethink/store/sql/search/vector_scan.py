@@ -466,7 +466,8 @@ def find_nearest(db: Database, scan: VectorScan, depth: int, predicate: Predicat
         in_scope = _filter_in_scope(db, scan, head, predicate)
     if not _is_settled(in_scope, head, ranking, depth):
         in_scope = _filter_in_scope(db, scan, ranking, predicate)
-    return _to_result(scan, ranking, in_scope.first(depth), scope_note)
+    note = f"bits scan, {ranking.rescored:,} {scope_note}of {len(scan):,} rescored"
+    return in_scope.first(depth), note
 
 
 def _are_rare(scan: VectorScan, rows: int, depth: int) -> bool:
@@ -490,11 +491,8 @@ def _find_among(
         in_scope = _filter_in_scope(db, scan, head, predicate)
     if not _is_settled(in_scope, head, ranking, depth):
         in_scope = _filter_in_scope(db, scan, ranking, predicate)
-    return _to_result(scan, ranking, in_scope.first(depth), "in scope ")
-
-
-def _to_result(scan: VectorScan, ranking: Ranking, found: Ranking, scope_note: str) -> Found:
-    return found, f"bits scan, {ranking.rescored:,} {scope_note}of {len(scan):,} rescored"
+    note = f"bits scan, {ranking.rescored:,} in scope of {len(scan):,} rescored"
+    return in_scope.first(depth), note
 
 
 def _is_settled(in_scope: Ranking, head: Ranking, ranking: Ranking, depth: int) -> bool:

@@ -169,7 +169,10 @@ class VectorIndex:
             return None
         stored = self._chunks.read(db, known)
         if hides:
-            stored = _without_hidden(db, stored)
+            import numpy as np  # start-up time
+
+            hidden_rows = np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
+            stored = stored.without(hidden_rows, generation(db))
         return _Searched(known, stored, self._count_missing(db, known, stored.chunks))
 
     def embeddings(
@@ -216,14 +219,6 @@ class VectorIndex:
             lambda: int(db.execute(_COUNT_WITHOUT_VECTOR, (model.mid,)).get),
             state=(model, documents, chunks),
         )
-
-
-def _without_hidden(db: Database, stored: StoredVectors) -> StoredVectors:
-    """Return the vectors that a connection with a ceiling may see."""
-    import numpy as np  # start-up time
-
-    hidden = np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
-    return stored.without(hidden, generation(db))
 
 
 def _to_columns(near: Ranking, rids: Sequence[int], known: RowsInScope) -> Nearest:
