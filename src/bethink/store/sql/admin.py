@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
+from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.ports import CheckResult, Event, Progress
 from bethink.store.sql import history
@@ -112,7 +112,7 @@ class SqlAdmin:
         with self._connections.read_transaction() as db:
             return max_classification(db)
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Json:
         with self._connections.read_transaction() as db:
             first, last = db.execute(_TIME_SPAN).get
             counted = self._count_models(db)
@@ -133,7 +133,7 @@ class SqlAdmin:
         models = {name: count for name, count in counted.items() if count}
         return {name: stats[name] for name in stats if name not in _OF_ALL} | {"models": models}
 
-    def _describe(self, db: Database) -> dict[str, Any]:
+    def _describe(self, db: Database) -> Json:
         """Return where the space is, and the versions of what it is kept in."""
         raise NotImplementedError
 
@@ -156,13 +156,13 @@ class SqlAdmin:
         with self._connections.read_transaction() as db:
             return generation(db)
 
-    def dump(self) -> Iterator[dict[str, Any]]:
+    def dump(self) -> Iterator[Json]:
         # start-up time: a recall needs none of it
         from bethink.store.sql.export import dump_records
 
         return dump_records(self._connections, self._space)
 
-    def load(self, records: Iterable[Mapping[str, Any]], *, actor: str, now: datetime) -> int:
+    def load(self, records: Iterable[Mapping[str, object]], *, actor: str, now: datetime) -> int:
         # start-up time: a recall needs none of it
         from bethink.store.sql.load import load_records
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from threading import Event
 
@@ -20,6 +21,7 @@ def test_without_a_worker_the_server_opens_the_memory_and_starts_no_more(
 ) -> None:
     """Where processes cannot be started each attempt would cost every read the same time."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delitem(sys.modules, "opentelemetry.sdk.trace", raising=False)
     starts: list[object] = []
 
     def refuse(*given: object, **_: object) -> bool:
