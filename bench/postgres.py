@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 import psycopg
-import server_app
+import serving
 from corpus import Corpus
 from measure import head, machine, middle, p95, row, say
 from postgres_server import kept_server, running_server
@@ -272,10 +272,10 @@ def measure_served(url: str, clients: int) -> None:
             "HOME": folder,
             "XDG_RUNTIME_DIR": folder,
         }
-        with server_app.server(env, "--workers", cores) as (pid, port):
-            server_app.together(port, 4, warm * 2)
+        with serving.server(env, "--workers", cores) as (pid, port):
+            serving.together(port, 4, warm * 2)
             rounds = [
-                [server_app.load(pid, port, count, asked)["rate"] for count in (1, clients)]
+                [serving.load(pid, port, count, asked)["rate"] for count in (1, clients)]
                 for _ in range(CLIENT_ROUNDS)
             ]
     head(f"HTTP clients of `bethink serve --workers {cores}`", "clients", "recalls a second")

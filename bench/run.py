@@ -27,7 +27,7 @@ from measure import cpu_ms, head, keep, middle, p95, row, say
 
 import natural
 import processes
-import server_app
+import serving
 from corpus import BEGIN, OWNER, Corpus
 from reference import Reference
 from stores import CACHE, Prepared, embedded_texts, read_shard, read_vectors, store_of
@@ -419,7 +419,7 @@ PARTS: dict[str, Callable[[list[int]], None]] = {
     "upkeep": upkeep,
     "profiles": profiles,
     "processes": processes.processes,
-    "serve": server_app.serve,
+    "serve": serving.serve,
     "install": processes.install,
 }
 # Needs a package index, so it runs only where it is named.

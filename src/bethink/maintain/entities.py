@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from bethink.core import plural
 from bethink.core.named_tuple import NamedTuple
@@ -122,6 +121,10 @@ def _embed_entities(most: int, work: JobContext) -> None:
             work.store.vectors.set_entity_embeddings(work.embedder.model, by_id)
 
 
+def _store_momenta(values: tuple[tuple[str, float], ...], work: JobContext) -> None:
+    work.store.activity.set_momenta(dict(values), work.now)
+
+
 @dataclass(frozen=True, slots=True)
 class RefreshEntities:
     """Refresh at most ``most`` memories and entities in a run, the most mentioned first."""
@@ -143,17 +146,14 @@ class RefreshEntities:
                 if lacking:
                     reason = f"{plural(lacking, one)} without a vector of {model}"
                     text = f"compute the missing vectors of {many}"
-                    action = NamedAction(text, partial(embed, self.most))
+                    action = NamedAction(text, embed, self.most)
                     yield Proposal(reason, f"{many} lack vectors", actions=(action,))
-        stale = dict(self._stale_momenta(work))
+        stale = tuple(self._stale_momenta(work))
         if stale:
             entities = plural(len(stale), "entity")
-            action = NamedAction(
-                f"update the momentum of {entities}",
-                lambda work: work.store.activity.set_momenta(stale, work.now),
-            )
+            store = NamedAction(f"update the momentum of {entities}", _store_momenta, stale)
             reason = f"the momentum of {entities} is out of date"
-            yield Proposal(reason, "momentum is out of date", actions=(action,))
+            yield Proposal(reason, "momentum is out of date", actions=(store,))
 
     def _stale_momenta(self, work: JobContext) -> Iterator[tuple[str, float]]:
         seen = 0

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from bethink.core import plural
 from bethink.core.blas import ONE_BLAS_THREAD
@@ -77,15 +77,19 @@ class Action(Protocol):
         ...
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, slots=True)
-class NamedAction:
-    """An action of a few lines: its description and what it does."""
+class NamedAction(Generic[T]):
+    """An action of a few lines: its description, what it does, and with which value."""
 
     text: str
-    act: Callable[[JobContext], None]
+    act: Callable[[T, JobContext], None] = field(repr=False)
+    value: T
 
     def __call__(self, work: JobContext) -> None:
-        self.act(work)
+        self.act(self.value, work)
 
     def __str__(self) -> str:
         return self.text
@@ -195,8 +199,6 @@ def limit_text(work: JobContext) -> str:
 
 PAGE_SIZE = 1_000
 EXCERPT_CHARACTERS = 80  # characters of a memory shown in a proposal
-
-T = TypeVar("T")
 
 
 def iter_items(work: JobContext, **narrower: Any) -> Iterator[Item]:
