@@ -45,11 +45,12 @@ def _make_draft(given: NewMemory) -> Draft:
 
     if not isinstance(given, Mapping) or "user" not in given:
         return make_draft(given)
-    fields = {name: value for name, value in given.items() if name != "user"}
-    if given["user"] is not None:
-        metadata = fields.get("metadata")
-        known = dict(metadata) if isinstance(metadata, Mapping) else {}
-        fields["metadata"] = {**known, "user_id": given["user"]}
+    fields = dict(given)
+    user, metadata = fields.pop("user"), fields.get("metadata")
+    if not isinstance(user, str | None):
+        raise Refused(f"user must be a text, not {type(user).__name__}")
+    if user is not None and isinstance(metadata, Mapping | None):
+        fields["metadata"] = {**(metadata or {}), "user_id": user}
     return make_draft(fields)
 
 

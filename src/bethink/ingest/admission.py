@@ -77,18 +77,17 @@ class PreparedDraft:
     turn: bool = False
 
 
-def make_draft(source: Draft | Mapping[str, object] | str) -> Draft:
-    """Make a draft from a text, a mapping of fields, or a draft."""
+def make_draft(source: object) -> Draft:
+    """Make a draft from a text, a mapping of fields, or a draft; refuse anything else."""
     if isinstance(source, Draft):
         return source
     if isinstance(source, str):
         return Draft(source)
-    known = set(Draft._fields)
-    for name in source:
-        if name not in known:
-            raise Refused(
-                f"there is no field {name!r}", remedy=f"allowed: {', '.join(sorted(known))}"
-            )
+    if not isinstance(source, Mapping):
+        raise Refused(f"a memory is a text, its fields or a draft, not {type(source).__name__}")
+    if unknown := [name for name in source if name not in Draft._fields]:
+        allowed = ", ".join(sorted(Draft._fields))
+        raise Refused(f"there is no field {unknown[0]!r}", remedy=f"allowed: {allowed}")
     if "text" not in source:
         raise Refused("a memory needs a text")
     return Draft(**lists_to_tuples(source))

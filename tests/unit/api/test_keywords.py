@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -78,6 +78,8 @@ def test_a_memory_belongs_to_its_user(memory: Memory) -> None:
 
     assert memory.get(stored.id).metadata == {"place": "Bern", "user_id": "ana"}
     assert [item.id for item in memory.browse(user="ana")] == [stored.id]
+    with_none = memory.remember_each([{"text": "Ben naps", "user": "ben", "metadata": None}])
+    assert [item.id for item in memory.browse(user="ben")] == [one.id for one in with_none]
 
 
 def test_each_of_many_may_be_a_text(memory: Memory) -> None:
@@ -88,6 +90,19 @@ def test_each_of_many_may_be_a_text(memory: Memory) -> None:
 
     kinds = [type(result) for result in results]
     assert kinds == [Remembered, Refused, Remembered, Remembered]
+
+
+def test_what_is_no_memory_is_refused_by_name(memory: Memory) -> None:
+    """Neither a value of another type nor a user without a name is stored; others are."""
+    wrong: list[Any] = [3, {"text": "x", "user": 7}, {"text": "x", "user": "a", "metadata": 5}]
+
+    *refused, stored = memory.remember_each([*wrong, "plain words"])
+
+    assert [type(result) for result in refused] == [Refused] * 3
+    assert isinstance(stored, Remembered)
+    assert [item.text for item in memory.browse()] == ["plain words"]
+    with pytest.raises(Refused, match="user"):
+        memory.remember("x", user=wrong[0])
 
 
 @pytest.mark.slow
