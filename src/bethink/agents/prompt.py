@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bethink.agents.briefing import (
@@ -13,11 +14,12 @@ from bethink.agents.briefing import (
     sanitize_quote,
 )
 from bethink.agents.session import session_state
+from bethink.core.lazy import lazy_pattern
 from bethink.core.sentences import sentences
 from bethink.core.words import word_set
 from bethink.errors import Refused
 from bethink.importers.turn_text import is_assent, needs_no_memory, strip_host_text
-from bethink.model import Candidate, Item
+from bethink.model import Candidate, Item, Recall
 from bethink.render.quoting import Quote, quote_hit
 from bethink.retrieval.answer_text import UNSURE_NOTICE
 
@@ -34,6 +36,10 @@ _MAX_MEMORIES = 6
 _MIN_SCORE_RATIO = 0.7
 _MAX_WORD_OVERLAP = 0.8  # share of common words above which a text says nothing new
 _EXTRA_CANDIDATES = 24  # extra ones, to replace those that were given before
+_MIN_CONFIDENCE = 0.3  # of an answer to a clause; unrelated prompts stay below
+_PAUSE = lazy_pattern(r"[,;:，；：、]\s*")
+_MIN_CLAUSE_WORDS = 3
+_MAX_CLAUSES = 6
 _HEAD_CHARS, _TAIL_CHARS = 1500, 500  # characters of a long prompt that are searched for
 
 
@@ -47,26 +53,62 @@ def prompt_context(memory: Memory, payload: Mapping[str, object]) -> str:
     memory = memory.below(memory.settings.max_classification)
     prompt, session = str(payload.get("prompt") or ""), str(payload.get("session_id") or "")
     question = query_from_prompt(prompt)
-    if not question:
+    answers = [answer for part in _clauses(question) if (answer := _recall(memory, part))]
+    sure = [answer for answer in answers if _is_related(answer)]
+    if not sure and not memory.settings.prompt_unsure:
         return ""
-    try:
-        answer = memory.recall(
-            question,
+    known = {*session_state(memory, session).given}
+    hits = [hit for answer in sure or answers for hit in _near_best(answer, question)]
+    fresh = {
+        hit.item.id: hit
+        for hit in sorted(hits, key=_relevance)
+        if hit.item.id not in known and _is_new_to_session(hit, session)
+    }
+    opening = OPENING if sure else f"{OPENING} {UNSURE_NOTICE}"
+    best_first = sorted(fresh.values(), key=_relevance, reverse=True)
+    return format_context(opening, list(_fit_to_budget(best_first)), NAME)
+
+
+def _clauses(question: str) -> list[str]:
+    """Return what a prompt is searched by: the whole of it, and its clauses.
+
+    A prompt often has more in it than a memory speaks of: "look at the log, then deploy".
+    Of a long prompt the first clauses and the last.
+    """
+    parts = [part.strip() for sentence in sentences(question) for part in _PAUSE.split(sentence)]
+    long = [part for part in parts if len(word_set(part)) >= _MIN_CLAUSE_WORDS]
+    ends = long if len(long) <= _MAX_CLAUSES else long[: _MAX_CLAUSES - 2] + long[-2:]
+    return [*dict.fromkeys((question, *ends))] if question else []
+
+
+def _recall(memory: Memory, text: str) -> Recall | None:
+    """Recall by a clause; None where it is not searchable, for example without a word."""
+    with suppress(Refused):
+        return memory.recall(
+            text,
             k=_MAX_MEMORIES + _EXTRA_CANDIDATES,
             max_tokens=8 * MAX_PROMPT_TOKENS,
             track=False,
         )
-    except Refused:
-        return ""  # not searchable, for example without a word
-    unsure = answer.status == "unsure"
-    if unsure and not memory.settings.prompt_unsure:
-        return ""  # a prompt is rarely a question
-    known = {*session_state(memory, session).given}
-    informative = [hit for hit in answer.hits if _is_informative(hit.item, question)]
-    near = (hit for hit in informative if hit.score >= _MIN_SCORE_RATIO * informative[0].score)
-    fresh = [hit for hit in near if hit.item.id not in known and _is_new_to_session(hit, session)]
-    opening = f"{OPENING} {UNSURE_NOTICE}" if unsure else OPENING
-    return format_context(opening, list(_fit_to_budget(fresh)), NAME)
+    return None
+
+
+def _is_related(answer: Recall) -> bool:
+    """Whether memories are on the subject of a clause.
+
+    That is enough: a task is helped by what is known on its subject, which need not answer it.
+    """
+    return answer.status == "found" or answer.confidence >= _MIN_CONFIDENCE
+
+
+def _near_best(answer: Recall, question: str) -> list[Candidate]:
+    """Return the informative hits that do not score far below the best of them."""
+    hits = [hit for hit in answer.hits if _is_informative(hit.item, question)]
+    return [hit for hit in hits if hit.score >= _MIN_SCORE_RATIO * hits[0].score]
+
+
+def _relevance(hit: Candidate) -> float:
+    return hit.relevance or 0.0
 
 
 def query_from_prompt(prompt: str) -> str:

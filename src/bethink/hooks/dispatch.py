@@ -69,7 +69,7 @@ EVENTS = {
     for event in (
         HookEvent("session-start", "SessionStart", 3.0, 15, "on_session_start"),
         HookEvent(
-            "user-prompt-submit", "UserPromptSubmit", 0.5, 10, "on_user_prompt_submit",
+            "user-prompt-submit", "UserPromptSubmit", 2.0, 10, "on_user_prompt_submit",
             _is_question,
         ),
         HookEvent(

@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 
 
 HOST = "claude-code"
-# How long to wait for the worker: nearly the whole deadline where this process could not
-# answer in time anyway (heavy models, a busy machine), otherwise short enough to leave time
-# for answering here.
-_WORKER_TIMEOUT_S = {"prompt": 0.38, "brief": 1.5}
+# How long to wait for the worker, which must leave time for answering here: longer where this
+# process could only answer by words (heavy models) or slowly (a busy machine).
+_WORKER_TIMEOUT_S = {"prompt": 1.2, "brief": 1.5}
 _WORKER_TIMEOUT_LIGHT_MODELS_S = {"prompt": 0.2, "brief": 1.5}
 _MAX_WORKER_WAIT_S = 2.5  # on a busy machine; leaves the rest of the deadline
 _CONTEXT_LOST_SOURCES = ("clear", "compact")
@@ -71,8 +70,7 @@ def on_user_prompt_submit(payload: Json) -> str:
         load_numpy(keep_memory=True)
         from bethink.agents.prompt import prompt_context  # start-up time: not with a worker
 
-        # On a busy machine loading a model would take the whole deadline: words answer.
-        with _open_memory(settings, words_only=slowness() > 1) as memory:
+        with _open_memory(_without_slow_models(settings)) as memory:
             context = prompt_context(memory, payload)
     return _record_given(context, settings, payload)
 
@@ -169,10 +167,27 @@ def _session_state(settings: Settings, payload: Json) -> SessionState:
     return SessionState(sessions_folder(settings, space), _session_id(payload))
 
 
-def _open_memory(settings: Settings, *, words_only: bool = False) -> Memory:
+def _without_slow_models(settings: Settings) -> Settings:
+    """The settings without models that take longer than a prompt waits: words answer then.
+
+    These are models that must be loaded or are asked over a network.
+    """
+    from bethink.core.dataclass import replace  # start-up time: not with a worker
+    from bethink.models import embedder_provider
+    from bethink.models.rerank import reranker_provider
+
+    providers = (embedder_provider(settings.embedder), reranker_provider(settings.reranker))
+    embedder, reranker = (
+        "none" if provider and (provider.slow_to_load or provider.env_prefixes) else name
+        for name, provider in zip((settings.embedder, settings.reranker), providers, strict=True)
+    )
+    return replace(settings, embedder=embedder, reranker=reranker)
+
+
+def _open_memory(settings: Settings) -> Memory:
     from bethink.memory import Memory  # slow to import
 
-    return Memory.open(settings=settings, embedder="none" if words_only else None)
+    return Memory.open(settings=settings)
 
 
 def _has_memory(settings: Settings) -> bool:

@@ -86,7 +86,7 @@ def test_what_is_unsure_is_not_given_unasked(
     monkeypatch.setattr(
         Memory,
         "recall",
-        lambda *args, **options: replace(recall(*args, **options), status="unsure"),
+        lambda *args, **options: replace(recall(*args, **options), status="unsure", confidence=0.1),
     )
 
     assert asked(kept, prompt) == ""
