@@ -48,7 +48,7 @@ class FilterOptions(TypedDict, total=False):
         Texts,
         Option("Layer: goal, context, emotion, implementation, caveat, learning, or an alias.",
                choices=("goal", "context", "emotion", "implementation", "caveat", "learning")),
-        "goal, context, emotion, implementation, caveat or learning.",
+        "goal, context, emotion, implementation, caveat, learning.",
         Limit(longest=40),
     ]  # fmt: skip
     topic: Annotated[Texts, Option("Topic."), "Only this topic."]
@@ -57,7 +57,7 @@ class FilterOptions(TypedDict, total=False):
     entity: Annotated[
         Texts,
         Option("Entity that it mentions, by name or id."),
-        "Only what mentions this person, project, file ...",
+        "Only what mentions this name.",
     ]
     source: Annotated[Texts, Option("Source that it came from.")]
     session: Annotated[Texts, Option("Session (conversation) that it belongs to.")]
@@ -154,9 +154,16 @@ class RecallOptions(FilterOptions, total=False):
     as_of: Annotated[
         Moment,
         Option("Answer from what was known at TIME.", "TIME"),
-        "Answer from what was stored at that time.",
+        "Answer from what was stored then.",
         _TIME_TEXT,
     ]
+    turns_before: Annotated[
+        Texts,
+        Option("What was said just before, for a short reply such as 'and the second one?'.",
+               names=("--turn-before",)),
+        "What was said before a short reply.",
+        Limit(longest=8000),
+    ]  # fmt: skip
     deep: Annotated[bool, Option("Check the first answer; if it is insufficient, search further.")]
     reranker: Annotated[
         "str | Reranker | None",
@@ -174,7 +181,7 @@ class RecallOptions(FilterOptions, total=False):
             "Record the results as used, or not; default: the setting track, else the profile.",
             names=("--track/--no-track",),
         ),
-        "Record use of what is returned; default: by profile.",
+        "Record use; default: by profile.",
     ]
     episode_k: Annotated[
         int | None,

@@ -34,13 +34,14 @@ from bethink.retrieval.query_builder import (
     build_query,
     describe_unmatched,
     encode_cursor,
+    join_turns_before,
     make_filters,
     resolve_entity_filters,
     validate_filters,
 )
 
 if TYPE_CHECKING:
-    from bethink.api.options import FilterOptions, RecallOptions
+    from bethink.api.options import FilterOptions, RecallOptions, Texts
 
 _MAX_CHANGES = 8  # of the limits of a recall, until a memory is in its answer
 
@@ -84,6 +85,7 @@ class RecallMethods(SessionMethods):
         context: Mapping[str, object] | None = None,
         whole: bool = False,
         min_confidence: float | None = None,
+        turns_before: Texts = None,
         deep: bool = False,
         **where: Unpack[FilterOptions],
     ) -> Recall:
@@ -96,7 +98,9 @@ class RecallMethods(SessionMethods):
         ``context`` is the situation (``{"hour": 9, "weekday": "monday", "topic": "auth"}``).
         With ``deep`` an insufficient answer is expanded (docs/deep.md). A hit shows the best
         passage of a long memory, with ``whole`` all of it. An answer that is less sure than
-        ``min_confidence`` is empty; by default the profile decides.
+        ``min_confidence`` is empty; by default the profile decides. With ``turns_before``, the
+        turns of a chat before the question, a short reply ("and the second one?") is searched
+        together with them.
 
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.remember("Tests run with make test")
@@ -108,6 +112,7 @@ class RecallMethods(SessionMethods):
             text, k=k, max_tokens=max_tokens, offset=offset, cursor=cursor, as_of=as_of,
             track=self.session.tracks_use(first or chosen, track), most=most, episode_k=episode_k,
             context=context, whole=whole, min_confidence=min_confidence,
+            turns_before=turns_before,
         )  # fmt: skip
         ctx = self._build_context(request, chosen, filters, where, now)
         ctx = replace(ctx, boost=boost, reranker=self._choose_reranker(reranker))
@@ -308,5 +313,6 @@ class RecallMethods(SessionMethods):
             profile.budget.most,
             profile.budget.wordless,
         )
+        request = join_turns_before(request, self.store)
         query = build_query(request, filters, defaults, now=moment)
         return Context(query, self.store, self.embedder, notes=self.notes)

@@ -132,7 +132,10 @@ def _agreement_summary(found: Mapping[str, list[str]], shared: set[str]) -> str:
     return f"found by all: {len(shared)}; * not found by all: {by_profile}"
 
 
-_LIMITS = ("k", "max_tokens", "whole", "min_confidence", "as_of", "deep", "reranker", "context")
+_LIMITS = (
+    *("k", "max_tokens", "whole", "min_confidence", "as_of", "turns_before", "deep", "reranker"),
+    "context",
+)
 
 
 def query_options(function: F) -> F:

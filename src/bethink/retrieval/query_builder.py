@@ -33,6 +33,8 @@ MAX_K = 200
 MAX_TOKENS = 1_000_000
 MAX_OFFSET = 100_000
 MAX_LIST_LENGTH = 100_000
+_LAST_TURNS, _LAST_CHARACTERS = 2, 400  # of the turns before a short reply
+_MAX_NEW_TERMS = 4  # of a short reply in a script without spaces
 
 _SINGULAR_TO_PLURAL = {
     "id": "ids", "level": "levels", "kind": "kinds", "layer": "layers", "topic": "topics",
@@ -67,6 +69,7 @@ class RecallRequest:
     context: Mapping[str, object] | None = None
     whole: bool = False
     min_confidence: float | None = None
+    turns_before: str | Iterable[str] | None = None
 
 
 class RecallDefaults(NamedTuple):
@@ -91,7 +94,7 @@ def make_filters(where: Mapping[str, object], now: datetime) -> Filters:
             continue
         if key in _LIST_FILTERS:
             values[key] = values.get(key, ()) + _canonical_values(
-                key, _parse_string_list(name, value)
+                key, _parse_string_list(f"filter {name}", value)
             )
         elif key in _TIME_FILTERS:
             values[key] = _parse_moment_filter(name, value, now)
@@ -179,14 +182,14 @@ def _parse_moment_filter(name: str, value: object, now: datetime) -> datetime:
         raise Refused(f"{name}: {error}") from error
 
 
-def _parse_string_list(name: str, value: object) -> tuple[str, ...]:
+def _parse_string_list(name: str, value: object, limit: int = 1000) -> tuple[str, ...]:
     if not isinstance(value, Iterable) or isinstance(value, Mapping):
-        raise Refused(f"filter {name} takes text or a list of texts, not {value!r}")
+        raise Refused(f"{name} takes text or a list of texts, not {value!r}")
     entries = (value,) if isinstance(value, str) else tuple(value)
     for entry in entries:
         if not isinstance(entry, str):
-            raise Refused(f"filter {name} takes text, not {entry!r}")
-        _validate_text(entry, f"filter {name}", 1000)
+            raise Refused(f"{name} takes text, not {entry!r}")
+        _validate_text(entry, name, limit)
     return entries
 
 
@@ -249,6 +252,24 @@ def build_query(
         whole=request.whole,
         min_confidence=_validate_probability("min_confidence", request.min_confidence),
     )
+
+
+def join_turns_before(request: RecallRequest, store: Store) -> RecallRequest:
+    """Put the turns before a short reply in front of it: alone it names no subject.
+
+    Short is a question with at most one content word that the turns do not have.
+    """
+    if not request.turns_before or not isinstance(request.text, str) or not request.text.strip():
+        return request
+    turns = _parse_string_list("turns_before", request.turns_before, MAX_LIST_LENGTH)[-_LAST_TURNS:]
+    before = "\n".join(turn[-_LAST_CHARACTERS:] for turn in turns)
+    joined = f"{before}\n{request.text}"
+    # Only beside other words are the stop words of a short reply told from its content.
+    known = {word.terms for word in store.search.words(before)}
+    known |= {word.terms for word in store.search.words(joined) if word.common}
+    new = [word.terms for word in store.search.words(request.text) if word.terms not in known]
+    is_short = len(new) <= 1 and sum(map(len, new)) <= _MAX_NEW_TERMS
+    return replace(request, text=joined) if is_short else request
 
 
 def _result_limit(request: RecallRequest, defaults: RecallDefaults, *, wordless: bool) -> int:

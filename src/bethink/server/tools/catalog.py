@@ -99,15 +99,15 @@ RELATION_SCHEMA = arguments("relation", "other", **_RELATION)
 RECALL_OPTIONS = (
     *("entity", "kind", "layer", "band", "topic", "tag", "user", "since", "until", "as_of", "k"),
     *("episode_k", "max_tokens", "offset", "cursor", "track", "profile", "whole"),
-    "min_confidence",
+    *("min_confidence", "turns_before"),
 )
 
 RECALL = Tool(
     "recall",
     "Recall memories",
     "Find memories that answer a question: decisions, facts, preferences, earlier work. "
-    "Call it before you start a task and whenever earlier work may matter. Returns the best "
-    "match first, each with its id, the reasons it was found and its trust. The status says "
+    "Call it before a task and whenever earlier work may matter. Returns the best "
+    "match first, each with its id, reasons and trust. The status says "
     "whether they answer the question (found) or only may (unsure), or why there are none.",
     arguments(
         query=text("The question in plain words; optional with a filter.", 8192),
