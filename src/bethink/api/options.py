@@ -75,11 +75,11 @@ class FilterOptions(TypedDict, total=False):
     since: Annotated[
         Moment,
         Option("Happened at TIME or later.", "TIME"),
-        "Happened since then: 2026-05-07, or in words.",
+        "Happened since: 2026-05-07, or words.",
         _TIME_TEXT,
     ]
     until: Annotated[
-        Moment, Option("Happened before TIME.", "TIME"), "Happened before this time.", _TIME_TEXT
+        Moment, Option("Happened before TIME.", "TIME"), "Happened before.", _TIME_TEXT
     ]
     min_trust: Annotated[
         int | None, Option("Minimum trust, from 0 (unknown) to 3 (owner).", "0-3", bounds=(0, 3))
