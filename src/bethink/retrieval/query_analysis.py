@@ -22,6 +22,7 @@ from bethink.core.speakers import own_caption
 from bethink.core.words import bm25_idf
 from bethink.lang.dates import DAY_S, EventPhrase, apply_bound, find_events, find_times
 from bethink.lang.dates.languages import detect_language, fold
+from bethink.lang.dates.sessions import find_sessions
 from bethink.lang.words import MONTHS, WEEKDAYS, load_section, word_set_of
 from bethink.model import Candidate, Filters, Item
 from bethink.ports import TextSearch, Word
@@ -438,6 +439,8 @@ def _find_periods(ctx: Context) -> tuple[Period, ...]:
     highest = max((span.confidence for span in spans), default=1.0)
     sure = [span for span in spans if span.confidence == highest]
     named = [Period(*span.window(), span.text, span.confidence) for span in sure]
+    if session := _session_period(ctx):
+        return (*named, session)
     found = [_event_period(phrase, ctx) for phrase in find_events(text, spans)]
     events = [period for period in found if period is not None]
     # "The Monday after the release" is not the last Monday.
@@ -445,6 +448,20 @@ def _find_periods(ctx: Context) -> tuple[Period, ...]:
     return (*named, *events)
 
 
+def _session_period(ctx: Context) -> Period | None:
+    """The time of the sessions that a question counts: "our second session"."""
+    counted = find_sessions(ctx.query.text)
+    if counted is None:
+        return None
+    spans = ctx.store.search.calendar(ctx.scope, sessions=_MAX_SESSIONS).sessions
+    chosen = sorted(spans, key=lambda span: (span.first, span.session))[counted.order]
+    if not chosen:
+        return None
+    start, end = min(span.first for span in chosen), max(span.last for span in chosen)
+    return Period(start, end + timedelta(milliseconds=1), counted.said)
+
+
+_MAX_SESSIONS = 100_000
 _EVENT_KINDS = frozenset({"event", "milestone", "release", "incident", "resolution"})
 # Questions, plans and general statements did not happen at a time.
 _NON_EVENT_KINDS = frozenset(

@@ -46,11 +46,11 @@ def _parse_text_moment(text: str, now: datetime) -> datetime:
 def _is_whole_text(text: str, span: TimeSpan) -> bool:
     """Whether the text consists of this time alone."""
     rest = f"{text[: span.at]} {text[span.at + len(span.text) :]}"
-    filler = (word_set_of(code, "events", "around") for code in (*_codes_for(text), "zh"))
+    filler = (word_set_of(code, "events", "around") for code in (*codes_for(text), "zh"))
     return frozenset().union(*filler).issuperset(_WORD.findall(rest.lower()))
 
 
-def _codes_for(text: str) -> tuple[str, ...]:
+def codes_for(text: str) -> tuple[str, ...]:
     """English, and the languages that a text may be in."""
     words = frozenset(_WORD.findall(fold(text)))
     return ("en", *(language.code for language in possible_languages(words)))
@@ -155,7 +155,7 @@ class _EventReader:
         self._words = [
             "" if token.start() in in_name else token[0].lower() for token in self._tokens
         ]
-        self._lexicon = _lexicon_of(_codes_for(text))
+        self._lexicon = _lexicon_of(codes_for(text))
 
     def is_about_future(self) -> bool:
         words, future = self._words, self._lexicon.future

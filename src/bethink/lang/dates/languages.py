@@ -312,7 +312,9 @@ _SCRIPTS = {
     "zh": lazy_pattern("[年月周天昨星礼晚近元圣点时钟季春夏秋冬刚节庆夜]"),
 }
 _DIGITS = {sign: number for number, sign in enumerate("一二三四五六七八九", 1)} | {"两": 2}
-_NUMBER = r"(?:\d{1,4}|[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
+CHINESE_NUMBER = (
+    r"(?:\d{1,4}|[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
+)
 _SLOT = lazy_pattern(r"\{(\d)([nmpwt]?)\}")
 
 
@@ -327,7 +329,7 @@ class PatternLanguage:
         holidays = parse_rules(load_section(code, "holidays")["days"])
         rules = {re.escape(name): f"@{rule}" for name, rule in holidays.items()}
         lines = (line.partition(" = ") for line in dates["patterns"].strip().splitlines())
-        rules |= {pattern.replace("N", _NUMBER): meaning for pattern, _, meaning in lines}
+        rules |= {pattern.replace("N", CHINESE_NUMBER): meaning for pattern, _, meaning in lines}
         rules |= {r"\d+|[^\w\s]": "{0}", r"[^\W\d_]": "_"}
         self._meanings = [*rules.values()]
         self._any = re.compile("|".join(f"(?P<r{n}>{pattern})" for n, pattern in enumerate(rules)))
@@ -350,7 +352,7 @@ class PatternLanguage:
             return WEEKDAYS[self._weekdays.index(value)]
         if not form or form == "t" or value in self._words:
             return self._words.get(value, value)
-        number = _parse_number(value)
+        number = parse_number(value)
         if form == "m":
             return MONTHS[number - 1] if 1 <= number <= 12 else "_"
         return f"{number:02}" if form == "p" else str(number)
@@ -367,7 +369,7 @@ def translate_unspaced(text: str) -> list[TranslatedToken] | None:
     return _pattern_language(code).translate(text) if code else None
 
 
-def _parse_number(sign: str) -> int:
+def parse_number(sign: str) -> int:
     """Parse a number up to 99, in figures or in words."""
     if sign.isdecimal():
         return int(sign)
