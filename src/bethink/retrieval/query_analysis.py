@@ -109,7 +109,7 @@ def is_generic_unspaced(chinese_run: str, times: Iterable[str]) -> bool:
     """Whether a run of Chinese text holds nothing but times and generic request words."""
     for phrase in (*times, *sorted(generic_words(CHINESE), key=len, reverse=True)):
         chinese_run = chinese_run.replace(phrase, "")
-    return not chinese_run
+    return _LETTERS.search(chinese_run) is None
 
 
 _TIME_SCAN_CHARS = 1_000  # characters of a memory in which a time is looked for

@@ -301,6 +301,7 @@ def test_every_language_has_its_words(language):
 def test_chinese_is_read_without_spaces():
     """What is left of a stretch when times and asking are taken away."""
     assert is_generic_unspaced("昨天发生了什么", ["昨天"])
+    assert is_generic_unspaced("昨天发生了什么？", ["昨天"])
     assert not is_generic_unspaced("昨天数据库发生了什么", ["昨天"])
     assert not is_generic_unspaced("yesterday", [])
 

@@ -234,10 +234,13 @@ def _parse_day_month(reader: TokenReader, i: int) -> ParsedTime | None:
 def _parse_day_alone(reader: TokenReader, i: int) -> ParsedTime | None:
     """Parse a day without a month, near the anchor: on the 15th, the 3rd of last month."""
     day = _parse_day_number(reader, i)
-    if day is None or day[1] == i + 1 or reader.word(i - 1) != "the":
+    if day is None or reader.word(i - 1) != "the":
         return None
     at = day[1] + (reader.word(day[1]) == "of")
-    if at > day[1] and reader.word(at + 1) == "month":
+    of_month = at > day[1] and reader.word(at + 1) == "month"
+    if day[1] == i + 1 and not of_month:
+        return None
+    if of_month:
         step = 0 if reader.word(at) == "the" else direction(reader.word(at))
         if step is not None:
             first = add_units(reader.today.replace(day=1), "month", step)

@@ -342,6 +342,8 @@ def _is_separate_number(reader: TokenReader, i: int) -> bool:
     """Whether a number is not part of a larger token: v2.3.1, 10-20, utf8."""
     if not reader.touches(i) or reader.word(i - 1) in "([{<\"'`|*=,;@—–":
         return True
+    if reader.word(i - 1) == "-" and reader.word(i + 1) in ("am", "pm"):
+        return True  # 9-11 am
     return not reader.options.spaced and reader.word(i - 1)[0] not in ".-/:"
 
 

@@ -203,12 +203,15 @@ def _reorder(words: list[TranslatedToken]) -> list[TranslatedToken]:
                 out.append((word.removeprefix("ago<") or "_", span))
         elif word == "ago/since":
             out.append(("ago" if _ends_amount(out) else "since", span))
+        elif word == "penultimate" and i + 1 < len(words) and _names_time(words[i + 1][0]):
+            pending = (i + 1, ("before last", span))
         elif word in _POINTERS:
             _insert_pointer(out, (word, span), words[i + 1][0] if i + 1 < len(words) else "")
         else:
             out.append((word, span))
         if pending and pending[0] == i:
-            out.append(pending[1])
+            after, place = pending[1]
+            out += [(word, place) for word in after.split()]
             pending = None
     return out
 
@@ -327,9 +330,14 @@ class PatternLanguage:
         self._weekdays: list[str] = dates["weekdays"].split()
         self._words = parse_word_list(dates.get("words", ""))
         holidays = parse_rules(load_section(code, "holidays")["days"])
+        self._words |= {name: f"@{rule}" for name, rule in holidays.items()}
+        names = "|".join(map(re.escape, holidays))
         rules = {re.escape(name): f"@{rule}" for name, rule in holidays.items()}
         lines = (line.partition(" = ") for line in dates["patterns"].strip().splitlines())
-        rules |= {pattern.replace("N", CHINESE_NUMBER): meaning for pattern, _, meaning in lines}
+        rules |= {
+            pattern.replace("N", CHINESE_NUMBER).replace("H", names): meaning
+            for pattern, _, meaning in lines
+        }
         rules |= {r"\d+|[^\w\s]": "{0}", r"[^\W\d_]": "_"}
         self._meanings = [*rules.values()]
         self._any = re.compile("|".join(f"(?P<r{n}>{pattern})" for n, pattern in enumerate(rules)))

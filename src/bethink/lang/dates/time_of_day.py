@@ -42,6 +42,8 @@ def parse_clock(reader: TokenReader, i: int) -> ClockTime | None:
         return None
     minute, at, has_oclock = _parse_minute(reader, i + 1)
     half, after = _parse_am_pm(reader, at)
+    if half is None and not has_oclock:
+        half = _parse_shared_half(reader, hour, at)
     if half is not None and 1 <= hour <= 12:
         hour = hour % 12 + half
     elif half is not None or (minute is None and not has_oclock):
@@ -83,6 +85,15 @@ def _parse_am_pm(reader: TokenReader, i: int) -> tuple[int | None, int]:
     if word in ("a", "p") and reader.words[i + 1 : i + 3] == (".", "m"):
         return hours, i + 3 + (reader.word(i + 3) == ".")
     return None, i
+
+
+def _parse_shared_half(reader: TokenReader, hour: int, i: int) -> int | None:
+    """Hours to add for the am or pm that stands at the end of a range alone: 9-11 am."""
+    later = reader.number(i + 1, 2) if reader.word(i) in ("-", "–", "to", "and") else None
+    half = _parse_am_pm(reader, _parse_minute(reader, i + 2)[1])[0]
+    if later is None or half is None:
+        return None
+    return half if hour % 12 <= later % 12 else 12 - half
 
 
 def _runs_on(reader: TokenReader, i: int) -> bool:
@@ -247,7 +258,9 @@ def _align_cycles(
     if one.cycle and (not two.cycle or (one.start > two.start and reader.options.lean == "past")):
         return _last_cycle_before(one, two.start), two
     fixed = not one.cycle and one.granularity not in ("year", "decade")
-    if two.cycle and (two.start < one.start or (fixed and two.cycle != "day")):
+    if two.cycle == "day":  # yesterday 9-11 am; but "from yesterday to 3 pm" ends today
+        fixed = one.cycle != "day" and one.granularity in _CLOCK_PRECISION
+    if two.cycle and (two.start < one.start or fixed):
         return one, _first_cycle_after(two, one.start)
     return one, two
 
