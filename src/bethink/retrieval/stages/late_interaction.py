@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from operator import add, attrgetter
 from typing import TYPE_CHECKING, Literal
 
 from bethink.core.dataclass import dataclass, field
@@ -72,12 +72,12 @@ class FeatureTable:
     of one passage, the most similar to the question, and the cosines no less than its best
     sentence's. ``rows`` has the row of each memory; row 0, of zeros, is that of every memory
     without a vector. ``lost`` are rows without matches, whose tokens are damaged.
-    ``passages`` says how near the passages of long memories are.
+    ``passages`` are the passages of long memories.
     """
 
     def __init__(self) -> None:
         self.rows: dict[str, int] = {}
-        self.passages: dict[str, tuple[float, ...]] = {}
+        self.passages: dict[str, ComparedPassages] = {}
         self.cosine, self.interaction, self.sentence, self.plain = [0.0], [0.0], [0.0], [0.0]
         self.matches: Matrix | None = None
         self.vectors: list[Vector] = []
@@ -110,6 +110,13 @@ class FeatureTable:
             self.matches = np.concatenate([known, found.matches])
             self.lost.update(start + row for row in found.lost)
         self.rows.update(zip(ids, range(start, start + len(ids)), strict=True))
+
+
+class ComparedPassages(NamedTuple):
+    """The passages of a long memory: how near each is, and its tokens."""
+
+    near: tuple[float, ...]
+    tokens: tuple[bytes, ...]
 
 
 class Comparison(NamedTuple):
@@ -217,12 +224,12 @@ def _nearest_passages(
     A passage is as near as itself or its nearest sentence.
     """
     near = [float(one.vector @ vector) for one in embedding.passages]
+    payloads = [one.tokens for one in embedding.passages]
     embedder = late_interaction(ctx.embedder)
     if embedder is not None:
-        payloads = [one.tokens for one in embedding.passages]
-        sentences, _ = _best_sentences(embedder, vector, payloads, ctx)
+        sentences, payloads = _best_sentences(embedder, vector, payloads, ctx)
         near = list(map(max, near, sentences))
-    _features(ctx).passages[key] = tuple(near)
+    _features(ctx).passages[key] = ComparedPassages(tuple(near), tuple(payloads))
     order = sorted(range(len(near)), key=lambda number: -near[number])
     return tuple(embedding.passages[number] for number in order[:_COMPARED_PASSAGES])
 
@@ -307,17 +314,35 @@ def _find_passage(item: Item, ctx: Context) -> Passage | None:
     spans = split_passages(item.text)
     if not spans:
         return None
-    cosines = similarity_features((Candidate(item),), ctx).passages.get(item.id, ())
-    if len(cosines) != len(spans):
-        cosines = (0.0,) * len(spans)  # no vectors of passages yet
-    scores = [
-        cosine + _word_share(item.text[start:end], ctx)
-        for cosine, (start, end) in zip(cosines, spans, strict=True)
-    ]
+    compared = similarity_features((Candidate(item),), ctx).passages.get(item.id)
+    if compared is None or len(compared.near) != len(spans):
+        # There are no vectors of passages yet.
+        compared = ComparedPassages((0.0,) * len(spans), (b"",) * len(spans))
+    by_token = _token_matches(compared, ctx)
+    weight = 1.0 if by_token is None else _WORDS_BESIDE_TOKENS
+    shares = [weight * _word_share(item.text[start:end], ctx) for start, end in spans]
+    scores = list(map(add, by_token or compared.near, shares))
     start, end = spans[scores.index(max(scores))]
     text = item.text[start:end]
     start, end = start + len(text) - len(text.lstrip()), start + len(text.rstrip())
     return Passage(start, end, _count_tokens(item, item.text[start:end]))
+
+
+def _token_matches(compared: ComparedPassages, ctx: Context) -> list[float] | None:
+    """Late interaction of the question with each passage; None where it is not possible.
+
+    It tells passages of one text apart better than a vector, which is about all they tell.
+    """
+    embedder, (weights, tokens) = late_interaction(ctx.embedder), question_tokens(ctx)
+    if embedder is None or tokens is None or not all(compared.tokens):
+        return None
+    import numpy as np  # start-up time: a store without vectors does not need it
+
+    matches = embedder.best_matches(tokens, list(compared.tokens)) @ np.array(weights)
+    return [float(value) for value in matches]
+
+
+_WORDS_BESIDE_TOKENS = 0.2  # weight of shared words where tokens are compared
 
 
 def _word_share(text: str, ctx: Context) -> float:
