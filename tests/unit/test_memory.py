@@ -465,10 +465,12 @@ def test_a_boost_moves_what_the_caller_wants(plain: Memory) -> None:
     """It multiplies, says so, and is refused nothing but sense."""
     plain.remember(KEY, topic="ops")
     plain.remember(ROTATE, topic="calendar")
-    before = plain.recall(ASKED)
+    before = plain.recall(ASKED, min_relevance=0)
     last = before.hits[-1].item
 
-    after = plain.recall(ASKED, boost=lambda item: 2.0 if item.id == last.id else 1.0)
+    after = plain.recall(
+        ASKED, boost=lambda item: 2.0 if item.id == last.id else 1.0, min_relevance=0
+    )
 
     assert after.hits[0].item.id == last.id
     reason = after.hits[0].reason("boost")
@@ -489,8 +491,8 @@ def test_a_reader_is_asked_where_the_profile_has_room(plain: Memory) -> None:
         seen.append((question, list(given)))
         return [1.0 if "Rotate" in text else 0.5 for text in given]
 
-    answer = plain.recall(ASKED, profile=reading, reranker=reader)
-    without = plain.recall(ASKED, profile=reading)
+    answer = plain.recall(ASKED, profile=reading, reranker=reader, min_relevance=0)
+    without = plain.recall(ASKED, profile=reading, min_relevance=0)
 
     assert seen[0][0] == ASKED
     assert sorted(seen[0][1]) == sorted([KEY, ROTATE])

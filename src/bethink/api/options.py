@@ -151,6 +151,12 @@ class RecallOptions(FilterOptions, total=False):
         "Nothing if less sure; 0 returns all.",
         Limit(0, 1),
     ]
+    min_relevance: Annotated[
+        float | None,
+        Option("Leave out results less relevant than X (0 to 1); 0 leaves out none.", "X"),
+        "Leave out less relevant ones.",
+        Limit(0, 1),
+    ]
     as_of: Annotated[
         Moment,
         Option("Answer from what was known at TIME.", "TIME"),

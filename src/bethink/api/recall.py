@@ -86,6 +86,7 @@ class RecallMethods(SessionMethods):
         whole: bool = False,
         min_confidence: float | None = None,
         turns_before: Texts = None,
+        min_relevance: float | None = None,
         deep: bool = False,
         **where: Unpack[FilterOptions],
     ) -> Recall:
@@ -98,7 +99,8 @@ class RecallMethods(SessionMethods):
         ``context`` is the situation (``{"hour": 9, "weekday": "monday", "topic": "auth"}``).
         With ``deep`` an insufficient answer is expanded (docs/deep.md). A hit shows the best
         passage of a long memory, with ``whole`` all of it. An answer that is less sure than
-        ``min_confidence`` is empty; by default the profile decides. With ``turns_before``, the
+        ``min_confidence`` is empty, and hits below ``min_relevance`` are left out; by default
+        the profile decides. ``k`` and ``max_tokens`` are ceilings. With ``turns_before``, the
         turns of a chat before the question, a short reply ("and the second one?") is searched
         together with them.
 
@@ -113,6 +115,7 @@ class RecallMethods(SessionMethods):
             track=self.session.tracks_use(first or chosen, track), most=most, episode_k=episode_k,
             context=context, whole=whole, min_confidence=min_confidence,
             turns_before=turns_before,
+            min_relevance=min_relevance,
         )  # fmt: skip
         ctx = self._build_context(request, chosen, filters, where, now)
         ctx = replace(ctx, boost=boost, reranker=self._choose_reranker(reranker))

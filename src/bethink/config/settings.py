@@ -80,7 +80,7 @@ class Settings:
     reranker: str = "none"
     llm: str = "none"
     profile: str = "default"
-    k: int = 10
+    k: int = 40
     max_tokens: int = 2000
     track: bool = False
     cache: bool = False

@@ -416,7 +416,7 @@ def judged_answers(outcome: ProfileResult) -> JudgedAnswers:
     rated = [(result.confidence, result) for result in results if result.confidence is not None]
     return JudgedAnswers(
         confidence=tuple(confidence for confidence, _ in rated),
-        right=tuple(_has_relevant(one, one.ranked or one.offered) for _, one in rated),
+        right=tuple(_has_relevant(one, (one.ranked or one.offered)[:10]) for _, one in rated),
         answerable=tuple(bool(one.relevant) for _, one in rated),
     )
 

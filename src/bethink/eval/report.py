@@ -153,6 +153,7 @@ def _type_row(name: str, results: Sequence[QuestionResult], run: Run) -> Json:
     return {
         "type": name,
         **status_shares(results),
+        "cost": _cost_report(results),
         "newer_first": _newer_first([one for one in results if one.key in corrected]),
         "newer_first_baselines": {
             method: _newer_first([one for one in ranked if one.key in corrected])
@@ -185,16 +186,25 @@ def _speed_report(results: Sequence[QuestionResult]) -> Json:
 
 
 def _cost_report(results: Sequence[QuestionResult]) -> Json:
-    """Tokens of an answer, and the recall of all its hits."""
+    """Hits and tokens of an answer, the recall of all its hits, and how many are weak.
+
+    ``weak_share`` is that of hits below 5 % relevance, among the hits of found answers.
+    """
     judged = [result for result in results if result.relevant]
+    found = [result for result in results if result.is_found]
+    returned = sum(result.hits for result in found)
+    weak = sum(result.weak for result in found) / returned if returned else None
     if not judged:
-        return {"n": 0, "tokens": None, "recall": None, "recall_per_1000_tokens": None}
+        empty = dict.fromkeys(("hits", "tokens", "recall", "recall_per_1000_tokens"))
+        return {"n": 0, **empty, "weak_share": weak}
     tokens = sum(result.tokens for result in judged) / len(judged)
     gained = sum(
         recall(result.ranked, result.relevant, len(result.ranked)) for result in judged
     ) / len(judged)
     return {
         "n": len(judged),
+        "hits": sum(result.hits for result in judged) / len(judged),
+        "weak_share": weak,
         "tokens": tokens,
         "recall": gained,
         "recall_per_1000_tokens": 1000 * gained / tokens if tokens else None,

@@ -128,8 +128,9 @@ class Judged:
 class QuestionResult(Judged):
     """Result of one question with one profile.
 
-    ``offered`` are the first units before the gate, ``best`` is the best score there.
-    ``confidence`` is None where the profile estimates none.
+    ``offered`` are the first ten units before the gate, ``best`` is the best score there.
+    ``confidence`` is None where the profile estimates none. ``hits`` counts what was returned,
+    ``weak`` what of it has a relevance below 5 %.
     """
 
     case: str
@@ -142,6 +143,8 @@ class QuestionResult(Judged):
     cpu_seconds: float
     degraded: tuple[str, ...]
     looks: tuple[StepResult, ...]
+    hits: int = 0
+    weak: int = 0
 
     @property
     def is_silent(self) -> bool:
@@ -153,6 +156,8 @@ class QuestionResult(Judged):
 
 
 FOUND = "found"
+_OFFERED = 10
+_WEAK = 0.05
 
 
 def run_question(
@@ -163,18 +168,20 @@ def run_question(
     answer = run_recall(space, question, profile, plan.limits)
     seconds, cpu_seconds = perf_counter() - started, thread_time() - busy
     before = pool_before_gate(answer)
-    offered = pool_units(before[: answer.query.k], space.units)
+    offered = pool_units(before[:_OFFERED], space.units)
     return QuestionResult(
         key=question.key,
         category=question.category,
         relevant=question.relevant,
-        ranked=offered if plan.ungated else pool_units(answer.hits, space.units),
+        ranked=pool_units(before[: answer.query.k] if plan.ungated else answer.hits, space.units),
         outdated=question.outdated,
         case=case,
         status=FOUND if plan.ungated else answer.status,
         confidence=answer_confidence(answer),
         offered=offered,
         best=before[0].score if before else None,
+        hits=len(answer.hits),
+        weak=sum(hit.relevance is not None and hit.relevance < _WEAK for hit in answer.hits),
         tokens=answer.page.tokens,
         seconds=seconds,
         cpu_seconds=cpu_seconds,

@@ -195,6 +195,15 @@ _STATUSES = ("found", "unsure", "silent")
 _STATUS_CELLS = tuple(Cells(f">{status}", f"{status}_share", PERCENT) for status in _STATUSES)
 
 
+# The whole answer as it is given: how long, what of it is weak, and what it holds.
+_COST_CELLS = (
+    Cells(">hits", "cost.hits", TENTHS),
+    Cells(">weak of found", "cost.weak_share", PERCENT),
+    Cells(">tokens", "cost.tokens", ".0f"),
+    Cells(">recall in it", "cost.recall", NUMBER),
+)
+
+
 def _sets_table(reports: Sequence[Json]) -> ReportTable:
     columns = (
         Cells(_name_head(reports), "name"),
@@ -203,6 +212,7 @@ def _sets_table(reports: Sequence[Json]) -> ReportTable:
         *(Cells(f">{_metric_title(one)}", f"quality.{one}", NUMBER) for one in _SET_METRICS),
         Cells(">newer first", "newer_first", NUMBER),
         *_STATUS_CELLS,
+        *_COST_CELLS,
     )
     asked = "; ".join(dict.fromkeys(map(how_asked, reports)))
     title = "Quality by set and type" if len(reports) > 1 else "Answers by type"
@@ -393,8 +403,7 @@ _SPEED_COLUMNS = (
     Cells(">p50 ms", "speed.p50_ms", TENTHS),
     Cells(">p95 ms", "speed.p95_ms", TENTHS),
     Cells(">CPU p50 ms", "speed.cpu_p50_ms", TENTHS),
-    Cells(">tokens an answer", "cost.tokens", ".0f"),
-    Cells(">recall in it", "cost.recall", NUMBER),
+    *_COST_CELLS,
     Cells(">recall per 1,000 tokens", "cost.recall_per_1000_tokens", NUMBER),
 )
 
@@ -404,7 +413,7 @@ def _speed_table(report: Json, profiles: Sequence[Json]) -> ReportTable:
     stored = "the memories were stored earlier; "
     if rate:
         stored = f"{report['measured_on']['stored']:,} memories stored at {rate:,.0f} a second; "
-    note = f"{stored}tokens are those of the answer as it is given"
+    note = f"{stored}tokens are those of the answer as it is given; weak is below 5 % relevance"
     return make_table("Speed and cost", _SPEED_COLUMNS, profiles, note)
 
 

@@ -156,15 +156,15 @@ class Query:
     ``seen`` are checksums of memories that earlier pages returned; they are left out.
     ``most`` limits single levels ("raw": 5) separately from ``k``. A query with an empty
     ``text`` returns everything its filters admit, newest first. With ``whole`` long memories
-    are shown whole, not by their best passage. Below ``min_confidence`` nothing is returned;
-    None means what the profile says.
+    are shown whole, not by their best passage. Below ``min_confidence`` nothing is returned,
+    and no hit below ``min_relevance``; None means what the profile says.
     """
 
     text: str
     now: datetime
     as_of: datetime | None = None
     filters: Filters = field(default_factory=Filters)
-    k: int = 10
+    k: int = 40
     max_tokens: int = 2000
     offset: int = 0
     track: bool = False
@@ -173,6 +173,7 @@ class Query:
     context: Situation = field(default_factory=Situation)
     whole: bool = False
     min_confidence: float | None = None
+    min_relevance: float | None = None
 
     @property
     def moment(self) -> datetime:

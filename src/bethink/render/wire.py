@@ -207,6 +207,7 @@ def recall_json(
             "offset": query.offset,
             "whole": query.whole,
             "min_confidence": query.min_confidence,
+            "min_relevance": query.min_relevance,
             "filters": filters_json(query.filters),
         },
         "profile": answer.profile,

@@ -81,7 +81,7 @@ class Context:
 
     ``offered`` is the pool before the gate; only assemblers see it. ``vouched`` is how sure
     the answer would be without the memories of trust 0, where there are any. With
-    ``untrusted`` only these are searched. ``judged`` is the verdict of an earlier pass.
+    ``untrusted`` only these are searched. ``judged`` is the verdict so far.
     """
 
     query: Query

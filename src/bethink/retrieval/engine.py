@@ -35,7 +35,7 @@ from bethink.retrieval.context import (
 from bethink.retrieval.profile import SLOTS, Profile
 from bethink.retrieval.query_analysis import asks_only_for_time, periods
 from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
-from bethink.retrieval.stages.gate import Confidence, describe
+from bethink.retrieval.stages.gate import Confidence, describe, drop_below
 from bethink.retrieval.stages.late_interaction import with_passage
 from bethink.retrieval.stages.rerank import Rerank
 from bethink.retrieval.trace import Trace
@@ -256,17 +256,23 @@ def _rerank_stages(profile: Profile, ctx: Context) -> tuple[Stage, ...]:
 def _gate(profile: Profile, offered: Pool, ctx: Context, trace: Trace) -> tuple[Pool, Assessment]:
     """What is relevant enough, and how sure the answer is: the last judging stage says.
 
-    Where none judges, the verdict of an earlier pass stands.
+    Where none judges, the verdict of an earlier pass stands. Last comes the caller's limit.
     """
     pool: Pool = offered
     verdict: Assessment | None = ctx.judged
+    if verdict is not None:
+        pool = Confidence().with_relevance(pool, verdict.confidence)
     for stage in profile.gate:
         name = f"gate.{stage.name}"
         if implements(stage, JudgingStage):
             pool, verdict = trace.run_judge(name, stage, pool, verdict)
         else:
             pool = trace.run_stage(name, stage, pool)
-    return describe(pool, ctx) if verdict is None else (pool, verdict)
+    if verdict is None:
+        pool, verdict = describe(pool, ctx)
+    if least := ctx.query.min_relevance:
+        pool = trace.run("gate.min_relevance", partial(drop_below, least, pool, ctx), pool)
+    return pool, verdict
 
 
 def _assemble(

@@ -343,7 +343,12 @@ def next_change(found: WhyNot, answer: Recall) -> Change | None:
     """
     if found.stage == "filters":
         return _filter_change(found.item, answer.query)
+    if found.stage in _RELEVANCE_STAGES and answer.query.min_relevance != 0:
+        return Change("with --min-relevance 0", {"min_relevance": 0.0})
     return _budget_change(found.item, answer) if found.stage == "budget" else None
+
+
+_RELEVANCE_STAGES = ("gate.threshold", "gate.min_relevance")
 
 
 def excluding_filter(item: Item, query: Query) -> Change | None:

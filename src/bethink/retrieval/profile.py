@@ -70,8 +70,8 @@ _FIELDS_BY_BOUNDS = (
     ),
     (
         _SHARE,
-        """b hub_share min_share unknown_share keyword_weight keep relevance min_coverage
-        decay_rate regain min_likeness""",
+        """b hub_share min_share min_relevance unknown_share keyword_weight keep relevance
+        min_coverage decay_rate regain min_likeness""",
     ),
 )
 _BOUNDS_BY_FIELD = {name: limits for limits, names in _FIELDS_BY_BOUNDS for name in names.split()}

@@ -70,6 +70,7 @@ class RecallRequest:
     whole: bool = False
     min_confidence: float | None = None
     turns_before: str | Iterable[str] | None = None
+    min_relevance: float | None = None
 
 
 class RecallDefaults(NamedTuple):
@@ -251,6 +252,7 @@ def build_query(
         context=_parse_situation(request.context or {}),
         whole=request.whole,
         min_confidence=_validate_probability("min_confidence", request.min_confidence),
+        min_relevance=_validate_probability("min_relevance", request.min_relevance),
     )
 
 

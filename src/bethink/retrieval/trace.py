@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import TypeVar
 
+from bethink.core.dataclass import replace
 from bethink.core.ids import make_id
 from bethink.core.registry import implements
 from bethink.errors import BethinkError, StoreDamaged, StoreError
@@ -85,8 +86,10 @@ class Trace:
     def run_judge(
         self, name: str, stage: JudgingStage, pool: Pool, verdict: Assessment | None
     ) -> tuple[Pool, Assessment | None]:
-        """Run a stage that judges; ``verdict`` stands where it fails."""
-        return self._attempt(name, lambda: stage.judge(pool, self._ctx), (pool, verdict))
+        """Run a stage that judges; ``verdict`` stands where it fails. Later stages see it."""
+        made = self._attempt(name, lambda: stage.judge(pool, self._ctx), (pool, verdict))
+        self._ctx = replace(self._ctx, judged=made[1])
+        return made
 
     def run_assembler(
         self, name: str, step: Callable[[], AnswerExtras], hits: Pool

@@ -23,7 +23,7 @@ def call(
 
 def test_a_named_reranker_reads(call: Caller) -> None:
     """Its view is part of the arithmetic, for every command that asks."""
-    said = call("recall", ASKED, "--reranker", "overlap", "--explain")
+    said = call("recall", ASKED, "--reranker", "overlap", "--explain", "--min-relevance", "0")
     compared = call("compare", ASKED, "--reranker", "overlap", "--json").told
 
     assert said.code == 0

@@ -163,7 +163,7 @@ def test_the_tables_have_a_row_for_every_set_and_type(data):
         ("chat-1", "all"), ("chat-2", "all"),
     ]  # fmt: skip
     assert (
-        "as a default caller gets it (k = 10, 2,000 tokens)"
+        "as a default caller gets it (k = 40, 2,000 tokens)"
         in tables["Quality by set and type"].note
     )
     for table in tables.values():

@@ -14,7 +14,7 @@ from bethink.errors import Refused
 from bethink.model import Candidate, Item
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.models.embed.words import WordsEmbedder
-from bethink.retrieval.profile import Profile
+from bethink.retrieval.profile import Profile, profile_names
 from bethink.retrieval.retrievers.lexical import Lexical
 from bethink.retrieval.stages.fusion import WeightedSum
 from bethink.retrieval.stages.gate import Confidence, Features, Threshold
@@ -302,3 +302,49 @@ def test_no_profile_tells_untrusted_memories_alone_as_found(profile: str) -> Non
         answer = opened.recall("Where is the deploy key?", profile=profile)
 
     assert answer.status == ("unsure" if answer.hits else "nothing_matched")
+
+
+def test_a_found_answer_ends_where_relevance_falls_off(memory: Memory) -> None:
+    """It has what answers and no padding; with 0 the caller gets the rest, in the same order."""
+    answer = memory.recall("Which tea does Maria like?")
+    rest = memory.recall("Which tea does Maria like?", min_relevance=0)
+
+    assert answer.status == "found"
+    assert [hit.item.text for hit in answer.hits] == ["Maria likes green tea"]
+    assert not answer.page.has_more
+    assert len(rest.hits) > len(answer.hits)
+    assert rest.hits[0].item.id == answer.hits[0].item.id
+
+
+def test_an_answer_goes_on_past_ten_while_memories_are_relevant() -> None:
+    """As many as match alike, up to the caller's number or the budget of tokens."""
+    with Memory.open(":memory:") as opened:
+        opened.remember_many([f"Maria tasted green tea number {n} in Kyoto" for n in range(30)])
+        many = opened.recall("Which green tea did Maria taste in Kyoto?")
+        few = opened.recall("Which green tea did Maria taste in Kyoto?", k=5)
+        short = opened.recall("Which green tea did Maria taste in Kyoto?", max_tokens=100)
+
+    assert len(many.hits) > 20
+    assert len(few.hits) == 5
+    assert 1 < len(short.hits) < len(many.hits)
+
+
+@each_row("profile", sorted(profile_names()))
+def test_no_hit_is_below_the_relevance_that_the_caller_needs(memory: Memory, profile: str) -> None:
+    """In every profile; 1 leaves out all but what is certain, and what is wrong is refused."""
+    question = "Where does the primary database run, and who reviews a migration?"
+    for least in (0.0, 0.05, 0.3, 1.0):
+        answer = memory.recall(question, profile=profile, min_relevance=least)
+        assert all((hit.relevance or 0.0) >= least for hit in answer.hits)
+    with pytest.raises(Refused, match="min_relevance"):
+        memory.recall(question, profile=profile, min_relevance=1.5)
+
+
+def test_a_turn_is_relevant_if_its_conversation_is() -> None:
+    """The same distance from the first says less against a turn than against a note."""
+    best, note = candidate(0, 1.0), candidate(1, 0.8)
+    turn = note._replace(item=note.item._replace(session="s"))
+
+    relevance = [cand.relevance for cand in Confidence().with_relevance((best, note, turn), 0.9)]
+
+    assert relevance[2] > relevance[1]

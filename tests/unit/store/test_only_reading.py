@@ -85,7 +85,7 @@ def held():
 with Memory.open(path=sys.argv[1]) as memory:
     print(told(memory.browse), told(lambda: memory.recall("where does the ferry land?").hits))
     other()
-    print(told(lambda: memory.browse(limit=100)), told(lambda: memory.recall("Ship 7", k=5).hits))
+    print(told(lambda: memory.browse(limit=100)), told(lambda: memory.recall("Ship 7", k=5, min_relevance=0).hits))
     print(told(held))
     records = memory.store.admin.dump()
     next(records)

@@ -8,7 +8,7 @@ export type Hit = Inspected["hits"][number];
 export type Step = Inspected["trace"]["steps"][number];
 
 export const FILTERS = ["kind", "topic", "tag", "entity", "user", "since", "until"] as const;
-export const LIMITS = ["k", "max_tokens", "min_confidence"] as const;
+export const LIMITS = ["k", "max_tokens", "min_confidence", "min_relevance"] as const;
 
 /** What the address asks for; null where there is neither a question nor a filter. */
 export function questionOf(address: Address, more: Arguments<"POST /v1/inspect"> = {}): Arguments<"POST /v1/inspect"> | null {

@@ -23,6 +23,7 @@ export interface Operations {
       profile?: string | null;
       whole?: boolean | null;
       min_confidence?: number | null;
+      min_relevance?: number | null;
     };
     answer: {
       status: "found" | "unsure" | "nothing_matched" | "nothing_stored";
@@ -111,6 +112,7 @@ export interface Operations {
       profile?: string;
       whole?: boolean;
       min_confidence?: number;
+      min_relevance?: number;
     };
     answer: {
       status: "found" | "unsure" | "nothing_matched" | "nothing_stored";
@@ -213,6 +215,7 @@ export interface Operations {
       profile?: string | null;
       whole?: boolean | null;
       min_confidence?: number | null;
+      min_relevance?: number | null;
       id?: string | null;
       candidates?: number | null;
     };

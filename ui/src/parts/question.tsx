@@ -14,9 +14,10 @@ const LABELS: Record<string, [string, string]> = {
   user: ["User", ""],
   since: ["Since", "2026-05-07, last week"],
   until: ["Until", "yesterday"],
-  k: ["Most memories", "10"],
+  k: ["Most memories", "40"],
   max_tokens: ["Most tokens", "2000"],
   min_confidence: ["Least confidence", "0 to 1"],
+  min_relevance: ["Least relevance", "0 to 1"],
 };
 
 export function useProfiles() {

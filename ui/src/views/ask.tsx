@@ -220,7 +220,7 @@ function WhyNot(props: { answer: Inspected }) {
     return () => clearTimeout(timer);
   }, [words]);
   const found = useResource(search ? `pick ${search}` : null, (abort) =>
-    call("POST /v1/recall", { query: search, k: 6, min_confidence: 0, mark_accessed: false }, abort),
+    call("POST /v1/recall", { query: search, k: 6, min_confidence: 0, min_relevance: 0, mark_accessed: false }, abort),
   );
   const judged = props.answer.why_not;
   return (

@@ -137,7 +137,7 @@ function All(props: { filters: Record<string, string> }) {
 function Found(props: { query: string; filters: Record<string, string> }) {
   // A search has no filters for these.
   const { source, session, stored_by: storedBy, ...filters } = props.filters;
-  const asked = { query: props.query, ...filters, k: 50, max_tokens: 20_000, min_confidence: 0, mark_accessed: false };
+  const asked = { query: props.query, ...filters, k: 50, max_tokens: 20_000, min_confidence: 0, min_relevance: 0, mark_accessed: false };
   const found = useResource(JSON.stringify(asked), (abort) => call("POST /v1/recall", asked, abort));
   const rows = found.data?.memories ?? [];
   return (

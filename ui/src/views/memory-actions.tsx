@@ -116,7 +116,7 @@ function LinkForm(props: Common) {
     return () => clearTimeout(timer);
   }, [words]);
   const found = useResource(search ? `link ${search}` : null, (abort) =>
-    call("POST /v1/recall", { query: search, k: 6, min_confidence: 0, mark_accessed: false }, abort),
+    call("POST /v1/recall", { query: search, k: 6, min_confidence: 0, min_relevance: 0, mark_accessed: false }, abort),
   );
   const submit = (event: SubmitEvent) => {
     event.preventDefault();

@@ -30,24 +30,37 @@ from bethink.retrieval.stages.late_interaction import on_reference_scale, simila
 class Threshold:
     """Drop candidates below ``min_score``, or below ``min_share`` of the best.
 
-    Penalties may leave nothing above 0; without a ``min_score`` the best is kept then. Of a
-    question for a time alone every memory of that time is an answer: no share is needed.
+    Where the answer counts as found, also those below ``min_relevance``. Penalties may leave
+    nothing above 0; without a ``min_score`` the best is kept then. Of a question for a time
+    alone every memory of that time is an answer, and a caller may set the relevance that is
+    needed: then only ``min_score`` applies.
     """
 
     min_score: float = 0.0
     min_share: float = 0.0
+    min_relevance: float = 0.0
     name: str = "threshold"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         if not pool:
             return pool
         best = pool[0].score
-        share = 0.0 if asks_only_for_time(ctx) else self.min_share
+        is_open = ctx.query.min_relevance is not None or asks_only_for_time(ctx)
+        share = 0.0 if is_open else self.min_share
         floor = max(self.min_score, share * best) if best > 0 else self.min_score or best
         kept = tuple(cand for cand in pool if cand.score >= floor)
         if len(kept) < len(pool):
             ctx.add_step_note(f"{len(pool) - len(kept)} scored below {floor:.4f}")
-        return kept
+        is_found = ctx.judged is not None and ctx.judged.outcome == "found"
+        return drop_below(self.min_relevance, kept, ctx) if is_found and not is_open else kept
+
+
+def drop_below(relevance: float, pool: Pool, ctx: Context) -> Pool:
+    """Drop candidates that are less relevant; one whose relevance is not known is kept."""
+    kept = tuple(c for c in pool if c.relevance is None or c.relevance >= relevance)
+    if len(kept) < len(pool):
+        ctx.add_step_note(f"{len(pool) - len(kept)} below relevance {relevance:.2f}")
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +132,9 @@ class Confidence:
     ``unsure`` nothing is returned, from ``found`` on the answer counts as found. Without
     vectors ``words_only`` (intercept, coverage, words) takes the place of the model. A
     hit's relevance follows from the confidence and its distance from the first (``fall``,
-    ``level``). Where memories of trust 0 are stored, the confidence is the one without them.
+    ``level``); that of a turn (``fall_of_turns``) is the probability that its conversation
+    holds the answer. Where memories of trust 0 are stored, the confidence is the one without
+    them.
     """
 
     found: float = 0.7
@@ -136,6 +151,7 @@ class Confidence:
     words_only: tuple[float, ...] = (-4.0, 6.0, 0.5)
     level: float = -1.136
     fall: float = 13.99
+    fall_of_turns: float = 6.0
     name: str = "confidence"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
@@ -170,11 +186,15 @@ class Confidence:
         """The candidates with their relevance: the confidence, less with the distance."""
         if not pool:
             return pool
-        odds, best = _logit(confidence) + self.level, pool[0].score
-        return tuple(
-            cand.with_relevance(_logistic(odds - self.fall * _distance(cand.score, best)))
-            for cand in pool
-        )
+        odds, best = _logit(confidence), pool[0].score
+
+        def relevance(cand: Candidate) -> float:
+            distance = _distance(cand.score, best)
+            if cand.item.session is not None:
+                return _logistic(odds - self.fall_of_turns * distance)
+            return _logistic(odds + self.level - self.fall * distance)
+
+        return tuple(cand.with_relevance(relevance(cand)) for cand in pool)
 
     def _estimate(self, pool: Pool, ctx: Context) -> tuple[float, tuple[ConfidenceReason, ...]]:
         features = features_of(pool, ctx)

@@ -99,7 +99,7 @@ RELATION_SCHEMA = arguments("relation", "other", **_RELATION)
 RECALL_OPTIONS = (
     *("entity", "kind", "layer", "band", "topic", "tag", "user", "since", "until", "as_of", "k"),
     *("episode_k", "max_tokens", "offset", "cursor", "track", "profile", "whole"),
-    *("min_confidence", "turns_before"),
+    *("min_confidence", "min_relevance", "turns_before"),
 )
 
 RECALL = Tool(
