@@ -68,7 +68,7 @@ class FilterOptions(TypedDict, total=False):
     band: Annotated[
         Texts,
         Option("Heat band, from use: hot, warm, cold or frozen.", choices=BANDS),
-        "Only what is used this much.",
+        "Only if used this much.",
         Limit(choices=BANDS),
     ]
     id: Annotated[Texts, Option("Only these memories.")]
@@ -139,7 +139,7 @@ class RecallOptions(FilterOptions, total=False):
     max_tokens: Annotated[
         int | None,
         Option("Maximum number of tokens.", "N"),
-        "Maximum tokens of text; default 2000.",
+        "Maximum tokens of text.",
         Limit(100, 20_000),
     ]
     whole: Annotated[
@@ -192,7 +192,7 @@ class RecallOptions(FilterOptions, total=False):
     episode_k: Annotated[
         int | None,
         Option("Maximum number of verbatim episodes (level raw), besides -k; 0 for none.", "N"),
-        "Maximum episodes, in addition to k.",
+        "Maximum episodes, besides k.",
         Limit(0, 50),
     ]
     most: Mapping[str, int] | None

@@ -95,7 +95,7 @@ def _drop_unset(details: Json) -> Json:
 @option("--source-class TEXT", "owner, user, agent, tool, import, web or unknown.")
 @option("--id TEXT", "Id to assign.")
 @option("--key TEXT", "Idempotency key: a second call with it stores nothing.")
-@option("--force", "Store it even if it looks like a pasted log.", default=None)
+@option("--force", "Store it even if it looks like a log.", default=None)
 @option("--extract", "Also extract details with the language model.")
 @pass_app
 def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: Any) -> None:

@@ -79,7 +79,7 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
     ItemField(
         "kind", "word", 3, given=True, trimmed=True,
         option="decision, fact, event, ...; detected if omitted.",
-        argument="For example decision, fact, preference, event, note.",
+        argument="Such as decision, fact, preference, event.",
     ),
     ItemField("level", "choice", 2, choices=LEVELS, given=True),
     ItemField(
@@ -127,7 +127,7 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
     ItemField(
         "occurred_at", "time", 31, nullable=True, given=True,
         option="When it happened.",
-        argument="When it happened: 2026-05-07, or in words (yesterday).",
+        argument="When it happened: 2026-05-07, or in words.",
     ),
     ItemField(
         "occurred_end", "time", 32, nullable=True, given=True, option="When it ended."

@@ -24,6 +24,7 @@ export interface Operations {
       whole?: boolean | null;
       min_confidence?: number | null;
       min_relevance?: number | null;
+      turns_before?: string | null;
     };
     answer: {
       status: "found" | "unsure" | "nothing_matched" | "nothing_stored";
@@ -113,6 +114,7 @@ export interface Operations {
       whole?: boolean;
       min_confidence?: number;
       min_relevance?: number;
+      turns_before?: string;
     };
     answer: {
       status: "found" | "unsure" | "nothing_matched" | "nothing_stored";
@@ -216,6 +218,7 @@ export interface Operations {
       whole?: boolean | null;
       min_confidence?: number | null;
       min_relevance?: number | null;
+      turns_before?: string | null;
       id?: string | null;
       candidates?: number | null;
     };

@@ -28,7 +28,7 @@ ORIGINS = ("agent", "tool", "web")
 SNIPPET_CHARS = 300  # characters of a memory that need only be recognised
 ID = text("The memory's id, or a unique part of it.", 200)
 SKIP_FIRST = whole("Skip the first N results.", 0, 100_000)
-_FORCE = flag("Store it even if it looks like a pasted log.")
+_FORCE = flag("Store it even if it looks like a log.")
 _SESSION = text("The conversation it belongs to.")
 _TOKEN = text("The token of the preview: apply it now.", 64)
 _TEXT_OR_NULL = nullable(str)
@@ -262,7 +262,7 @@ RECALL_FILE = Tool(
     arguments(
         "path",
         path=text("The file's path, or any part of it.", 4096),
-        intents=whole("Maximum number of reasons; default 10.", 1, 50),
+        intents=whole("Maximum reasons; default 10.", 1, 50),
     ),
     record(
         notice=NOTICE,
@@ -289,7 +289,7 @@ EXPLAIN = Tool(
         query=text("The question, as given to recall.", 8192),
         id=ID,
         profile=text("Name of the recall profile.", 100),
-        k=whole("Maximum number of memories, as given to recall.", 1, 50),
+        k=whole("As given to recall.", 1, 50),
     ),
     record(
         about=Literal["why", "why_not", "trace", "origin"],
