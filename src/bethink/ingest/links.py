@@ -9,7 +9,7 @@ so maintenance does it for the rest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -84,17 +84,19 @@ MAX_CAUSES = 2
 _MIN_SHARED = 0.7  # share of the clause's words that the referenced memory must contain
 _MIN_WORDS = 3
 _MAX_HOLDERS = 2_000  # memories; a clause whose rarest word more than these hold tells none apart
-_CAUSAL_CUE = lazy_pattern(
-    r"\b(?:because|caused|causes|cause|led to|leads to|due to|resulted in|triggered|therefore"
-    r"|as a result|that is why|that's why|consequently|so that's)\b"
-)
-_CAUSAL_HINTS = (
-    *("caus", "led to", "leads to", "due to", "result", "trigger"),
-    *("that's why", "that is why", "therefore", "consequently"),
-)
+# Similarity of a clause to the memory that tells it in other words, where 0 is that of
+# unrelated texts, and how far the next memory must be behind.
+_MIN_CLAUSE_SIMILARITY = 0.45
+_MIN_CLAUSE_LEAD = 0.1
+_MIN_LATER_SIMILARITY = 0.5  # where there is no next one to compare with
+_CUES = {
+    kind: tuple(
+        cue.strip() for cues in load_words("causes")[kind].values() for cue in cues.split("|")
+    )
+    for kind in ("cause", "effect")
+}
 _ID_PATTERN = lazy_pattern(r"\b(?:[0-9a-hjkmnp-tv-z]{16})\b")
-_EFFECT_CUE = lazy_pattern(r"\b(?:caused|causes|led to|leads to|resulted in|triggered)\s+(?!by\b)")
-_CAUSE_CUE = lazy_pattern(r"\b(?:because(?: of)?|due to|caused by|triggered by)\s+")
+_CLAUSE_END = lazy_pattern(r"[.;,!?\n]")
 _CAUSAL_OPENINGS = (
     *("because of that", "because of this", "therefore", "as a result", "that is why"),
     *("that's why", "consequently", "this caused", "that caused", "this led to", "so that's why"),
@@ -102,21 +104,77 @@ _CAUSAL_OPENINGS = (
 _CAUSAL_STOP_WORDS = word_set_of("en", "stop_words", "cause")
 
 
+def _cue_pattern(kind: str) -> re.Pattern[str]:
+    """A pattern of the phrases before a cause or an effect: "caused by" is none of an effect."""
+    cues = (rf"(?<!\w){re.escape(cue)}(?!\w)" for cue in _CUES[kind])
+    return lazy_pattern(f"(?:{'|'.join(cues)})(?! by\\b)")
+
+
+_CUE_PATTERNS = (("caused_by", _cue_pattern("cause")), ("causes", _cue_pattern("effect")))
+
+
+class CausalClause(NamedTuple):
+    """What a memory states as its cause (``caused_by``) or effect (``causes``)."""
+
+    kind: str
+    text: str
+    words: frozenset[str]
+
+
+def causal_clauses(item: Item) -> list[CausalClause]:
+    """Return the causes and effects that a memory states, each at most once.
+
+    Not those of a turn of a conversation, which refers to what was said before it, nor those
+    of a question.
+    """
+    text = item.text.lower()
+    is_turn = item.level == "raw" and item.session is not None
+    if is_turn or not _has_cue(text):
+        return []
+    found = []
+    for kind, pattern in _CUE_PATTERNS:
+        if cue := pattern.search(text):
+            clause = _CLAUSE_END.split(text[cue.end() :].strip(), maxsplit=1)[0]
+            words = word_set(clause) - _CAUSAL_STOP_WORDS
+            if len(words) >= _MIN_WORDS:
+                found.append(CausalClause(kind, clause, words))
+    return found
+
+
+def _has_cue(text: str) -> bool:
+    """Whether a text, in lower case, may state a cause; much cheaper than the patterns."""
+    return any(cue in text for cues in _CUES.values() for cue in cues) and not (
+        text.rstrip().endswith("?")
+    )
+
+
 class EarlierInBatch(NamedTuple):
     """From earlier in the same batch: the last turn of each session, and all memories.
 
-    ``words`` keeps the words of those that were compared already, by id.
+    ``words`` keeps the words of those that were compared already, by id, ``stated`` the
+    causes and effects that no memory was found for.
     """
 
     turns: dict[str, str]
     items: list[Item]
     words: dict[str, frozenset[str]]
+    stated: list[tuple[Item, CausalClause]]
 
-    def add(self, item: Item) -> None:
+    def add(self, item: Item, *, explained: bool) -> None:
         """Note a memory, for those after it."""
         self.items.append(item)
+        if not explained:
+            self.stated.extend((item, clause) for clause in causal_clauses(item))
         if item.session is not None:
             self.turns[item.session] = item.id
+
+    def take_stated(self, item: Item, ctx: WriteContext) -> list[Link]:
+        """Links from memories that stated what this one tells; each is found once."""
+        told = _told_by(item, self.stated) if self.stated else []
+        links = _later_links(item, told, ctx)
+        found = {link.src.id for link in links}
+        self.stated[:] = [one for one in self.stated if one[0].id not in found]
+        return links
 
     def words_of(self, item: Item) -> frozenset[str]:
         """Return the words of a memory."""
@@ -129,13 +187,10 @@ def find_causal_links(item: Item, earlier: EarlierInBatch, ctx: WriteContext) ->
     """Find links to stated causes and effects of a memory; two at most.
 
     By an id in the text; to the previous turn where a turn begins with "that is why"; or to
-    an earlier memory that matches the clause after "because" (not for a turn of a
-    conversation, which refers to what was said before it).
+    an earlier memory that tells the clause after "because".
     """
     text = item.text.lower()
-    if not any(hint in text for hint in _CAUSAL_HINTS):
-        return []  # fast path: much cheaper than the pattern
-    if _CAUSAL_CUE.search(text) is None or text.rstrip().endswith("?"):
+    if not _has_cue(text):
         return []
     links: dict[str, Link] = {}
     for other, kind, confidence in _find_causes(item, text, earlier, ctx):
@@ -146,26 +201,94 @@ def find_causal_links(item: Item, earlier: EarlierInBatch, ctx: WriteContext) ->
     return list(links.values())
 
 
+def find_later_causes(
+    item: Item, embedding: Embedding | None, near: Sequence[Item], ctx: WriteContext
+) -> list[Link]:
+    """Link memories that stated as cause or effect what this one tells, before it was stored.
+
+    Those that are linked to another memory already are left as they are.
+    """
+    stated = [(other, clause) for other in near for clause in causal_clauses(other)]
+    if not stated:
+        return []
+    ids = [other.id for other, _ in stated]
+    links = ctx.store.graph.links_of(ids, ("causes", "caused_by"), incoming=False)
+    linked = {(link.src.id, link.type) for link in links}
+    told = _told_by(item, [one for one in stated if (one[0].id, one[1].kind) not in linked])
+    told += [
+        (other, clause)
+        for other, clause in stated
+        if (other, clause) not in told
+        and (other.id, clause.kind) not in linked
+        and _tells(clause.text, embedding, ctx)
+    ]
+    return _later_links(item, told, ctx)
+
+
+_Stated = tuple[Item, CausalClause]
+
+
+def _told_by(item: Item, stated: Iterable[_Stated]) -> list[_Stated]:
+    """Those of the stated causes and effects whose words a memory has."""
+    words = word_set(item.text)
+    return [one for one in stated if _holds(words, one[1].words)]
+
+
+def _later_links(item: Item, told: Iterable[_Stated], ctx: WriteContext) -> list[Link]:
+    """Links to a memory from those that stated it as their cause or effect.
+
+    Not to one that states a cause itself: it tells the effect again, not the cause.
+    """
+    own = {clause.kind for clause in causal_clauses(item)}
+    return [
+        link_items((other.id, item.id), clause.kind, ctx.now, confidence=0.6)
+        for other, clause in told
+        if clause.kind not in own and other.classification <= item.classification
+    ][:MAX_CAUSES]
+
+
+def _holds(words: frozenset[str], clause: frozenset[str]) -> bool:
+    return len(clause & words) >= _MIN_SHARED * len(clause)
+
+
+def _tells(clause: str, embedding: Embedding | None, ctx: WriteContext) -> bool:
+    """Whether a memory tells a clause, in other words."""
+    vector = _clause_vector(clause, ctx)
+    if vector is None or embedding is None:
+        return False
+    similarity = float(embedding.vector @ vector.vector)
+    return _above_unrelated(similarity, ctx) >= _MIN_LATER_SIMILARITY
+
+
+def _above_unrelated(similarity: float, ctx: WriteContext) -> float:
+    unrelated = unrelated_similarity(ctx.embedder)
+    return (similarity - unrelated) / (1.0 - unrelated)
+
+
+def _clause_vector(clause: str, ctx: WriteContext) -> Embedding | None:
+    if ctx.embedder is None:
+        return None
+    try:
+        return ctx.embedder.embed([clause])[0]
+    except ModelError:
+        return None
+
+
 def _find_causes(
     item: Item, text: str, earlier: EarlierInBatch, ctx: WriteContext
 ) -> Iterator[tuple[str, str, float]]:
     ids = list(dict.fromkeys(_ID_PATTERN.findall(text)))[:MAX_CAUSES]
     for known in ctx.store.items.get(ids) if ids else ():
-        at = text.find(known)
-        forward = _EFFECT_CUE.search(text[:at])
+        forward = _CUE_PATTERNS[1][1].search(text[: text.find(known)])
         yield known, "causes" if forward else "caused_by", 0.9
     if item.session is not None and text.startswith(_CAUSAL_OPENINGS):
         turn = earlier.turns.get(item.session) or _last_turn(item, ctx)
         if turn is not None:
             yield turn, "caused_by", 0.6
-    is_turn = item.level == "raw" and item.session is not None
-    if not is_turn and not ids:
-        for pattern, kind in ((_CAUSE_CUE, "caused_by"), (_EFFECT_CUE, "causes")):
-            found = pattern.search(text)
-            clause = text[found.end() :] if found else ""
-            cause = _find_cause_memory(clause, item, earlier, ctx)
-            if cause is not None:
-                yield cause, kind, 0.6
+    for clause in causal_clauses(item) if not ids else ():
+        cause = _find_cause_memory(clause, item, earlier, ctx)
+        if cause is not None:
+            yield cause, clause.kind, 0.6
 
 
 def _last_turn(item: Item, ctx: WriteContext) -> str | None:
@@ -175,21 +298,37 @@ def _last_turn(item: Item, ctx: WriteContext) -> str | None:
 
 
 def _find_cause_memory(
-    clause: str, item: Item, earlier: EarlierInBatch, ctx: WriteContext
+    clause: CausalClause, item: Item, earlier: EarlierInBatch, ctx: WriteContext
 ) -> str | None:
-    """Search for the earlier memory that contains nearly all words of a clause."""
-    clause = re.split(r"[.;,!?\n]", clause, maxsplit=1)[0]
-    clause_words = word_set(clause) - _CAUSAL_STOP_WORDS
-    if len(clause_words) < _MIN_WORDS or not _tells_apart(clause_words, ctx):
-        return None
+    """Search for the earlier memory that has nearly all words of a clause, or tells it."""
     scope = Scope(Filters(max_classification=item.classification), ctx.now)
-    stored = (match.item for match in ctx.store.search.text(TextSearch(clause, 3), scope).matches)
-    unstored = (one for one in earlier.items if one.classification <= item.classification)
-    for other in (*stored, *unstored):
-        shared = clause_words & earlier.words_of(other)
-        if other.id != item.id and len(shared) >= _MIN_SHARED * len(clause_words):
-            return other.id
-    return None
+    if _tells_apart(clause.words, ctx):
+        search = TextSearch(clause.text, 3)
+        stored = (match.item for match in ctx.store.search.text(search, scope).matches)
+        unstored = (one for one in earlier.items if one.classification <= item.classification)
+        for other in (*stored, *unstored):
+            if other.id != item.id and _holds(earlier.words_of(other), clause.words):
+                return other.id
+    return _nearest_to_clause(clause.text, item, scope, ctx)
+
+
+def _nearest_to_clause(clause: str, item: Item, scope: Scope, ctx: WriteContext) -> str | None:
+    """The memory that tells a clause in other words: near to it, and nearer than any other."""
+    vector = _clause_vector(clause, ctx)
+    if vector is None or ctx.embedder is None:
+        return None
+    try:
+        found = ctx.store.search.vector(vector.vector, ctx.embedder.model, 3, scope).matches
+    except ModelError:
+        return None  # all vectors are of another model
+    near = [
+        (_above_unrelated(match.score, ctx), match.item.id)
+        for match in found
+        if match.item.id != item.id
+    ]
+    if not near or near[0][0] < _MIN_CLAUSE_SIMILARITY:
+        return None
+    return near[0][1] if len(near) < 2 or near[0][0] - near[1][0] >= _MIN_CLAUSE_LEAD else None
 
 
 def _tells_apart(words: frozenset[str], ctx: WriteContext) -> bool:
@@ -279,22 +418,25 @@ def add_links(
     """
     searching = ctx.relating
     comparing = searching or (len(records) == 1 and not ctx.deriving)
-    earlier = EarlierInBatch({}, [], {})
+    earlier = EarlierInBatch({}, [], {}, [])
     linked: list[Record] = []
     reported: list[tuple[Collision, ...]] = []
     for record, collisions in zip(records, collisions_by_record, strict=True):
         item = record.item
         known = {collision.id for collision in collisions}
         links: list[Link] = extract_relations(item, record.mentions, ctx.now)
-        links += find_causal_links(item, earlier, ctx)
+        causal = find_causal_links(item, earlier, ctx)
+        links += causal
         near = find_neighbours(item, record.embedding, ctx) if comparing else []
+        links += find_later_causes(item, record.embedding, [match.item for match in near], ctx)
+        links += earlier.take_stated(item, ctx)
         if searching:
             links += similarity_links(item, near, known, ctx)
         linked.append(replace(record, links=(*record.links, *links)) if links else record)
         kept = tuple(one for one in collisions if one.kind != "near" or _repeats(item, one))
         corrected = find_corrected(item, near, {one.id for one in kept}, ctx)
         reported.append(kept if corrected is None else (*kept, corrected))
-        earlier.add(item)
+        earlier.add(item, explained=bool(causal))
     return linked, reported
 
 

@@ -205,3 +205,58 @@ def test_an_untrusted_correction_is_not_reported_as_one(memory_with_encoder):
 def memory_with_encoder():
     with Memory.open(":memory:", embedder="encoder", clock=lambda: NOW) as memory:
         yield memory
+
+
+KESTREL = "The disk of build server Kestrel is full"
+
+
+@pytest.mark.parametrize("later", [True, False])
+@pytest.mark.parametrize(
+    "effect",
+    [
+        "The release failed due to the full disk of build server Kestrel",
+        "The release failed owing to the full disk of build server Kestrel",
+        "The release failed; the reason was that the disk of build server Kestrel is full",
+        "Because the disk of build server Kestrel is full, the release failed",
+        "Die Auslieferung scheiterte wegen build server Kestrel full disk",
+    ],
+)
+def test_a_cause_is_linked_in_several_wordings(
+    ctx: WriteContext, effect: str, *, later: bool
+) -> None:
+    """Whether the cause or its effect was stored first."""
+    texts = (effect, KESTREL) if later else (KESTREL, effect)
+    stored = {text: one(ctx, text).id for text in texts}
+
+    assert causes_of(ctx, stored[effect]) == [stored[KESTREL]]
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_cause_in_other_words_is_linked(*, later: bool) -> None:
+    """By its meaning, where it stands out."""
+    cause = "Redis ran out of memory at noon"
+    effect = "All sessions were lost because the Redis cache had no memory left"
+    with Memory.open(":memory:") as memory:
+        memory.remember_many(["The cat sleeps on the sofa", "Tickets are in Linear, prefix HB"])
+        texts = (effect, cause) if later else (cause, effect)
+        stored = {text: memory.remember(text).id for text in texts}
+        found = [link for link in memory.links(stored[effect]) if link.type == "caused_by"]
+
+    assert [(link.src.id, link.dst.id) for link in found] == [(stored[effect], stored[cause])]
+
+
+def test_in_a_batch_the_cause_may_come_later(ctx: WriteContext) -> None:
+    """As when a folder is imported."""
+    effect = Draft("The release failed because the disk of build server Kestrel is full.")
+
+    told, cause = (answer.id for answer in remember([effect, Draft(KESTREL)], ctx))
+
+    assert causes_of(ctx, told) == [cause]
+
+
+def test_a_cause_that_nothing_tells_is_not_linked(ctx: WriteContext) -> None:
+    """Neither before nor after."""
+    told = one(ctx, "We moved the meeting because the room was too small for everybody").id
+    one(ctx, KESTREL)
+
+    assert causes_of(ctx, told) == []
