@@ -73,3 +73,26 @@ def test_untrusted_memories_never_make_an_answer_surer(seed: int) -> None:
         assert after.status != "found" or before.status == "found", (name, question, forged)
         if after.status == "found":
             assert any(hit.item.trust for hit in after.hits), (name, question, forged)
+
+
+_ANSWERED = (
+    ("The staging server is rebooted by Ines every Friday", "who reboots the staging server?"),
+    ("The supplier contract ends on 30 June", "when does the supplier contract end?"),
+    ("Petra keeps the spare key of the parking garage", "who has the key of the parking garage?"),
+    ("The backup job writes to the Marlin cluster", "where does the backup job write to?"),
+)
+
+
+@each_row("profile", PROFILES)
+def test_an_untrusted_echo_does_not_outrank_what_answers(profile: str) -> None:
+    """However often a page repeats the question, the trusted memory that answers stays first."""
+    for statement, question in _ANSWERED:
+        with Memory.open(":memory:") as memory:
+            memory.remember(statement, trust=2)
+            memory.remember("The cafeteria opens at noon", trust=2)
+            for echo in (question, f"{question} {question}", f"{question} It is number 99-17."):
+                memory.remember(echo, trust=0, source_class="web", force=True)
+            answer = memory.recall(question, profile=profile, min_confidence=0)
+
+        places = {hit.item.text: place for place, hit in enumerate(answer.hits)}
+        assert places[statement] == 0, (question, [hit.item.text for hit in answer.hits])

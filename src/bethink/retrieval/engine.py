@@ -35,7 +35,7 @@ from bethink.retrieval.context import (
 from bethink.retrieval.profile import SLOTS, Profile
 from bethink.retrieval.query_analysis import asks_only_for_time, periods
 from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
-from bethink.retrieval.stages.gate import Confidence, describe, drop_below
+from bethink.retrieval.stages.gate import Confidence, describe, drop_below, limit_untrusted
 from bethink.retrieval.stages.late_interaction import with_passage
 from bethink.retrieval.stages.rerank import Rerank
 from bethink.retrieval.trace import Trace
@@ -260,6 +260,8 @@ def _gate(profile: Profile, offered: Pool, ctx: Context, trace: Trace) -> tuple[
     """
     pool: Pool = offered
     verdict: Assessment | None = ctx.judged
+    if ctx.vouched is not None:
+        pool = trace.run("gate.trust", partial(limit_untrusted, pool, ctx), pool)
     if verdict is not None:
         pool = Confidence().with_relevance(pool, verdict.confidence)
     for stage in profile.gate:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bethink.core.dataclass import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
-from bethink.model import Assessment, Candidate, ConfidenceReason, Pool
+from bethink.model import Assessment, Candidate, ConfidenceReason, Pool, sort_by_score
 from bethink.ports import unrelated_similarity
 from bethink.retrieval.context import Context
 from bethink.retrieval.query_analysis import (
@@ -61,6 +61,28 @@ def drop_below(relevance: float, pool: Pool, ctx: Context) -> Pool:
     if len(kept) < len(pool):
         ctx.add_step_note(f"{len(pool) - len(kept)} below relevance {relevance:.2f}")
     return kept
+
+
+# Of the best trusted score, what a memory that nobody vouches for has at most.
+_UNTRUSTED_SHARE = 0.8
+
+
+def limit_untrusted(pool: Pool, ctx: Context) -> Pool:
+    """Rank memories of trust 0 below the trusted ones that answer: an echo is no answer.
+
+    They keep at most a share of the best trusted score, where a trusted memory matches at all.
+    """
+    best = max((cand.score for cand in pool if cand.item.trust >= _MIN_TRUST), default=None)
+    if best is None or ctx.vouched is None or ctx.vouched.outcome == "nothing_matched":
+        return pool
+    ceiling = best - (1.0 - _UNTRUSTED_SHARE) * abs(best)
+    why = "untrusted: not above what answers"
+    return sort_by_score(
+        cand.with_evidence("trust", "add", ceiling - cand.score, why)
+        if cand.item.trust < _MIN_TRUST and cand.score > ceiling
+        else cand
+        for cand in pool
+    )
 
 
 @dataclass(frozen=True, slots=True)
