@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bethink.api.session import SessionMethods
-from bethink.core.characters import find_unstorable
+from bethink.core.characters import estimate_tokens, find_unstorable
 from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.model import OPERATIONS, FileEdit, FileHistory
@@ -96,9 +96,8 @@ class FileMethods(SessionMethods):
         return (self.settings.project,) if self.settings.project else ()
 
     def _count_tokens(self, text: str) -> int:
-        if self.embedder is not None:
-            return self.embedder.count_tokens(text)
-        return -(-len(text.encode("utf-8", "replace")) // 4)
+        counted = 0 if self.embedder is None else self.embedder.count_tokens(text)
+        return estimate_tokens(text, counted)
 
 
 def _parse_edit(given: Mapping[str, object], now: datetime) -> FileEdit:

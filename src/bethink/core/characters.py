@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 
 from bethink.core.lazy import lazy_pattern
@@ -80,3 +81,23 @@ def has_substance(text: str) -> bool:
     if any(char.isalnum() for char in text[:64]):
         return True
     return any(char.isalnum() or unicodedata.category(char)[0] == "S" for char in text)
+
+
+# Characters of a language model's token: of two-byte scripts (Cyrillic, Arabic, Greek), of
+# three-byte alphabets (Hindi, Thai) and of Chinese, Japanese and Korean.
+_CHARS_PER_TOKEN = ((0x80, 4.0), (0x800, 2.8), (0x2E80, 2.5), (0x110000, 1.4))
+
+
+def estimate_tokens(text: str, pieces: int = 0) -> int:
+    """Estimate a language model's tokens of a text; ``pieces`` are those of our vocabulary.
+
+    That is English: in other scripts it has a piece for nearly every letter.
+    """
+    size = len(text.encode("utf-8", "replace"))
+    if 4 * size < 5 * len(text) or size == len(text):
+        return pieces or -(-size // 4)
+    total = math.fsum(
+        1.0 / next(length for below, length in _CHARS_PER_TOKEN if ord(char) < below)
+        for char in text
+    )
+    return min(pieces or size, math.ceil(total))

@@ -18,7 +18,7 @@ from pathlib import Path
 from stat import S_ISREG
 from urllib.parse import quote
 
-from bethink.core.characters import find_unstorable
+from bethink.core.characters import estimate_tokens, find_unstorable
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
@@ -181,7 +181,7 @@ class NotesFolder:
                 trust=self._trust,
                 occurred_at=start,
                 occurred_end=end,
-                tokens=-(-len(paragraph.encode()) // 4),
+                tokens=estimate_tokens(paragraph),
                 flags=content_flags(paragraph),
             )
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from datetime import datetime
 from itertools import islice
-from math import ceil
 
+from bethink.core.characters import estimate_tokens
 from bethink.core.dataclass import dataclass
 from bethink.core.json_values import Json
 from bethink.core.passages import split_passages
@@ -342,11 +342,10 @@ def _join_passages(passages: tuple[Embedding, ...], lengths: Sequence[int]) -> E
 
 def count_tokens(text: str, embedding: Embedding | None, ctx: WriteContext) -> int:
     """Count a text's tokens: by the embedder, or estimated from its length."""
-    if embedding is not None and embedding.token_count:
-        return embedding.token_count
-    if embedding is not None and ctx.embedder is not None:
-        return int(ctx.embedder.count_tokens(text))  # a true would not match its hash
-    return ceil(len(text.encode()) / 4)
+    counted = 0 if embedding is None else embedding.token_count
+    if embedding is not None and not counted and ctx.embedder is not None:
+        counted = int(ctx.embedder.count_tokens(text))  # a true would not match its hash
+    return estimate_tokens(text, counted)
 
 
 def search_context(item: Item, mentions: Sequence[Mention], times: Sequence[TimeSpan]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from bethink.core.characters import strip_hidden
+from bethink.core.characters import estimate_tokens, strip_hidden
 from bethink.core.json_values import format_moment
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import OLDER, Candidate, Item
@@ -94,7 +94,7 @@ def quote_hit(hit: Candidate, *more: str) -> Quote:
 
 def passage_label(hit: Candidate) -> str:
     """Say how much of a long memory its passage is."""
-    tokens = hit.item.tokens or -(-len(hit.item.text.encode()) // 4)
+    tokens = estimate_tokens(hit.item.text, hit.item.tokens)
     return f"a passage, {hit.passage.tokens if hit.passage else tokens:,} of {tokens:,} tokens"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from bethink.core.characters import strip_hidden
+from bethink.core.characters import estimate_tokens, strip_hidden
 from bethink.core.dataclass import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
@@ -373,7 +373,7 @@ def restored_limits(item: Item, tried: list[str], earlier: Recall, now: Recall) 
     ahead = [hit for hit in now.hits if own is None or hit.score >= own or hit.item.id not in then]
     if own is not None and len(ahead) < query.k:
         return kept
-    cost = (item.tokens or len(item.text.encode()) // 4) + _ITEM_TOKENS
+    cost = estimate_tokens(item.text, item.tokens) + _ITEM_TOKENS
     tokens = min(MAX_TOKENS, now.page.tokens + cost)
     kept.append(f"with -k {min(MAX_K, now.page.total + 1)}")
     return [*kept, f"with --max-tokens {tokens}"] if tokens > query.max_tokens else kept

@@ -53,9 +53,16 @@ def test_a_question_with_a_subject_is_searched_alone(memory: Memory, question: s
 
 def test_pages_go_on(memory: Memory) -> None:
     """The cursor of an answer with turns belongs to the same reply with the same turns."""
-    first = memory.recall("what did it cost?", turns_before=TALK, k=1, min_confidence=0)
+    first = memory.recall(
+        "what did it cost?", turns_before=TALK, k=1, min_confidence=0, min_relevance=0
+    )
     second = memory.recall(
-        "what did it cost?", turns_before=TALK, k=1, min_confidence=0, cursor=first.page.cursor
+        "what did it cost?",
+        turns_before=TALK,
+        k=1,
+        min_confidence=0,
+        min_relevance=0,
+        cursor=first.page.cursor,
     )
 
     assert first.page.cursor

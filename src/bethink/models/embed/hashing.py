@@ -10,6 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
+from bethink.core.characters import estimate_tokens
 from bethink.core.lazy import lazy_pattern
 from bethink.ports import Embedding
 
@@ -43,5 +44,5 @@ class HashEmbedder:
         return Embedding(vector / np.float32(length) if length else vector)
 
     def count_tokens(self, text: str) -> int:
-        """Estimate tokens as a quarter of the text's bytes: there is no vocabulary."""
-        return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+        """Estimate the tokens by the script: there is no vocabulary."""
+        return estimate_tokens(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bethink.core.characters import estimate_tokens
 from bethink.core.dataclass import dataclass
 from bethink.model import Candidate, Filters, Item, Link, Page, Pool, Query, Relation, id_checksum
 from bethink.ports import Scope, UsageDecay
@@ -15,7 +16,7 @@ def token_cost(hit: Candidate) -> int:
     """Tokens that a hit takes in a prompt, as it is shown, including its heading."""
     if hit.passage is not None:
         return hit.passage.tokens + 8
-    return (hit.item.tokens or -(-len(hit.item.text.encode()) // 4)) + 8
+    return estimate_tokens(hit.item.text, hit.item.tokens) + 8
 
 
 @dataclass(frozen=True, slots=True)

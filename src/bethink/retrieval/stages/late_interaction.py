@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from operator import add, attrgetter
 from typing import TYPE_CHECKING, Literal
 
+from bethink.core.characters import estimate_tokens
 from bethink.core.dataclass import dataclass, field
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
@@ -364,7 +365,7 @@ def _word_share(text: str, ctx: Context) -> float:
 def _count_tokens(item: Item, passage: str) -> int:
     """The passage's share of the memory's tokens, by bytes."""
     size = len(item.text.encode())
-    return -(-(item.tokens or -(-size // 4)) * len(passage.encode()) // size)
+    return -(-estimate_tokens(item.text, item.tokens) * len(passage.encode()) // size)
 
 
 @PerRecall

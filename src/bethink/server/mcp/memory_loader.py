@@ -11,6 +11,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from bethink.config.settings import Settings, load_settings
+from bethink.core.characters import estimate_tokens
 from bethink.core.lazy import BackgroundCall, Lazy
 from bethink.errors import BadSetting, BethinkError, ModelError, StoreError
 
@@ -55,7 +56,7 @@ class LoadingEmbedder:
         raise self._loading_error()
 
     def count_tokens(self, text: str) -> int:
-        return -(-len(text.encode("utf-8", "replace")) // 4)
+        return estimate_tokens(text)
 
     def _loading_error(self) -> ModelError:
         return ModelError("the model is still loading", remedy="try again in a few seconds")

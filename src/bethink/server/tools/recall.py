@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bethink.core import plural
+from bethink.core.characters import estimate_tokens
 from bethink.core.json_values import Json, finite_or_none, format_moment
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
@@ -138,9 +139,8 @@ def _shorten(
 
 
 def _count_tokens(text: str, memory: Memory) -> int:
-    if memory.embedder is not None:
-        return memory.embedder.count_tokens(text)
-    return -(-len(text.encode()) // 4)
+    counted = 0 if memory.embedder is None else memory.embedder.count_tokens(text)
+    return estimate_tokens(text, counted)
 
 
 def _remaining(answer: Recall, hits: Sequence[Candidate]) -> tuple[int, str | None]:

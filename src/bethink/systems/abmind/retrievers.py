@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Literal
 
+from bethink.core.characters import estimate_tokens
 from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
@@ -278,7 +279,7 @@ def path_item(path: Path, names: Mapping[str, str]) -> Item:
         entities=tuple(ends),
         trust=1,
         confidence=min(link.confidence for link in path),
-        tokens=-(-len(text.encode()) // 4),
+        tokens=estimate_tokens(text),
     )
 
 
