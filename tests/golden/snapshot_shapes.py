@@ -179,7 +179,7 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("remember", "The retry limit is now 3", "--entity", "Worker"),
     ("recall", "retry limit"),
     ("recall", "retry limit", "--trace"),
-    ("recall", "who composed the opera?"),
+    ("recall", "how do I tune a violin?"),
     ("recall",),
     ("compare", "retry limit", "--profiles", "default,remind"),
     ("why-not", "second", "retry limit"),

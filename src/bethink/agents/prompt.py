@@ -36,7 +36,7 @@ _MAX_MEMORIES = 6
 _MIN_SCORE_RATIO = 0.7
 _MAX_WORD_OVERLAP = 0.8  # share of common words above which a text says nothing new
 _EXTRA_CANDIDATES = 24  # extra ones, to replace those that were given before
-_MIN_CONFIDENCE = 0.3  # of an answer to a clause; unrelated prompts stay below
+_MIN_CONFIDENCE = 0.8  # of an answer to a clause: nobody asked for it
 _PAUSE = lazy_pattern(r"[,;:，；：、]\s*")
 _MIN_CLAUSE_WORDS = 3
 _MAX_CLAUSES = 6
@@ -98,7 +98,7 @@ def _is_related(answer: Recall) -> bool:
 
     That is enough: a task is helped by what is known on its subject, which need not answer it.
     """
-    return answer.status == "found" or answer.confidence >= _MIN_CONFIDENCE
+    return answer.status == "found" and answer.confidence >= _MIN_CONFIDENCE
 
 
 def _near_best(answer: Recall, question: str) -> list[Candidate]:

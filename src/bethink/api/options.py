@@ -147,7 +147,7 @@ class RecallOptions(FilterOptions, total=False):
     ]
     min_confidence: Annotated[
         float | None,
-        Option("Return nothing if the answer is less sure than X (0 to 1); 0 returns all.", "X"),
+        Option("Return nothing if the confidence is below X (0 to 1); 0 returns all.", "X"),
         "Nothing if less sure; 0 returns all.",
         Limit(0, 1),
     ]

@@ -106,7 +106,7 @@ class RecallMethods(SessionMethods):
 
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.remember("Tests run with make test")
-        ...     memory.recall("how do I bake bread?").status
+        ...     memory.recall("who wrote Middlemarch?").status
         'nothing_matched'
         """
         first, chosen = self._choose_profiles(profile, deep=deep)

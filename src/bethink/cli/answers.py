@@ -228,10 +228,14 @@ def _print_remarks(out: Printer, answer: Recall) -> None:
 
 
 def print_confidence(out: Printer, answer: Recall) -> None:
-    """Print how sure the answer is, and what speaks for and against it."""
-    out.line(f"confidence {answer.confidence:.2f}", dim(f" ({answer.status})"))
+    """Print how probably something stored is on the subject, and what that is made of."""
+    told = "probability that something stored is on this subject"
+    out.line(f"confidence {answer.confidence:.2f}", dim(f" ({answer.status}): {told}"))
     for reason in answer.assessed:
         out.line("    ", dim(f"{reason.contribution:+6.2f}  {reason.why}"))
+    if answer.assessed:
+        odds = sum(reason.contribution for reason in answer.assessed)
+        out.line("    ", dim(f"{odds:+6.2f}  log-odds in all: {answer.confidence:.0%}"))
 
 
 def _print_score_details(out: Printer, hit: Candidate, answer: Recall) -> None:
@@ -290,7 +294,6 @@ def _page_summary(answer: Recall) -> str:
     first, last = page.offset + 1, page.offset + page.returned
     parts = [
         f"{first}-{last} of {page.total}",
-        f"{answer.confidence:.0%} sure",
         plural(page.tokens, "token"),
         answer.profile,
     ]

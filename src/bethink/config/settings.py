@@ -231,7 +231,7 @@ SETTINGS: tuple[Setting, ...] = (
         limits=(1, 86_400),
     ),
     Setting("maintain_in_background", bool, "whether the worker runs maintenance while idle"),
-    Setting("prompt_unsure", bool, "whether the prompt hook also gives what is least sure"),
+    Setting("prompt_unsure", bool, "whether the prompt hook also gives what may be related"),
 )  # fmt: skip
 SETTINGS_BY_NAME = {setting.name: setting for setting in SETTINGS}
 

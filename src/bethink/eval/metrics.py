@@ -380,67 +380,63 @@ _NO_WEIGHT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswers:
-    """What answers said of themselves and what they were, question by question.
-
-    ``right`` says whether one of the hits was relevant: of those that were shown or, where
-    the answer was empty, of the first that were withheld, for that is what its confidence
-    is about. ``answerable`` says whether the question had an answer in the memory.
-    """
+    """What answers said of themselves, and whether something on the subject was stored."""
 
     confidence: tuple[float, ...] = ()
     right: tuple[bool, ...] = ()
-    answerable: tuple[bool, ...] = ()
 
     def __add__(self, other: JudgedAnswers) -> JudgedAnswers:
         return JudgedAnswers(
             self.confidence + other.confidence,
             self.right + other.right,
-            self.answerable + other.answerable,
         )
 
 
-def judged_answers(outcome: ProfileResult) -> JudgedAnswers:
-    """The answers of one profile: own questions, foreign ones, and those without answers.
+# Types of questions without an answer that say whether the subject is one of the memory.
+_SUBJECTS = {
+    "absent-near": True,
+    "absent-far": False,
+    "absent-alien": False,
+    "irrelevant": False,
+}
 
-    Foreign questions in disguise are left out: they are the same ones again.
+
+def judged_answers(outcome: ProfileResult) -> JudgedAnswers:
+    """The answers of one profile to questions of which it is known if their subject is stored.
+
+    It is for own questions with an answer, and not for foreign ones. Of those without an
+    answer the type says it; where it does not, and where an answer was taken out, nobody knows.
     """
-    results = [
-        *outcome.own,
-        *(
-            result
-            for kind, strange in outcome.foreign.items()
-            for result in strange
-            if kind == FOREIGN or not kind.startswith(FOREIGN)
-        ),
+    known = [(one, True if one.relevant else _SUBJECTS.get(one.category)) for one in outcome.own]
+    known += [(one, False) for one in outcome.foreign.get(FOREIGN, ())]
+    rated = [
+        (result.confidence, stored)
+        for result, stored in known
+        if stored is not None and result.confidence is not None
     ]
-    rated = [(result.confidence, result) for result in results if result.confidence is not None]
-    return JudgedAnswers(
-        confidence=tuple(confidence for confidence, _ in rated),
-        right=tuple(_has_relevant(one, (one.ranked or one.offered)[:10]) for _, one in rated),
-        answerable=tuple(bool(one.relevant) for _, one in rated),
-    )
+    return JudgedAnswers(tuple(one for one, _ in rated), tuple(stored for _, stored in rated))
 
 
 def calibration(answers: JudgedAnswers) -> Json | None:
     """Reliability in ten bins of equal weight, ECE and AUC; None without any answer.
 
-    ECE is the mean distance between the confidence and the share that was right, bin by bin.
-    Questions with an answer and those without have half of the weight each: how many of
-    either were asked says nothing about the answers. Equal confidences count as equally
+    ECE is the mean distance between the confidence and the share whose subject is stored, bin
+    by bin. Questions whose subject is stored and others have half of the weight each: how many
+    of either were asked says nothing about the answers. Equal confidences count as equally
     right, so that their order does not matter.
     """
     if not answers.confidence:
         return None
-    known = np.asarray(answers.answerable)
+    known = np.asarray(answers.right)
     weights = _balanced_weights(known)
     levels, place = np.unique(np.asarray(answers.confidence), return_inverse=True)
     mass: Values = np.bincount(place, weights=weights).astype(np.float64)
-    right = np.bincount(place, weights=weights * np.asarray(answers.right)) / mass
+    right = np.bincount(place, weights=weights * known) / mass
     bins = _reliability_bins(levels, right, mass)
     said = np.asarray(answers.confidence, dtype=np.float64)
     return {
         "n": len(said),
-        "answerable": int(known.sum()),
+        "on_subject": int(known.sum()),
         "ece": sum(one["share"] * abs(one["confidence"] - one["right"]) for one in bins),
         "auc": auc(said[known].tolist(), said[~known].tolist()),
         "bins": bins,

@@ -276,24 +276,24 @@ def _calibration_tables(reports: Sequence[Json], pooled: Sequence[Json]) -> Iter
     columns = (
         Cells("set" if pooled else "profile", "name"),
         Cells(">answers", "n", COUNT),
-        Cells(">answerable", "answerable", COUNT),
+        Cells(">on subject", "on_subject", COUNT),
         Cells(">ECE", "ece", NUMBER),
         Cells(">AUC", "auc", NUMBER),
     )
     note = (
-        "ECE: mean distance of the confidence from the share that was right, in ten bins of "
-        "equal weight; answerable questions and the others weigh half each; AUC: the former "
-        "against the latter"
+        "ECE: mean distance of the confidence from the share whose subject is stored, in ten "
+        "bins of equal weight; questions on stored subjects and the others weigh half each; "
+        "AUC: the former against the latter"
     )
     yield make_table("Calibration", columns, rated, note)
     bins = (
         Cells("confidence", lambda one: f"{one['low']:.2f} to {one['high']:.2f}"),
         Cells(">weight", "share", PERCENT),
         Cells(">said", "confidence", NUMBER),
-        Cells(">right", "right", NUMBER),
+        Cells(">on subject", "right", NUMBER),
         Cells("0 to 1", lambda one: _reliability_line(one["confidence"], one["right"])),
     )
-    note = "#: the share of answers that were right; |: what was said on average"
+    note = "#: the share whose subject is stored; |: what was said on average"
     yield make_table(f"Reliability of {rated[-1]['name']}", bins, rated[-1]["bins"], note)
 
 

@@ -262,7 +262,7 @@ class ConfidenceReason(NamedTuple):
 
 
 class Assessment(NamedTuple):
-    """How sure an answer is: a probability, the outcome it means here, and the reasons."""
+    """Whether anything is stored on the subject: a probability, the outcome, the reasons."""
 
     confidence: float
     outcome: Literal["found", "unsure", "nothing_matched"]
@@ -273,8 +273,9 @@ class Assessment(NamedTuple):
 class Recall:
     """The answer to a query: hits, page, status and the trace of how they were found.
 
-    ``confidence`` is the estimated probability that one of the hits answers the question,
-    with its reasons in ``assessed``. An answer below what counts as found is ``unsure``.
+    ``confidence`` is the estimated probability that something stored is on the subject of
+    the question; its reasons in ``assessed`` add up to its log-odds. Whether a hit answers
+    the question is for the reader to see. An answer below what counts as found is ``unsure``.
     ``ways`` maps each channel's name to what it searches by: words, pieces of words,
     meaning, names, time.
     """

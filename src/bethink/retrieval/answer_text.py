@@ -14,7 +14,7 @@ from bethink.core.dataclass import dataclass
 from bethink.core.json_values import format_moment
 from bethink.model import OLDER, Candidate, Item, Pool, Recall, Relation
 
-UNSURE_NOTICE = "Not sure these are related:"
+UNSURE_NOTICE = "May be related:"
 _PREVIEW_CHARS = 160  # characters of a memory that is only pointed at
 _MAX_ENTITY_IDS = 10  # memories named with an entity
 

@@ -119,7 +119,7 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
         # 7. Diversify: prefer new information over repetition.
         offered = trace.run_slot("diversify", profile.diversify, pool)
 
-        # 8. Gate: judge how sure the answer is, and drop what is not relevant: maybe everything.
+        # 8. Gate: judge whether anything is on the subject, and drop what is not: maybe everything.
         pool, verdict = _gate(profile, offered, seen, trace)
 
         # 9. Budget: keep what fits the caller's limits, and is what was stored.
@@ -394,10 +394,10 @@ def _answer_status(
     if passed:
         vouched = not hits or any(cand.item.trust for cand in hits)
         outcome: AnswerStatus = "found" if judged.outcome == "found" and vouched else "unsure"
-        known = "relevant" if outcome == "found" else "perhaps related"
+        known = "on this subject" if outcome == "found" else "that may be related"
         if hits:
-            return outcome, f"{len(passed)} {known} of {len(offered)} considered"
-        before = f"all {len(passed)} {known} memories lie before offset {ctx.query.offset}"
+            return outcome, f"{len(passed)} {known}, of {len(offered)} considered"
+        before = f"all {len(passed)} {known} lie before offset {ctx.query.offset}"
         return outcome, before
     if not ctx.store.admin.count():
         return "nothing_stored", "nothing is stored in this space yet"
@@ -413,8 +413,8 @@ def _no_match_reason(ctx: Context) -> str:
         return "the question has no letter, digit or symbol in it"
     if asks_only_for_time(ctx):
         return f"no stored memory is of {' or '.join(one.said for one in periods(ctx))}"
-    return "no stored memory has anything to do with this question"
+    return "nothing is stored on this subject"
 
 
 def _not_relevant_reason(best: Candidate) -> str:
-    return f"nothing relevant enough; the nearest miss is {best.item.id}"
+    return f"nothing is stored on this subject; the nearest is {best.item.id}"

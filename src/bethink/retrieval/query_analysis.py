@@ -149,24 +149,12 @@ def content_terms(ctx: Context) -> tuple[ContentTerm, ...]:
     return tuple(ContentTerm(word, ctx.idf(word)) for word in ctx.words() if not word.common)
 
 
-def unknown_weight(ctx: Context, understood_terms: frozenset[str] = frozenset()) -> float:
-    """Total weight of the question's content terms that no memory here holds.
-
-    Terms in ``understood_terms`` are left out of the sum.
-    """
-    known = ctx.statistics().frequencies
-    return sum(
-        content_term.weight
-        for content_term in content_terms(ctx)
-        if not all(map(known.get, content_term.word.terms))
-        and not understood_terms.issuperset(content_term.word.terms)
-    )
-
-
 def unknown_share(ctx: Context) -> float:
     """Share of the question's content-term weight that no memory here holds."""
-    total = sum(content_term.weight for content_term in content_terms(ctx))
-    return unknown_weight(ctx) / total if total else 0.0
+    known, terms = ctx.statistics().frequencies, content_terms(ctx)
+    total = sum(term.weight for term in terms)
+    unknown = sum(term.weight for term in terms if not all(map(known.get, term.word.terms)))
+    return unknown / total if total else 0.0
 
 
 def max_bm25_score(ctx: Context, k1: float = 1.2) -> float:

@@ -49,7 +49,7 @@ def test_a_hit_says_what_it_is_and_why_it_came(capsys: pytest.CaptureFixture[str
         "             make test",
         "             0000000000000abc · fact · 2026-03-01 · user · lexical #1 (tests, run)",
         "",
-        "1-1 of 1 · 83% sure · 12 tokens · default",
+        "1-1 of 1 · 12 tokens · default",
     ]
 
 
@@ -118,7 +118,7 @@ def test_only_an_unsure_answer_is_marked(status: str, capsys: pytest.CaptureFixt
     print_answer(App(), replace(ANSWER, status=status))  # type: ignore[arg-type]
 
     said = capsys.readouterr().out
-    assert said.startswith("Not sure these are related:\n") == (status == "unsure")
+    assert said.startswith("May be related:\n") == (status == "unsure")
 
 
 def test_without_a_relevance_the_score_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

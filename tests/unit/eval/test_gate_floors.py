@@ -25,12 +25,11 @@ def outcome() -> ProfileResult:
 
 
 def test_what_is_about_something_else_is_not_told_as_found(outcome: ProfileResult) -> None:
-    """Neither where the subject is foreign nor where it could be known here."""
+    """At most a few whose subject is foreign; what could be known here has a subject here."""
     found = Counter(one.category for one in outcome.own if one.is_found)
     silent = Counter(one.category for one in outcome.own if one.is_silent)
 
     assert found["irrelevant"] <= 2
-    assert found["unanswerable"] <= 2
     assert silent["irrelevant"] >= 5
 
 

@@ -58,7 +58,7 @@ def test_nothing_relevant_is_nothing(space: Memory) -> None:
     """And so is a question that asks nothing."""
     retriever = integration.BethinkRetriever(memory=space)
 
-    assert retriever.invoke("how do I bake bread?") == []
+    assert retriever.invoke("who wrote Middlemarch?") == []
     assert retriever.invoke("  ") == []
 
 
@@ -148,8 +148,8 @@ def test_an_unsure_answer_is_marked_for_a_model(space: Memory) -> None:
 
     assert all(document.metadata["outcome"] == "unsure" for document in (*unsure, *untrusted))
     assert untrusted
-    assert "\nNot sure these are related:\n<<memories" in integration.as_data(untrusted)
-    assert "Not sure" not in integration.as_data(found)
+    assert "\nMay be related:\n<<memories" in integration.as_data(untrusted)
+    assert "May be related" not in integration.as_data(found)
 
 
 def test_no_documents_make_no_context() -> None:

@@ -164,7 +164,7 @@ def test_a_list_is_never_enough(talked):
 
 def test_nothing_found_is_not_gone_on_from(talked):
     """Silence stays silence, with the reason."""
-    answer = talked.recall("how do I bake sourdough bread in Reykjavik?", deep=True)
+    answer = talked.recall("how do I tune a violin?", deep=True)
 
     assert answer.strategy == "deep"
     assert not answer.hits

@@ -355,8 +355,8 @@ def test_what_was_not_returned_is_explained_too(memory: Memory) -> None:
     assert memory.explain(ASKED, "tea-note").startswith("filters: classification 3")
     second = memory.explain(ASKED, "rotate-note", k=1, profile=profile, min_relevance=0)
     assert second.startswith("budget: rank 2")
-    weak = memory.explain(ASKED, "rotate-note", profile=profile)
-    assert weak.startswith("gate.threshold: not relevant enough")
+    weak = memory.explain(ASKED, "rotate-note", profile=profile, min_relevance=0.99)
+    assert weak.startswith("gate.min_relevance: not relevant enough")
     boosted = memory.explain(
         ASKED, "key-note", profile=walk(adjust=profile.adjust), k=1,
         boost=lambda item: 9.0 if item.id == "rotate-note" else 1.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -50,7 +51,7 @@ def candidate(at: int, score: float, trust: int = 3) -> Candidate:
 def test_a_known_fact_is_found_and_an_alien_question_is_not_answered(memory: Memory) -> None:
     """What is stored is told as found; where even the best is improbable nothing is returned."""
     known = memory.recall("Which tea does Maria like?")
-    alien = memory.recall("what is the melting point of tungsten?")
+    alien = memory.recall("how do I bake sourdough bread?")
 
     assert (known.status, known.hits[0].item.text) == ("found", "Maria likes green tea")
     assert (alien.status, alien.hits) == ("nothing_matched", ())
@@ -155,20 +156,38 @@ def test_an_untrusted_memory_costs_a_second_pass_only_if_it_matches(
 
 @each_row("feature", Features._fields)
 def test_each_feature_counts_in_one_direction(feature: str) -> None:
-    """Similarity, shared words and lead never lower the confidence; doubts never raise it."""
+    """Similarity, shared words and lead never lower the confidence; the rest never raises it."""
     weight = getattr(Confidence(), feature)
 
-    assert weight <= 0 if feature in ("unknown", "weak") else weight >= 0
+    assert weight <= 0 if feature in ("memories", "turn") else weight >= 0
 
 
-def test_the_reasons_add_up_to_the_confidence(memory: Memory) -> None:
-    """Intercept and contributions are the log-odds of what is told."""
-    import math
+@each_row(
+    ("profile", "question"),
+    [
+        ("default", "Which tea does Maria like?"),
+        ("remind", "Which tea does Maria like?"),
+        ("siftcoder", "Which tea does Maria like?"),
+        ("default", "what happened today?"),
+        ("default", "what is the melting point of tungsten?"),
+    ],
+)
+def test_the_reasons_add_up_to_the_confidence(memory: Memory, profile: str, question: str) -> None:
+    """All contributions, the constant included, are the log-odds of what is told."""
+    answer = memory.recall(question, profile=profile)
 
-    answer = memory.recall("Which tea does Maria like?")
-
-    odds = Confidence().intercept + sum(reason.contribution for reason in answer.assessed)
+    odds = sum(reason.contribution for reason in answer.assessed)
+    assert answer.assessed
     assert answer.confidence == pytest.approx(1 / (1 + math.exp(-odds)))
+
+
+def test_the_first_hit_is_as_relevant_as_the_answer_is_sure() -> None:
+    """One number: no hit stands beside an answer that says another."""
+    with Memory.open(":memory:") as memory:
+        memory.remember_many(NOTES)
+        answer = memory.recall("who looks at migrations?")
+
+    assert answer.hits[0].relevance == pytest.approx(answer.confidence)
 
 
 def test_relevance_falls_with_the_score() -> None:
@@ -220,7 +239,7 @@ def test_words_are_enough_where_there_is_no_meaning(embedder: object) -> None:
     assert alien.confidence < known.confidence
 
 
-@pytest.mark.parametrize(("embedder", "status"), [("words", "found"), ("hash", "unsure")])
+@pytest.mark.parametrize(("embedder", "status"), [("words", "found"), ("hash", "found")])
 def test_a_memory_without_a_vector_is_judged_by_its_words(embedder: str, status: str) -> None:
     """Among others that have one: what is not known of it is expected, and told as that."""
     late = "The turbine audit of the northern hall was postponed"

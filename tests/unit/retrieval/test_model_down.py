@@ -34,9 +34,8 @@ def test_what_has_the_words_is_found(down: Memory) -> None:
     assert [part.part for part in answer.degraded] == ["channel.dense"]
 
 
-def test_a_foreign_question_is_still_met_with_silence(down: Memory) -> None:
-    """One shared word is no answer, whether or not the model can be reached."""
+def test_one_shared_word_is_not_told_as_found(down: Memory) -> None:
+    """It may be related, whether or not the model can be reached."""
     answer = down.recall("the staging of a Shakespeare drama in London")
 
-    assert not answer.hits
-    assert answer.status == "nothing_matched"
+    assert answer.status == "unsure"

@@ -104,9 +104,9 @@ export function classWords(level: number): string {
 }
 
 const STATUS: Record<string, [string, string]> = {
-  found: ["Found", "At least one memory answers the question."],
-  unsure: ["Not sure", "These memories may be related to the question, or may not."],
-  nothing_matched: ["Nothing matches", "There are memories, but none of them is relevant enough."],
+  found: ["Found", "Stored on this subject."],
+  unsure: ["May be related", "Perhaps on this subject, perhaps not."],
+  nothing_matched: ["Nothing on this", "There are memories, but none on this subject."],
   nothing_stored: ["Nothing stored", "There is no memory that could be searched."],
 };
 

@@ -87,7 +87,7 @@ function reasonOf(one: Evidence): string {
   return one.op === "seen" && one.rank !== undefined ? `${one.why} (rank ${one.rank})` : one.why;
 }
 
-/** The reasons for a confidence: what speaks for the answer, what against it. */
+/** The reasons for a confidence: log-odds that add up to it. */
 export function ReasonBars(props: { reasons: { feature: string; contribution: number; why: string }[] }) {
   const most = Math.max(1e-9, ...props.reasons.map((reason) => Math.abs(reason.contribution)));
   return (
@@ -126,6 +126,13 @@ export function ReasonBars(props: { reasons: { feature: string; contribution: nu
           );
         })}
       </tbody>
+      <tfoot>
+        <tr>
+          <th scope="row">All of them</th>
+          <td />
+          <td class="num">{signed(props.reasons.reduce((sum, reason) => sum + reason.contribution, 0), 2)}</td>
+        </tr>
+      </tfoot>
     </table>
   );
 }

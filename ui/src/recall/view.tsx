@@ -261,7 +261,7 @@ function Found(props: { answer: Answer; input: Anything; host: Host; told: strin
 function statusOf(answer: Answer): string {
   const [here, all] = [answer.memories.length, answer.memories.length + answer.leftOut];
   if (!here) return EMPTY[answer.status] ?? "Nothing relevant is stored.";
-  const unsure = answer.status === "unsure" ? "Not sure these are related: " : "";
+  const unsure = answer.status === "unsure" ? "May be related: " : "";
   return `${unsure}${here} of ${all} ${all === 1 ? "memory" : "memories"}, best match first`;
 }
 
@@ -283,7 +283,7 @@ function Notes(props: { answer: Answer; input: Anything; host: Host }) {
       ))}
       {miss && (
         <>
-          <h2>Nearest miss, not relevant enough</h2>
+          <h2>Nearest, but not on this subject</h2>
           <ul>
             <FoundHit hit={miss} rank={null} input={props.input} host={props.host} />
           </ul>

@@ -6,7 +6,7 @@ import { questionOf, useInspected, type Hit as InspectedHit, type Inspected } fr
 import { useResource } from "../lib/resource";
 import { oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
-import { Badge, Card, Empty, ErrorNote, Loading, MemoryText, Meter, Page } from "../parts/basics";
+import { Badge, Card, Empty, ErrorNote, Loading, MemoryText, Page } from "../parts/basics";
 import { partName } from "../lib/evidence";
 import { Hit, relationWords } from "../parts/memory";
 import { QuestionForm } from "../parts/question";
@@ -77,15 +77,12 @@ function Tier(props: { answer: Inspected }) {
   const { status, confidence, reason, trace, hits, total } = props.answer;
   const [name, meaning] = statusWords(status);
   return (
-    <section class="card stack-s" aria-label="How sure the answer is">
+    <section class="card stack-s" aria-label="What is stored on this subject">
       <div class="tier">
         <Badge tone={TONES[status] ?? ""}>
           <strong>{name}</strong>
         </Badge>
         <span>{meaning}</span>
-        <span class="row">
-          <Meter share={confidence} label={`Confidence ${percent(confidence)}`} /> {percent(confidence)} sure
-        </span>
         <span class="muted">
           {plural(hits.length, "memory", "memories")} of {count(total)}, {milliseconds(trace.milliseconds)}, profile{" "}
           {props.answer.profile}; {reason}
@@ -97,7 +94,7 @@ function Tier(props: { answer: Inspected }) {
       </div>
       {props.answer.confidence_reasons.length > 0 && (
         <details>
-          <summary class="muted small">Why this confidence</summary>
+          <summary class="muted small">Why: confidence {percent(confidence)} that something stored is on this subject</summary>
           <ReasonBars reasons={props.answer.confidence_reasons} />
         </details>
       )}
@@ -136,10 +133,10 @@ function Hits(props: { answer: Inspected }) {
         </ol>
       ) : (
         <div class="stack-s">
-          <Empty>No memory is relevant enough.</Empty>
+          <Empty>Nothing is stored on this subject.</Empty>
           {miss && (
             <>
-              <h3>Nearest miss</h3>
+              <h3>Nearest</h3>
               <MemoryText text={miss.text} clamp />
               <p class="hit-meta">
                 <span>relevance {percent(miss.relevance)}</span>

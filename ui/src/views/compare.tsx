@@ -1,7 +1,7 @@
 // Compare: the same question with two to four profiles, and where their answers differ.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../lib/api";
-import { milliseconds, percent, plural, score } from "../lib/format";
+import { milliseconds, plural, score, statusWords } from "../lib/format";
 import { partName } from "../lib/evidence";
 import { questionOf, type Inspected } from "../lib/question";
 import { useResource } from "../lib/resource";
@@ -79,8 +79,7 @@ function Answers(props: Compared) {
             <a href={link("/ask", { q: address.get("q"), profile: props.profiles[place] })}>{props.profiles[place]}</a>
           </h2>
           <p class="row">
-            <Badge tone={answer.status === "found" ? "good" : answer.status === "unsure" ? "warn" : ""}>{answer.status.replace("_", " ")}</Badge>
-            <span>{percent(answer.confidence)} sure</span>
+            <Badge tone={answer.status === "found" ? "good" : answer.status === "unsure" ? "warn" : ""}>{statusWords(answer.status)[0]}</Badge>
             <span class="muted">
               {plural(answer.hits.length, "memory", "memories")}, {plural(answer.context.tokens, "token")}, {milliseconds(answer.trace.milliseconds)}
             </span>

@@ -1,6 +1,6 @@
 // Trace: every step of a recall, how long it took, and how the candidates moved.
 import { useMemo, useRef } from "preact/hooks";
-import { count, milliseconds, percent, plural, score, statusWords } from "../lib/format";
+import { count, milliseconds, plural, score, statusWords } from "../lib/format";
 import { partName } from "../lib/evidence";
 import { questionOf, useInspected, type Inspected, type Step } from "../lib/question";
 import { oneLine } from "../lib/text";
@@ -35,13 +35,12 @@ export function Trace() {
 
 function Summary(props: { answer: Inspected }) {
   const address = useAddress();
-  const { trace, status, confidence, hits } = props.answer;
+  const { trace, status, hits } = props.answer;
   const skipped = trace.steps.filter((step) => step.status === "skipped").length;
   const failed = trace.steps.filter((step) => step.status !== "skipped" && step.status !== "ok").length;
   return (
     <p class="row">
       <Badge tone={status === "found" ? "good" : status === "unsure" ? "warn" : ""}>{statusWords(status)[0]}</Badge>
-      <span>{percent(confidence)} sure</span>
       <span>{plural(hits.length, "memory", "memories")}</span>
       <span>
         {plural(trace.steps.length, "step")} in {milliseconds(trace.milliseconds)}

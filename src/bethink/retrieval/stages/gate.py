@@ -1,9 +1,8 @@
-"""Judge how sure an answer is, and drop what is not relevant."""
+"""Judge whether anything is stored on the subject, and drop what is not relevant."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from bethink.core.dataclass import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
@@ -11,17 +10,14 @@ from bethink.model import Assessment, Candidate, ConfidenceReason, Pool, sort_by
 from bethink.ports import unrelated_similarity
 from bethink.retrieval.context import Context
 from bethink.retrieval.query_analysis import (
-    ExpectedSimilarity,
     asks_about_future,
     asks_only_for_time,
-    content_terms,
     coverage,
     expected_similarity,
     is_of_named_time,
     max_bm25_score,
     mentions_named_period,
     time_terms,
-    unknown_weight,
 )
 from bethink.retrieval.stages.late_interaction import on_reference_scale, similarity_features
 
@@ -70,10 +66,10 @@ _UNTRUSTED_SHARE = 0.8
 def limit_untrusted(pool: Pool, ctx: Context) -> Pool:
     """Rank memories of trust 0 below the trusted ones that answer: an echo is no answer.
 
-    They keep at most a share of the best trusted score, where a trusted memory matches at all.
+    They keep at most a share of the best trusted score, where the trusted ones are on the subject.
     """
     best = max((cand.score for cand in pool if cand.item.trust >= _MIN_TRUST), default=None)
-    if best is None or ctx.vouched is None or ctx.vouched.outcome == "nothing_matched":
+    if best is None or ctx.vouched is None or ctx.vouched.outcome != "found":
         return pool
     ceiling = best - (1.0 - _UNTRUSTED_SHARE) * abs(best)
     why = "untrusted: not above what answers"
@@ -108,70 +104,61 @@ class NamedTime:
 class Features(NamedTuple):
     """What the confidence in an answer is estimated from. None depends on k.
 
-    ``tokens``, ``cosine`` and ``sentence`` are the best similarities among the first, by
-    late interaction, of the whole and of a sentence; ``words`` is the best BM25 score of
-    shared words (in tens), ``coverage`` the largest share of the question's words in one
-    memory; ``lead`` is how far the first is ahead of those after it, ``unknown`` the share
-    of the question's words that nothing stored resembles, ``weak`` how far the best falls
-    short of the similarity that related texts have (in tenths).
+    ``cosine`` is the best similarity among the first, ``words`` the best BM25 score of shared
+    words (in tens), ``coverage`` the largest share of the question's words in one memory,
+    ``lead`` how far the first is ahead of those after it. ``memories`` is the logarithm of
+    how many are stored: among many the nearest is nearer by chance. ``turn`` is 1 where the
+    first is a turn of a conversation: turns are nearer to any question than notes are.
     """
 
-    tokens: float = 0.0
     cosine: float = 0.0
-    sentence: float = 0.0
     words: float = 0.0
     coverage: float = 0.0
     lead: float = 0.0
-    unknown: float = 0.0
-    weak: float = 0.0
+    memories: float = 0.0
+    turn: float = 0.0
 
 
 _EXPLANATIONS = {
-    "tokens": "word by word similarity {:.2f}",
     "cosine": "similarity {:.2f}",
-    "sentence": "similarity of a sentence {:.2f}",
     "words": "log-odds of shared words {:.2f}, tens",
     "coverage": "{:.0%} of the question's words in one memory",
     "lead": "the first leads by {:.2f}",
-    "unknown": "{:.0%} of the question's words are unknown here",
-    "weak": "even the best is little related, by {:.2f}",
+    "memories": "the nearest of {:.0f}: by chance one is near",
+    "turn": "turns of a conversation resemble any question",
 }
+_CONSTANT = "before anything is known of the question"
 # The first so many are looked at, however many were requested.
 _FIRST = 10
 # Scores of missing ones, where there are fewer: nothing that would be a lead.
 _NO_RIVAL_LEAD = 0.3
 _MIN_TRUST = 1
-# Answers that were right have at least this similarity, of a sentence and word by word.
-_RELATED_SIMILARITY, _SENTENCE_SHARE = 0.386, 0.56
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """Estimate the probability that the answer holds what was asked for.
+    """Estimate the probability that something stored is on the subject of the question.
 
-    A logistic model over `Features`, each with a weight of its own sign; the weights come
-    from a fit over several kinds of data (docs/decisions/0009-default-profile.md). Below
-    ``unsure`` nothing is returned, from ``found`` on the answer counts as found. Without
-    vectors ``words_only`` (intercept, coverage, words) takes the place of the model. A
-    hit's relevance follows from the confidence and its distance from the first (``fall``,
-    ``level``); that of a turn (``fall_of_turns``) is the probability that its conversation
-    holds the answer. Where memories of trust 0 are stored, the confidence is the one without
-    them.
+    Whether it answers the question, it does not say. A logistic model over `Features`; the
+    weights come from a fit over several kinds of data and sizes of stores
+    (docs/decisions/0048-what-confidence-means.md). Below ``unsure`` nothing is returned, from
+    ``found`` on the answer counts as found. Without vectors ``words_only`` (intercept,
+    coverage) takes the place of the model. A hit's relevance is the confidence, less
+    with its distance from the first (``fall``); that of a turn (``fall_of_turns``) is the
+    probability that its conversation is on the subject. Where memories of trust 0 are
+    stored, the confidence is the one without them.
     """
 
-    found: float = 0.7
-    unsure: float = 0.042
-    intercept: float = -3.426
-    tokens: float = 2.758
-    cosine: float = 1.123
-    sentence: float = 0.0
-    words: float = 0.196
+    found: float = 0.4
+    unsure: float = 0.044
+    intercept: float = -5.776
+    cosine: float = 16.879
+    words: float = 0.0
     coverage: float = 0.0
-    lead: float = 4.395
-    unknown: float = -0.4
-    weak: float = -1.455
-    words_only: tuple[float, ...] = (-4.0, 6.0, 0.5)
-    level: float = -1.136
+    lead: float = 5.117
+    memories: float = -0.354
+    turn: float = -1.146
+    words_only: tuple[float, float] = (-3.2, 9.3)
     fall: float = 13.99
     fall_of_turns: float = 6.0
     name: str = "confidence"
@@ -199,7 +186,8 @@ class Confidence:
         if not pool:
             return Assessment(0.0, "nothing_matched", ())
         if asks_only_for_time(ctx) and any(_answers_time(cand, ctx) for cand in pool[:_FIRST]):
-            reason = ConfidenceReason("time", 1.0, 0.0, "of the time that the question names")
+            odds = _logit(_TIME_CONFIDENCE)
+            reason = ConfidenceReason("time", 1.0, odds, "of the time that the question names")
             return Assessment(_TIME_CONFIDENCE, "found", (reason,))
         confidence, reasons = self._estimate(pool, ctx)
         return Assessment(confidence, "found" if confidence >= self.found else "unsure", reasons)
@@ -209,52 +197,52 @@ class Confidence:
         if not pool:
             return pool
         odds, best = _logit(confidence), pool[0].score
+        return tuple(
+            cand.with_relevance(_logistic(odds - self._fall(cand) * _distance(cand.score, best)))
+            for cand in pool
+        )
 
-        def relevance(cand: Candidate) -> float:
-            distance = _distance(cand.score, best)
-            if cand.item.session is not None:
-                return _logistic(odds - self.fall_of_turns * distance)
-            return _logistic(odds + self.level - self.fall * distance)
-
-        return tuple(cand.with_relevance(relevance(cand)) for cand in pool)
+    def _fall(self, cand: Candidate) -> float:
+        return self.fall if cand.item.session is None else self.fall_of_turns
 
     def _estimate(self, pool: Pool, ctx: Context) -> tuple[float, tuple[ConfidenceReason, ...]]:
         features = features_of(pool, ctx)
         weights = Features(*(getattr(self, name) for name in Features._fields))
         intercept = self.intercept
-        if not features.cosine and not features.tokens:
-            intercept, covered, words = self.words_only
-            weights = Features(coverage=covered, words=words)
+        if not features.cosine:
+            intercept, covered = self.words_only
+            weights = Features(coverage=covered)
         if weights.coverage:
             best = max(coverage(cand, ctx) for cand in pool[:_FIRST])
             features = features._replace(coverage=best)
-        guessed = _expected_of_missing(pool[:_FIRST], ctx) or ()
+        guessed = _expected_of_missing(pool[:_FIRST], ctx)
+        constant = ConfidenceReason("constant", 1.0, intercept, _CONSTANT)
         reasons = tuple(
             ConfidenceReason(name, value, weight * value, _explain(name, value, guessed))
             for name, weight, value in zip(Features._fields, weights, features, strict=True)
             if weight and value
         )
-        odds = intercept + math.fsum(reason.contribution for reason in reasons)
-        return _logistic(odds), reasons
+        reasons = (constant, *reasons)
+        return _logistic(math.fsum(one.contribution for one in reasons)), reasons
 
 
-def _explain(name: str, value: float, guessed: Sequence[float]) -> str:
+def _explain(name: str, value: float, guessed: float) -> str:
     """Say what a feature tells, and whether it is only what words let expect."""
-    told = _EXPLANATIONS[name].format(value)
-    is_guess = name in ("tokens", "cosine", "sentence") and value in guessed
+    shown = math.exp(value) if name == "memories" else value
+    told = _EXPLANATIONS[name].format(shown)
+    is_guess = name == "cosine" and value == guessed
     return f"{told}, as its words let expect" if is_guess else told
 
 
 # Fitted without the lead: scores of other profiles have other scales.
 _DESCRIBING = Confidence(
-    found=0.5,
     unsure=0.0,
-    intercept=-2.677,
-    tokens=4.03,
-    cosine=0.078,
-    words=0.473,
+    intercept=-4.258,
+    cosine=18.092,
+    words=1.187,
     lead=0.0,
-    weak=-2.102,
+    memories=-0.637,
+    turn=-1.471,
 )
 _TIME_CONFIDENCE = 0.9
 _BELOW_FOUND = 0.001
@@ -289,38 +277,24 @@ def features_of(pool: Pool, ctx: Context) -> Features:
     """
     first = pool[:_FIRST]
     table = similarity_features(first, ctx)
-    rows = [row for cand in first if (row := table.row(cand.item.id))]
     unrelated = unrelated_similarity(ctx.embedder)
-
-    def best(column: Sequence[float]) -> float:
-        scaled = (on_reference_scale(column[row], unrelated) for row in rows)
-        return max(0.0, max(scaled, default=0.0))
-
-    cosine = best(table.plain)
-    by_token = table.matches is not None and not table.lost.issuperset(rows)
-    tokens = best(table.interaction) if by_token else cosine
-    sentence = best(table.sentence) if by_token else cosine
-    if guessed := _expected_of_missing(first, ctx):
-        cosine, sentence = max(cosine, guessed.whole), max(sentence, guessed.whole)
-        tokens = max(tokens, guessed.tokens if by_token else guessed.whole)
-    related = _SENTENCE_SHARE * sentence + (1.0 - _SENTENCE_SHARE) * tokens
+    rows = [row for cand in first if (row := table.row(cand.item.id))]
+    near = [on_reference_scale(table.plain[row], unrelated) for row in rows]
     shared = max((reason.value for c in first if (reason := c.reason(_LEXICAL))), default=0.0)
     return Features(
-        tokens=tokens,
-        cosine=cosine,
-        sentence=sentence,
+        cosine=max(0.0, _expected_of_missing(first, ctx), *near),
         words=shared * max_bm25_score(ctx) / 10.0,
         lead=_lead(pool),
-        unknown=_unknown_share(first, ctx),
-        weak=10.0 * max(0.0, _RELATED_SIMILARITY - related),
+        memories=math.log(max(1, ctx.statistics().documents)),
+        turn=float(pool[0].item.session is not None),
     )
 
 
-def _expected_of_missing(first: Pool, ctx: Context) -> ExpectedSimilarity | None:
+def _expected_of_missing(first: Pool, ctx: Context) -> float:
     """Of what has no vector in a space that has some, the best similarity to be expected."""
     table = similarity_features(first, ctx)
     missing = [cand for cand in first if not table.row(cand.item.id)] if table.vectors else ()
-    return max((expected_similarity(cand, ctx) for cand in missing), default=None)
+    return max((expected_similarity(cand, ctx).whole for cand in missing), default=0.0)
 
 
 def _lead(pool: Pool) -> float:
@@ -331,17 +305,7 @@ def _lead(pool: Pool) -> float:
     return (behind + missing * _NO_RIVAL_LEAD) / _FIRST
 
 
-def _unknown_share(first: Pool, ctx: Context) -> float:
-    """Share of the question's weight that no memory holds, less what similar spellings cover."""
-    total = math.fsum(term.weight for term in content_terms(ctx))
-    if not total:
-        return 0.0
-    share = unknown_weight(ctx, time_terms(ctx)) / total
-    near = max((reason.value for c in first if (reason := c.reason(_PIECES))), default=0.0)
-    return share * (1.0 - min(1.0, near))
-
-
-_LEXICAL, _PIECES = "channel.lexical", "channel.substring"
+_LEXICAL = "channel.lexical"
 
 
 def _distance(score: float, best: float) -> float:

@@ -107,8 +107,8 @@ RECALL = Tool(
     "Recall memories",
     "Find memories that answer a question: decisions, facts, preferences, earlier work. "
     "Call it before a task and whenever earlier work may matter. Returns the best "
-    "match first, each with its id, reasons and trust. The status says "
-    "whether they answer the question (found) or only may (unsure), or why there are none.",
+    "match first, each with its id, reasons and trust. The status says whether they are "
+    "on the subject (found) or may be related (unsure), or why there are none.",
     arguments(
         query=text("The question in plain words; optional with a filter.", 8192),
         **{
@@ -121,12 +121,10 @@ RECALL = Tool(
     record(
         status=described(
             Literal["found", "unsure", "nothing_matched", "nothing_stored"],
-            "unsure: the memories may be related, or not.",
+            "unsure: they may be related.",
         ),
         reason=str,
-        confidence=number(
-            "Estimated probability that one of the memories answers the question.", 0, 1
-        ),
+        confidence=number("Estimated probability that something stored is on the subject.", 0, 1),
         notice=NOTICE,
         memories=[HIT],
         returned=int,

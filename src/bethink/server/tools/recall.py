@@ -207,7 +207,7 @@ def _quotes(answer: Recall, hits: Sequence[Candidate]) -> Iterator[Quote]:
     """Yield the memories and the notes about them, which may repeat words of theirs."""
     yield from (_quote(hit, answer) for hit in hits)
     if answer.nearest_miss is not None and not hits:
-        yield quote_item(_snippet(answer.nearest_miss), "nearest miss, not relevant enough")
+        yield quote_item(_snippet(answer.nearest_miss), "nearest, but not on this subject")
     # Skip warnings that a memory's own lines already give: flags, trust, relations.
     repeated = warnings_for(answer.hits, answer.relations)
     warnings = [warning for warning in answer.warnings if warning not in repeated]
@@ -296,7 +296,8 @@ def _explain_steps(answer: Recall) -> Reply:
          "left": len(step.pool), "milliseconds": round(step.seconds * 1000, 3), "note": step.note}
         for step in answer.steps
     ]  # fmt: skip
-    lines += [f"confidence {answer.confidence:.2f} ({answer.status})"]
+    told = "probability that something stored is on the subject"
+    lines += [f"confidence {answer.confidence:.2f} ({answer.status}): {told}, in log-odds"]
     lines += [f"  {reason.contribution:+.2f} {reason.why}" for reason in answer.assessed]
     order = [
         {"id": hit.item.id, "relevance": hit.relevance, "score": finite_or_none(hit.score)}
