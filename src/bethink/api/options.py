@@ -170,7 +170,7 @@ class RecallOptions(FilterOptions, total=False):
         "What was said before a short reply.",
         Limit(longest=8000),
     ]  # fmt: skip
-    deep: Annotated[bool, Option("Check the first answer; if it is insufficient, search further.")]
+    deep: Annotated[bool, Option("Memind's second pass: check the first answer, search further.")]
     reranker: Annotated[
         "str | Reranker | None",
         Option("Reranker of the best hits: overlap, cross-encoder, a URL, none.", "NAME"),

@@ -97,12 +97,12 @@ class RecallMethods(SessionMethods):
         ``text``, returns the newest memories that pass the filters. ``reranker`` is a function
         or a name, "none" included; by default the configured one.
         ``context`` is the situation (``{"hour": 9, "weekday": "monday", "topic": "auth"}``).
-        With ``deep`` an insufficient answer is expanded (docs/deep.md). A hit shows the best
-        passage of a long memory, with ``whole`` all of it. An answer that is less sure than
-        ``min_confidence`` is empty, and hits below ``min_relevance`` are left out; by default
-        the profile decides. ``k`` and ``max_tokens`` are ceilings. With ``turns_before``, the
-        turns of a chat before the question, a short reply ("and the second one?") is searched
-        together with them.
+        ``deep`` is Memind's second pass (docs/deep.md). A hit shows the best passage of a long
+        memory, with ``whole`` all of it. An answer that is less sure than ``min_confidence``
+        is empty, and hits below ``min_relevance`` are left out; by default the profile
+        decides. ``k`` and ``max_tokens`` are ceilings. With ``turns_before``, the turns of a
+        chat before the question, a short reply ("and the second one?") is searched together
+        with them.
 
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.remember("Tests run with make test")

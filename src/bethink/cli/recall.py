@@ -171,7 +171,7 @@ def _parse_candidate_limit(_: click.Context, __: click.Parameter, value: str) ->
         'bethink recall "who rotates the keys?" --reranker overlap',
         "bethink recall --entity module:auth",
         'bethink recall "auth" --profile remind --episode-k 0 --text',
-        'bethink recall "which books did both of them read?" --deep --trace',
+        'bethink recall "which books did both of them read?" --min-relevance 0 --trace',
     ],
 )
 @click.argument("query", default="")

@@ -85,10 +85,9 @@ _MIN_SHARED = 0.7  # share of the clause's words that the referenced memory must
 _MIN_WORDS = 3
 _MAX_HOLDERS = 2_000  # memories; a clause whose rarest word more than these hold tells none apart
 # Similarity of a clause to the memory that tells it in other words, where 0 is that of
-# unrelated texts, and how far the next memory must be behind.
-_MIN_CLAUSE_SIMILARITY = 0.45
+# unrelated texts (memories on the same subject reach 0.52), and the lead over the next one.
+_MIN_CLAUSE_SIMILARITY = 0.55
 _MIN_CLAUSE_LEAD = 0.1
-_MIN_LATER_SIMILARITY = 0.5  # where there is no next one to compare with
 _CUES = {
     kind: tuple(
         cue.strip() for cues in load_words("causes")[kind].values() for cue in cues.split("|")
@@ -257,7 +256,7 @@ def _tells(clause: str, embedding: Embedding | None, ctx: WriteContext) -> bool:
     if vector is None or embedding is None:
         return False
     similarity = float(embedding.vector @ vector.vector)
-    return _above_unrelated(similarity, ctx) >= _MIN_LATER_SIMILARITY
+    return _above_unrelated(similarity, ctx) >= _MIN_CLAUSE_SIMILARITY
 
 
 def _above_unrelated(similarity: float, ctx: WriteContext) -> float:

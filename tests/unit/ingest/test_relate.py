@@ -260,3 +260,15 @@ def test_a_cause_that_nothing_tells_is_not_linked(ctx: WriteContext) -> None:
     one(ctx, KESTREL)
 
     assert causes_of(ctx, told) == []
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_memory_on_the_same_subject_is_no_cause(*, later: bool) -> None:
+    """It must tell what the clause tells."""
+    effect = "We chose PostgreSQL over DynamoDB because invoices need joins"
+    other = "The invoices table is partitioned by month since January"
+    with Memory.open(":memory:") as memory:
+        texts = (effect, other) if later else (other, effect)
+        stored = {text: memory.remember(text).id for text in texts}
+
+        assert not [one for one in memory.links(stored[effect]) if one.type == "caused_by"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bethink import Memory, Refused
+from bethink import Memory, Recall, Refused
 from corpus import NOTES
 from rows import each_row
 
@@ -53,17 +53,15 @@ def test_a_question_with_a_subject_is_searched_alone(memory: Memory, question: s
 
 def test_pages_go_on(memory: Memory) -> None:
     """The cursor of an answer with turns belongs to the same reply with the same turns."""
-    first = memory.recall(
-        "what did it cost?", turns_before=TALK, k=1, min_confidence=0, min_relevance=0
-    )
-    second = memory.recall(
-        "what did it cost?",
-        turns_before=TALK,
-        k=1,
-        min_confidence=0,
-        min_relevance=0,
-        cursor=first.page.cursor,
-    )
+
+    def page(cursor: str | None = None) -> Recall:
+        return memory.recall(
+            "what did it cost?", turns_before=TALK, k=1, min_confidence=0, min_relevance=0,
+            cursor=cursor,
+        )  # fmt: skip
+
+    first = page()
+    second = page(first.page.cursor)
 
     assert first.page.cursor
     assert first.hits[0].item.id != second.hits[0].item.id
