@@ -6,7 +6,8 @@ from bethink.core.characters import estimate_tokens
 from bethink.models.embed.encoder import count_tokens
 from rows import each_row
 
-# Sentences of one meaning with the counts that the maker of the vocabulary o200k published.
+# Sentences of one meaning with about the tokens that a current vocabulary has for each; not
+# counted here, and the lengths in `estimate_tokens` were chosen on them.
 SAID = (
     (24, "Hello, my name is GPT-4o. I'm a new type of language model, it's nice to meet you!"),
     (23, "Привет, меня зовут GPT-4o. Я — новая языковая модель, приятно познакомиться!"),
