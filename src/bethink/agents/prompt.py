@@ -37,6 +37,7 @@ _MIN_SCORE_RATIO = 0.7
 _MAX_WORD_OVERLAP = 0.8  # share of common words above which a text says nothing new
 _EXTRA_CANDIDATES = 24  # extra ones, to replace those that were given before
 _MIN_CONFIDENCE = 0.8  # of an answer to a clause: nobody asked for it
+_MIN_CONFIDENCE_BY_WORDS = 0.4  # without an embedder: words alone are seldom surer
 _PAUSE = lazy_pattern(r"[,;:，；：、]\s*")
 _MIN_CLAUSE_WORDS = 3
 _MAX_CLAUSES = 6
@@ -54,7 +55,9 @@ def prompt_context(memory: Memory, payload: Mapping[str, object]) -> str:
     prompt, session = str(payload.get("prompt") or ""), str(payload.get("session_id") or "")
     question = query_from_prompt(prompt)
     answers = [answer for part in _clauses(question) if (answer := _recall(memory, part))]
-    sure = [answer for answer in answers if _is_related(answer)]
+    floor = _MIN_CONFIDENCE_BY_WORDS if memory.embedder is None else _MIN_CONFIDENCE
+    # What is on the subject of a task helps it, though it need not answer it.
+    sure = [one for one in answers if one.status == "found" and one.confidence >= floor]
     if not sure and not memory.settings.prompt_unsure:
         return ""
     known = {*session_state(memory, session).given}
@@ -91,14 +94,6 @@ def _recall(memory: Memory, text: str) -> Recall | None:
             track=False,
         )
     return None
-
-
-def _is_related(answer: Recall) -> bool:
-    """Whether memories are on the subject of a clause.
-
-    That is enough: a task is helped by what is known on its subject, which need not answer it.
-    """
-    return answer.status == "found" and answer.confidence >= _MIN_CONFIDENCE
 
 
 def _near_best(answer: Recall, question: str) -> list[Candidate]:
