@@ -357,13 +357,3 @@ def test_no_hit_is_below_the_relevance_that_the_caller_needs(memory: Memory, pro
         assert all((hit.relevance or 0.0) >= least for hit in answer.hits)
     with pytest.raises(Refused, match="min_relevance"):
         memory.recall(question, profile=profile, min_relevance=1.5)
-
-
-def test_a_turn_is_relevant_if_its_conversation_is() -> None:
-    """The same distance from the first says less against a turn than against a note."""
-    best, note = candidate(0, 1.0), candidate(1, 0.8)
-    turn = note._replace(item=note.item._replace(session="s"))
-
-    relevance = [cand.relevance for cand in Confidence().with_relevance((best, note, turn), 0.9)]
-
-    assert relevance[2] > relevance[1]

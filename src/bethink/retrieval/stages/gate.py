@@ -143,10 +143,9 @@ class Confidence:
     weights come from a fit over several kinds of data and sizes of stores
     (docs/decisions/0048-what-confidence-means.md). Below ``unsure`` nothing is returned, from
     ``found`` on the answer counts as found. Without vectors ``words_only`` (intercept,
-    coverage) takes the place of the model. A hit's relevance is the confidence, less
-    with its distance from the first (``fall``); that of a turn (``fall_of_turns``) is the
-    probability that its conversation is on the subject. Where memories of trust 0 are
-    stored, the confidence is the one without them.
+    coverage) takes the place of the model. A hit's relevance is the confidence, less with
+    its distance from the first (``fall``). Where memories of trust 0 are stored, the
+    confidence is the one without them.
     """
 
     found: float = 0.4
@@ -159,8 +158,7 @@ class Confidence:
     memories: float = -0.354
     turn: float = -1.146
     words_only: tuple[float, float] = (-3.2, 9.3)
-    fall: float = 13.99
-    fall_of_turns: float = 6.0
+    fall: float = 6.0
     name: str = "confidence"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
@@ -198,12 +196,9 @@ class Confidence:
             return pool
         odds, best = _logit(confidence), pool[0].score
         return tuple(
-            cand.with_relevance(_logistic(odds - self._fall(cand) * _distance(cand.score, best)))
+            cand.with_relevance(_logistic(odds - self.fall * _distance(cand.score, best)))
             for cand in pool
         )
-
-    def _fall(self, cand: Candidate) -> float:
-        return self.fall if cand.item.session is None else self.fall_of_turns
 
     def _estimate(self, pool: Pool, ctx: Context) -> tuple[float, tuple[ConfidenceReason, ...]]:
         features = features_of(pool, ctx)
