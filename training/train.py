@@ -203,9 +203,9 @@ class Encoder(nn.Module):
         return sum(layer.size() for layer in self.layers)
 
 
-def read_teacher(folder: Path) -> dict[str, torch.Tensor]:
+def read_teacher(path: Path) -> dict[str, torch.Tensor]:
     """The teacher's weights, as run.py packed them."""
-    packed = np.load(folder / "teacher.npz")
+    packed = np.load(path)
     weights = {}
     for name in packed.files:
         if not name.endswith("#scale"):
@@ -312,7 +312,7 @@ def token_loss(mine: torch.Tensor, theirs: torch.Tensor, mask: torch.Tensor) -> 
 def train(given: argparse.Namespace) -> None:
     torch.manual_seed(given.seed)
     torch.backends.cuda.matmul.allow_tf32 = True
-    weights = read_teacher(given.folder)
+    weights = read_teacher(given.folder / "teacher.npz")
     teacher = Encoder(weights, list(range(6)), 0).to(DEVICE).bfloat16().requires_grad_(False)
     student = Encoder(weights, given.layers, given.rank).to(DEVICE)
     if given.resume:

@@ -1,0 +1,213 @@
+"""Prepare what the model of two memories learns from: pairs of memories in word pieces.
+
+    python training/pairs.py OUT [--texts FILE ...]
+
+Labelled are the pairs of ``data/pairs``, and of each store of ``data/stores`` the pairs that
+its notes name, and each note with its nearest earlier ones. Unlabelled are further neighbours
+among all texts, of which only the teachers say what they are. ``--texts`` adds texts for
+these: files with one JSON object per line, ``text``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from bethink.models.embed.encoder import EncoderEmbedder, shared_tokenizer
+
+DATA = Path(__file__).resolve().parent / "data"
+UPDATE, SAME, ADDS, OTHER = range(4)
+# A neighbour that is neither an update nor the same: whether it adds or is another subject is
+# not known. A doubtful pair is not learnt from.
+NEIGHBOUR, DOUBTFUL = 4, 5
+LABELS = {"update": UPDATE, "same": SAME, "adds": ADDS, "other": OTHER}
+# What a second reading makes of a pair whose first label it does not confirm.
+VERDICTS = {"U": UPDATE, "S": SAME, "N": DOUBTFUL, "?": DOUBTFUL}
+# As bethink.models.update_model reads a text: its first pieces, and pieces that the vocabulary
+# lacks in rows of their own after it.
+MAX_PIECES = 80
+UNKNOWN, VOCABULARY, SHARED_ROWS = 100, 30_522, 2_048
+# A note's nearest earlier ones in its store.
+STORE_NEIGHBOURS = 10
+# Unlabelled: a text's nearest, and some of those that follow.
+NEAREST, FURTHER, DRAWN = 9, 24, 3
+
+Row = tuple[int, int, int]
+
+
+class Texts:
+    """All texts, each once, with the place where it was read first."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+        self.sources: list[str] = []
+
+    def add(self, text: str, source: str) -> int:
+        if text not in self.places:
+            self.places[text] = len(self.sources)
+            self.sources.append(source)
+        return self.places[text]
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+# -- labels of a store
+
+
+def label_store(notes: list[dict[str, Any]]) -> Iterator[tuple[int, int, int]]:
+    """Place of the older note, place of the newer one, label: of every pair of a store.
+
+    Notes that restate one another are one statement; in a chain of values the last one
+    updates all before it.
+    """
+    statement = {note["id"]: note["id"] for note in notes}
+
+    def find(one: int) -> int:
+        while statement[one] != one:
+            one = statement[one]
+        return one
+
+    for note in notes:
+        for other in note.get("restates", ()):
+            statement[find(note["id"])] = find(other)
+    replaced: dict[int, set[int]] = {}
+    for note in notes:
+        for other in note.get("replaces", ()):
+            replaced.setdefault(find(note["id"]), set()).add(find(other))
+    outdated = {one: reach(one, replaced) for one in set(map(find, statement))}
+    for newer, note in enumerate(notes):
+        mine = find(note["id"])
+        for older in range(newer):
+            theirs = find(notes[older]["id"])
+            label = NEIGHBOUR if theirs not in outdated[mine] else UPDATE
+            yield older, newer, SAME if mine == theirs else label
+
+
+def reach(start: int, replaced: dict[int, set[int]]) -> set[int]:
+    """Every statement that this one replaces, directly or by what it replaces."""
+    found: set[int] = set()
+    waiting = [start]
+    while waiting:
+        fresh = replaced.get(waiting.pop(), set()) - found
+        found |= fresh
+        waiting += fresh
+    return found
+
+
+def pair_store(
+    name: str, notes: list[dict[str, Any]], places: list[int], vectors: np.ndarray
+) -> Iterator[Row]:
+    """The labelled pairs of a store: those that its notes name, and near ones."""
+    reviewed = {
+        (row["older"], row["newer"]): VERDICTS[row["verdict"]]
+        for row in read_lines(DATA / "stores" / "reviewed.jsonl")
+        if row["store"] == name
+    }
+    near = vectors[places] @ vectors[places].T
+    nearest = [
+        set(np.argsort(-near[at, :at])[:STORE_NEIGHBOURS].tolist()) for at in range(len(notes))
+    ]
+    for older, newer, label in label_store(notes):
+        if label != NEIGHBOUR or older in nearest[newer]:
+            ids = notes[older]["id"], notes[newer]["id"]
+            yield places[older], places[newer], reviewed.get(ids, label)
+
+
+# -- neighbours
+
+
+def pair_neighbours(vectors: np.ndarray, known: set[tuple[int, int]]) -> np.ndarray:
+    """Unlabelled pairs: near texts, whichever of the two is taken for the older one."""
+    draw = np.random.default_rng(0)
+    found: set[tuple[int, int]] = set()
+    for start in range(0, len(vectors), 1000):
+        near = vectors[start : start + 1000] @ vectors.T
+        rows = np.arange(len(near))
+        near[rows, start + rows] = -1
+        for row in rows:
+            some = np.argpartition(-near[row], FURTHER)[:FURTHER]
+            some = some[np.argsort(-near[row, some])]
+            drawn = draw.choice(some[NEAREST:], DRAWN, replace=False)
+            for other in [*some[:NEAREST].tolist(), *drawn.tolist()]:
+                pair = (start + int(row), other)
+                if draw.random() >= 0.5:
+                    pair = pair[::-1]
+                if found.isdisjoint((pair, pair[::-1])) and known.isdisjoint((pair, pair[::-1])):
+                    found.add(pair)
+    return np.array(sorted(found), np.int32)
+
+
+# -- word pieces
+
+
+def piece_ids(text: str) -> list[int]:
+    pieces = shared_tokenizer()(text)
+    return [
+        VOCABULARY + crc32(pieces.text[begin:end].encode()) % SHARED_ROWS
+        if piece == UNKNOWN
+        else piece
+        for piece, (begin, end) in zip(
+            pieces.ids[:MAX_PIECES], pieces.spans[:MAX_PIECES], strict=True
+        )
+    ]
+
+
+def tokenise(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The pieces of each text in a row of their own, and how many there are."""
+    rows = [piece_ids(text) for text in texts]
+    made = np.zeros((len(rows), MAX_PIECES), np.uint16)
+    for place, row in enumerate(rows):
+        made[place, : len(row)] = row
+    return made, np.array([len(row) for row in rows], np.int16)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--texts", type=Path, nargs="*", default=[])
+    given = parser.parse_args()
+    texts = Texts()
+    stores = {}
+    for path in sorted((DATA / "stores").glob("*-*.jsonl")):
+        notes = read_lines(path)
+        kind = path.stem.split("-")[0]
+        stores[path.stem] = notes, [texts.add(note["text"], kind) for note in notes]
+    written: list[Row] = [
+        (texts.add(row["old"], path.stem), texts.add(row["new"], path.stem), LABELS[row["label"]])
+        for path in sorted((DATA / "pairs").glob("*.jsonl"))
+        for row in read_lines(path)
+    ]
+    for path in given.texts:
+        for row in read_lines(path):
+            texts.add(row["text"], "more")
+    vectors = np.stack([one.vector for one in EncoderEmbedder().embed(list(texts.places))])
+    rows = [
+        row
+        for name, (notes, places) in stores.items()
+        for row in pair_store(name, notes, places, vectors)
+    ] + written
+    unlabelled = pair_neighbours(vectors, {(older, newer) for older, newer, _ in rows})
+    labelled = np.array([row for row in rows if row[2] != DOUBTFUL], np.int32)
+    pieces, lengths = tokenise(texts.places)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(
+        given.out, pieces=pieces, lengths=lengths, sources=np.array(texts.sources),
+        labelled=labelled[:, :2], labels=labelled[:, 2], unlabelled=unlabelled,
+    )  # fmt: skip
+    print(f"{len(pieces)} texts, {len(unlabelled)} unlabelled pairs, labelled:",
+          np.bincount(labelled[:, 2]).tolist())  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
