@@ -18,7 +18,7 @@ NOTES = [
 def ask(memory: Memory, question: str) -> None:
     """Print the answer to a question, or that there is none."""
     answer = memory.recall(question, k=1)
-    found = answer.hits[0].item.text if answer.hits else "nothing about that"
+    found = answer.hits[0].item.text if answer.status == "found" else "nothing about that"
     print(f"{question}\n  {found}")
 
 

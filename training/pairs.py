@@ -29,7 +29,7 @@ NEIGHBOUR, DOUBTFUL = 4, 5
 LABELS = {"update": UPDATE, "same": SAME, "adds": ADDS, "other": OTHER}
 # What a second reading makes of a pair whose first label it does not confirm.
 VERDICTS = {"U": UPDATE, "S": SAME, "N": DOUBTFUL, "?": DOUBTFUL}
-# As bethink.models.update_model reads a text: its first pieces, and pieces that the vocabulary
+# As the model reads a text: its first pieces, and pieces that the vocabulary
 # lacks in rows of their own after it.
 MAX_PIECES = 80
 UNKNOWN, VOCABULARY, SHARED_ROWS = 100, 30_522, 2_048

@@ -61,7 +61,7 @@ def test_without_any_source_the_defaults_hold(desk):
     assert {name: getattr(settings, name) for name in NAMES} == {
         "space": None, "data_dir": None, "store": "sqlite", "embedder": "encoder", "reranker": "none",
         "llm": "none",
-        "profile": "default", "k": 10,
+        "profile": "default", "k": 40,
         "max_tokens": 2000, "track": False, "cache": False, "max_classification": 2, "allowed_roots": None,
         "notes_dir": None, "notes_trust": 1, "color": "auto",
         "actor": "user", "worker": "auto", "worker_idle": 600, "maintain_in_background": False,
@@ -92,7 +92,7 @@ def test_the_strongest_source_wins(desk, present):
 
     value, kind = max(
         ((number, name) for number, name in enumerate(SOURCES, 1) if name in present),
-        default=(10, "default"),
+        default=(40, "default"),
     )
     assert (settings.k, settings.origin("k").kind) == (value, kind)
 
@@ -129,7 +129,7 @@ def test_an_empty_variable_is_not_set(desk):
     """The shell's way to unset for one command."""
     settings = desk.load(env={"BETHINK_SPACE": "", "BETHINK_K": ""})
 
-    assert (settings.space, settings.k) == (None, 10)
+    assert (settings.space, settings.k) == (None, 40)
 
 
 @each_row(
@@ -210,7 +210,7 @@ def test_a_bad_value_in_a_file_is_named(desk, which, line):
 def test_a_refusal_says_what_would_hold_without_it(desk):
     """The remedy names the default."""
     for name, text, default in [
-        ("k", "x", ", 10"),
+        ("k", "x", ", 40"),
         ("space", "/", ""),
         ("color", "x", ', "auto"'),
     ]:
@@ -300,7 +300,7 @@ def test_outside_a_project_there_is_no_project_file(desk):
 
     settings = desk.load(start=desk.home / "notes")
 
-    assert (settings.k, settings.project) == (10, None)
+    assert (settings.k, settings.project) == (40, None)
 
 
 @pytest.mark.parametrize(
