@@ -131,7 +131,7 @@ def test_a_question_is_answered_and_every_score_adds_up(page: Page, demo: Inspec
     page.keyboard.type(QUESTION)
     page.keyboard.press("Enter")
 
-    expect(page.get_by_text("At least one memory answers the question.")).to_be_visible()
+    expect(page.get_by_text("Stored on this subject.").first).to_be_visible()
     first = page.locator(".hit").first
     expect(first).to_contain_text(ANSWER)
     expect(first.locator("mark").first).to_be_visible()
@@ -175,7 +175,7 @@ def test_a_deep_recall_shows_what_it_asked_in_addition(page: Page, demo: Inspect
 
 def test_profiles_are_compared(page: Page, demo: Inspector) -> None:
     """Ranks side by side, and each difference with its reason."""
-    open_view(page, demo, "/compare?q=backup+of+the+database", "Compare")
+    open_view(page, demo, "/compare?q=text+messages", "Compare")
 
     expect(page.locator(".slope-line").first).to_be_attached()
     expect(page.get_by_text("not returned").first).to_be_visible()
