@@ -157,7 +157,7 @@ const report = {};
 
 // --- Nothing known, with a host that passes no calls on and one that does -----------------
 for (const [name, capabilities] of [["silent", {}], ["helpful", { serverTools: {} }]]) {
-  const { bridge, frame } = await view({ query: told.unknown }, { capabilities });
+  const { bridge, frame } = await view({ query: told.unknown, min_confidence: 1 }, { capabilities });
   report[name] = {
     status: (await texts(frame, "#status"))[0],
     notes: (await texts(frame, "#notes"))[0],
