@@ -383,6 +383,7 @@ def test_se_has_the_pages_floor(filled: Memory) -> None:
 
 def test_ss_finds_reworded_memories_and_no_strangers(filled: Memory) -> None:
     """At least 0.65, five at most, and silence for foreign questions."""
+    filled.recall("JWT tokens", profile="abmind")  # brings its index up to date
     ss = next(one for one in load_profile("abmind").channels if one.name == "ss")
 
     found = ss(context(filled, "cached in the gateway for five minutes: JWT tokens"))
