@@ -226,6 +226,7 @@ def test_writing_and_maintenance_ask_no_model_inside_of_a_transaction(
         stored = memory.remember_many(
             [{"text": text, "entities": ["place:Harbour"], "layer": "context"} for text in NOTES]
         )
+        memory.remember("Priya calibrated the harbour gauge because its cable was torn apart")
         memory.remember("Priya calibrated the harbour gauge again and replaced its cable")
         memory.update(stored[0].id, text="The north gauge was calibrated by Ana")
         clock.now = NOW

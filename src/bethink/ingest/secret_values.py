@@ -15,7 +15,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from bethink.core.lazy import lazy_pattern
-from bethink.lang.words import word_set_of
+from bethink.lang.words import stop_words, word_set_of
 
 _PLACEHOLDER = lazy_pattern(
     r"your|example|change[_-]?me(?!\W*\d)|placeholder|dummy|sample|xxxx|todo|redacted|insert|replace"
@@ -231,7 +231,7 @@ def is_key_block(value: str) -> bool:
 def is_pass_phrase(value: str) -> bool:
     """Check several plain words: hardly inflected, and no stop word, which every sentence has."""
     words = [word for word in re.split(r"[ \-.]", value.strip("\"'\x60").lower()) if word]
-    common = _stop_words(("en", "de")) | word_set_of("en", "stop_words", "sketch")
+    common = stop_words("en", "de") | word_set_of("en", "stop_words", "sketch")
     inflected = words[0].endswith("ing") and any(word.endswith("ed") for word in words)
     stated = len(words) >= 4 and not words[0].endswith("ed") and not inflected
     return stated and common.isdisjoint(words) and not any(map(_LOGIN_NOUN.match, words))
@@ -240,13 +240,9 @@ def is_pass_phrase(value: str) -> bool:
 def is_seed_phrase(value: str) -> bool:
     """Check the words of a wallet's seed (BIP-39): hardly any is a stop word, few come twice."""
     words = value.replace(",", " ").lower().split()
-    stops = len([word for word in words if word in _stop_words(_SPOKEN)])
+    stops = len([word for word in words if word in stop_words(*_SPOKEN)])
     distinct = len(set(words)) >= 0.9 * len(words)
     return 12 <= len(words) <= 24 and distinct and stops <= _MAX_STOP_SHARE * len(words)
-
-
-def _stop_words(codes: tuple[str, ...]) -> frozenset[str]:
-    return frozenset().union(*(word_set_of(code, "stop_words", "search") for code in codes))
 
 
 def is_code_seed(value: str) -> bool:

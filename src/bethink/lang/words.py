@@ -42,6 +42,12 @@ def word_set_of(language: str, section: str, name: str) -> frozenset[str]:
     return frozenset(load_section(language, section).get(name, "").split())
 
 
+@cache
+def stop_words(*languages: str) -> frozenset[str]:
+    """The words of these languages that say little in a search."""
+    return frozenset().union(*(word_set_of(code, "stop_words", "search") for code in languages))
+
+
 def parse_mapping(lines: str) -> dict[str, str]:
     """Parse lines like ``starts start begins = time``: each word with its meaning."""
     found: dict[str, str] = {}

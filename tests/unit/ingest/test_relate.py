@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -13,8 +14,10 @@ from bethink.core.ids import IdGenerator
 from bethink.ingest import links
 from bethink.ingest.links import MAX_SIMILAR, MAY_CORRECT
 from bethink.ingest.pipeline import WriteContext, remember
+from bethink.lang.words import load_words
 from bethink.model import Draft, Remembered
 from bethink.models.embed.hashing import HashEmbedder
+from bethink.ports import Embedding
 from bethink.store.sqlite import SqliteStore
 from rows import each_row
 
@@ -272,3 +275,141 @@ def test_a_memory_on_the_same_subject_is_no_cause(*, later: bool) -> None:
         stored = {text: memory.remember(text).id for text in texts}
 
         assert not [one for one in memory.links(stored[effect]) if one.type == "caused_by"]
+
+
+CERTIFICATE = "The TLS certificate of the gateway expired on Sunday"
+DEPLOY = "The deploy of the shop failed because the TLS certificate of the gateway expired"
+
+
+class CountingEmbedder(HashEmbedder):
+    """Notes the texts that it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[list[str]] = []
+
+    def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        self.asked.append(list(texts))
+        return super().embed(texts)
+
+
+def test_a_stated_cause_costs_no_vector(ctx: WriteContext) -> None:
+    """Each text is embedded once, in one call, whatever it and its neighbours state."""
+    embedder = CountingEmbedder()
+    ctx = replace(ctx, embedder=embedder)
+    stated = [f"the shop closed early because pump {n} leaked into cellar {n}" for n in range(9)]
+    remember([Draft(text) for text in stated], ctx)
+    one(ctx, "the shop closed early on monday because of heavy morning rain")
+    one(ctx, "the shop closed early on friday")
+
+    assert [len(texts) for texts in embedder.asked] == [9, 1, 1]
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_memory_above_a_ceiling_changes_no_cause_below_it(
+    *, together: bool, hidden: bool
+) -> None:
+    """What is visible below is the same with it and without it."""
+    drafts = [
+        Draft(DEPLOY, classification=0),
+        Draft("The TLS certificate of the gateway expired, says the audit", classification=3),
+        Draft(CERTIFICATE, classification=0),
+    ]
+    kept = [draft for draft in drafts if hidden or draft.classification == 0]
+    with Memory.open(":memory:", embedder="hash") as memory:
+        if together:
+            ids = [answer.id for answer in memory.remember_many(kept)]
+        else:
+            ids = [memory.remember_many([draft])[0].id for draft in kept]
+        found = [one for one in memory.below(0).links(ids[0]) if one.type == "caused_by"]
+
+        assert [link.dst.id for link in found] == [ids[-1]]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_that_is_why_never_refers_to_a_turn_of_a_higher_class(
+    ctx: WriteContext, *, together: bool
+) -> None:
+    """It refers to the last turn that its readers may see."""
+    turns = [
+        Draft("The parser gave up on an emoji", classification=1),
+        Draft("Nobody outside may hear of the emoji", classification=3),
+        Draft("That's why I added a dead letter box", classification=1),
+    ]
+    turns = [turn._replace(level="raw", session="s") for turn in turns]
+    groups = [turns] if together else [[turn] for turn in turns]
+    first, _, last = (answer.id for group in groups for answer in remember(group, ctx))
+
+    assert causes_of(ctx, last) == [first]
+
+
+@pytest.mark.parametrize("later", [True, False])
+@each_row(
+    "other",
+    [
+        {"user": "bob"},
+        {"trust": 0, "source_class": "web"},
+        {"text": "Has the TLS certificate of the gateway expired on Sunday?"},
+        {"text": "Bookings failed because the TLS certificate of the gateway expired"},
+    ],
+)
+def test_what_may_not_explain_a_memory_is_no_cause(other, later):
+    """Another user, a source that is trusted less, a question, another effect of the cause."""
+    told = [{"text": DEPLOY, "user": "alice"}, {"text": CERTIFICATE, "user": "alice"} | other]
+    with Memory.open(":memory:", embedder="hash", clock=lambda: NOW) as memory:
+        stored = [memory.remember(**given).id for given in (told if later else reversed(told))]
+        effect = stored[0 if later else 1]
+        true = memory.remember(f"Priya saw: {CERTIFICATE}", user="alice").id
+        found = [link for link in memory.links(effect) if link.type == "caused_by"]
+
+        assert [(link.src.id, link.dst.id) for link in found] == [(effect, true)]
+
+
+def test_a_forgotten_cause_gives_way_to_the_next(ctx: WriteContext) -> None:
+    """Which tells it again."""
+    effect, cause = one(ctx, DEPLOY).id, one(ctx, CERTIFICATE).id
+    ctx.store.items.end([cause], actor="tester", now=NOW, how="forgotten")
+    again = one(ctx, "On Monday the TLS certificate of the gateway expired").id
+
+    assert again in causes_of(ctx, effect)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_every_effect_of_a_cause_is_linked_to_it(ctx: WriteContext, *, together: bool) -> None:
+    """And none to another, which has the same words."""
+    because = "failed because the TLS certificate of the gateway expired"
+    drafts = [Draft(f"Service {name} {because}") for name in ("ash", "beech", "cedar", "elm")]
+    drafts.append(Draft(CERTIFICATE))
+    groups = [drafts] if together else [[draft] for draft in drafts]
+    *effects, cause = (answer.id for group in groups for answer in remember(group, ctx))
+
+    assert [causes_of(ctx, effect) for effect in effects] == [[cause]] * 4
+
+
+def test_a_cause_may_have_a_cause(ctx: WriteContext) -> None:
+    """It tells the first clause, and states another."""
+    cause = one(ctx, f"{CERTIFICATE} because nobody had renewed it in time").id
+    effect = one(ctx, DEPLOY).id
+
+    assert causes_of(ctx, effect) == [cause]
+
+
+CUES = [
+    (cue.strip(), kind)
+    for kind, section in (("caused_by", "cause"), ("causes", "effect"))
+    for cues in load_words("causes")[section].values()
+    for cue in cues.split("|")
+]
+
+
+@each_row(("cue", "kind"), CUES)
+def test_every_cue_states_one_clause(ctx, cue, kind):
+    """A cause or an effect, never both; also with a typographic apostrophe."""
+    for written in (cue, cue.replace("'", "\N{RIGHT SINGLE QUOTATION MARK}")):
+        text = f"Exports stopped {written} broken north hinge".replace(" ,", ",")
+        text = re.sub(r"(['\N{RIGHT SINGLE QUOTATION MARK}]) (?=broken)", r"\1", text)
+        found = links.read_statement(ctx.store.items.get([stored := one(ctx, text).id])[stored])
+
+        assert found.clauses == {kind: {"broken", "north", "hinge"}}
+        assert found.told == {"exports", "stopped"}
