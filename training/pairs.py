@@ -1,11 +1,12 @@
 """Prepare what the model of two memories learns from: pairs of memories in word pieces.
 
-    python training/pairs.py OUT [--texts FILE ...]
+    python training/pairs.py OUT [--still FILE]
 
 Labelled are the pairs of ``data/pairs``, and of each store of ``data/stores`` the pairs that
-its notes name, and each note with its nearest earlier ones. Unlabelled are further neighbours
-among all texts, of which only the teachers say what they are. ``--texts`` adds texts for
-these: files with one JSON object per line, ``text``.
+its notes name, and each note with its nearest earlier ones. ``--still`` is what
+``still_texts.py`` wrote: texts of which none updates another, labelled so with their nearest
+of the same source. Unlabelled are further neighbours among all texts, of which only the
+teachers say what they are.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ MAX_PIECES = 80
 UNKNOWN, VOCABULARY, SHARED_ROWS = 100, 30_522, 2_048
 # A note's nearest earlier ones in its store.
 STORE_NEIGHBOURS = 10
+# A text's nearest of the same source, where none updates another.
+STILL_NEIGHBOURS = 2
 # Unlabelled: a text's nearest, and some of those that follow.
 NEAREST, FURTHER, DRAWN = 9, 24, 3
 
@@ -125,6 +128,14 @@ def pair_store(
 # -- neighbours
 
 
+def pair_still(places: list[int], vectors: np.ndarray) -> Iterator[Row]:
+    """Each text of a source with its nearest before it: none updates another."""
+    near = vectors[places] @ vectors[places].T
+    for newer in range(len(places)):
+        for older in np.argsort(-near[newer, :newer])[:STILL_NEIGHBOURS].tolist():
+            yield places[older], places[newer], NEIGHBOUR
+
+
 def pair_neighbours(vectors: np.ndarray, known: set[tuple[int, int]]) -> np.ndarray:
     """Unlabelled pairs: near texts, whichever of the two is taken for the older one."""
     draw = np.random.default_rng(0)
@@ -175,7 +186,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("out", type=Path)
-    parser.add_argument("--texts", type=Path, nargs="*", default=[])
+    parser.add_argument("--still", type=Path)
     given = parser.parse_args()
     texts = Texts()
     stores = {}
@@ -188,15 +199,16 @@ def main() -> None:
         for path in sorted((DATA / "pairs").glob("*.jsonl"))
         for row in read_lines(path)
     ]
-    for path in given.texts:
-        for row in read_lines(path):
-            texts.add(row["text"], "more")
+    still: dict[str, list[int]] = {}
+    for row in read_lines(given.still) if given.still else ():
+        still.setdefault(row["source"], []).append(texts.add(row["text"], "still"))
     vectors = np.stack([one.vector for one in EncoderEmbedder().embed(list(texts.places))])
     rows = [
         row
         for name, (notes, places) in stores.items()
         for row in pair_store(name, notes, places, vectors)
     ] + written
+    rows += [row for places in still.values() for row in pair_still(places, vectors)]
     unlabelled = pair_neighbours(vectors, {(older, newer) for older, newer, _ in rows})
     labelled = np.array([row for row in rows if row[2] != DOUBTFUL], np.int32)
     pieces, lengths = tokenise(texts.places)

@@ -128,7 +128,8 @@ def pairs() -> None:
     """Put everything that the model of two memories learns from into the same folder."""
     pack_weights(find_minilm() / "model.safetensors", PACKED / "teacher.npz")
     pack_weights(unpack_mpnet(), PACKED / "mpnet.npz")
-    call("pairs.py", str(PACKED / "pairs.npz"))
+    call("still_texts.py", str(WORK / "still.jsonl"))
+    call("pairs.py", str(PACKED / "pairs.npz"), "--still", str(WORK / "still.jsonl"))
 
 
 def unpack_mpnet() -> Path:
