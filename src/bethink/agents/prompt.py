@@ -20,6 +20,7 @@ from bethink.core.words import word_set
 from bethink.errors import Refused
 from bethink.importers.turn_text import is_assent, needs_no_memory, strip_host_text
 from bethink.model import Candidate, Item, Recall
+from bethink.ports import is_remote
 from bethink.render.quoting import Quote, quote_hit
 from bethink.retrieval.answer_text import UNSURE_NOTICE
 
@@ -38,7 +39,7 @@ _MAX_WORD_OVERLAP = 0.8  # share of common words above which a text says nothing
 _EXTRA_CANDIDATES = 24  # extra ones, to replace those that were given before
 _MIN_CONFIDENCE = 0.8  # of an answer to a clause: nobody asked for it
 _MIN_CONFIDENCE_BY_WORDS = 0.4  # without an embedder: words alone are seldom surer
-_PAUSE = lazy_pattern(r"[,;:，；：、]\s*")
+_PAUSE = lazy_pattern(r"[,;:]\s+|[，；：、]\s*")  # not in 12:30, 1,000
 _MIN_CLAUSE_WORDS = 3
 _MAX_CLAUSES = 6
 _HEAD_CHARS, _TAIL_CHARS = 1500, 500  # characters of a long prompt that are searched for
@@ -54,7 +55,12 @@ def prompt_context(memory: Memory, payload: Mapping[str, object]) -> str:
     memory = memory.below(memory.settings.max_classification)
     prompt, session = str(payload.get("prompt") or ""), str(payload.get("session_id") or "")
     question = query_from_prompt(prompt)
-    answers = [answer for part in _clauses(question) if (answer := _recall(memory, part))]
+    parts = _clauses(question)
+    if is_remote(memory.embedder) or is_remote(memory.reranker):
+        parts = parts[:1]  # each would be a request, and the user waits
+    answers = [answer for part in parts if (answer := _recall(memory, part, session))]
+    # A clause of time alone, "as we said yesterday", asks for all of it only if it is the prompt.
+    answers = [one for one in answers if one.query.text == question or not _is_of_time(one)]
     floor = _MIN_CONFIDENCE_BY_WORDS if memory.embedder is None else _MIN_CONFIDENCE
     # What is on the subject of a task helps it, though it need not answer it.
     sure = [one for one in answers if one.status == "found" and one.confidence >= floor]
@@ -84,7 +90,7 @@ def _clauses(question: str) -> list[str]:
     return [*dict.fromkeys((question, *ends))] if question else []
 
 
-def _recall(memory: Memory, text: str) -> Recall | None:
+def _recall(memory: Memory, text: str, session: str) -> Recall | None:
     """Recall by a clause; None where it is not searchable, for example without a word."""
     with suppress(Refused):
         return memory.recall(
@@ -92,8 +98,13 @@ def _recall(memory: Memory, text: str) -> Recall | None:
             k=_MAX_MEMORIES + _EXTRA_CANDIDATES,
             max_tokens=8 * MAX_PROMPT_TOKENS,
             track=False,
+            own_session=session or None,
         )
     return None
+
+
+def _is_of_time(answer: Recall) -> bool:
+    return any(reason.feature == "time" for reason in answer.assessed)
 
 
 def _near_best(answer: Recall, question: str) -> list[Candidate]:

@@ -167,9 +167,15 @@ class RecallOptions(FilterOptions, total=False):
         Texts,
         Option("What was said just before, for a short reply such as 'and the second one?'.",
                names=("--turn-before",)),
-        "What was said before a short reply.",
-        Limit(longest=8000),
+        "The turns before a short reply.",
+        Limit(longest=8000, is_list=True),
     ]  # fmt: skip
+    own_session: Annotated[
+        str | None,
+        Option("The session you are in, not 'our last' one."),
+        "The session you are in.",
+        Limit(longest=200),
+    ]
     deep: Annotated[bool, Option("Memind's second pass: check the first answer, search further.")]
     reranker: Annotated[
         "str | Reranker | None",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 from bethink.api.session import SessionMethods, cache_key, resolve_reranker
 from bethink.api.turns import in_turn
@@ -62,6 +62,12 @@ class _Attempt(NamedTuple):
         return said
 
 
+def _read_once(options: RecallOptions) -> RecallOptions:
+    """The options with lists for what can be read only once: they are used several times."""
+    read = {name: tuple(value) for name, value in options.items() if isinstance(value, Iterator)}
+    return cast("RecallOptions", {**options, **read})
+
+
 class RecallMethods(SessionMethods):
     """Recalls memories of an open space, explains and compares the answers."""
 
@@ -87,6 +93,7 @@ class RecallMethods(SessionMethods):
         min_confidence: float | None = None,
         turns_before: Texts = None,
         min_relevance: float | None = None,
+        own_session: str | None = None,
         deep: bool = False,
         **where: Unpack[FilterOptions],
     ) -> Recall:
@@ -102,7 +109,7 @@ class RecallMethods(SessionMethods):
         is empty, and hits below ``min_relevance`` are left out; by default the profile
         decides. ``k`` and ``max_tokens`` are ceilings. With ``turns_before``, the turns of a
         chat before the question, a short reply ("and the second one?") is searched together
-        with them.
+        with them. ``own_session`` is the session you are in, which "our last session" is not.
 
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.remember("Tests run with make test")
@@ -114,8 +121,7 @@ class RecallMethods(SessionMethods):
             text, k=k, max_tokens=max_tokens, offset=offset, cursor=cursor, as_of=as_of,
             track=self.session.tracks_use(first or chosen, track), most=most, episode_k=episode_k,
             context=context, whole=whole, min_confidence=min_confidence,
-            turns_before=turns_before,
-            min_relevance=min_relevance,
+            turns_before=turns_before, min_relevance=min_relevance, own_session=own_session,
         )  # fmt: skip
         ctx = self._build_context(request, chosen, filters, where, now)
         ctx = replace(ctx, boost=boost, reranker=self._choose_reranker(reranker))
@@ -130,7 +136,7 @@ class RecallMethods(SessionMethods):
 
     def explain(self, text: str, item_id: str, **options: Unpack[RecallOptions]) -> str:
         """Explain the arithmetic of one memory's score, or why it was not returned."""
-        requested_id = self.session.get(item_id).id
+        requested_id, options = self.session.get(item_id).id, _read_once(options)
         untracked: RecallOptions = {**options, "track": False}
         for hit in self.recall(text, **untracked).hits:
             if hit.item.id == requested_id:
@@ -141,7 +147,7 @@ class RecallMethods(SessionMethods):
     def why_not(self, item_id: str, text: str, **options: Unpack[RecallOptions]) -> WhyNot:
         """Return at which step a memory was dropped from the answer, and by how much."""
         item = self.session.get(item_id)
-        given: Json = {**options, "track": False}
+        given: Json = {**_read_once(options), "track": False}
         first, chosen = self._choose_profiles(
             given.pop("profile", None), deep=given.pop("deep", False)
         )
@@ -233,6 +239,7 @@ class RecallMethods(SessionMethods):
     ) -> dict[str, Recall]:
         """Answer the same question with several profiles; no use is recorded."""
         answers: dict[str, Recall] = {}
+        options = _read_once(options)
         for profile in profiles:
             asked: RecallOptions = {**options, "profile": profile, "track": False}
             answer = self.recall(text, **asked)

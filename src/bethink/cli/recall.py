@@ -134,7 +134,7 @@ def _agreement_summary(found: Mapping[str, list[str]], shared: set[str]) -> str:
 
 _LIMITS = (
     *("k", "max_tokens", "whole", "min_confidence", "min_relevance", "as_of", "turns_before"),
-    *("deep", "reranker", "context"),
+    *("own_session", "deep", "reranker", "context"),
 )
 
 

@@ -178,8 +178,8 @@ def _without_slow_models(settings: Settings) -> Settings:
 
     providers = (embedder_provider(settings.embedder), reranker_provider(settings.reranker))
     embedder, reranker = (
-        "none" if provider and (provider.slow_to_load or provider.env_prefixes) else name
-        for name, provider in zip((settings.embedder, settings.reranker), providers, strict=True)
+        name if name != "llm" and not (one and (one.slow_to_load or one.env_prefixes)) else "none"
+        for name, one in zip((settings.embedder, settings.reranker), providers, strict=True)
     )
     return replace(settings, embedder=embedder, reranker=reranker)
 

@@ -157,7 +157,8 @@ class Query:
     ``most`` limits single levels ("raw": 5) separately from ``k``. A query with an empty
     ``text`` returns everything its filters admit, newest first. With ``whole`` long memories
     are shown whole, not by their best passage. Below ``min_confidence`` nothing is returned,
-    and no hit below ``min_relevance``; None means what the profile says.
+    and no hit below ``min_relevance``; None means what the profile says. ``own_session`` is
+    the one it is asked in: "our last session" is another.
     """
 
     text: str
@@ -174,6 +175,7 @@ class Query:
     whole: bool = False
     min_confidence: float | None = None
     min_relevance: float | None = None
+    own_session: str | None = None
 
     @property
     def moment(self) -> datetime:

@@ -35,6 +35,7 @@ class Limit(NamedTuple):
     longest: int = 1000
     choices: tuple[str, ...] = ()
     most: int = 64
+    is_list: bool = False
 
 
 class ItemField(NamedTuple):

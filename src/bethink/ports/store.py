@@ -130,7 +130,7 @@ class ItemSearch(Protocol):
     def in_scope(self, ids: Sequence[str], scope: Scope) -> list[Item]:
         """Those of the items (ids) that are in scope, in any order."""
 
-    def calendar(self, scope: Scope, *, sessions: int) -> Calendar:
+    def calendar(self, scope: Scope, *, sessions: int, days: bool = True) -> Calendar:
         """When the items happened: counts of each day, and the last so many conversations."""
 
     def terms(self, text: str) -> tuple[str, ...]:

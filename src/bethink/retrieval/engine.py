@@ -33,7 +33,7 @@ from bethink.retrieval.context import (
     Stage,
 )
 from bethink.retrieval.profile import SLOTS, Profile
-from bethink.retrieval.query_analysis import asks_only_for_time, periods
+from bethink.retrieval.query_analysis import asks_only_for_time, periods, time_only_filters
 from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
 from bethink.retrieval.stages.gate import Confidence, describe, drop_below, limit_untrusted
 from bethink.retrieval.stages.late_interaction import with_passage
@@ -401,7 +401,7 @@ def _answer_status(
         return outcome, before
     if not ctx.store.admin.count():
         return "nothing_stored", "nothing is stored in this space yet"
-    if not offered:
+    if not offered or time_only_filters(ctx):
         return "nothing_matched", _no_match_reason(ctx)
     return "nothing_matched", _not_relevant_reason(offered[0])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from datetime import MAXYEAR, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from functools import cache
 from typing import Literal
 
@@ -317,8 +317,11 @@ def asks_only_for_time(ctx: Context) -> bool:
     Examples: "what happened last Tuesday?", "what did we decide in May?".
     """
     named = [period.said for period in periods(ctx)]
-    if not named:
-        return False
+    return bool(named) and _names_only(named, ctx)
+
+
+def _names_only(named: list[str], ctx: Context) -> bool:
+    """Whether a question holds nothing but these names of times."""
     generic = _generic_words(ctx)
     known = generic.union(*(_LETTERS.findall(fold(phrase)) for phrase in named))
     others = [
@@ -327,7 +330,7 @@ def asks_only_for_time(ctx: Context) -> bool:
         if not known.issuperset(_LETTERS.findall(fold(content_term.word.shown)))
         and not is_generic_unspaced(content_term.word.shown, named)
     ]
-    return len(others) <= 1 and all(_is_mere_verb(word, ctx) for word in others)
+    return len(others) <= 1 and all(_is_mere_verb(word, named, ctx) for word in others)
 
 
 # The object of the verb is what is asked for: "what did we chat about", "what have they done".
@@ -338,13 +341,13 @@ _OBJECT_QUESTION = lazy_pattern(
 )
 
 
-def _is_mere_verb(word: Word, ctx: Context) -> bool:
+def _is_mere_verb(word: Word, named: list[str], ctx: Context) -> bool:
     """Whether a word is only the verb of a question for what was done or talked about.
 
     Any verb where the question asks for a topic; another verb if no memory holds it, so that
     the time is all there is to look for.
     """
-    if _asks_for_topic(ctx):
+    if _asks_for_topic(named, ctx):
         return word.shown.islower()
     asked = _OBJECT_QUESTION.search(ctx.query.text.lower())
     if asked is None or asked[1] != word.shown:
@@ -353,13 +356,12 @@ def _is_mere_verb(word: Word, ctx: Context) -> bool:
     return not all(map(known.get, word.terms))
 
 
-@PerRecall
-def _asks_for_topic(ctx: Context) -> bool:
+def _asks_for_topic(named: list[str], ctx: Context) -> bool:
     """Whether a question asks for what was talked about: "chat about on Monday", "de quoi".
 
     In English nothing but the time may follow: "about bread on Monday" has a topic.
     """
-    text, times = fold(ctx.query.text), [fold(period.said) for period in periods(ctx)]
+    text, times = fold(ctx.query.text), list(map(fold, named))
     questions = load_section(_detect_question_language(ctx.query.text).name, "questions")
     leading = (phrase.strip() for phrase in questions.get("topic", "").split("|"))
     if any(phrase and re.search(rf"\b{fold(phrase)}\b", text) for phrase in leading):
@@ -427,7 +429,9 @@ def _find_periods(ctx: Context) -> tuple[Period, ...]:
     highest = max((span.confidence for span in spans), default=1.0)
     sure = [span for span in spans if span.confidence == highest]
     named = [Period(*span.window(), span.text, span.confidence) for span in sure]
-    if session := _session_period(ctx):
+    session = _session_period(ctx)
+    # Of one that is not stored, the other words of the question are searched.
+    if session and (session.start < session.end or _names_only([session.said], ctx)):
         return (*named, session)
     found = [_event_period(phrase, ctx) for phrase in find_events(text, spans)]
     events = [period for period in found if period is not None]
@@ -437,19 +441,22 @@ def _find_periods(ctx: Context) -> tuple[Period, ...]:
 
 
 def _session_period(ctx: Context) -> Period | None:
-    """The time of the sessions that a question counts: "our second session"."""
+    """The time of the sessions that a question counts, never where there are not so many."""
     counted = find_sessions(ctx.query.text)
     if counted is None:
         return None
-    spans = ctx.store.search.calendar(ctx.scope, sessions=_MAX_SESSIONS).sessions
-    chosen = sorted(spans, key=lambda span: (span.first, span.session))[counted.order]
+    spans = ctx.store.search.calendar(ctx.scope, sessions=_MAX_SESSIONS, days=False).sessions
+    others = [span for span in spans if span.session != ctx.query.own_session]
+    chosen = sorted(others, key=lambda span: (span.first, span.session))[counted.order]
     if not chosen:
-        return None
+        is_name = not spans or counted.said[-1].isdecimal()  # "session 401"
+        return None if is_name else Period(_NEVER, _NEVER, counted.said)
     start, end = min(span.first for span in chosen), max(span.last for span in chosen)
     return Period(start, end + timedelta(milliseconds=1), counted.said)
 
 
 _MAX_SESSIONS = 100_000
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _EVENT_KINDS = frozenset({"event", "milestone", "release", "incident", "resolution"})
 # Questions, plans and general statements did not happen at a time.
 _NON_EVENT_KINDS = frozenset(

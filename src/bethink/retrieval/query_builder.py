@@ -71,6 +71,7 @@ class RecallRequest:
     min_confidence: float | None = None
     turns_before: str | Iterable[str] | None = None
     min_relevance: float | None = None
+    own_session: str | None = None
 
 
 class RecallDefaults(NamedTuple):
@@ -253,6 +254,7 @@ def build_query(
         whole=request.whole,
         min_confidence=_validate_probability("min_confidence", request.min_confidence),
         min_relevance=_validate_probability("min_relevance", request.min_relevance),
+        own_session=request.own_session,
     )
 
 

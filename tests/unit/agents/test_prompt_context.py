@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,11 @@ import pytest
 from agent_session import Transcript
 from bethink.agents.briefing import estimate_max_tokens
 from bethink.agents.capture import capture
-from bethink.agents.prompt import MAX_PROMPT_TOKENS, prompt_context, query_from_prompt
+from bethink.agents.prompt import MAX_PROMPT_TOKENS, _clauses, prompt_context, query_from_prompt
 from bethink.agents.session import quoted_ids, session_state
 from bethink.memory import Memory
 from corpus import NOTES
+from rows import each_row
 
 PORT = "The ferry service is deployed on port 5433"
 
@@ -189,3 +192,71 @@ def test_no_memory_closes_the_fence(kept: Memory) -> None:
     assert told.count(f"<<end {code}>>") == 1
     assert told.endswith(f"<<end {code}>>")
     assert code != "0123456789abcdef"
+
+
+YESTERDAY = (
+    "The office cat is called Miso",
+    "Alice moved to Lisbon in spring",
+    "Bob plays the cello in an orchestra",
+)
+
+
+def remember_yesterday(memory: Memory) -> None:
+    for number, text in enumerate(YESTERDAY):
+        memory.remember(
+            text, session="old", level="raw", speaker="user",
+            occurred_at=memory.now - timedelta(days=1, minutes=-number),
+        )  # fmt: skip
+
+
+@each_row(
+    "prompt",
+    ["Fix the parser, we talked about it yesterday",
+     "Add a unit test for the parser, what did we do yesterday?",
+     "Bitte den Parser umbauen, so wie wir es gestern gemacht haben",
+     "Refactor the parser, as we said in our last session",
+     "Write a haiku about rust: yesterday it happened"],
+)  # fmt: skip
+def test_a_clause_that_names_only_a_time_brings_nothing_of_it(kept: Memory, prompt: str) -> None:
+    """What else happened then is not on the subject of the task."""
+    remember_yesterday(kept)
+
+    assert asked(kept, prompt) == ""
+
+
+@each_row("prompt", ["What did we do yesterday?", "What did we do in our last session?"])
+def test_a_prompt_that_asks_for_a_time_gets_it(kept: Memory, prompt: str) -> None:
+    """The session that it is asked in is not the last one."""
+    remember_yesterday(kept)
+    kept.remember("We renamed the parser", session="s1", level="raw", speaker="assistant")
+
+    told = asked(kept, prompt, "s1")
+
+    assert all(text in told for text in YESTERDAY)
+
+
+def test_a_remote_model_is_asked_once_for_a_prompt(kept: Memory) -> None:
+    """Each clause would be a request of its own, while the user waits."""
+
+    class Remote:
+        remote = True
+        asked = 0
+
+        def __call__(self, query: str, texts: Sequence[str], /) -> Sequence[float]:
+            Remote.asked += 1
+            return [0.5] * len(texts)
+
+    kept.remember_many(["The gateway certificate expired", "The shop is deployed by Bob"])
+    kept.session.reranker = Remote()
+    asked(kept, "Look at the gateway log, check the certificate date, then deploy the shop again")
+
+    assert Remote.asked == 1
+
+
+def test_figures_do_not_end_a_clause() -> None:
+    """A time and a number have signs that end a clause elsewhere."""
+    assert _clauses("Meet Bob at 12:30 today, budget of 1,000 euros") == [
+        "Meet Bob at 12:30 today, budget of 1,000 euros",
+        "Meet Bob at 12:30 today",
+        "budget of 1,000 euros",
+    ]

@@ -273,6 +273,10 @@ in FY25 | 2025-01-01 | 2026-01-01
 yesterday 9-11 am | 2026-11-14T09:00 | 2026-11-14T12:00
 between 9 and 11 am yesterday | 2026-11-14T09:00 | 2026-11-14T12:00
 yesterday 11-1 pm | 2026-11-14T11:00 | 2026-11-14T14:00
+9:30-11:15 am | 2026-11-15T09:30 | 2026-11-15T11:16
+yesterday 9:30-11 am | 2026-11-14T09:30 | 2026-11-14T12:00
+which of the 5 of last month's releases failed? | 2026-10-01 | 2026-11-01
+the 5th of last month's plan | 2026-10-05 | 2026-10-06
 """
 GERMAN = """
 gestern | 2026-11-14 | 2026-11-15
@@ -358,6 +362,8 @@ entre Navidad y Año Nuevo | 2025-12-24 | 2026-01-02
 """
 FRENCH = """
 mardi en huit | 2026-11-24 | 2026-11-25
+la semaine en huit | 2026-11-23 | 2026-11-30
+en huit jours | 2026-11-23 | 2026-11-24
 l'avant-dernier week-end | 2026-10-31 | 2026-11-02
 aujourd'hui | 2026-11-15 | 2026-11-16
 avant-hier | 2026-11-13 | 2026-11-14
@@ -398,6 +404,7 @@ CHINESE = """
 去年下半年 | 2025-07-01 | 2026-01-01
 九月中旬 | 2026-09-11 | 2026-09-21
 3月8日至10日 | 2026-03-08 | 2026-03-11
+5月5日到3日 | 2026-05-05 | 2026-05-06
 前几天 | 2026-11-10 | 2026-11-14
 大后天 | 2026-11-18 | 2026-11-19
 周三早上九点到十一点 | 2026-11-11T09:00 | 2026-11-11T12:00
@@ -599,3 +606,13 @@ def test_another_zone_has_other_days():
 def test_a_name_with_an_at_sign_is_no_holiday(text):
     """Handles and mentions stand in texts; they are read over."""
     assert find_times(text, NOW) == []
+
+
+@each_row(
+    "text",
+    ["le projet fut terminé en huit mois", "écrit en huit heures", "en huit ans il a changé",
+     "appris en deux semaines", "v2-3 am", "version 1.2-3 pm", "iso-8 pm", "two of the 4 of hearts"],
+)  # fmt: skip
+def test_a_duration_and_a_version_are_no_times(text: str) -> None:
+    """Nor is a number that only looks like an hour or a day."""
+    assert find_times(text, NOW, lean="past", vague=True) == []

@@ -57,7 +57,14 @@ def test_several_sessions_are_counted() -> None:
     assert list(range(5))[found.order] == [3, 4]
 
 
-@each_row("text", ["how long is a session?", "which session tokens expire?", "a chat about tea"])
+@each_row(
+    "text",
+    ["how long is a session?", "which session tokens expire?", "a chat about tea",
+     "the blast session", "a ballast chat", "Santiago 2 sessions", "session 0", "0 sessions ago",
+     "the last 0 sessions", "第0次会话", "session 30 minutes", "the chat 12:30 was long",
+     "une séance 30 minutes", "session 99.5%", "session " + "9" * 5000,
+     "9" * 5000 + " sessions ago", "9" * 5000 + "次会话之前", "第" + "9" * 5000 + "次会话"],
+)  # fmt: skip
 def test_a_session_that_is_not_counted_is_a_word(text: str) -> None:
     """Nothing is read into the word alone."""
     assert find_sessions(text) is None
@@ -88,6 +95,25 @@ def memory() -> Iterator[Memory]:
 def test_the_session_answers(memory: Memory, question: str, topic: int) -> None:
     """What was said in that session comes first, though the question names no subject."""
     hits = memory.recall(question, now=NOW).hits
+
+    assert {hit.item.session for hit in hits[:4]} == {f"s{topic}"}
+
+
+def test_a_session_that_there_is_not_has_no_answer(memory: Memory) -> None:
+    """A question for it alone says so; a name such as "session 401" is searched for."""
+    for question in ("our ninth session", "what did we talk about twelve sessions ago?"):
+        answer = memory.recall(question, now=NOW)
+        assert (answer.status, answer.hits) == ("nothing_matched", ())
+        assert "session" in answer.reason
+    note = memory.remember("Session 401 is an error of the proxy")
+    assert memory.recall("session 401", now=NOW).hits[0].item.id == note.id
+
+
+@each_row(("own", "topic"), [("s4", 3), ("s3", 4), ("s9", 4), (None, 4)])
+def test_the_last_session_is_not_the_own_one(memory: Memory, own: str | None, topic: int) -> None:
+    """Who asks within a session means another one."""
+    asked = "what did we discuss in our last session?"
+    hits = memory.recall(asked, now=NOW, own_session=own).hits
 
     assert {hit.item.session for hit in hits[:4]} == {f"s{topic}"}
 

@@ -74,3 +74,20 @@ def test_turns_of_any_length_are_taken(memory: Memory) -> None:
     assert memory.recall("what did it cost?", turns_before=told).hits[0].item.text == ROOF
     with pytest.raises(Refused, match="turns_before takes text"):
         memory.recall("what did it cost?", turns_before=[3])  # type: ignore[list-item]
+
+
+def test_turns_that_are_read_once_are_asked_with_each_time(memory: Memory) -> None:
+    """An iterator gives its turns to every profile, and to what explains an answer."""
+    asked = "what did it cost?"
+
+    answers = memory.compare(asked, ["default", "remind"], turns_before=iter(TALK))
+    other = memory.remember("Bread is baked with rye")
+    missing = memory.why_not(other.id, asked, turns_before=iter(TALK))
+    roof = answers["default"].hits[0].item
+
+    assert {answer.query.text for answer in answers.values()} == {"\n".join([*TALK, asked])}
+    assert missing == memory.why_not(other.id, asked, turns_before=TALK)
+    assert memory.explain(asked, other.id, turns_before=iter(TALK)) == (
+        f"{missing.stage}: {missing.reason}"
+    )
+    assert "channel." in memory.explain(asked, roof.id, turns_before=iter(TALK))

@@ -238,8 +238,9 @@ def _parse_day_alone(reader: TokenReader, i: int) -> ParsedTime | None:
         return None
     at = day[1] + (reader.word(day[1]) == "of")
     of_month = at > day[1] and reader.word(at + 1) == "month"
-    if day[1] == i + 1 and not of_month:
-        return None
+    is_count = reader.word(i - 2) == "of" or reader.word(at + 2) in ("'", "’")
+    if day[1] == i + 1 and (is_count or not of_month):
+        return None  # "two of the 4", "the 5 of last month's releases"
     if of_month:
         step = 0 if reader.word(at) == "the" else direction(reader.word(at))
         if step is not None:

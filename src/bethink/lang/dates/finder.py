@@ -342,8 +342,9 @@ def _is_separate_number(reader: TokenReader, i: int) -> bool:
     """Whether a number is not part of a larger token: v2.3.1, 10-20, utf8."""
     if not reader.touches(i) or reader.word(i - 1) in "([{<\"'`|*=,;@—–":
         return True
-    if reader.word(i - 1) == "-" and reader.word(i + 1) in ("am", "pm"):
-        return True  # 9-11 am
+    if reader.word(i - 1) == "-" and time_of_day.has_half(reader, i):  # 9-11 am, 9:30-11:15 am
+        first = i - (4 if reader.word(i - 3) == ":" else 2)
+        return reader.word(first).isdecimal() and _is_separate_number(reader, first)
     return not reader.options.spaced and reader.word(i - 1)[0] not in ".-/:"
 
 

@@ -8,28 +8,33 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates.events import codes_for
 from bethink.lang.dates.languages import CHINESE_NUMBER, fold, language_of, parse_number
+from bethink.lang.dates.relative import COUNTABLE_UNITS
 from bethink.lang.dates.tokens import NUMBER, ORDINAL, TOKEN
 from bethink.lang.words import word_set_of
 
 _LATER_ORDINALS = {"sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9, "tenth": 10}
 _ORDINALS = {word: n for word, n in (ORDINAL | _LATER_ORDINALS).items() if n > 0}
 _LAST = frozenset({"last", "last~", "~last", "previous", "latest", "final"})
+_N = r"([1-9]\d{0,4})"
 # Over the words of `_simplified`, each with a space behind: the sign says from which end the
-# number counts; 0 are so many last ones.
-_PHRASES = (
-    (lazy_pattern(r"#(\d+) (?:to |from )?(?:the )?last S "), -1),
-    (lazy_pattern(r"penultimate S |S penultimate "), -2),
-    (lazy_pattern(r"#(\d+) S |(\d+) (?:st|nd|rd|th|e|eme) S |(\d+) \. S "), 1),
-    (lazy_pattern(r"S (?:number |no |nr )?(\d+) "), 1),
-    (lazy_pattern(r"(\d+) S ago |(?:ago|il \w+ \w+) (\d+) S "), -1),
-    (lazy_pattern(r"S before (?:the )?last "), -2),
-    (lazy_pattern(r"last~? (\d+) S |(\d+) last~? S "), 0),
-    (lazy_pattern(r"last~? S |S last~ "), -1),
+# number counts; 0 are so many last ones. "Session 30 minutes" and "chat 12:30" count nothing.
+_PHRASES = tuple(
+    (lazy_pattern(rf"(?<!\S)(?:{phrase})"), sign)
+    for phrase, sign in (
+        (rf"#{_N} (?:to |from )?(?:the )?last S ", -1),
+        (r"penultimate S |S penultimate ", -2),
+        (rf"#{_N} S |{_N} (?:st|nd|rd|th|e|eme) S |{_N} \. S ", 1),
+        (rf"S (?:number |no |nr )?{_N} (?!U |% |[:./-] \d)", 1),
+        (rf"{_N} S ago |(?:ago|il \w+ \w+) {_N} S ", -1),
+        (r"S before (?:the )?last ", -2),
+        (rf"last~? {_N} S |{_N} last~? S ", 0),
+        (r"last~? S |S last~ ", -1),
+    )
 )
 _OF_CHINESE = "[次个個场場](?:会话|对话|聊天|谈话|會話|對話|談話)"
 _CHINESE_PHRASES = (
-    (lazy_pattern(rf"第({CHINESE_NUMBER}){_OF_CHINESE}"), 1),
-    (lazy_pattern(rf"({CHINESE_NUMBER}){_OF_CHINESE}[之以]?前"), -1),
+    (lazy_pattern(rf"第(?!0)({CHINESE_NUMBER}){_OF_CHINESE}"), 1),
+    (lazy_pattern(rf"(?<!\d)(?!0)({CHINESE_NUMBER}){_OF_CHINESE}[之以]?前"), -1),
     (lazy_pattern(rf"上上{_OF_CHINESE}"), -2),
     (lazy_pattern(rf"(?:上|最[后後近]一?){_OF_CHINESE}"), -1),
 )
@@ -72,7 +77,7 @@ def _slice_of(sign: int, number: int) -> slice:
 
 
 def _simplified(word: str, codes: tuple[str, ...]) -> str:
-    """S for a session, a number in figures, an ordinal as #2; last and ago in English."""
+    """S for a session, U for a unit of time, figures, an ordinal as #2; last, ago in English."""
     meant = word if word in NUMBER else _meanings(codes).get(word, word)
     if word in _nouns(codes):
         return "S"
@@ -80,6 +85,8 @@ def _simplified(word: str, codes: tuple[str, ...]) -> str:
         return f"#{_ORDINALS[meant]}"
     if meant in NUMBER and word not in ("a", "an"):
         return str(NUMBER[meant])
+    if meant in COUNTABLE_UNITS:
+        return "U"
     if meant in _LAST:
         return "last" if meant in (word, "last") else "last~"
     return "ago" if meant.startswith("ago<") else meant

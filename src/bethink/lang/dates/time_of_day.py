@@ -96,6 +96,11 @@ def _parse_shared_half(reader: TokenReader, hour: int, i: int) -> int | None:
     return half if hour % 12 <= later % 12 else 12 - half
 
 
+def has_half(reader: TokenReader, i: int) -> bool:
+    """Whether the number at this word is an hour with am or pm behind it."""
+    return _parse_am_pm(reader, _parse_minute(reader, i + 1)[1])[0] is not None
+
+
 def _runs_on(reader: TokenReader, i: int) -> bool:
     """Whether the number continues, as in 12:30:45:11 or 10:20px."""
     if not reader.touches(i) or not reader.options.spaced:
@@ -230,7 +235,8 @@ def _join_range(reader: TokenReader, first: TimePiece, second: TimePiece) -> Tim
     if gap is None or len(gap) != 1:
         return None
     between = gap[0] == "and" and first.opening == "between"
-    same_granularity = first.found.granularity == second.found.granularity
+    kinds = {first.found.granularity, second.found.granularity}
+    same_granularity = len(kinds) == 1 or _CLOCK_PRECISION.keys() == kinds
     if not between and not (
         gap[0] in _RANGE_WORDS and (first.opening == "from" or same_granularity)
     ):

@@ -82,10 +82,10 @@ _TIDY: Json = {
     "scope": {
         "description": "Only memories with these fields.",
         **arguments(
-            **{
-                name: text(f"Only with this {name}.")
-                for name in ("topic", "entity", "kind", "layer", "tag", "source", "session")
-            }
+            **dict.fromkeys(
+                ("topic", "entity", "kind", "layer", "tag", "source", "session"),
+                {"type": "string"},
+            )
         ),
     },
 }
@@ -99,8 +99,9 @@ RELATION_SCHEMA = arguments("relation", "other", **_RELATION)
 RECALL_OPTIONS = (
     *("entity", "kind", "layer", "band", "topic", "tag", "user", "since", "until", "as_of", "k"),
     *("episode_k", "max_tokens", "offset", "cursor", "track", "profile", "whole"),
-    *("min_confidence", "min_relevance", "turns_before"),
+    *("min_confidence", "min_relevance", "turns_before", "own_session"),
 )
+EXPLAIN_OPTIONS = ("profile", "k", "min_relevance", "turns_before", "own_session")
 
 RECALL = Tool(
     "recall",
@@ -162,8 +163,8 @@ REMEMBER = Tool(
         user=text("Whose it is where several users share a space."),
         relations=entries("How it relates to memories stored before.", 16, RELATION_SCHEMA),
         origin=text(
-            "Where it comes from: agent (you or your user; the default), tool (a program's "
-            "output), web (a page or document by others).",
+            "agent (you or your user; the default), tool (a program's output), web (a page or "
+            "document by others).",
             choices=ORIGINS,
         ),
         source=text("A path, URL or name of where it comes from.", 500),
@@ -280,14 +281,14 @@ RECALL_FILE = Tool(
 EXPLAIN = Tool(
     "explain",
     "Explain an answer",
-    "Explain why a memory is in an answer (how its score was computed) or why it is not (the "
-    "stage that dropped it, by how much, and how to include it). With query alone: every step "
-    "of the pipeline. With id alone: the memory's provenance.",
+    "Explain why a memory is in an answer (its score) or not (the stage that dropped it, and how "
+    "to include it). With query alone: every step. With id alone: the memory's provenance.",
     arguments(
         query=text("The question, as given to recall.", 8192),
         id=ID,
-        profile=text("Name of the recall profile.", 100),
+        profile=text("As given to recall.", 100),
         k=whole("As given to recall.", 1, 50),
+        **{name: RECALL.input_schema["properties"][name] for name in EXPLAIN_OPTIONS[2:]},
     ),
     record(
         about=Literal["why", "why_not", "trace", "origin"],

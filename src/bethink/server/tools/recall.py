@@ -35,7 +35,7 @@ from bethink.retrieval.query_builder import encode_cursor
 from bethink.retrieval.stages.assemble import warnings_for
 from bethink.server.mcp.view import EVIDENCE_KEY
 from bethink.server.tools.answers import NOTICE, get_visible, in_tool_words, memory_json, sanitize
-from bethink.server.tools.catalog import RECALL_OPTIONS, SNIPPET_CHARS
+from bethink.server.tools.catalog import EXPLAIN_OPTIONS, RECALL_OPTIONS, SNIPPET_CHARS
 from bethink.server.tools.tool import Call, Reply
 
 _MIN_SHOWN_CHARS = 80  # minimum characters of a memory to show
@@ -257,7 +257,7 @@ def miss_json(miss: Candidate | None) -> Json | None:
 
 def explain(call: Call) -> Reply:
     query, item_id = call.arguments.get("query", ""), call.arguments.get("id")
-    options = call.given("profile", "k")
+    options = call.given(*EXPLAIN_OPTIONS)
     if query.strip() and item_id:
         return _explain_item(call.memory, query, get_visible(call.memory, item_id).id, options)
     if query.strip():

@@ -67,6 +67,8 @@ def _argument(kind: type, description: str, limit: Limit, *, is_nullable: bool) 
     if kind is bool:
         # One that may be null has a default of its own, which is not false.
         return described(bool, description) if is_nullable else flag(description)
+    if limit.is_list:
+        return entries(description, limit.most, {"type": "string", "maxLength": limit.longest})
     if kind is str:
         return text(description, limit.longest, limit.choices)
     bounds = {"minimum": limit.low, "maximum": limit.high}

@@ -34,7 +34,9 @@ def validate_arguments(given: Mapping[str, object], schema: Json) -> Json:
                 f"there is no argument {_describe_value(name)}",
                 remedy=f"allowed: {', '.join(known)}",
             )
-    arguments = {name: value for name, value in given.items() if value is not None}
+    arguments = {
+        name: _listed(value, known[name]) for name, value in given.items() if value is not None
+    }
     for name in schema.get("required", ()):
         if name not in arguments:
             raise Refused(f"the argument {name} is missing", remedy=known[name]["description"])
@@ -43,6 +45,12 @@ def validate_arguments(given: Mapping[str, object], schema: Json) -> Json:
         if broken is not None:
             raise _refusal(broken)
     return arguments
+
+
+def _listed(value: object, schema: Json) -> object:
+    """A list of one, where a text is given for a list of texts."""
+    is_list = schema["type"] == "array" and schema["items"]["type"] == "string"
+    return [value] if is_list and isinstance(value, str) else value
 
 
 def _without_entry_rules(schema: Json) -> Json:

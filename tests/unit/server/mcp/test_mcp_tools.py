@@ -325,6 +325,20 @@ def test_why_not_says_the_step(noted: Ask, memory: Memory) -> None:
     assert told["stage"]
 
 
+def test_the_turns_before_are_a_list_and_are_explained(ask: Ask) -> None:
+    """Several turns, or one text; what explains an answer asks the same question."""
+    noted = ask("remember", text="Koster repaired the nursery roof for 640 euros").content
+    ask("remember", text="Noor's cello lesson is on Fridays")
+    reply, turns = "what did it cost?", ["The nursery roof leaked.", "Koster repaired it."]
+
+    for told in (turns, " ".join(turns)):
+        [first, *_] = ask("recall", query=reply, turns_before=told).content["memories"]
+        why = ask("explain", query=reply, id=noted["id"], turns_before=told, min_relevance=0)
+        assert first["id"] == noted["id"]
+        assert why.content["about"] == "why"
+        assert "Rank 1" in why.text
+
+
 def test_consolidation_is_shown_first() -> None:
     """Then done by its token, with progress, and undone by its run."""
     clock, steps = FixedClock(NOW), []

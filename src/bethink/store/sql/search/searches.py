@@ -333,10 +333,10 @@ class SqlSearch:
         with self._connections.read_transaction() as db:
             return self._hydrate.read_in_scope(db, ids, self._predicate(db, scope))
 
-    def calendar(self, scope: Scope, *, sessions: int) -> Calendar:
+    def calendar(self, scope: Scope, *, sessions: int, days: bool = True) -> Calendar:
         with self._connections.read_transaction() as db:
-            days = count_days(db, scope)
-            return Calendar(tuple(days), tuple(session_spans(db, scope, sessions)))
+            counted = count_days(db, scope) if days else ()
+            return Calendar(tuple(counted), tuple(session_spans(db, scope, sessions)))
 
     def terms(self, text: str) -> tuple[str, ...]:
         with self._connections.read_transaction() as db:
