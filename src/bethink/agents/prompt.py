@@ -55,9 +55,8 @@ def prompt_context(memory: Memory, payload: Mapping[str, object]) -> str:
     memory = memory.below(memory.settings.max_classification)
     prompt, session = str(payload.get("prompt") or ""), str(payload.get("session_id") or "")
     question = query_from_prompt(prompt)
-    parts = _clauses(question)
-    if is_remote(memory.embedder) or is_remote(memory.reranker):
-        parts = parts[:1]  # each would be a request, and the user waits
+    remote = is_remote(memory.embedder) or is_remote(memory.reranker)
+    parts = _clauses(question)[: 1 if remote else None]  # each is a request, and the user waits
     answers = [answer for part in parts if (answer := _recall(memory, part, session))]
     # A clause of time alone, "as we said yesterday", asks for all of it only if it is the prompt.
     answers = [one for one in answers if one.query.text == question or not _is_of_time(one)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from datetime import MAXYEAR, UTC, datetime, timedelta
+from datetime import MAXYEAR, datetime, timedelta
 from functools import cache
 from typing import Literal
 
@@ -450,13 +450,12 @@ def _session_period(ctx: Context) -> Period | None:
     chosen = sorted(others, key=lambda span: (span.first, span.session))[counted.order]
     if not chosen:
         is_name = not spans or counted.said[-1].isdecimal()  # "session 401"
-        return None if is_name else Period(_NEVER, _NEVER, counted.said)
+        return None if is_name else Period(ctx.query.moment, ctx.query.moment, counted.said)
     start, end = min(span.first for span in chosen), max(span.last for span in chosen)
     return Period(start, end + timedelta(milliseconds=1), counted.said)
 
 
 _MAX_SESSIONS = 100_000
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _EVENT_KINDS = frozenset({"event", "milestone", "release", "incident", "resolution"})
 # Questions, plans and general statements did not happen at a time.
 _NON_EVENT_KINDS = frozenset(

@@ -24,7 +24,8 @@ export interface Operations {
       whole?: boolean | null;
       min_confidence?: number | null;
       min_relevance?: number | null;
-      turns_before?: string | null;
+      turns_before?: string[] | null;
+      own_session?: string | null;
     };
     answer: {
       status: "found" | "unsure" | "nothing_matched" | "nothing_stored";
@@ -114,7 +115,8 @@ export interface Operations {
       whole?: boolean;
       min_confidence?: number;
       min_relevance?: number;
-      turns_before?: string;
+      turns_before?: string[];
+      own_session?: string;
     };
     answer: {
       status: "found" | "unsure" | "nothing_matched" | "nothing_stored";
@@ -187,6 +189,9 @@ export interface Operations {
       id?: string | null;
       profile?: string | null;
       k?: number | null;
+      min_relevance?: number | null;
+      turns_before?: string[] | null;
+      own_session?: string | null;
     };
     answer: {
       about: "why" | "why_not" | "trace" | "origin";
@@ -218,7 +223,8 @@ export interface Operations {
       whole?: boolean | null;
       min_confidence?: number | null;
       min_relevance?: number | null;
-      turns_before?: string | null;
+      turns_before?: string[] | null;
+      own_session?: string | null;
       id?: string | null;
       candidates?: number | null;
     };
@@ -668,6 +674,9 @@ export interface Operations {
       q?: string;
       profile?: string;
       k?: number;
+      min_relevance?: number;
+      turns_before?: string[];
+      own_session?: string;
     };
     answer: {
       about: "why" | "why_not" | "trace" | "origin";
@@ -684,6 +693,9 @@ export interface Operations {
       q: string;
       profile?: string;
       k?: number;
+      min_relevance?: number;
+      turns_before?: string[];
+      own_session?: string;
     };
     answer: {
       about: "why" | "why_not" | "trace" | "origin";

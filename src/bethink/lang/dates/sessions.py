@@ -85,11 +85,9 @@ def _simplified(word: str, codes: tuple[str, ...]) -> str:
         return f"#{_ORDINALS[meant]}"
     if meant in NUMBER and word not in ("a", "an"):
         return str(NUMBER[meant])
-    if meant in COUNTABLE_UNITS:
-        return "U"
     if meant in _LAST:
         return "last" if meant in (word, "last") else "last~"
-    return "ago" if meant.startswith("ago<") else meant
+    return "ago" if meant.startswith("ago<") else "U" if meant in COUNTABLE_UNITS else meant
 
 
 @cache

@@ -19,6 +19,7 @@ from bethink.server.tools.schema import (
     nullable,
     number,
     record,
+    schema_of,
     text,
     whole,
 )
@@ -82,10 +83,10 @@ _TIDY: Json = {
     "scope": {
         "description": "Only memories with these fields.",
         **arguments(
-            **dict.fromkeys(
-                ("topic", "entity", "kind", "layer", "tag", "source", "session"),
-                {"type": "string"},
-            )
+            **{
+                name: schema_of(str)
+                for name in ("topic", "entity", "kind", "layer", "tag", "source", "session")
+            }
         ),
     },
 }
