@@ -83,9 +83,9 @@ def has_substance(text: str) -> bool:
     return any(char.isalnum() or unicodedata.category(char)[0] == "S" for char in text)
 
 
-# Characters of a language model's token: of two-byte scripts (Cyrillic, Arabic, Greek), of
-# three-byte alphabets (Hindi, Thai) and of Chinese, Japanese and Korean.
-_CHARS_PER_TOKEN = ((0x80, 4.0), (0x800, 2.8), (0x2E80, 2.5), (0x110000, 1.4))
+# Characters of a language model's token, by their first bytes: of ASCII, of two-byte scripts
+# (Cyrillic, Arabic, Greek), of alphabets (Hindi, Thai) and of Chinese, Japanese and Korean.
+_FIRST_BYTES = ((0x00, 0x80, 4.0), (0xC2, 0xE0, 2.8), (0xE0, 0xE3, 2.5), (0xE3, 0xF5, 1.4))
 
 
 def estimate_tokens(text: str, pieces: int = 0) -> int:
@@ -93,11 +93,12 @@ def estimate_tokens(text: str, pieces: int = 0) -> int:
 
     That is English: in other scripts it has a piece for nearly every letter.
     """
-    size = len(text.encode("utf-8", "replace"))
+    encoded = text.encode("utf-8", "replace")
+    size = len(encoded)
     if 4 * size < 5 * len(text) or size == len(text):
         return pieces or -(-size // 4)
     total = math.fsum(
-        1.0 / next(length for below, length in _CHARS_PER_TOKEN if ord(char) < below)
-        for char in text
+        (size - len(encoded.translate(None, bytes(range(first, end))))) / length
+        for first, end, length in _FIRST_BYTES
     )
     return min(pieces or size, math.ceil(total))
