@@ -153,8 +153,8 @@ class RecallOptions(FilterOptions, total=False):
     ]
     min_relevance: Annotated[
         float | None,
-        Option("Leave out results less relevant than X (0 to 1); 0 leaves out none.", "X"),
-        "Leave out less relevant ones.",
+        Option("Leave out results below X (0 to 1), in place of the usual cut; 0: none.", "X"),
+        "Replaces the usual cut; 0: none.",
         Limit(0, 1),
     ]
     as_of: Annotated[

@@ -33,6 +33,7 @@ from bethink.core.json_values import format_moment
 from bethink.core.once import count_once
 from bethink.errors import NotFound
 from bethink.model import OLDER, Candidate, Entity, Item, Recall
+from bethink.model.answer import count_below_relevance
 from bethink.model.fields import ITEM_FIELDS
 from bethink.render.quoting import TRUST_LABELS, passage_label
 from bethink.retrieval.answer_text import UNSURE_NOTICE, relation_lines, relations_of_hit
@@ -308,7 +309,7 @@ _HINTS = {
     "bethink spaces lists the existing spaces",
     "nothing_matched": "use other words, or fewer filters",
 }
-_NEAR_MISS_HINT = 'bethink why-not {id} "..." shows what was missing; --min-confidence 0 returns it'
+_NEAR_MISS_HINT = 'bethink why-not {id} "..." shows what was missing; {option} 0 returns it'
 
 
 def _print_empty_answer(app: App, answer: Recall) -> None:
@@ -320,7 +321,9 @@ def _print_empty_answer(app: App, answer: Recall) -> None:
         out.line(dim("nearest miss:"))
         print_hit(out, None, miss)
     if not app.quiet and answer.status in _HINTS:
-        near = _NEAR_MISS_HINT.format(id=miss.item.id) if miss else ""
+        is_cut = count_below_relevance(answer.steps)
+        option = "--min-relevance" if is_cut else "--min-confidence"
+        near = _NEAR_MISS_HINT.format(id=miss.item.id, option=option) if miss else ""
         out.line(dim(f"try: {near or _HINTS[answer.status]}"))
 
 

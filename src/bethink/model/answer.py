@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
@@ -269,6 +269,14 @@ class Assessment(NamedTuple):
     confidence: float
     outcome: Literal["found", "unsure", "nothing_matched"]
     reasons: tuple[ConfidenceReason, ...]
+
+
+MIN_RELEVANCE = "gate.min_relevance"
+
+
+def count_below_relevance(steps: Iterable[Step]) -> int:
+    """How many the caller's limit of relevance left out, if it left out all; else 0."""
+    return sum(step.came_in for step in steps if step.name == MIN_RELEVANCE and not step.pool)
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,9 @@ class ItemSearch(Protocol):
     def in_scope(self, ids: Sequence[str], scope: Scope) -> list[Item]:
         """Those of the items (ids) that are in scope, in any order."""
 
+    def count(self, scope: Scope) -> int:
+        """How many items are in scope; of many in a large space an estimate."""
+
     def calendar(self, scope: Scope, *, sessions: int, days: bool = True) -> Calendar:
         """When the items happened: counts of each day, and the last so many conversations."""
 

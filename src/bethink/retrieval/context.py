@@ -161,8 +161,13 @@ class Context:
         return self.store.search.statistics(terms, as_of=self.query.as_of)
 
     def candidate_limit(self, default: int) -> int:
-        """How many candidates to keep: the default, or more for a very large page."""
-        needed = self.query.k + self.query.offset + len(self.query.seen)
+        """How many candidates to keep: the default, or more for a very large page.
+
+        Every page of a question is of the same candidates; without one pages go on to the end.
+        """
+        needed = self.query.k
+        if not self.query.text.strip():
+            needed += self.query.offset + len(self.query.seen)
         return default if needed < DEEP_PAGING_FROM else max(default, 2 * needed)
 
     def add_step_note(self, text: str) -> None:
@@ -255,11 +260,9 @@ class Context:
         """Document frequencies of the query's words in this space."""
         memo = self._memo
         if memo.statistics is None:
-            memo.statistics = self._compute_statistics()
+            terms = {term for word in self.words() for term in word.terms}
+            memo.statistics = self.term_statistics(terms)
         return memo.statistics
-
-    def _compute_statistics(self) -> WordStatistics:
-        return self.term_statistics({term for word in self.words() for term in word.terms})
 
     def idf(self, word: Word) -> float:
         """Inverse document frequency of a word: that of its rarest term (BM25's idf)."""

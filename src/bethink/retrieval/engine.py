@@ -12,15 +12,8 @@ from bethink.core.characters import has_substance
 from bethink.core.dataclass import replace
 from bethink.core.registry import implements
 from bethink.errors import ModelError, StoreDamaged, StoreError
-from bethink.model import (
-    AnswerStatus,
-    Assessment,
-    Candidate,
-    Degraded,
-    Item,
-    Pool,
-    Recall,
-)
+from bethink.model import AnswerStatus, Assessment, Candidate, Degraded, Item, Pool, Recall
+from bethink.model.answer import MIN_RELEVANCE, count_below_relevance
 from bethink.ports import Reranker, Store, is_remote, unrelated_similarity
 from bethink.ports.models import RemoteCalls
 from bethink.retrieval.context import (
@@ -261,7 +254,9 @@ def _gate(profile: Profile, offered: Pool, ctx: Context, trace: Trace) -> tuple[
     pool: Pool = offered
     verdict: Assessment | None = ctx.judged
     if ctx.vouched is not None:
-        pool = trace.run("gate.trust", partial(limit_untrusted, pool, ctx), pool)
+        judges = [stage for stage in profile.gate if implements(stage, JudgingStage)]
+        limit = partial(limit_untrusted, pool, ctx, is_judged=bool(verdict or judges))
+        pool = trace.run("gate.trust", limit, pool)
     if verdict is not None:
         pool = Confidence().with_relevance(pool, verdict.confidence)
     for stage in profile.gate:
@@ -272,8 +267,8 @@ def _gate(profile: Profile, offered: Pool, ctx: Context, trace: Trace) -> tuple[
             pool = trace.run_stage(name, stage, pool)
     if verdict is None:
         pool, verdict = describe(pool, ctx)
-    if least := ctx.query.min_relevance:
-        pool = trace.run("gate.min_relevance", partial(drop_below, least, pool, ctx), pool)
+    if (least := ctx.query.min_relevance) and ctx.query.text.strip():
+        pool = trace.run(MIN_RELEVANCE, partial(drop_below, least, pool, ctx), pool)
     return pool, verdict
 
 
@@ -293,6 +288,8 @@ def _assemble(
         for add in profile.assemble
     ]
     status, reason = _answer_status(hits, passed, offered, verdict, ctx)
+    if not passed and (count := count_below_relevance(trace.steps)):
+        reason = f"below min_relevance {ctx.query.min_relevance:g} are all {count} that were found"
     return Recall(
         query=ctx.query,
         profile=profile.name,
@@ -355,9 +352,7 @@ def _without(ids: set[str], pool: Pool) -> Pool:
 
 def _match_kinds(profile: Profile) -> tuple[tuple[str, str], ...]:
     """What each retriever of the profile matches by: words, meaning, names, time."""
-    return tuple(
-        (retriever.name, getattr(retriever, "matches", "")) for retriever in profile.channels
-    )
+    return tuple((one.name, getattr(one, "matches", "")) for one in profile.channels)
 
 
 def _skip_reason(retriever: Retriever, found: dict[Retriever, Pool], ctx: Context) -> str:
@@ -395,18 +390,22 @@ def _answer_status(
         vouched = not hits or any(cand.item.trust for cand in hits)
         outcome: AnswerStatus = "found" if judged.outcome == "found" and vouched else "unsure"
         known = "on this subject" if outcome == "found" else "that may be related"
+        if not ctx.query.text.strip():
+            known = "within the filters"
         if hits:
             return outcome, f"{len(passed)} {known}, of {len(offered)} considered"
-        before = f"all {len(passed)} {known} lie before offset {ctx.query.offset}"
-        return outcome, before
+        return outcome, f"all {len(passed)} {known} lie before offset {ctx.query.offset}"
     if not ctx.store.admin.count():
         return "nothing_stored", "nothing is stored in this space yet"
-    if not offered or time_only_filters(ctx):
-        return "nothing_matched", _no_match_reason(ctx)
-    return "nothing_matched", _not_relevant_reason(offered[0])
+    return "nothing_matched", _no_match_reason(offered, judged, ctx)
 
 
-def _no_match_reason(ctx: Context) -> str:
+def _no_match_reason(offered: Pool, judged: Assessment, ctx: Context) -> str:
+    if offered and not time_only_filters(ctx):
+        least, why = ctx.query.min_confidence, "nothing is stored on this subject"
+        if least is not None and judged.confidence < least:
+            why = f"the confidence {judged.confidence:.2f} is below min_confidence {least:g}"
+        return f"{why}; the nearest is {offered[0].item.id}"
     if not ctx.query.text.strip():
         return "the filters leave no memory"
     if not _has_searchable_text(ctx):
@@ -414,7 +413,3 @@ def _no_match_reason(ctx: Context) -> str:
     if asks_only_for_time(ctx):
         return f"no stored memory is of {' or '.join(one.said for one in periods(ctx))}"
     return "nothing is stored on this subject"
-
-
-def _not_relevant_reason(best: Candidate) -> str:
-    return f"nothing is stored on this subject; the nearest is {best.item.id}"

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bethink import Memory
 from bethink.cli.answers import format_score, matched_by, print_answer, print_trace, print_why_not
 from bethink.cli.app import App
 from bethink.cli.recall import print_comparison
@@ -110,6 +111,20 @@ def test_the_nearest_miss_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nearest miss" in said
     assert "try: bethink why-not 0000000000000abc" in said
     assert "--min-confidence 0 returns it" in said
+
+
+def test_what_the_least_relevance_left_out_is_told_with_its_option(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The hint names the limit that emptied the answer."""
+    with Memory.open(":memory:") as memory:
+        memory.remember("The gateway listens on port 51820")
+        print_answer(App(), memory.recall("gateway port", min_relevance=1))
+
+    said = capsys.readouterr().out
+    assert "min_relevance 1" in said
+    assert "--min-relevance 0 returns it" in said
+    assert "subject" not in said
 
 
 @pytest.mark.parametrize("status", ["found", "unsure"])

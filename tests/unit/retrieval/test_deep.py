@@ -294,6 +294,25 @@ def test_the_wider_walk_brings_what_was_asked_for(talked):
     assert all(book in told for book in ("lighthouse", "bees", "mountaineer"))
 
 
+def test_what_is_unrelated_is_cut_from_the_wider_walk():
+    """The first hits keep the distance from it that their scores have."""
+    with Memory.open(":memory:") as memory:
+        memory.remember_many(
+            [
+                f"{name} {did}"
+                for name in ("Alice", "Bob", "Carla", "Deniz", "Emil", "Farah", "Goran", "Hana")
+                for did in ("prefers green tea", "moved to Lisbon in spring", "plays the cello")
+            ]
+        )
+        memory.remember("The deploy of the shop runs on Fridays with make deploy")
+        memory.remember("Rollbacks of the shop deploy are done by Bob")
+        answer = memory.recall("which books did the shop deploy team read?", deep=True)
+
+    assert "deep.expansion" in [one.name for one in answer.steps]
+    assert len(answer.hits) == 2
+    assert all("deploy" in hit.item.text for hit in answer.hits)
+
+
 @each_row("profile", ["default", "memind-simple", "siftcoder", "remind", "abmind"])
 def test_any_profile_can_look_deeper(talked, profile):
     """Its own deep one where it names one, else twice as far."""

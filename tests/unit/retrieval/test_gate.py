@@ -12,9 +12,10 @@ import pytest
 
 from bethink import Memory
 from bethink.errors import Refused
-from bethink.model import Candidate, Item
+from bethink.model import Candidate, Draft, Filters, Item
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.models.embed.words import WordsEmbedder
+from bethink.ports import Scope
 from bethink.retrieval.profile import Profile, profile_names
 from bethink.retrieval.retrievers.lexical import Lexical
 from bethink.retrieval.stages.fusion import WeightedSum
@@ -357,3 +358,103 @@ def test_no_hit_is_below_the_relevance_that_the_caller_needs(memory: Memory, pro
         assert all((hit.relevance or 0.0) >= least for hit in answer.hits)
     with pytest.raises(Refused, match="min_relevance"):
         memory.recall(question, profile=profile, min_relevance=1.5)
+
+
+@each_row(
+    "where",
+    [{"user": "alice"}, {"topic": "travel"}, {"session": "s"}, {"ids": True}, {"kind": "habit"}],
+)
+def test_the_confidence_does_not_depend_on_what_the_filters_leave_out(where: Any) -> None:
+    """Among one memory the nearest is not near by chance, however many others are stored."""
+    with Memory.open(":memory:") as opened:
+        own = opened.remember(
+            "I usually take the tram to work", user="alice", topic="travel", kind="habit",
+            session="s",
+        )  # fmt: skip
+        filters = {"ids": [own.id]} if "ids" in where else where
+        alone = opened.recall("how does she commute?", **filters)
+        opened.remember_many(
+            [Draft(f"Bob counted {n} parcels", metadata={"user_id": "bob"}) for n in range(300)]
+        )
+        beside = opened.recall("how does she commute?", **filters)
+
+    assert [hit.item.id for hit in beside.hits] == [own.id]
+    assert beside.confidence == pytest.approx(alone.confidence, abs=0.05)
+    assert not any("of 301" in reason.why for reason in beside.assessed)
+
+
+def test_many_memories_in_scope_are_estimated() -> None:
+    """A filter that thousands pass is counted by a sample, near enough for a logarithm."""
+    with Memory.open(":memory:", embedder="none") as opened:
+        drafts = [
+            Draft(f"note {n}", metadata={"user_id": "bob" if n % 3 else "alice"})
+            for n in range(9_000)
+        ]
+        opened.remember_many(drafts)
+        filters = Filters(users=("alice",))
+        told = opened.store.search.count(Scope(filters, opened.now))
+
+    assert told == pytest.approx(3_000, rel=0.1)
+
+
+_OFFICE = (
+    "Alice moved to Lisbon in spring",
+    "The office cat is called Miso",
+    "Bob plays the cello",
+)
+
+
+@each_row("profile", sorted(profile_names()))
+def test_the_only_answer_stays_first_though_nobody_vouches_for_it(profile: str) -> None:
+    """Trusted memories on no such subject do not go before it, and none is called an answer."""
+    with Memory.open(":memory:") as opened:
+        for text in _OFFICE:
+            opened.remember(text, source_class="owner")
+        port = "The VPN gateway of the office listens on port 51820"
+        opened.remember(port, source_class="web")
+        answer = opened.recall(
+            "which port does the VPN gateway of the office listen on?", profile=profile
+        )
+
+    assert answer.hits[0].item.text == port
+    assert not any("untrusted" in reason.why for reason in answer.hits[0].evidence)
+
+
+@each_row("profile", sorted(profile_names()))
+def test_untrusted_memories_make_no_trusted_one_more_relevant(profile: str) -> None:
+    """An echo of the question lends its likeness to nothing else."""
+    question = "which port does the VPN gateway of the office listen on?"
+    told = []
+    for echo in (False, True):
+        with Memory.open(":memory:") as opened:
+            for text in (*_OFFICE, "The office network has a gateway in the cellar"):
+                opened.remember(text, source_class="owner")
+            if echo:
+                opened.remember(f"{question} Ask evil.example", source_class="web")
+            answer = opened.recall(question, profile=profile, min_relevance=0, min_confidence=0)
+            told.append({hit.item.text: hit.relevance or 0.0 for hit in answer.hits})
+            assert all((hit.relevance or 0.0) <= max(answer.confidence, 0.4) for hit in answer.hits)
+
+    before, after = told
+    assert all(after[text] <= before.get(text, 1.0) + 0.02 for text in after if text in _OFFICE)
+
+
+def test_an_answer_that_a_limit_of_the_caller_empties_says_so(memory: Memory) -> None:
+    """It names the limit, and does not say that nothing is stored."""
+    for limit in ({"min_relevance": 1.0}, {"min_confidence": 1.0}):
+        answer = memory.recall("Which tea does Maria like?", **limit)
+
+        assert (answer.status, answer.hits) == ("nothing_matched", ())
+        assert next(iter(limit)) in answer.reason
+        assert "subject" not in answer.reason
+        assert answer.nearest_miss is not None
+
+
+def test_without_a_question_nothing_is_less_relevant(memory: Memory) -> None:
+    """The filters alone decide, and there is no subject to speak of."""
+    every = memory.recall(kind="note")
+    limited = memory.recall(kind="note", min_relevance=1)
+
+    assert every.hits
+    assert [hit.item.id for hit in limited.hits] == [hit.item.id for hit in every.hits]
+    assert "subject" not in limited.reason

@@ -47,24 +47,49 @@ def test_a_page_beyond_the_end_has_no_nearest_miss(filled: Memory) -> None:
 
 
 @each_row(
-    ("k", "offset", "reach"),
-    [(10, 0, 60), (49, 0, 60), (51, 0, 102), (30, 21, 102), (25, 25, 100), (200, 100, 600)],
+    ("text", "k", "offset", "reach"),
+    [
+        ("question", 10, 0, 60),
+        ("question", 40, 40, 60),
+        ("question", 49, 0, 60),
+        ("question", 51, 0, 102),
+        ("question", 51, 102, 102),
+        ("question", 200, 100, 400),
+        ("", 10, 0, 60),
+        ("", 30, 21, 102),
+        ("", 25, 25, 100),
+        ("", 200, 100, 600),
+    ],
 )
 def test_who_asks_for_many_is_given_twice_as_many_to_choose_from(
-    memory: Memory, k: int, offset: int, reach: int
+    memory: Memory, text: str, k: int, offset: int, reach: int
 ) -> None:
-    """Up to fifty the usual number is enough; beyond, what is asked for counts double."""
-    ctx = Context(Query("question", NOW, k=k, offset=offset), memory.store)
+    """Pages of fifty or more count double, whichever page; without a question all before it."""
+    ctx = Context(Query(text, NOW, k=k, offset=offset), memory.store)
 
     assert ctx.candidate_limit(60) == reach
     assert ctx.candidate_limit(1000) == 1000
 
 
 def test_what_was_seen_counts_as_asked_for(memory: Memory) -> None:
-    """Later pages reach as far as if all had been asked for at once."""
-    query = Query("question", NOW, k=10, seen=frozenset(range(50)))
+    """Without a question later pages reach as far as if all had been asked for at once."""
+    query = Query("", NOW, k=10, seen=frozenset(range(50)))
 
     assert Context(query, memory.store).candidate_limit(60) == 120
+
+
+def test_every_page_of_an_answer_tells_the_same_total(memory: Memory) -> None:
+    """The pages are parts of one answer, with the default number of hits and others."""
+    memory.remember_many([f"Ana tested the gateway number {n} of the shop" for n in range(130)])
+    for k in (None, 10):
+        first = memory.recall("who tested the gateway of the shop?", k=k, max_tokens=20_000)
+        pages, seen = [first], len(first.hits)
+        while pages[-1].page.has_more:
+            pages.append(memory.recall(first.query.text, k=k, max_tokens=20_000, offset=seen))
+            seen += len(pages[-1].hits)
+
+        assert len(pages) > 1
+        assert {one.page.total for one in pages} == {seen}
 
 
 def test_what_fits_the_tokens_exactly_is_kept(filled: Memory) -> None:

@@ -106,7 +106,7 @@ export function classWords(level: number): string {
 const STATUS: Record<string, [string, string]> = {
   found: ["Found", "Stored on this subject."],
   unsure: ["May be related", "Perhaps on this subject, perhaps not."],
-  nothing_matched: ["Nothing on this", "There are memories, but none on this subject."],
+  nothing_matched: ["Nothing returned", "There are memories, but none is returned."],
   nothing_stored: ["Nothing stored", "There is no memory that could be searched."],
 };
 

@@ -14,7 +14,7 @@ const VERSION = "{version}"; // of the package: put in when the page is served
 const FILTERS = ["entity", "kind", "layer", "band", "topic", "tag", "since", "until", "as_of", "profile"];
 const EMPTY: Record<string, string> = {
   nothing_stored: "Nothing is stored here yet.",
-  nothing_matched: "Nothing relevant is stored.",
+  nothing_matched: "No memory is returned.",
 };
 const REASONS = new Map([
   ["content_match_fts", "matches words"],
@@ -260,7 +260,7 @@ function Found(props: { answer: Answer; input: Anything; host: Host; told: strin
 
 function statusOf(answer: Answer): string {
   const [here, all] = [answer.memories.length, answer.memories.length + answer.leftOut];
-  if (!here) return EMPTY[answer.status] ?? "Nothing relevant is stored.";
+  if (!here) return EMPTY[answer.status] ?? "No memory is returned.";
   const unsure = answer.status === "unsure" ? "May be related: " : "";
   return `${unsure}${here} of ${all} ${all === 1 ? "memory" : "memories"}, best match first`;
 }
@@ -283,7 +283,7 @@ function Notes(props: { answer: Answer; input: Anything; host: Host }) {
       ))}
       {miss && (
         <>
-          <h2>Nearest, but not on this subject</h2>
+          <h2>Nearest, but left out</h2>
           <ul>
             <FoundHit hit={miss} rank={null} input={props.input} host={props.host} />
           </ul>

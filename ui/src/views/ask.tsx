@@ -82,7 +82,7 @@ function Tier(props: { answer: Inspected }) {
         <Badge tone={TONES[status] ?? ""}>
           <strong>{name}</strong>
         </Badge>
-        <span>{meaning}</span>
+        {props.answer.query.text && <span>{meaning}</span>}
         <span class="muted">
           {plural(hits.length, "memory", "memories")} of {count(total)}, {milliseconds(trace.milliseconds)}, profile{" "}
           {props.answer.profile}; {reason}
@@ -133,7 +133,7 @@ function Hits(props: { answer: Inspected }) {
         </ol>
       ) : (
         <div class="stack-s">
-          <Empty>Nothing is stored on this subject.</Empty>
+          <Empty>No memory is returned: {props.answer.reason}.</Empty>
           {miss && (
             <>
               <h3>Nearest</h3>

@@ -10,7 +10,7 @@ from typing import TypeVar
 from bethink.core.json_values import Json
 from bethink.core.registry import implements
 from bethink.errors import ModelError
-from bethink.model import Assessment, Candidate, Degraded, Pool, Recall, Step, sort_by_score
+from bethink.model import Assessment, Degraded, Pool, Recall, Step, sort_by_score
 from bethink.ports import Budget, LanguageModel, Prompt, is_remote
 from bethink.retrieval import engine
 from bethink.retrieval.context import Context, JudgingStage, Stage
@@ -34,31 +34,27 @@ _SCORE_STEP = 0.001
 class ProtectFirstHits:
     """Keeps the first hits of an earlier pass above all others, in their order.
 
-    What the wider pass adds comes after them. A first hit that the wider pass did not find
-    is added with the score and evidence it had.
+    What the wider pass adds comes after them. A first hit is lifted only where another would
+    pass it: their scores are on one scale, by which relevance falls. One that the wider pass
+    did not find is added with the score and evidence it had.
     """
 
     first: Pool = ()
     name: str = "protect"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        first_ranks = {cand.item.id: rank for rank, cand in enumerate(self.first)}
-        pool_ids = {cand.item.id for cand in pool}
-        best_other = max(
-            (cand.score for cand in pool if cand.item.id not in first_ranks), default=0.0
-        )
-        unit = _SCORE_STEP * (abs(best_other) or 1.0)
-
-        def lift(cand: Candidate) -> Candidate:
-            rank = first_ranks.get(cand.item.id)
-            if rank is None:
-                return cand
-            target = best_other + unit * (len(first_ranks) - rank)
-            why = f"rank {rank + 1} of the first pass"
-            return cand.with_evidence(self.name, "add", target - cand.score, why)
-
-        missed = (cand for cand in self.first if cand.item.id not in pool_ids)
-        return sort_by_score(lift(cand) for cand in (*pool, *missed))
+        known = {cand.item.id: cand for cand in self.first} | {cand.item.id: cand for cand in pool}
+        ranks = {cand.item.id: rank for rank, cand in enumerate(self.first, 1)}
+        others = [cand for cand in pool if cand.item.id not in ranks]
+        best = max((cand.score for cand in others), default=0.0)
+        unit = _SCORE_STEP * (abs(best) or 1.0)
+        lifted = []
+        for item, rank in reversed(ranks.items()):
+            cand, why = known[item], f"rank {rank} of the first pass"
+            missing = max(0.0, best + unit - cand.score)
+            lifted.append(cand.with_evidence(self.name, "add", missing, why))
+            best = lifted[-1].score
+        return sort_by_score((*others, *lifted))
 
 
 FIRST, SUFFICIENCY, EXPANSION = "deep.first", "deep.sufficiency", "deep.expansion"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 
 from bethink.core.dataclass import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
@@ -63,16 +64,23 @@ def drop_below(relevance: float, pool: Pool, ctx: Context) -> Pool:
 _UNTRUSTED_SHARE = 0.8
 
 
-def limit_untrusted(pool: Pool, ctx: Context) -> Pool:
-    """Rank memories of trust 0 below the trusted ones that answer: an echo is no answer.
+# Where no stage has judged, how probable it must be that trusted ones are on the subject.
+_PROBABLE = 0.5
 
-    They keep at most a share of the best trusted score, where the trusted ones are on the subject.
+
+def limit_untrusted(pool: Pool, ctx: Context, *, is_judged: bool) -> Pool:
+    """Rank memories of trust 0 below trusted ones on the subject: an echo is no answer.
+
+    They keep at most a share of the best trusted score. ``is_judged`` says that a stage
+    decides what counts as found; elsewhere every answer does, and the confidence is asked.
     """
     best = max((cand.score for cand in pool if cand.item.trust >= _MIN_TRUST), default=None)
     if best is None or ctx.vouched is None or ctx.vouched.outcome != "found":
         return pool
+    if not is_judged and ctx.vouched.confidence < _PROBABLE:
+        return pool
     ceiling = best - (1.0 - _UNTRUSTED_SHARE) * abs(best)
-    why = "untrusted: not above what answers"
+    why = "untrusted: not above what is on the subject"
     return sort_by_score(
         cand.with_evidence("trust", "add", ceiling - cand.score, why)
         if cand.item.trust < _MIN_TRUST and cand.score > ceiling
@@ -107,7 +115,7 @@ class Features(NamedTuple):
     ``cosine`` is the best similarity among the first, ``words`` the best BM25 score of shared
     words (in tens), ``coverage`` the largest share of the question's words in one memory,
     ``lead`` how far the first is ahead of those after it. ``memories`` is the logarithm of
-    how many are stored: among many the nearest is nearer by chance. ``turn`` is 1 where the
+    how many the filters admit: among many the nearest is nearer by chance. ``turn`` is 1 where the
     first is a turn of a conversation: turns are nearer to any question than notes are.
     """
 
@@ -173,11 +181,23 @@ class Confidence:
             # What nobody vouches for is shown as what it is: no ground to be surer.
             floor, sure = self.unsure, max(sure, estimate.confidence)
         ctx.add_step_note(f"confidence {judged.confidence:.2f}; {floor:.2f} needed")
-        if sure < floor:
-            return (), judged
-        if judged.outcome != "found":
-            sure = min(sure, self.found - _BELOW_FOUND)
-        return self.with_relevance(pool, sure), judged
+        return (() if sure < floor else self.rate(pool, estimate, judged)), judged
+
+    def rate(self, pool: Pool, estimate: Assessment, judged: Assessment) -> Pool:
+        """The candidates with their relevance, to which memories of trust 0 add nothing.
+
+        ``judged`` is the assessment without these, ``estimate`` the one with them. What they
+        say may be related and is no more; none is more relevant than a trusted one above it.
+        """
+        sure = max(judged.confidence, min(estimate.confidence, self.found - _BELOW_FOUND))
+        rated = self.with_relevance(pool, sure)
+        if estimate is judged:
+            return rated
+        trusted = tuple(cand for cand in pool if cand.item.trust >= _MIN_TRUST)
+        own = self.with_relevance(trusted, judged.confidence)
+        most = {cand.item.id: cand.relevance or 0.0 for cand in own}
+        told = (min(cand.relevance or 0.0, most.get(cand.item.id, 1.0)) for cand in rated)
+        return tuple(map(Candidate.with_relevance, rated, accumulate(told, min)))
 
     def assess(self, pool: Pool, ctx: Context) -> Assessment:
         """Estimate the confidence, with what speaks for and against it."""
@@ -195,10 +215,8 @@ class Confidence:
         if not pool:
             return pool
         odds, best = _logit(confidence), pool[0].score
-        return tuple(
-            cand.with_relevance(_logistic(odds - self.fall * _distance(cand.score, best)))
-            for cand in pool
-        )
+        fall = self.fall / best if best > 0 else 0.0
+        return tuple(c.with_relevance(_logistic(odds - fall * (best - c.score))) for c in pool)
 
     def _estimate(self, pool: Pool, ctx: Context) -> tuple[float, tuple[ConfidenceReason, ...]]:
         features = features_of(pool, ctx)
@@ -250,8 +268,7 @@ def describe(pool: Pool, ctx: Context) -> tuple[Pool, Assessment]:
     estimate = _DESCRIBING.assess(pool, known)
     estimate = estimate._replace(outcome="found" if pool else "nothing_matched")
     judged = _by_trusted(estimate, pool, ctx)
-    sure = max(judged.confidence, estimate.confidence)
-    return _DESCRIBING.with_relevance(pool, sure), judged
+    return _DESCRIBING.rate(pool, estimate, judged), judged
 
 
 def _by_trusted(estimate: Assessment, pool: Pool, ctx: Context) -> Assessment:
@@ -275,12 +292,14 @@ def features_of(pool: Pool, ctx: Context) -> Features:
     unrelated = unrelated_similarity(ctx.embedder)
     rows = [row for cand in first if (row := table.row(cand.item.id))]
     near = [on_reference_scale(table.plain[row], unrelated) for row in rows]
-    shared = max((reason.value for c in first if (reason := c.reason(_LEXICAL))), default=0.0)
+    shared = max(
+        (reason.value for c in first if (reason := c.reason("channel.lexical"))), default=0.0
+    )
     return Features(
         cosine=max(0.0, _expected_of_missing(first, ctx), *near),
         words=shared * max_bm25_score(ctx) / 10.0,
         lead=_lead(pool),
-        memories=math.log(max(1, ctx.statistics().documents)),
+        memories=math.log(max(len(pool), ctx.store.search.count(ctx.scope))),
         turn=float(pool[0].item.session is not None),
     )
 
@@ -300,14 +319,6 @@ def _lead(pool: Pool) -> float:
     return (behind + missing * _NO_RIVAL_LEAD) / _FIRST
 
 
-_LEXICAL = "channel.lexical"
-
-
-def _distance(score: float, best: float) -> float:
-    """How far a score is below the best one, as a share of it."""
-    return (best - score) / best if best > 0 else 0.0
-
-
 def _logistic(odds: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, odds))))
 
@@ -318,12 +329,8 @@ def _logit(probability: float) -> float:
 
 
 def _answers_time(cand: Candidate, ctx: Context) -> bool:
-    return is_of_named_time(cand, ctx) or _mentions_named_time(cand, ctx)
-
-
-def _mentions_named_time(cand: Candidate, ctx: Context) -> bool:
-    """Whether its text names the time, whenever it was stored."""
-    terms = time_terms(ctx)
-    if terms and terms <= set(ctx.store.search.terms(cand.item.text)):
+    """Whether it is of the time, or its text names it, whenever it was stored."""
+    if is_of_named_time(cand, ctx) or mentions_named_period(cand.item, ctx):
         return True
-    return mentions_named_period(cand.item, ctx)
+    terms = time_terms(ctx)
+    return bool(terms) and terms <= set(ctx.store.search.terms(cand.item.text))

@@ -207,7 +207,7 @@ def _quotes(answer: Recall, hits: Sequence[Candidate]) -> Iterator[Quote]:
     """Yield the memories and the notes about them, which may repeat words of theirs."""
     yield from (_quote(hit, answer) for hit in hits)
     if answer.nearest_miss is not None and not hits:
-        yield quote_item(_snippet(answer.nearest_miss), "nearest, but not on this subject")
+        yield quote_item(_snippet(answer.nearest_miss), "nearest, but left out")
     # Skip warnings that a memory's own lines already give: flags, trust, relations.
     repeated = warnings_for(answer.hits, answer.relations)
     warnings = [warning for warning in answer.warnings if warning not in repeated]

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.model import Item
+from bethink.model import Filters, Item
 from bethink.ports import (
     Choose,
     Match,
@@ -40,7 +40,7 @@ from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     from bethink.ports import Vector
-    from bethink.store.sql.search.postings import PostingLists
+    from bethink.store.sql.search.postings import IntArray, PostingLists
     from bethink.store.sql.search.signatures import SignatureIndex
 
 
@@ -202,6 +202,23 @@ def _rows_reaching(db: Database, first: int, depth: int, predicate: Predicate) -
     )
 
 
+_MAX_COUNTED = 4096
+_SPREAD = 2_654_435_761  # a multiplier that spreads, as of multiplicative hashing
+_COUNTS = CachePart[int](limit=64)
+
+
+def count_rows_in_scope(db: Database, predicate: Predicate) -> int:
+    """Count the rows in scope; of more than 4,096 that might be, estimate it from as many."""
+    rows: range | IntArray | None = predicate.rows
+    if rows is None:
+        rows = range(1, int(db.execute("SELECT coalesce(max(rid), 0) FROM item").get) + 1)
+    step = -(-len(rows) // _MAX_COUNTED) or 1
+    # One of each so many, by no period: conversations and users take turns.
+    places = (n * step + (n * _SPREAD % 2**32 * step >> 32) for n in range(len(rows) // step))
+    sample = array("q", (int(rows[place]) for place in places))
+    return step * len(rows_in_scope(db, sample, predicate))
+
+
 class SqlSearch:
     """The searches of a space: `ItemSearch` in SQLite.
 
@@ -332,6 +349,15 @@ class SqlSearch:
             return []
         with self._connections.read_transaction() as db:
             return self._hydrate.read_in_scope(db, ids, self._predicate(db, scope))
+
+    def count(self, scope: Scope) -> int:
+        with self._connections.read_transaction() as db:
+            if scope == Scope(Filters(), scope.moment):
+                return word_statistics(db, ()).documents
+            predicate = self._predicate(db, scope)
+            # Not of the moment of asking: expiry changes little, and each recall has its own.
+            key = (predicate.lasting, to_ms_or_none(scope.as_of))
+            return self._cache.get(db, _COUNTS, lambda: count_rows_in_scope(db, predicate), key=key)
 
     def calendar(self, scope: Scope, *, sessions: int, days: bool = True) -> Calendar:
         with self._connections.read_transaction() as db:
