@@ -1,12 +1,12 @@
 """Pairs of statements, and what the second is to the first: tables for tests.
 
 A line is an older statement and a newer one. Whoever finds a pair that is judged wrongly adds
-it here.
+it here: of each table a share is judged right.
 """
 
 from __future__ import annotations
 
-# The newer one says what is so now; the older one leaves recall.
+# The newer one says what is so now.
 SUPERSEDED = """
 The deploy key is in 1Password | The deploy key moved to Vault at secret/harbor/deploy
 The deploy key is in 1Password | Moved the deploy key to Vault at secret/harbor/deploy
@@ -216,7 +216,7 @@ The feature flag new-ui is enabled | The feature flag new-ui is disabled now
 The staging server was upgraded to Ubuntu 24.04 | The staging server runs Ubuntu 26.04
 """
 
-# Perhaps there are two: both stay, and each names the other.
+# The newer one may update the older; perhaps there are two.
 FLAGGED = """
 I prefer short commits | I now prefer squash merges
 The frontend is built with React | The frontend is now built with Vite
@@ -253,7 +253,7 @@ The rollout is complete | The rollout is paused
 """
 
 # Another subject, one more, the past, a condition, a plan, a question, hearsay, a quotation:
-# both stay, whichever is told first, and nothing is said of them.
+# the older one may well still be so.
 TRAPS = """
 The deploy key is in vault A | The deploy key moved to vault B at the Paris office
 The deploy key is in Vault | The deploy key is in Vault at secret/harbor/deploy

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
+# On the path of a process: its judge of two memories goes by their words.
+JUDGING = str(Path(__file__).parent / "judging")
 PATIENT = {"BETHINK_READ_TIMEOUT_S": "600"}  # on a busy machine any read may take long
 
 

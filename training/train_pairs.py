@@ -316,7 +316,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("updates-1.npz"))
     parser.add_argument("--leave-out", choices=KINDS)
     parser.add_argument("--answers", type=Path, help="what the teachers said in an earlier run")
-    parser.add_argument("--seconds", type=float, default=140, help="how long the student learns")
+    parser.add_argument("--seconds", type=float, default=430, help="how long the student learns")
     given = parser.parse_args()
     data = np.load(given.folder / "pairs.npz")
     texts = Texts(data["pieces"], data["lengths"])

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import httpx
 import pytest
@@ -23,6 +24,8 @@ from bethink.config.settings import Settings
 from bethink.core import ids
 from bethink.errors import BethinkError, Refused
 from bethink.model import Draft
+from bethink.models.update_model import update_model
+from bethink.ports import PairVerdict
 from bethink.render.wire import dumps
 from bethink.server.mcp.manifest import PROMPTS, RESOURCES, TEMPLATES
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
@@ -54,10 +57,9 @@ QUERIES = (
     "quillf",
     "what happened in June 2026 at dock nine",
 )
-# Durations, and the random marks around quoted texts.
-_TIMING = re.compile(
-    r'"(?:milliseconds|seconds)": ?[\d.]+|\d+\.\d+ ms|\b(?=[0-9a-f]*[a-f])[0-9a-f]{16}\b'
-)
+_DURATION = re.compile(r'"(?:milliseconds|seconds)": ?[\d.]+|\d+\.\d+ ms')
+# A digest of what is quoted, durations included: it may consist of digits only.
+_FENCE_CODE = re.compile(r"<<end ([0-9a-f]{16})>>")
 
 
 class World:
@@ -137,6 +139,8 @@ class World:
         if plan[2] < 0.4:
             more |= {"derives_from": (self.public[-1],), "entities": [f"Operation {word}"]}
         said = text if plan[3] < 0.5 else f"{text}, said the {word} informant"
+        if plan[4] > 0.8:  # what is below is newer, and may update it
+            more |= {"occurred_at": START - timedelta(days=1)}
         if plan[4] < 0.2:
             said = said.replace("Alice Meyer", "ALICE MEYER")
         made = self.owner.remember(said, **more)
@@ -199,6 +203,17 @@ def _same_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ids, "_random", lambda _: 1)
 
 
+@pytest.fixture(autouse=True)
+def _any_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two texts the same is judged in both worlds, and updates are as likely as not."""
+
+    def judge(pairs: Sequence[tuple[str, str]]) -> list[PairVerdict]:
+        sure = [crc32("\n".join(pair).encode()) % 1000 / 1000 for pair in pairs]
+        return [PairVerdict(one, 0.0, 1.0 - one, 0.0) for one in sure]
+
+    monkeypatch.setattr(update_model, "judge", judge)
+
+
 Ask = Callable[[World], Any]
 
 
@@ -211,7 +226,14 @@ def transcript(world: World, ask: Ask) -> str:
             told = list(told)
     except BethinkError as error:
         told = f"{type(error).__name__}: {error.message} | {error.remedy}"
-    return _TIMING.sub("", told if isinstance(told, str) else repr(told))
+    return _without_timing(told if isinstance(told, str) else repr(told))
+
+
+def _without_timing(told: str) -> str:
+    """A transcript without durations and what depends on them."""
+    for code in set(_FENCE_CODE.findall(told)):
+        told = told.replace(code, "")
+    return _DURATION.sub("", told)
 
 
 def _without_times(answer: Any) -> Any:
@@ -490,7 +512,7 @@ def _in_both(conversation: Any, seed: int, folder: Path) -> tuple[list[str], lis
 
         talk(make_test_app(world.owner, make_guard(callers)), run)
         assert world.above() == before
-        told.append([_TIMING.sub("", one) for one in heard])
+        told.append([_without_timing(one) for one in heard])
     return told[0], told[1], world
 
 

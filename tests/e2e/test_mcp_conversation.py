@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from deferred import Deferred
-from server_process import SCRIPT, clean_environment
+from server_process import JUDGING, SCRIPT, clean_environment
 
 mcp_sdk = Deferred("mcp.client.client", "mcp.client.stdio", "mcp_types")
 
@@ -50,7 +50,7 @@ def talk(folder: Path, conversation: Callable[[Agent], Awaitable[None]]) -> None
         server = mcp_sdk.StdioServerParameters(
             command=SCRIPT,
             args=["mcp", "--tools", "undo"],
-            env=clean_environment(folder),
+            env=clean_environment(folder) | {"PYTHONPATH": JUDGING},
             cwd=folder,
         )
         async with mcp_sdk.Client(mcp_sdk.stdio_client(server)) as client:
@@ -98,8 +98,10 @@ def test_what_one_conversation_stores_the_next_uses(tmp_path: Path) -> None:
 
     async def explains(agent: Agent) -> None:
         answer = await agent("recall", query=PORT)
-        assert answer.told["memories"][0]["text"] == NEW
-        assert OLD not in [hit["text"] for hit in answer.told["memories"]]
+        found = [hit["text"] for hit in answer.told["memories"]]
+        assert found[0] == NEW
+        assert OLD in found[1:]
+        assert f"older, see {ids['newer']}" in answer.text
         why = await agent("explain", query=PORT, id=ids["newer"])
         assert (why.told["about"], why.told["details"]["rank"]) == ("why", 1)
         evidence = why.told["details"]["evidence"]
@@ -108,8 +110,14 @@ def test_what_one_conversation_stores_the_next_uses(tmp_path: Path) -> None:
         )
         assert "Rank 1 of" in why.text
         stale = await agent("explain", query=PORT, id=ids["port"])
-        assert (stale.told["about"], stale.told["stage"]) == ("why_not", "filters")
-        assert "superseded" in stale.text
+        assert stale.told["about"] == "why"
+        assert stale.told["details"]["rank"] > 1
+        relation = {"relation": "supersedes", "other": ids["review"]}
+        await agent("remember", text="Nobody reviews the billing API", relations=[relation])
+        asked = "Who reviews changes to the billing API?"
+        replaced = await agent("explain", query=asked, id=ids["review"])
+        assert (replaced.told["about"], replaced.told["stage"]) == ("why_not", "filters")
+        assert "superseded" in replaced.text
         friday = await agent("recall", query="When are releases cut?")
         assert friday.told["memories"][0]["text"] == "Releases are cut on Fridays"
         unknown = await agent("recall", query="Who won the football cup in 1974?")

@@ -7,14 +7,17 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from snapshot_stores import NAME, NOW, READERS
 
 from bethink import Memory
 from bethink.cli import main
+from bethink.models.update_model import update_model
+from bethink.ports import PairVerdict
 from bethink.render.wire import (
     degraded_json,
     dumps,
@@ -228,13 +231,21 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
 def _of_commands() -> dict[str, list[Any]]:
     """Every command that answers with JSON, run in an empty place of its own."""
     out: dict[str, list[Any]] = {}
-    with tempfile.TemporaryDirectory() as folder, elsewhere(Path(folder)):
+    told = patch.object(update_model, "judge", _judge)
+    with tempfile.TemporaryDirectory() as folder, elsewhere(Path(folder)), told:
         lines = "".join(f"{json.dumps(one)}\n" for one in _CARRIED)
         Path("carried.jsonl").write_text(lines, encoding="utf-8")
         for words in _COMMANDS:
             code, printed = called("--json", *words)
             out[f"$ {' '.join(words)}"] = [{f"exit code {code}": json.loads(printed)}]
     return out
+
+
+def _judge(pairs: Sequence[tuple[str, str]]) -> list[PairVerdict]:
+    """The two limits are a correction, whatever the model has learnt; all else adds."""
+    limits = ("The retry limit is 5", "The retry limit is now 3")
+    sure = [0.92 if pair == limits else 0.01 for pair in pairs]
+    return [PairVerdict(one, 0.0, 1.0 - one, 0.0) for one in sure]
 
 
 def called(*words: str) -> tuple[int, str]:

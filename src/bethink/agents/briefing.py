@@ -18,11 +18,9 @@ from bethink.core.characters import strip_hidden
 from bethink.core.json_values import format_moment
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import ModelError, Refused
+from bethink.errors import Refused
 from bethink.importers.turn_text import find_statement, is_assent, is_courtesy, summarise_code
-from bethink.lang.words import announces_change
-from bethink.model import Filters, Item, Thread, may_replace
-from bethink.ports import Scope
+from bethink.model import Item, Thread
 from bethink.render.quoting import Quote, fence_quotes, one_line, truncate
 
 if TYPE_CHECKING:
@@ -180,7 +178,8 @@ def _without_reversed(items: Iterable[Item], memory: Memory) -> Iterator[Item]:
 
 def _reversal_of(item: Item, memory: Memory) -> Item | None:
     """Find the later memory that takes back what this one says, as recall would order them."""
-    if not any(_may_reverse(other, item) for other in _memories_like(item, memory)):
+    links = memory.store.graph.links_of([item.id], ("supersedes",))
+    if not any(link.dst.id == item.id for link in links):
         return None  # so for nearly all, without embedding anything
     try:
         answer = memory.recall(_key_text(item), profile="default", k=_COMPARED, track=False)
@@ -188,26 +187,6 @@ def _reversal_of(item: Item, memory: Memory) -> Item | None:
         return None  # not searchable, for example without a word
     newer = next((hit.see_newer for hit in answer.hits if hit.item.id == item.id), None)
     return next((hit.item for hit in answer.hits if hit.item.id == newer), None)
-
-
-def _may_reverse(newer: Item, older: Item) -> bool:
-    return may_replace(newer, older) and announces_change(newer.text, older.text)
-
-
-def _memories_like(item: Item, memory: Memory) -> list[Item]:
-    """Return the memories nearest in meaning, by the vectors they were stored with."""
-    if memory.embedder is None:
-        return []
-    try:
-        model = memory.embedder.model
-        own = memory.store.vectors.embeddings([item.id], model).get(item.id)
-        if own is None:
-            return []
-        scope = Scope(Filters(max_classification=memory.settings.max_classification), memory.now)
-        found = memory.store.search.vector(own.vector, model, _COMPARED, scope).matches
-    except ModelError:
-        return []  # a server that is down, or vectors of another model
-    return [match.item for match in found if match.item.id != item.id]
 
 
 def _is_stale_goal(item: Item, now: datetime) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bethink.api.session import SessionMethods
 from bethink.core.lazy import lazy_pattern
 from bethink.errors import NotFound, Refused
-from bethink.model import RELATIONS, Entity, Item, Link, Node
+from bethink.model import RELATIONS, UPDATE_LINKS, Entity, Item, Link, Node
 from bethink.ports import Store
 from bethink.retrieval.query_builder import validated_text
 
@@ -96,7 +98,7 @@ class LinkMethods(SessionMethods):
     ) -> Link:
         """Link a memory to another: ``implies``, ``contradicts``, ``supersedes`` ...
 
-        A superseded memory leaves recall, as it does by the rules; `unlink` and `undo` restore
+        A memory that a caller supersedes leaves recall; `unlink` and `undo` restore
         it. Two entities (``person:alice``) may be linked by any word; the ``context`` is then
         best the id of the memory that says so. Linking again overwrites the weight and the
         context; `unlink` removes the link.
@@ -127,7 +129,7 @@ class LinkMethods(SessionMethods):
 
     def unlink(self, src: str, relation: str, dst: str) -> Link:
         """Remove a link; a memory that nothing else supersedes is recalled again."""
-        link = self._build_link(src, relation, dst)
+        link = self._build_link(src, relation, dst, known=(*RELATIONS, *UPDATE_LINKS))
         if not self.store.graph.remove_links([link], actor=self.settings.actor, now=self.now):
             raise NotFound(
                 f"{link.src.id} has no link {relation} to {link.dst.id}",
@@ -151,8 +153,14 @@ class LinkMethods(SessionMethods):
         found = self.store.graph.links_of([item.id])
         return [link for link in found if link.src.kind == link.dst.kind == "item"]
 
-    def _build_link(
-        self, src: str, relation: str, dst: str, weight: float = 1.0, context: str | None = None
+    def _build_link(  # noqa: PLR0917 - the fields of a link
+        self,
+        src: str,
+        relation: str,
+        dst: str,
+        weight: float = 1.0,
+        context: str | None = None,
+        known: Sequence[str] = RELATIONS,
     ) -> Link:
         entities = entity_ends(src, dst, self.store)
         if entities is not None:
@@ -161,7 +169,7 @@ class LinkMethods(SessionMethods):
             return Link(
                 *entities, check_relation(relation), weight, context=context, source="caller"
             )
-        if relation not in RELATIONS:
+        if relation not in known:
             raise Refused(
                 f"there is no relation {relation!r}", remedy=f"one of {', '.join(RELATIONS)}"
             )

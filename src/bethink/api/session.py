@@ -34,6 +34,7 @@ from bethink.store.url import is_server
 if TYPE_CHECKING:
     from bethink.ingest.admission import WriteContext
     from bethink.maintain.job import JobContext
+    from bethink.ports import PairVerdict
 
 
 NOTE_ID_PREFIX = "note:"
@@ -41,6 +42,12 @@ DAMAGED_TEXT = "(damaged)"  # in the place of a text that is not what was stored
 DEFAULT_SHARE = 0.02  # share of the memories that one maintenance run may retire
 MIN_LEAVING = 5  # so many may always leave, up to half of them, unless a share is given
 NO_FILTERS: Mapping[str, object] = MappingProxyType({})
+
+
+def _judge_pairs(pairs: Sequence[tuple[str, str]]) -> Sequence[PairVerdict]:
+    from bethink.models.update_model import update_model  # start-up time: NumPy
+
+    return update_model.judge(pairs)
 
 
 def _is_number(value: object) -> bool:
@@ -457,6 +464,7 @@ class Session:
             now,
             limit=_leaving_limit(self.store.admin.count(), share),
             model=self.llm,
+            judge=_judge_pairs,
             notes_dir=self._notes_target(),
             notes_trust=self.settings.notes_trust,
             filters=make_filters({"max_classification": 3, **where}, now),
@@ -470,7 +478,15 @@ class Session:
         from bethink.ingest.admission import WriteContext  # start-up time: recall does without
 
         actor, now = self.settings.actor, self.clock()
-        return WriteContext(self.store, self.embedder, now, actor, make_id, relating=relating)
+        return WriteContext(
+            self.store,
+            self.embedder,
+            now,
+            actor,
+            make_id,
+            relating=relating,
+            judge=_judge_pairs,
+        )
 
     def _notes_target(self) -> Path | None:
         """Return where notes are written; a project file cannot point outside the project."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping
 
 from bethink.core.lazy import lazy_pattern
-from bethink.core.named_tuple import NamedTuple
 
 # NFKC would turn these into plain digits: 10⁵ must not become 105.
 _SUPERSCRIPTS = str.maketrans({sign: f"^{digit}" for digit, sign in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
@@ -66,39 +64,6 @@ def _char_bigrams(run: str) -> list[str]:
 def bm25_idf(documents: int, held: int) -> float:
     """BM25's inverse document frequency of a word held by so many of the documents."""
     return math.log(1.0 + (max(documents - held, 0) + 0.5) / (held + 0.5))
-
-
-class WordOverlap(NamedTuple):
-    """What two texts have in common, by idf: of the shorter one's words, and of all.
-
-    ``telling`` are the common words that are rare.
-    """
-
-    of_shorter: float
-    of_all: float
-    telling: frozenset[str]
-
-
-def word_overlap(
-    one: frozenset[str], other: frozenset[str], documents: int, held: Mapping[str, int]
-) -> WordOverlap:
-    """Compare the index terms of two stored texts.
-
-    The two count as one document: else what only they share would never be rare.
-    """
-    common = one & other
-    weights = {
-        term: bm25_idf(documents, max(0, held.get(term, 0) - (term in common)))
-        for term in one | other
-    }
-    shared, both = sum(weights[term] for term in common), sum(weights.values())
-    shorter = min(sum(weights[term] for term in text) for text in (one, other))
-    rare = bm25_idf(documents, 1) / 2
-    return WordOverlap(
-        shared / shorter if shorter else 0.0,
-        shared / both if both else 0.0,
-        frozenset(term for term in common if weights[term] >= rare),
-    )
 
 
 _VALUE = lazy_pattern(r"[^\W_]+(?:[-./:'_][^\W_]+)*")

@@ -26,9 +26,8 @@ from bethink.importers.entry import Entry, digest
 from bethink.importers.turn_text import storable_text
 from bethink.ingest.admission import PreparedDraft, WriteContext, prepare, to_plain_json
 from bethink.ingest.deduplication import deduplicate
-from bethink.ingest.facts.supersession import MODEL_FACT_KEY
 from bethink.ingest.record_builder import classify_kind
-from bethink.ingest.revision import changeable_fields
+from bethink.ingest.revision import MODEL_FACT_KEY, changeable_fields
 from bethink.memory import Memory
 from bethink.model import Draft, Item, Remembered
 from bethink.ports import Store

@@ -36,7 +36,7 @@ from bethink.model import (
 )
 from bethink.model.fields import GIVEN_FIELDS, field_names
 from bethink.model.item import user_of
-from bethink.ports import Embedder, Embedding, Store
+from bethink.ports import Embedder, Embedding, JudgePairs, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ class WriteContext:
     ``deriving`` allows drafts of the class "derived" (maintenance jobs). ``relating`` also
     searches for memories of nearly the same meaning, which takes longer. ``vectors`` are
     those of drafts that need no model, by the draft's id. ``read`` are memories as they were
-    read just now, so that what a draft derives from is not read again.
+    read just now, so that what a draft derives from is not read again. ``judge`` says what a
+    newer memory does to an older one.
     """
 
     store: Store
@@ -58,6 +59,7 @@ class WriteContext:
     relating: bool = False
     vectors: Mapping[str, Embedding] | None = None
     read: Mapping[str, Item] | None = None
+    judge: JudgePairs | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ texts that share eight of ten shingles meet in a band with a probability of 0.99
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache
 from itertools import pairwise
@@ -211,13 +211,14 @@ def deduplicate(
     fresh: list[ComparedDraft] = []
     answers: dict[str, Remembered] = {}
     stored = _find_stored(prepared, taken, ctx)
+    outdated = _outdated_ids({one.id: one for _, found in stored.values() for one in found}, ctx)
     for draft in prepared:
         if draft.id not in stored:
             # A new version of an insight may have the same text but other sources.
             fresh.append(ComparedDraft(draft, is_restatement=not draft.turn))
             continue
         bands, found = stored[draft.id]
-        compared, twin = _compare(draft, bands, found, batch)
+        compared, twin = _compare(draft, bands, found, batch, outdated)
         if twin and draft.draft.key is not None and draft.id not in taken:
             # The store reports the duplicate, too, and records the key.
             fresh.append(ComparedDraft(draft))
@@ -256,8 +257,29 @@ def _find_stored(
     return {draft.id: (bands, items) for draft, bands, items in rows}
 
 
+def _outdated_ids(found: Mapping[str, Item], ctx: WriteContext) -> set[str]:
+    """Return those that a newer memory outdates: said again, they are news.
+
+    All who see the older one see the newer one, so that nobody learns of one that is hidden.
+    """
+    links = ctx.store.graph.links_of(sorted(found), ("supersedes",)) if found else []
+    newer = ctx.store.items.get([link.src.id for link in links if link.dst.id in found])
+    return {
+        link.dst.id
+        for link in links
+        if link.dst.id in found
+        and (one := newer.get(link.src.id))
+        and (one.status, one.live_to) == ("active", None)
+        and one.classification <= found[link.dst.id].classification
+    }
+
+
 def _compare(
-    prepared: PreparedDraft, bands: tuple[int, ...], found: Sequence[Item], batch: BatchIndex
+    prepared: PreparedDraft,
+    bands: tuple[int, ...],
+    found: Sequence[Item],
+    batch: BatchIndex,
+    outdated: set[str],
 ) -> tuple[ComparedDraft, SimilarText | None]:
     """Compare a draft with similar memories; also return its exact duplicate, if any."""
     draft = prepared.draft
@@ -275,7 +297,7 @@ def _compare(
         visible = item.classification <= draft.classification
         twin = SimilarText(item.id, item.text if visible else "", fold(item.text), is_stored=True)
         if twin.folded == prepared.folded and _same_origin(item, prepared):
-            if _is_acceptable_duplicate(item, item.trust, draft):
+            if item.id not in outdated and _is_acceptable_duplicate(item, item.trust, draft):
                 return ComparedDraft(prepared), twin
             restated = True
         similar[twin.id] = twin

@@ -17,12 +17,12 @@ from itertools import pairwise
 from bethink.core.characters import strip_hidden
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.sentences import sentences
-from bethink.core.words import differs_only_in_values, fold, word_overlap, word_set
+from bethink.core.words import differs_only_in_values, fold, word_set
 from bethink.errors import ModelError
 from bethink.ingest.admission import WriteContext
-from bethink.lang.words import announces_change, load_words, stop_words
-from bethink.model import Collision, Entity, Filters, Item, Link, Node, may_replace
+from bethink.ingest.updates import neighbours
+from bethink.lang.words import load_words, stop_words
+from bethink.model import Collision, Entity, Filters, Item, Link, Node
 from bethink.ports import (
     Embedding,
     Match,
@@ -30,7 +30,6 @@ from bethink.ports import (
     Record,
     Scope,
     TextSearch,
-    UsualSimilarity,
     unrelated_similarity,
 )
 
@@ -352,15 +351,7 @@ def _relation_between(between: str) -> str | None:
 
 MAX_SIMILAR = 5
 MIN_COSINE = 0.82
-MAY_CORRECT = "kept both; the newer one comes first in answers"
-# Memories compared with a new one; what stands out from them this far, with this share of the
-# shorter one's words, or of all words, states the same thing anew.
-_NEIGHBOURS = 20
-_DISTINCT = 3.5
-_MIN_DEVIATION = 0.03
-_MIN_SHARED_WORDS = 0.18
-_MIN_SAME_WORDS = 0.45
-_RIVALS = 1
+_NEIGHBOURS = 20  # memories compared with a new one
 
 
 def add_links(
@@ -368,13 +359,11 @@ def add_links(
     collisions_by_record: Sequence[tuple[Collision, ...]],
     ctx: WriteContext,
 ) -> tuple[list[Record], list[tuple[Collision, ...]]]:
-    """Add relation, cause and similarity links to records and report what they may correct.
+    """Add relation, cause and similarity links to records; return what they repeat.
 
-    Similar memories are linked where the caller asks for it (``relating``). A memory stored
-    by itself is always compared with those like it.
+    Similar memories are linked where the caller asks for it (``relating``).
     """
-    searching = ctx.relating
-    comparing = searching or (len(records) == 1 and not ctx.deriving)
+    comparing = ctx.relating or (len(records) == 1 and not ctx.deriving)
     earlier = EarlierInBatch([], {})
     linked: list[Record] = []
     reported: list[tuple[Collision, ...]] = []
@@ -384,27 +373,20 @@ def add_links(
         links: list[Link] = extract_relations(item, record.mentions, ctx.now)
         near = find_neighbours(item, record.embedding, ctx) if comparing else []
         links += find_causal_links(item, near, earlier, ctx)
-        if searching:
+        if ctx.relating:
             links += similarity_links(item, near, known, ctx)
         linked.append(replace(record, links=(*record.links, *links)) if links else record)
-        kept = tuple(one for one in collisions if one.kind != "near" or _repeats(item, one))
-        corrected = find_corrected(item, near, {one.id for one in kept}, ctx)
-        reported.append(kept if corrected is None else (*kept, corrected))
+        reported.append(
+            tuple(one for one in collisions if one.kind != "near" or _repeats(item, one))
+        )
     return linked, reported
 
 
 def find_neighbours(item: Item, embedding: Embedding | None, ctx: WriteContext) -> list[Match]:
     """Find the memories of the nearest meaning; none for a turn of a conversation."""
-    if embedding is None or ctx.embedder is None or item.session is not None:
+    if embedding is None or item.session is not None:
         return []
-    filters = Filters(levels=(item.level,), max_classification=item.classification)
-    try:
-        found = ctx.store.search.vector(
-            embedding.vector, ctx.embedder.model, _NEIGHBOURS + 1, Scope(filters, ctx.now)
-        )
-    except ModelError:
-        return []  # all vectors are of another model: a reindex is needed
-    return [match for match in found.matches if match.item.id != item.id][:_NEIGHBOURS]
+    return neighbours(item, embedding, _NEIGHBOURS, ctx)
 
 
 def similarity_links(
@@ -440,61 +422,3 @@ def _repeats(item: Item, other: Collision) -> bool:
 
 
 _WORD = lazy_pattern(r"[^\W_]+")
-
-
-def find_corrected(
-    item: Item, near: Sequence[Match], known_ids: set[str], ctx: WriteContext
-) -> Collision | None:
-    """Find the older memory that a new one seems to correct: the same thing, stated anew.
-
-    Stricter than an answer, which also has the question to compare with.
-    """
-    for place, match in enumerate(near[: _RIVALS + 1]):
-        if match.item.id in known_ids:
-            continue
-        others = [other.score for at, other in enumerate(near) if at != place]
-        usual = UsualSimilarity.measure(
-            sum(others),
-            sum(score**2 for score in others),
-            len(others),
-            least=_NEIGHBOURS - 1,
-            unrelated=unrelated_similarity(ctx.embedder),
-        )
-        spread = max(usual.deviation, _MIN_DEVIATION)
-        if match.score < usual.mean + _DISTINCT * spread or not may_replace(item, match.item):
-            continue
-        if _is_restated(item, match.item, ctx):
-            resolve = f"bethink forget {match.item.id}"
-            found = Collision(match.item.id, "related", round(match.score, 4), MAY_CORRECT, "")
-            return found._replace(text=match.item.text, resolve=resolve)
-    return None
-
-
-def _is_restated(newer: Item, older: Item, ctx: WriteContext) -> bool:
-    """Whether two memories share rare words and the newer one says that something changed.
-
-    Or it is the same fact with another value; of two events in the same words both happened.
-    """
-    search = ctx.store.search
-    now, then = frozenset(search.terms(newer.text)), frozenset(search.terms(older.text))
-    documents, _, held = search.statistics(now | then)
-    # The new one is not stored yet.
-    counts = {term: held.get(term, 0) + (term in now) for term in now | then}
-    overlap = word_overlap(now, then, documents + 1, counts)
-    if overlap.of_shorter < _MIN_SHARED_WORDS:
-        return False
-    about = (
-        sentence
-        for sentence in sentences(newer.text)
-        if not overlap.telling.isdisjoint(search.terms(sentence))
-    )
-    if announces_change(" ".join(about), older.text):
-        return True
-    if newer.kind != older.kind or newer.kind in _EVENT_KINDS:
-        return False
-    same = overlap.of_all >= _MIN_SAME_WORDS
-    return same and differs_only_in_values(newer.text, older.text)
-
-
-# Kinds of what happened, or of what nobody knows the kind of.
-_EVENT_KINDS = frozenset(("event", "episode", "outcome", "observation", "resolution", "note"))

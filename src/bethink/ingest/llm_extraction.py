@@ -6,7 +6,6 @@ from recall: a fact read by a model can be flagged but cannot supersede.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypedDict, cast
 
 from bethink.core.json_values import Json
@@ -14,8 +13,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold, word_set
 from bethink.ingest.admission import WriteContext
 from bethink.ingest.entity_extraction import ENTITY_KINDS, entity_key
-from bethink.ingest.facts.supersession import MODEL_FACT_KEY, StatedFact, item_fact, judge_facts
-from bethink.ingest.revision import revise
+from bethink.ingest.revision import MODEL_FACT_KEY, revise
 from bethink.model import Filters, Item, Link, Node
 from bethink.ports import Budget, LanguageModel, Scope, Store
 from bethink.prompts import fill_prompt, load_passages
@@ -120,7 +118,7 @@ def apply_extraction(item: Item, extraction: Extraction, model: str, ctx: WriteC
         if entity_id in fresh
     ]
     if fact is not None:
-        links += _contradiction_links(item, ctx)
+        links += _contradiction_links(item, fact, ctx)
     if links:
         ctx.store.graph.add_links(links, now=ctx.now)
     return item
@@ -155,29 +153,18 @@ def _relation_links(item: Item, extraction: Extraction, ctx: WriteContext) -> li
     ]  # fmt: skip
 
 
-def _contradiction_links(item: Item, ctx: WriteContext) -> list[Link]:
-    """Return links to active facts of the same slot that contradict this one."""
-    own_fact = item_fact(item)
-    if own_fact is None:
-        return []
+def _contradiction_links(item: Item, fact: ExtractedFact, ctx: WriteContext) -> list[Link]:
+    """Return links to active memories whose extracted fact has another value."""
     scope = Scope(Filters(max_classification=3), ctx.now)
-    same_slot = ctx.store.items.slots([(own_fact.subject, own_fact.attribute)], scope)
-    return _links_to_contradicted(
-        [StatedFact(other, fact) for other in same_slot if (fact := item_fact(other))],
-        StatedFact(item, own_fact),
-    )
-
-
-def _links_to_contradicted(others: Sequence[StatedFact], own: StatedFact) -> list[Link]:
-    links = []
-    for other in others:
-        judgement = (
-            judge_facts(own, other, by_rules=False) if other.item.id != own.item.id else None
-        )
-        if judgement is not None:
-            ends = (Node("item", judgement.first.item.id), Node("item", judgement.second.item.id))
-            model_confidence = own.item.metadata[MODEL_FACT_KEY]["confidence"]
-            confidence = round(min(judgement.confidence, model_confidence) * 0.8, 3)
-            links.append(Link(*ends, "contradicts", confidence=confidence, source=MODEL_SOURCE,
-                              context=judgement.why))  # fmt: skip
-    return links
+    same_slot = ctx.store.items.slots([(fold(fact["subject"]), fold(fact["attribute"]))], scope)
+    known = [(other, other.metadata.get(MODEL_FACT_KEY)) for other in same_slot]
+    confidence = round(fact["confidence"] * 0.8, 3)
+    why = f"another {fact['attribute']} of {fact['subject']}"
+    return [
+        Link(Node("item", item.id), Node("item", other.id), "contradicts", confidence=confidence,
+             source=MODEL_SOURCE, context=why)
+        for other, read in known
+        if other.id != item.id and isinstance(read, dict)
+        if (other.speaker, other.user) == (item.speaker, item.user)
+        if read.get("value") != fold(fact["value"])
+    ]  # fmt: skip

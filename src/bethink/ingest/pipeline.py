@@ -19,7 +19,6 @@ from bethink.ingest.deduplication import (
     find_near_duplicates,
     find_repeated_keys,
 )
-from bethink.ingest.facts.supersession import settle_facts
 from bethink.ingest.links import add_links, embed_new_entities
 from bethink.ingest.record_builder import (
     BatchContext,
@@ -28,6 +27,7 @@ from bethink.ingest.record_builder import (
     parent_ids,
     trust_by_id,
 )
+from bethink.ingest.updates import link_updates
 from bethink.model import Collision, Draft, Remembered
 from bethink.ports import Embedding, is_remote, unrelated_similarity
 
@@ -95,8 +95,8 @@ def _store_batch(
             build_record(compared, embedding, collisions, batch, ctx)
             for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)
         ]
-        records, merged = settle_facts(records, near, batch.facts, ctx)
-        records, merged = add_links(records, merged, ctx)
+        records, merged = add_links(records, near, ctx)
+        records, merged = link_updates(records, merged, ctx)
     records = embed_new_entities(records, ctx)
     outcomes = ctx.store.items.put(records, actor=ctx.actor, now=ctx.now)
     answers: dict[str, Remembered] = {}
@@ -129,7 +129,7 @@ def _embed_or_defer(
         made = iter(embed_memories(drafts, ctx.embedder))
     except ModelError:
         return given, ("embedding",)
-    if is_remote(ctx.embedder) and (ctx.relating or len(drafts) == 1):
+    if is_remote(ctx.embedder):
         unrelated_similarity(ctx.embedder)  # asked once, before a transaction needs it
     return [known or next(made) for known in given], ()
 

@@ -31,8 +31,6 @@ from bethink.ingest.entity_extraction import (
     code_spellings,
     extract_mentions,
 )
-from bethink.ingest.facts import Fact
-from bethink.ingest.facts.supersession import extract_draft_fact
 from bethink.ingest.links import link_items
 from bethink.lang.dates import TimeSpan, date_words, find_times
 from bethink.lang.words import load_words
@@ -97,7 +95,7 @@ _EXACT_GRANULARITIES = ("minute", "hour", "part", "day")
 
 @dataclass(frozen=True, slots=True)
 class BatchContext:
-    """Context shared by a batch: parents' trust, entities by key, facts by item id.
+    """Context shared by a batch: parents' trust, entities by key.
 
     Entities are those of memories of the same classification; those of ``stored`` the store
     has, by the id of the memory that may mention them. ``named`` are the entities of the
@@ -107,7 +105,6 @@ class BatchContext:
 
     parent_trust: dict[str, int] = field(default_factory=dict)
     entities: dict[int, dict[str, Entity]] = field(default_factory=lambda: defaultdict(dict))
-    facts: dict[str, Fact] = field(default_factory=dict)
     stored: dict[str, list[Entity]] = field(default_factory=dict)
     named: dict[str, dict[str, tuple[int, Entity]]] = field(default_factory=dict)
     candidates: dict[str, list[str]] = field(default_factory=dict)
@@ -168,12 +165,7 @@ def build_record(
     batch.add_named(mentions, draft.classification)
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(prepared, mentions, times, batch, ctx)
-    fact = extract_draft_fact(draft, item.kind)
-    slot = (None, None) if fact is None else (fact.subject, fact.attribute)
-    if fact is not None:
-        batch.facts[item.id] = fact
-    tokens = count_tokens(draft.text, embedding, ctx)
-    item = item._replace(tokens=tokens, subject=slot[0], attribute=slot[1])
+    item = item._replace(tokens=count_tokens(draft.text, embedding, ctx))
     if draft.id is not None:
         batch.parent_trust[item.id] = item.trust  # a later draft may name it as its parent
     return Record(

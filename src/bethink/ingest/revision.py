@@ -20,12 +20,6 @@ from bethink.errors import ModelError, Refused
 from bethink.ingest.admission import PreparedDraft, WriteContext, lists_to_tuples, prepare
 from bethink.ingest.deduplication import minhash_sketch
 from bethink.ingest.entity_extraction import extract_mentions
-from bethink.ingest.facts.supersession import (
-    MODEL_FACT_KEY,
-    SUPERSEDED_SINCE,
-    extract_draft_fact,
-    settle_facts,
-)
 from bethink.ingest.links import embed_new_entities
 from bethink.ingest.record_builder import (
     PIN_IMPORTANCE,
@@ -39,10 +33,13 @@ from bethink.ingest.record_builder import (
     search_context,
     trust_by_id,
 )
+from bethink.ingest.updates import JUDGED, link_updates
 from bethink.lang.dates import find_times
-from bethink.model import Draft, Item, Link, Node
-from bethink.ports import Embedding, Event, Record
+from bethink.model import UPDATE_LINKS, Draft, Item, Link, Node
+from bethink.ports import Embedding, Event, Record, is_remote, unrelated_similarity
 
+MODEL_FACT_KEY = "fact"  # metadata key of a fact extracted by a model
+SUPERSEDED_SINCE = "since "  # prefix of the context of a link whose target left recall
 CALLER_SOURCE = "caller"  # the source of a link made by a caller
 DEFAULT_LINK_WEIGHT = 0.5  # of a link made by a caller
 _SUPERSEDES_TYPE = ("supersedes",)
@@ -131,14 +128,18 @@ def bridge_supersession(ids: Sequence[str], ctx: WriteContext) -> None:
 
 
 def detach_supersession(item: Item, ctx: WriteContext) -> None:
-    """Remove a memory's rule-made supersession links; it no longer states that fact."""
+    """Remove the links that were made from a memory's words, which it no longer says."""
     bridge_supersession([item.id], ctx)
-    links = ctx.store.graph.links_of([item.id], _SUPERSEDES_TYPE)
-    by_rule = [link for link in links if (link.context or "").startswith(SUPERSEDED_SINCE)]
-    if not by_rule:
+    links = ctx.store.graph.links_of([item.id], (*UPDATE_LINKS, "contradicts"))
+    by_words = [
+        link
+        for link in links
+        if link.context == JUDGED or (link.context or "").startswith(SUPERSEDED_SINCE)
+    ]
+    if not by_words:
         return
-    ctx.store.graph.remove_links(by_rule, actor=ctx.actor, now=ctx.now)
-    for item_id in sorted({link.dst.id for link in by_rule}):
+    ctx.store.graph.remove_links(by_words, actor=ctx.actor, now=ctx.now)
+    for item_id in sorted({link.dst.id for link in by_words}):
         reactivate_if_free(item_id, ctx)
 
 
@@ -297,7 +298,7 @@ def _store_revision(
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     batch = BatchContext(parent_trust=trust_by_id(parent_ids(draft), ctx))
     rebuilt = make_item(prepared, mentions, times, batch, ctx)
-    subject, attribute = _fact_slot(item, draft, rebuilt.kind)
+    unchanged = draft.text == item.text
     revised = rebuilt._replace(
         rev=item.rev + 1,
         stored_at=item.stored_at,
@@ -305,8 +306,8 @@ def _store_revision(
         protected=item.protected or rebuilt.protected,
         pinned=rebuilt.pinned if pinned is None else pinned and rebuilt.pinned,
         relevance=item.relevance,
-        subject=subject,
-        attribute=attribute,
+        subject=item.subject if unchanged else None,
+        attribute=item.attribute if unchanged else None,
         status=item.status,
     )
     embedding = _embed_or_none(draft, ctx)
@@ -321,39 +322,27 @@ def _store_revision(
         mentions=mentions,
         skip_duplicate=False,
     )
-    if draft.text != item.text:
-        record = _resettle_facts(item, record, draft, ctx)
+    record = replace(record, judged=True) if unchanged else _rejudge(item, record, ctx)
     ctx.store.items.put(embed_new_entities([record], ctx), actor=ctx.actor, now=ctx.now)
     return ctx.store.items.get([item.id])[item.id]
 
 
-def _resettle_facts(item: Item, record: Record, draft: Draft, ctx: WriteContext) -> Record:
-    """Settle the revision's fact; restore what only the old words superseded."""
-    revised = record.item
-    fact = extract_draft_fact(draft, revised.kind)
-    if (item.subject, item.attribute) != (revised.subject, revised.attribute):
-        detach_supersession(item, ctx)
-        revised = revised._replace(status=ctx.store.items.get([item.id])[item.id].status)
-    if fact is None or revised.status != "active":
-        return replace(record, item=revised)
-    # Settle as stated now, whenever the memory was first stored.
-    restated = replace(record, item=revised._replace(stored_at=ctx.now))
-    ((judged,), _) = settle_facts([restated], [()], {item.id: fact}, ctx)
+def _rejudge(item: Item, record: Record, ctx: WriteContext) -> Record:
+    """Judge what the new words update; restore what only the old words superseded."""
+    detach_supersession(item, ctx)
+    status = ctx.store.items.get([item.id])[item.id].status
+    # Judged as stated now, whenever the memory was first stored.
+    restated = replace(record, item=record.item._replace(status=status, stored_at=ctx.now))
+    ((judged,), _) = link_updates([restated], [()], ctx)
     return replace(judged, item=judged.item._replace(stored_at=item.stored_at))
-
-
-def _fact_slot(item: Item, draft: Draft, kind: str) -> tuple[str | None, str | None]:
-    """Return the subject and attribute of its fact; parsed again if the text changed."""
-    if draft.text == item.text:
-        return item.subject, item.attribute
-    fact = extract_draft_fact(draft, kind)
-    return (None, None) if fact is None else (fact.subject, fact.attribute)
 
 
 def _embed_or_none(draft: Draft, ctx: WriteContext) -> Embedding | None:
     if ctx.embedder is None:
         return None
     try:
+        if is_remote(ctx.embedder):
+            unrelated_similarity(ctx.embedder)  # asked before a transaction needs it
         return embed_memories([draft], ctx.embedder)[0]
     except ModelError:
         return None  # stored without a vector; a reindex adds it

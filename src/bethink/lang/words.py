@@ -7,9 +7,9 @@ needed have their words for times and questions in a file of their own (``it.tim
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 from bethink.core.json_values import Json
@@ -94,56 +94,17 @@ def negations() -> Negations:
     return Negations(frozenset(words.split()), tuple(dict.fromkeys(inside.split())))
 
 
-class ChangeWords(NamedTuple):
-    """By what a text says that something changed, or asks for what was, in all languages."""
-
-    words: frozenset[str]
-    phrases: tuple[str, ...] = ()
-    inside: tuple[str, ...] = ()
-    since: frozenset[str] = frozenset()
-
-    def found_in(self, text: str) -> frozenset[str]:
-        """Those that a text contains."""
-        folded = fold(text)
-        spaced = f" {folded} "
-        found = [phrase for phrase in self.phrases if f" {phrase} " in spaced]
-        if not folded.isascii():
-            found += [sign for sign in self.inside if sign in folded]
-        words = text.split()
-        # "Since May", but not "since we met", which may be a reason.
-        found += [
-            word.casefold()
-            for word, following in pairwise(words)
-            if word.casefold() in self.since and (following[0].isupper() or following[0].isdigit())
-        ]
-        return self.words.intersection(folded.split()).union(found)
+_WORD = re.compile(r"\w+")
 
 
-@cache
-def change_words() -> ChangeWords:
-    """What says that something is no longer as it was: "now", "no longer", "moved"."""
-    tables = load_words("changes").values()
-    phrases = (line for table in tables for line in table.get("phrases", "").splitlines())
-    return ChangeWords(
-        _joined(tables, "words"),
-        tuple(filter(None, phrases)),
-        tuple(_joined(tables, "inside")),
-        _joined(tables, "since"),
+def asks_for_past(question: str) -> bool:
+    """Whether a question asks how something was before: "previously", "originally"."""
+    tables = load_words("past").values()
+    folded = fold(question)
+    signs = _joined(tables, "inside") if not folded.isascii() else ()
+    return bool(_joined(tables, "words").intersection(_WORD.findall(folded))) or any(
+        sign in folded for sign in signs
     )
-
-
-@cache
-def past_words() -> ChangeWords:
-    """What asks how something was before: "previously", "originally"."""
-    tables = load_words("changes").values()
-    return ChangeWords(_joined(tables, "before"), inside=tuple(_joined(tables, "before_inside")))
-
-
-def announces_change(newer: str, older: str) -> bool:
-    """Whether a text says that something changed in words that the other does not use."""
-    words = change_words()
-    said = words.found_in(newer)
-    return bool(said) and not said <= words.found_in(older)
 
 
 def _joined(tables: Iterable[dict[str, str]], name: str) -> frozenset[str]:

@@ -18,8 +18,8 @@ from bethink.core.sentences import caption
 from bethink.core.words import fold, word_set
 from bethink.ingest.admission import occurred_at_different_times
 from bethink.ingest.deduplication import minhash_sketch
-from bethink.ingest.facts.supersession import SUPERSEDED_SINCE
 from bethink.ingest.links import MAX_SIMILAR, MIN_COSINE, find_neighbours, similarity_links
+from bethink.ingest.revision import SUPERSEDED_SINCE
 from bethink.lang.words import negations, word_set_of
 from bethink.maintain.job import (
     EXCERPT_CHARACTERS,

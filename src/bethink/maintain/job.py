@@ -18,7 +18,7 @@ from bethink.core.words import word_set
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
 from bethink.lang.dates import DAY_S
 from bethink.model import Draft, Filters, Item, Link, Status
-from bethink.ports import Budget, Embedder, LanguageModel, Scope, Store, Usage
+from bethink.ports import Budget, Embedder, JudgePairs, LanguageModel, Scope, Store, Usage
 from bethink.retrieval.heat import UseCounts, heat
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class JobContext:
     classification whose words a plan may repeat to its reader. ``min_age_days``, if given,
     replaces the minimum age of jobs that judge by age. ``similarity``, if given, is the
     cosine from which two wordings are duplicates. ``model`` is None where rules are used,
-    which is the default.
+    which is the default. ``judge`` says what a newer memory does to an older one.
     """
 
     store: Store
@@ -45,6 +45,7 @@ class JobContext:
     now: datetime
     limit: int
     model: LanguageModel | None = None
+    judge: JudgePairs | None = None
     budget: Budget = field(default_factory=Budget)
     notes_dir: Path | None = None
     notes_trust: int = 1
@@ -61,7 +62,8 @@ class JobContext:
 
     def write_context(self) -> WriteContext:
         """Build the context for the write pipeline, with maintenance as the actor."""
-        return WriteContext(self.store, self.embedder, self.now, ACTOR, self.make_id, deriving=True)
+        parts = self.store, self.embedder, self.now, ACTOR, self.make_id
+        return WriteContext(*parts, deriving=True, judge=self.judge)
 
 
 class Action(Protocol):

@@ -359,17 +359,13 @@ class Place(NamedTuple):
     def is_settled(self) -> bool:
         """Whether nothing has changed since the job found nothing to do."""
         admin, now = self.work.store.admin, self.work.now
-        lines = admin.changes(item=_place_name(self.job), actor=None, limit=1)
-        kept = _parse_detail(lines[0].detail) if lines else {}
+        kept = read_place(self.job, self.work)
         if kept.get("depends_on") != self.depends_on or "until" not in kept:
             return False
         until = datetime.fromisoformat(kept["until"]) if kept["until"] else None
         if datetime.fromisoformat(kept["at"]) > now or (until is not None and until <= now):
             return False
         through = int(kept["through"])
-        known = admin.events(after=through - 1, limit=1) if through else [None]
-        if not known or _line_hash(known[0]) != kept["line"]:
-            return False  # the line is of another journal: it came with an import
         while later := admin.events(after=through, limit=LINES_AT_ONCE):
             if any(line.kind not in _OWN_LINES for line in later):
                 return False
@@ -378,15 +374,36 @@ class Place(NamedTuple):
 
     def describe(self, until: datetime | None) -> str:
         """Describe the present place, for `Proposal.place`; it holds until a moment at most."""
-        line = last_line(self.work)
         detail = {
-            "through": line.seq if line else 0,
-            "line": _line_hash(line),
+            **_place_at(last_line(self.work)),
             "at": iso(self.work.now),
             "until": iso(until) if until is not None else None,
             "depends_on": self.depends_on,
         }
         return json.dumps(detail, separators=(",", ":"))
+
+
+def read_place(job: str, work: JobContext) -> Json:
+    """Return the place that a job keeps; nothing where it is one of another journal.
+
+    That came with an import.
+    """
+    lines = work.store.admin.changes(item=_place_name(job), actor=None, limit=1)
+    kept = _parse_detail(lines[0].detail) if lines else {}
+    through = int(kept.get("through", 0))
+    known = work.store.admin.events(after=through - 1, limit=1) if through else [None]
+    return kept if known and _place_at(known[0])["line"] == kept.get("line") else {}
+
+
+def describe_place(through: int, work: JobContext) -> str:
+    """Describe a place for `keep_place`: a job has read the journal up to this line."""
+    lines = work.store.admin.events(after=through - 1, limit=1)
+    return json.dumps(_place_at(lines[0] if lines else None), separators=(",", ":"))
+
+
+def _place_at(line: Event | None) -> Json:
+    digest = hashlib.sha256(repr(line).encode()).hexdigest()[:16] if line else ""
+    return {"through": line.seq if line else 0, "line": digest}
 
 
 def keep_place(job: str, place: str, work: JobContext) -> None:
@@ -400,7 +417,3 @@ def keep_place(job: str, place: str, work: JobContext) -> None:
 
 def _place_name(job: str) -> str:
     return f"place:{job}"
-
-
-def _line_hash(line: Event | None) -> str:
-    return hashlib.sha256(repr(line).encode()).hexdigest()[:16] if line else ""

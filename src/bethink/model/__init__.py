@@ -24,6 +24,7 @@ from bethink.model.answer import (
 )
 from bethink.model.evidence import (
     OLDER,
+    UPDATE_LINKS,
     Candidate,
     Evidence,
     EvidenceColumn,
@@ -65,6 +66,7 @@ from bethink.model.item import (
     ThreadEvent,
     describe_layers,
     find_layer,
+    is_said_among_people,
     may_replace,
     superseding_ids,
     written_order,
@@ -82,6 +84,7 @@ __all__ = [
     "THREAD_EVENT_KINDS",
     "THREAD_KINDS",
     "THREAD_STATES",
+    "UPDATE_LINKS",
     "AnswerStatus",
     "Assessment",
     "Candidate",
@@ -125,6 +128,7 @@ __all__ = [
     "describe_layers",
     "find_layer",
     "id_checksum",
+    "is_said_among_people",
     "may_replace",
     "replay",
     "sort_by_score",

@@ -14,6 +14,8 @@ Op = Literal["seen", "add", "times", "set"]
 
 # The reason given to a memory that a newer one, named by ``via``, restates with another value.
 OLDER = "older, see"
+# Links from a newer memory to the older one that it updates: surely, and perhaps.
+UPDATE_LINKS = ("supersedes", "updates")
 
 
 class Evidence(NamedTuple):

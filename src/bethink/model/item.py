@@ -150,6 +150,11 @@ def may_replace(newer: Item, older: Item) -> bool:
     return written_order(newer) > written_order(older)
 
 
+def is_said_among_people(item: Item) -> bool:
+    """Whether a named speaker said it, not the user of an assistant or who writes notes."""
+    return _voice(item)[0] != ""
+
+
 def _voice(item: Item) -> tuple[str, str | None]:
     """Return who speaks; the user of a chat and one who only writes are the same."""
     speaker = (item.speaker or "").casefold()

@@ -25,6 +25,23 @@ T = TypeVar("T")
 _MAX_ROUNDS = 12  # of questions to remote models for one work
 
 
+class PairVerdict(NamedTuple):
+    """What a newer memory does to an older one; the four probabilities add up to 1.
+
+    It ``updates`` it, says the ``same``, ``adds`` to it so that both stay true, or is about
+    something ``other``.
+    """
+
+    updates: float
+    same: float
+    adds: float
+    other: float
+
+
+# Reads pairs of an older and a newer text.
+JudgePairs = Callable[[Sequence[tuple[str, str]]], Sequence[PairVerdict]]
+
+
 class Embedding(NamedTuple):
     """A unit vector of the whole text and, for late interaction, its tokens.
 
@@ -109,33 +126,7 @@ class CalibratedEmbedder(Protocol):
         """The typical cosine of two unrelated texts."""
 
 
-# What is usual among the memories nearest to a text in a space of short notes: the distance of
-# the mean from unrelated texts, and the standard deviation.
-_USUAL_DISTANCE = 0.08
-_USUAL_DEVIATION = 0.11
 _DEFAULT_UNRELATED = 0.08
-
-
-class UsualSimilarity(NamedTuple):
-    """Mean and standard deviation of some similarities, to tell which stands out."""
-
-    mean: float
-    deviation: float
-
-    @classmethod
-    def measure(
-        cls, total: float, squares: float, count: int, *, least: int, unrelated: float
-    ) -> UsualSimilarity:
-        """Compute from sums; fewer than ``least`` are filled up with what is usual."""
-        missing = max(0, least - count)
-        usual = unrelated + _USUAL_DISTANCE
-        mean = (total + missing * usual) / (count + missing)
-        square = (squares + missing * (usual**2 + _USUAL_DEVIATION**2)) / (count + missing)
-        return cls(mean, max(0.0, square - mean**2) ** 0.5)
-
-    def threshold(self, deviations: float) -> float:
-        """The similarity so many standard deviations above the mean."""
-        return self.mean + deviations * self.deviation
 
 
 def unrelated_similarity(embedder: object) -> float:

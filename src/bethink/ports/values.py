@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
-from bethink.core.dataclass import dataclass, field
+from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, Filters, Item, Link
 from bethink.ports.models import Embedding
@@ -145,8 +145,8 @@ class Record:
     detection; ``model`` names the embedder of ``embedding``. With ``skip_duplicate`` the
     store keeps a live item of the same fingerprint and level and drops this one.
     ``item.rev`` above 1 replaces the live revision ``rev - 1`` of the same id.
-    ``supersedes`` are items, by id and revision, whose fact this one replaces: if still at
-    that revision, they leave recall when this one is stored.
+    ``judged`` means that it was
+    compared with what it may update; the journal says so.
     """
 
     item: Item
@@ -159,7 +159,7 @@ class Record:
     links: tuple[Link, ...] = ()
     key: str | None = None
     skip_duplicate: bool = True
-    supersedes: Mapping[str, int] = field(default_factory=dict)
+    judged: bool = False
 
 
 class PutResult(NamedTuple):
@@ -202,6 +202,23 @@ class Event(NamedTuple):
     item: str | None
     actor: str
     detail: str
+
+
+def journal_detail(record: Record) -> str:
+    """Return what the journal says of a stored record: its revision, and whether it was judged."""
+    if record.item.rev == 1:
+        return _JUDGED if record.judged else ""
+    return f"revision {record.item.rev}{'' if record.judged else _NOT_JUDGED}"
+
+
+def is_judged(line: Event) -> bool:
+    """Whether a line of the journal leaves no memory to judge; earlier versions judged none."""
+    if line.kind == "revised":
+        return not line.detail.endswith(_NOT_JUDGED)
+    return line.kind not in {"stored", "imported", "restored"} or line.detail == _JUDGED
+
+
+_JUDGED, _NOT_JUDGED = "judged", ", not judged"
 
 
 class CheckResult(NamedTuple):

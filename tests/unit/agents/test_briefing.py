@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 from agent_session import Transcript
 from bethink.agents.briefing import MAX_BRIEFING_TOKENS, briefing, estimate_max_tokens
@@ -11,6 +14,8 @@ from bethink.agents.capture import capture
 from bethink.agents.session import quoted_ids
 from bethink.memory import Memory
 from bethink.model import Draft
+from bethink.models.update_model import update_model
+from bethink.ports import PairVerdict
 from bethink.testing import FixedClock
 
 STARTUP = {"session_id": "now", "source": "startup"}
@@ -240,8 +245,16 @@ def test_what_was_told_can_be_read_off_it(kept: Memory) -> None:
     assert quoted_ids("") == quoted_ids("no fence") == ()
 
 
-def test_a_reversed_decision_is_not_told_as_one(kept: Memory, tmp_path: Path) -> None:
-    """A later turn that takes a decision back stands in its place; others stay."""
+def test_a_reversed_decision_is_not_told_as_one(
+    kept: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later turn that surely takes a decision back stands in its place; others stay."""
+
+    def judge(pairs: Sequence[tuple[str, str]]) -> list[PairVerdict]:
+        reversals = ["use redis" in older and "drop the redis" in newer for older, newer in pairs]
+        return [PairVerdict(0.9 * one, 0.0, 1.0 - 0.9 * one, 0.0) for one in reversals]
+
+    monkeypatch.setattr(update_model, "judge", judge)
     turns = [
         "orders are oversold on sale days, look at the checkout service",
         "let's use redis for the stock counters instead of row locks, with a lua script",

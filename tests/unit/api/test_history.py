@@ -27,11 +27,12 @@ def memory(embedder: Embedder, clock: FixedClock) -> Any:
 
 
 def test_a_correction_is_not_known_before_it_was_made(memory: Memory, clock: FixedClock) -> None:
-    """Neither the new value, nor that the old one is out of date, nor the link that says so."""
+    """Neither the new value, nor that the old one left recall, nor the link that says so."""
     old = memory.remember("The deploy key is in vault A").id
     then = clock.now
     clock.forward(days=1)
     new = memory.remember("The deploy key is in vault B").id
+    memory.link(new, "supersedes", old)
     assert memory.get(old).status == "superseded"
 
     past = memory.recall("Where is the deploy key?", as_of=then)

@@ -96,6 +96,7 @@ def test_an_update_of_a_replaced_memory_names_what_replaced_it(call: Caller) -> 
     """A correction that recall will not return must not look like one that it will."""
     older = call.remember("The API timeout is 30 s")
     newer = call.remember("The API timeout is 60 s")
+    call("link", newer, "supersedes", older)
 
     told = call("update", older, "The API timeout is 90 s")
 

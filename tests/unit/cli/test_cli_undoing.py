@@ -61,6 +61,7 @@ def test_why_draws_where_a_memory_comes_from(call: Caller) -> None:
 def test_why_says_which_sources_left_recall(call: Caller) -> None:
     """A memory that a newer one replaced is marked in the tree."""
     older, newer = call.remember("The limit is 5"), call.remember("The limit is 7")
+    call("link", newer, "supersedes", older)
 
     drawn = call("why", newer).out
 

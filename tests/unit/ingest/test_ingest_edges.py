@@ -8,7 +8,6 @@ import pytest
 
 from bethink import Memory
 from bethink.errors import NotFound, SomeRefused
-from bethink.ingest.facts import extract_fact
 from corpus import days_ago
 from rows import each_row
 
@@ -87,36 +86,3 @@ def test_a_memory_is_not_made_from_one_after_it(memory: Memory) -> None:
     with pytest.raises(NotFound, match="own-note"):
         memory.remember_many([itself])
     assert [item.id for item in memory.browse()] == ["standup-moved"]
-
-
-@pytest.mark.parametrize(("words", "is_fact"), [(40, True), (41, False)])
-def test_a_sentence_states_a_fact_up_to_forty_words(words: int, is_fact: bool) -> None:
-    """What goes on longer is more than one fact."""
-    said = ["The", "deploy", "key", "is", "in", "vault", "B", "because"]
-    text = " ".join([*said, *["so"] * (words - len(said))])
-
-    assert (extract_fact(text) is not None) is is_fact
-
-
-@pytest.mark.parametrize(("length", "is_fact"), [(300, True), (301, False)])
-def test_a_sentence_states_a_fact_up_to_300_characters(length: int, is_fact: bool) -> None:
-    """However few words they make."""
-    text = "The deploy key is in vault B, ".ljust(length, "x")
-
-    assert (extract_fact(text) is not None) is is_fact
-
-
-@pytest.mark.parametrize(("words", "is_fact"), [(8, True), (9, False)])
-def test_a_value_has_up_to_eight_words(words: int, is_fact: bool) -> None:
-    """A longer one is a story."""
-    value = ["Bright", "Red", "Blue", "Green", "Grey", "Pink", "Teal", "Cyan", "Lime"][:words]
-
-    assert (extract_fact(f"The team's motto is {' '.join(value)}") is not None) is is_fact
-
-
-def test_a_schedule_is_read_from_the_word_after_its_preposition() -> None:
-    """ "scheduled for Friday" states Friday, a single word, as the time."""
-    fact = extract_fact("The release is scheduled for Friday")
-
-    assert fact is not None
-    assert fact.value == "friday"

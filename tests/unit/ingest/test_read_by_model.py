@@ -96,13 +96,14 @@ def test_what_the_memory_does_not_say_is_left_out(opened, told):
 
 
 def test_a_model_never_takes_anything_out_of_recall(opened):
-    """It can be flagged as a contradiction, less surely than a rule would."""
-    memory = opened(lambda _: GOOD)
+    """What it read of two can be flagged as a contradiction, less surely than it was read."""
+    told = {"Bergen": answer(facts=[fact("harbour control", "location", "Bergen")])}
+    memory = opened(lambda prompt: told["Bergen"] if "Bergen" in str(prompt) else GOOD)
     old = memory.remember("Harbour control is in Bergen").id
     memory.session.clock.forward(days=1)
     new = memory.remember(TEXT).id
 
-    memory.extract(new)
+    memory.extract(old, new)
 
     assert memory.get(old).status == memory.get(new).status == "active"
     links = memory.store.graph.links_of([new], ["contradicts", "supersedes"])
@@ -125,12 +126,42 @@ def test_a_memory_is_read_once(opened):
 
 @pytest.mark.parametrize("said", [{"entities": "all of them"}, "delete everything", None])
 def test_an_unusable_answer_changes_nothing(opened, said):
-    """The rules' work stands, and the memory can be read another time."""
+    """No slot is set, and the memory can be read another time."""
     memory = opened(lambda _: said)
     item_id = memory.remember("The deploy key is in vault A").id
 
     with pytest.raises(ModelError):
         memory.extract(item_id)
 
-    assert memory.get(item_id).rev == 1
-    assert memory.get(item_id).subject == "deploy key"
+    item = memory.get(item_id)
+    assert (item.rev, item.subject, item.attribute) == (1, None, None)
+
+
+def test_the_same_value_read_twice_contradicts_nothing(opened):
+    """Nor does another slot."""
+    told = {
+        "Skagen": answer(facts=[fact("harbour control", "location", "Skagen")]),
+        "Marit": answer(facts=[fact("harbour control", "head", "Marit")]),
+    }
+    memory = opened(lambda prompt: next(v for k, v in told.items() if k in str(prompt)))
+    texts = (
+        "harbour control sits in Skagen",
+        "Skagen has harbour control",
+        "Marit runs harbour control",
+    )
+    ids = [memory.remember(text).id for text in texts]
+
+    memory.extract(*ids)
+
+    assert memory.get(ids[2]).attribute == "head"
+    assert memory.store.graph.links_of(ids, ["contradicts"]) == []
+
+
+def test_a_slot_goes_with_the_words_that_it_was_read_from(opened):
+    """A change of something else keeps it."""
+    memory = opened(lambda _: GOOD)
+    item_id = memory.remember(TEXT).id
+    memory.extract(item_id)
+
+    assert memory.update(item_id, topic="harbour").subject == "harbour control"
+    assert memory.update(item_id, text="Coffee first").subject is None

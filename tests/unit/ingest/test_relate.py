@@ -12,12 +12,13 @@ import pytest
 from bethink import Memory
 from bethink.core.ids import IdGenerator
 from bethink.ingest import links
-from bethink.ingest.links import MAX_SIMILAR, MAY_CORRECT
+from bethink.ingest.links import MAX_SIMILAR
 from bethink.ingest.pipeline import WriteContext, remember
 from bethink.lang.words import load_words
 from bethink.model import Draft, Remembered
 from bethink.models.embed.hashing import HashEmbedder
-from bethink.ports import Embedding
+from bethink.models.update_model import update_model
+from bethink.ports import Embedding, PairVerdict
 from bethink.store.sqlite import SqliteStore
 from rows import each_row
 
@@ -177,9 +178,16 @@ def test_what_means_nearly_the_same_is_linked_and_not_reported(ctx):
     assert len(near) < len(similar[2]) <= MAX_SIMILAR + len(near)
 
 
-def test_what_a_memory_seems_to_correct_is_reported(memory_with_encoder):
-    """A change stated in words that no rule reads is reported; ordinary notes are not."""
+def test_what_a_memory_seems_to_correct_is_reported(memory_with_encoder, monkeypatch):
+    """A change stated in other words is reported; ordinary notes are not."""
     memory = memory_with_encoder
+    corrections = {("The CI takes 14 minutes", "CI is down to 6 minutes now"): 0.92}
+
+    def judge(pairs: Sequence[tuple[str, str]]) -> list[PairVerdict]:
+        sure = [corrections.get(pair, 0.01) for pair in pairs]
+        return [PairVerdict(one, 0.0, 1.0 - one, 0.0) for one in sure]
+
+    monkeypatch.setattr(update_model, "judge", judge)
     memory.remember("The CI takes 14 minutes")
     ordinary = [
         memory.remember("PR #192 merged"),
@@ -192,16 +200,16 @@ def test_what_a_memory_seems_to_correct_is_reported(memory_with_encoder):
     corrected = memory.remember("CI is down to 6 minutes now")
 
     assert [c.kind for answer in ordinary for c in answer.collisions] == []
-    told = [(c.kind, c.text, c.action) for c in corrected.collisions]
-    assert told == [("related", "The CI takes 14 minutes", MAY_CORRECT)]
+    told = [(c.kind, c.text) for c in corrected.collisions]
+    assert told == [("supersedes", "The CI takes 14 minutes")]
 
 
 def test_an_untrusted_correction_is_not_reported_as_one(memory_with_encoder):
-    """A source that is trusted less corrects nothing."""
+    """A source that is trusted less corrects nothing; at most it contradicts."""
     memory = memory_with_encoder
     memory.remember("The CI takes 14 minutes")
     told = memory.remember("CI is down to 6 minutes now", trust=0, source_class="web")
-    assert told.collisions == ()
+    assert [c.kind for c in told.collisions] in ([], ["contradicts"])
 
 
 @pytest.fixture

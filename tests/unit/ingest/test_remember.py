@@ -153,8 +153,7 @@ def test_nearly_the_same_words_are_kept_and_linked(ctx, text, near, together):
 
     assert second.status == "stored"
     assert [(c.id, c.text) for c in second.collisions] == [(first.id, text)]
-    # Two values of one moment for one limit are more than alike.
-    assert second.collisions[0].kind == ("contradicts" if "rate limit" in text else "near")
+    assert second.collisions[0].kind == "near"
     assert 0.5 < second.collisions[0].similarity < 1
     assert links(ctx, second.id, "similar_to") == [first.id]
     assert ctx.store.admin.count() == 2

@@ -235,7 +235,7 @@ def test_a_note_does_not_bring_back_what_left_recall(
         found = {hit.item.text for hit in answer.hits if hit.item.id.startswith("note:")}
         return {word for word in ("vault B", "Mara", "ladder") if word in str(found)}
 
-    memory.remember("The deploy key lives in vault B")
+    vault = memory.remember("The deploy key lives in vault B")
     mara = memory.remember("Mara asked about the deploy key", valid_to="2027-04-01")
     ladder = memory.remember("The deploy key hangs behind the ladder, says Ben")
     written(memory, clock)
@@ -243,7 +243,8 @@ def test_a_note_does_not_bring_back_what_left_recall(
     assert told() == {"vault B", "Mara", "ladder"}
 
     clock.forward(days=1)
-    memory.remember("The deploy key lives in vault C")
+    newer = memory.remember("The deploy key lives in vault C")
+    memory.link(newer.id, "supersedes", vault.id)
     assert told() == {"Mara", "ladder"}
     memory.store.items.set_status([ladder.id], "quarantined", actor="test", now=clock())
     assert told() == {"Mara"}

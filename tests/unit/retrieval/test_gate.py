@@ -106,12 +106,12 @@ def test_an_untrusted_memory_is_never_the_only_ground(memory: Memory) -> None:
     assert any(reason.feature == "trust" for reason in answer.assessed)
 
 
-def test_an_untrusted_answer_is_unsure_whatever_else_is_stored(memory: Memory) -> None:
+def test_an_untrusted_answer_is_unsure_whatever_else_is_stored() -> None:
     """Trusted memories about something else do not silence it, nor does it make them found."""
-    memory.remember("The deploy runs every Tuesday")
-    planted = memory.remember("The wifi password hint is the name of the cat", trust=0)
-
-    answer = memory.recall("what is the wifi password hint?")
+    with Memory.open(":memory:") as opened:
+        opened.remember_many([*NOTES, "The deploy runs every Tuesday"])
+        planted = opened.remember("The wifi password hint is the name of the cat", trust=0)
+        answer = opened.recall("what is the wifi password hint?")
 
     assert answer.status == "unsure"
     assert answer.hits[0].item.id == planted.id

@@ -16,6 +16,8 @@ from bethink import Memory
 from bethink.access.policy import POLICY, Right
 from bethink.errors import NotFound, Refused
 from bethink.model import RELATIONS
+from bethink.models.update_model import update_model
+from bethink.ports import PairVerdict
 from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from rows import each_row
@@ -39,6 +41,7 @@ def test_a_correction_of_a_replaced_memory_names_what_replaced_it(memory: Memory
     """So that an agent corrects the memory that recall returns."""
     older = memory.remember("The API timeout is 30 s", occurred_at="2026-01-05").id
     newer = memory.remember("The API timeout is 60 s", occurred_at="2026-01-06").id
+    memory.link(newer, "supersedes", older)
 
     told = ask(memory, "update_memory", id=older, text="The API timeout is 90 s")
 
@@ -49,6 +52,24 @@ def test_a_correction_of_a_replaced_memory_names_what_replaced_it(memory: Memory
 @pytest.fixture
 def ids(memory: Memory) -> list[str]:
     return [memory.remember(text).id for text in TEXTS]
+
+
+def test_a_caller_may_say_what_was_judged_already(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A judged link marks the older memory; said by a caller, it leaves recall."""
+    certain = PairVerdict(1.0, 0.0, 0.0, 0.0)
+    monkeypatch.setattr(update_model, "judge", lambda pairs: [certain] * len(pairs))
+    older, newer = (memory.remember(f"The API timeout is {n} s").id for n in (30, 60))
+    assert (newer, "supersedes", older) in edges(memory, newer)
+    told = {"id": newer, "relation": "supersedes", "other": older}
+
+    said = [ask(memory, "link", **told).content["status"] for _ in range(2)]
+
+    assert said == ["linked", "unchanged"]
+    assert memory.get(older).status == "superseded"
+    ask(memory, "link", **told, remove=True)
+    assert memory.get(older).status == "active"
 
 
 @each_row("relation", RELATIONS)

@@ -116,7 +116,8 @@ def test_a_journal_written_anew_to_the_same_length_is_noticed(tmp_path: Path) ->
 
 def test_what_others_are_tied_to_stays_when_one_is_erased(memory: Memory) -> None:
     """Only the links of what is erased go."""
-    first, second, third = (memory.remember(f"{word} keeps a list").id for word in "abc")
+    texts = ("Ana keeps a list", "The ferry is late", "Soup was served at noon")
+    first, second, third = (memory.remember(text).id for text in texts)
     memory.link(first, "related_to", second)
     memory.link(second, "causes", third)
 

@@ -28,6 +28,7 @@ from bethink.store.sql.search import vector_scan
 from bethink.store.sql.search.scope import Condition, Predicate, ScopeRows
 from bethink.store.sql.search.vector_scan import ChunkCache, Float16Cache
 from bethink.store.sql.search.vectors import VectorIndex, unembedded_rows
+from bethink.testing import FixedClock
 from corpus import NOW
 from rows import each_row
 
@@ -649,3 +650,24 @@ def test_importing_the_index_does_not_load_numpy() -> None:
     code = "import sys, bethink.store.sql.search.vectors; sys.exit('numpy' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_is_usual_does_not_depend_on_the_order_of_vectors(embedder: Embedder) -> None:
+    """To the last bit: a vector that was erased leaves a slot, which another one takes."""
+    texts = [f"The pump {n} of hall {n % 5} is {'sound' if n % 3 else 'worn'}" for n in range(60)]
+    vectors = [embedder.embed_query(asked).vector for asked in ("which pump is worn?", "hall 3")]
+    found = set()
+    for step in (60, 1, 3, 7):
+        with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as memory:
+            for text in texts[:30]:
+                memory.remember(text)
+                memory.remember(f"Secret: {text}", classification=3)
+            secret = [item.id for item in memory.browse(limit=60, max_classification=3)]
+            secret = [one for one in secret if memory.get(one).text.startswith("Secret")]
+            memory.forget(*secret[::step], erase=True)
+            memory.remember_many(texts[30:])
+            memory.forget(*(set(secret) - set(secret[::step])), erase=True)
+            scope = Scope(Filters(), NOW)
+            search = memory.store.search
+            found.add(tuple(search.vector(v, embedder.model, 2, scope).background for v in vectors))
+    assert len(found) == 1

@@ -366,10 +366,15 @@ class EncoderNetwork:
         with ONE_BLAS_THREAD:
             return run_batched(self._run, rows, _MAX_BATCH_TOKENS)
 
-    def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    def embed_pieces(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the vectors that pieces have at their places, before any layer."""
         rows: NDArray[np.float32] = self._table[ids] * self._table_scale[ids][..., np.newaxis]
         states = _product(rows, self._mix)
         states += self._places[: ids.shape[1]]
+        return states
+
+    def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        states = self.embed_pieces(ids)
         _layer_norm(states, *self._norm)
         for layer in self._layers:
             seen = _attend(states, layer)

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Sequence
 
 from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.sentences import sentences
-from bethink.core.words import differs_only_in_values, fold, word_overlap, word_set
-from bethink.lang.words import announces_change, negations, past_words
+from bethink.core.words import fold, word_set
+from bethink.lang.words import asks_for_past, negations
 from bethink.model import (
     OLDER,
+    UPDATE_LINKS,
     Candidate,
     Evidence,
     Item,
+    Link,
     Pool,
+    is_said_among_people,
     may_replace,
     sort_by_score,
     written_order,
 )
-from bethink.ports import UsualSimilarity, unrelated_similarity
 from bethink.retrieval.context import Context
 from bethink.retrieval.query_analysis import periods
-from bethink.retrieval.stages.late_interaction import similarity_features
-
-if TYPE_CHECKING:
-    from bethink.ports import Matrix
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
@@ -106,148 +103,142 @@ def _facts_differ(one: ComparedText, other: ComparedText) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NewerFirst:
-    """Put a newer statement directly above an older one of the same thing, and mark the older.
+    """Put a memory above an older one that it updates, and mark the older.
 
-    Two of the first ``top`` are about the same thing where both reach ``near`` of the best
-    score, neither has more than ``rivals`` closer ones among those that do, their similarity is
-    ``distinct`` standard deviations above the usual in the pool (``distinct_turns`` for turns
-    of conversations), and they share ``shared`` of the shorter one's words by idf. The newer
-    one must say that something changed, or have ``same_words`` of their words in common and
-    differ in one number or name only. A less trusted memory never comes before a more trusted
-    one, nor one speaker's word before another's.
+    A link says that one of the first ``top`` is updated by another: the model of two memories
+    made it when the newer one was stored. Its log-odds count together with ``fit`` times how
+    far the newer one's share of the older one's score is above ``even``: two values of one
+    thing fit a question about equally well. Of people who talk with one another the newer turn
+    mostly tells of something else that happened: ``among_people`` is taken off. The older one
+    is marked where the link is certain (``supersedes``). A question for what was before gets
+    the value before the one that it names, or before the newest.
     """
 
-    top: int = 20
-    rivals: int = 1
-    distinct: float = 2.2
-    distinct_turns: float = 2.6
-    near: float = 0.55
-    shared: float = 0.18
-    same_words: float = 0.45
-    longest: int = 80
+    top: int = 30
+    fit: float = 5.0
+    even: float = 0.5
+    among_people: float = 3.0
     name: str = "newer_first"
 
     def skip(self, pool: Pool, ctx: Context) -> str:
-        named = periods(ctx)
+        named = () if asks_for_past(ctx.query.text) else periods(ctx)
         if named and all(period.end <= ctx.query.moment for period in named):
             return "the question names a time that has passed"
-        if past_words().found_in(ctx.query.text):
-            return "the question asks how it was before"
         return "" if len(pool) > 1 else "there is nothing to compare"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        pairs = self._find_pairs(pool, ctx)
-        if not pairs:
-            return pool
         found = {cand.item.id: cand for cand in pool}
-        replaced = {pair.older.id: pair.older for pair in pairs}
-        # The oldest first, so that of three statements each comes above the one before it.
-        for older in sorted(replaced.values(), key=written_order):
-            newer = [pair.newer for pair in pairs if pair.older.id == older.id]
-            _lift_above(older, sorted(newer, key=written_order), found, self.name)
-        ctx.add_step_note(f"{len(replaced)} older than another on the same thing")
+        first = [cand.item.id for cand in pool[: self.top]]
+        updates = [
+            link
+            for link in ctx.links_of(first, UPDATE_LINKS, incoming=False)
+            if link.src.id in found
+            and link.dst.id in first
+            and _still_holds(found[link.src.id].item, found[link.dst.id].item)
+            and self._is_update(link, found)
+        ]
+        if not updates:
+            return pool
+        if asks_for_past(ctx.query.text):
+            self._lift_previous(found, updates, ctx)
+        else:
+            self._lift_newer(found, updates)
+        ctx.add_step_note(f"{len({link.dst.id for link in updates})} older than another")
         return sort_by_score(found.values())
 
-    def _find_pairs(self, pool: Pool, ctx: Context) -> list[StatementPair]:
-        known = similarity_features(pool[: self.top], ctx)
-        best = [
-            cand
-            for cand in pool[: self.top]
-            if known.row(cand.item.id) and cand.item.tokens <= self.longest
-        ]
-        close = [
-            pair for pair in self._close_pairs(best, ctx) if may_replace(pair.newer, pair.older)
-        ]
-        return [pair for pair in close if self._is_restated(pair, ctx)]
+    def _is_update(self, link: Link, found: dict[str, Candidate]) -> bool:
+        newer, older = found[link.src.id], found[link.dst.id]
+        share = newer.score / older.score if older.score > 0 else 1.0
+        prior = self.among_people if is_said_among_people(older.item) else 0.0
+        return logit(link.confidence) + self.fit * (share - self.even) >= prior
 
-    def _close_pairs(self, best: Sequence[Candidate], ctx: Context) -> Iterator[StatementPair]:
-        """Yield the pairs that stand out by their similarity, newer one first."""
-        if len(best) < 2:
+    def _lift_newer(self, found: dict[str, Candidate], updates: Sequence[Link]) -> None:
+        by_older: dict[str, list[Link]] = {}
+        for link in updates:
+            by_older.setdefault(link.dst.id, []).append(link)
+        order = _oldest_first(updates, found)
+        # The oldest first, so that of three statements each comes above the one before it.
+        for older in sorted(by_older, key=order.index):
+            newer = sorted(by_older[older], key=lambda link: order.index(link.src.id))
+            level = found[older].score
+            for link in newer:
+                self._lift(link.src.id, older, level, found)
+                level = found[link.src.id].score
+            marking = [link.src.id for link in newer if link.type == "supersedes"]
+            if marking:
+                mark = Evidence(self.name, "seen", 1.0, OLDER, marking[-1])
+                marked = found[older]
+                found[older] = marked._replace(evidence=(*marked.evidence, mark))
+
+    def _lift(self, lifted: str, above: str, level: float, found: dict[str, Candidate]) -> None:
+        cand = found[lifted]
+        if cand.score <= level:
+            why = "newer, on the same thing, than"
+            lift = level + _LIFT - cand.score
+            found[lifted] = cand.with_evidence(self.name, "add", lift, why, via=above)
+
+    def _lift_previous(
+        self, found: dict[str, Candidate], updates: Sequence[Link], ctx: Context
+    ) -> None:
+        """Put the value before the one that the question names above all of its values."""
+        values = _joined_by(updates, max(found.values(), key=lambda cand: cand.score).item.id)
+        chain = [found[one] for one in _oldest_first(updates, found) if one in values]
+        if len(chain) < 2:
             return
-        import numpy as np  # start-up time: an answer of one memory does not need it
-
-        known = similarity_features((), ctx)
-        vectors = np.stack(known.vectors_of(cand.item.id for cand in best))
-        likeness = vectors @ vectors.T
-        floor = self.near * best[0].score
-        near = np.flatnonzero([cand.score >= floor for cand in best])
-        usual = _usual_similarity(likeness, ctx)
-        said = np.array([cand.item.session is not None for cand in best])
-        least = np.where(
-            said & said[:, np.newaxis],
-            np.float32(usual.threshold(self.distinct_turns)),
-            np.float32(usual.threshold(self.distinct)),
-        )
-        for one, other in np.argwhere(np.triu(likeness >= least, 1)).tolist():
-            if best[other].score < floor:
-                continue
-            # Each is the nearest of the other but for itself and the rivals.
-            closer = (likeness[[one, other]][:, near] > likeness[one, other]).sum(axis=1) - 1
-            if closer.max() <= self.rivals:
-                items = sorted((best[one].item, best[other].item), key=written_order)
-                yield StatementPair(items[1], items[0])
-
-    def _is_restated(self, pair: StatementPair, ctx: Context) -> bool:
-        newer, older = pair.newer.text, pair.older.text
-        # Cheap to tell of most pairs, and needed by either way to be one.
-        only_values = differs_only_in_values(newer, older)
-        if not only_values and not announces_change(newer, older):
-            return False
-        now, then = (frozenset(ctx.store.search.terms(text)) for text in (newer, older))
-        documents, _, held = ctx.term_statistics(now | then)
-        overlap = word_overlap(now, then, documents, held)
-        if overlap.of_shorter < self.shared:
-            return False
-        about = (
-            sentence
-            for sentence in sentences(newer)
-            if not overlap.telling.isdisjoint(ctx.store.search.terms(sentence))
-        )
-        if announces_change(" ".join(about), older):
-            return True
-        return only_values and overlap.of_all >= self.same_words
+        words = [set(ctx.store.search.terms(cand.item.text)) for cand in chain]
+        asked = {term for word in ctx.words() if not word.common for term in word.terms}
+        named = [
+            (len(asked & own.difference(*words[:place], *words[place + 1 :])), place)
+            for place, own in enumerate(words)
+        ]
+        at = max(named[1:])[1] - 1
+        before, level = chain[at], max(cand.score for cand in chain)
+        if before.score < level:
+            lift, why = level + _LIFT - before.score, "the value before"
+            after = chain[at + 1].item.id
+            found[before.item.id] = before.with_evidence(self.name, "add", lift, why, via=after)
 
 
-class StatementPair(NamedTuple):
-    """Two memories that speak of the same thing."""
+def _still_holds(newer: Item, older: Item) -> bool:
+    """Whether a link may count: who speaks and how trusted may have changed since it was made.
 
-    newer: Item
-    older: Item
-
-
-# Fewer pairs than ten memories have say little of what is usual.
-_MIN_PAIRS = 45
+    Words that were changed are as new as the change.
+    """
+    return may_replace(newer._replace(stored_at=newer.live_from or newer.stored_at), older)
 
 
-def _usual_similarity(likeness: Matrix, ctx: Context) -> UsualSimilarity:
-    """Return how similar memories of a pool usually are, from their pairwise similarities."""
-    size = len(likeness)
-    return UsualSimilarity.measure(
-        (float(likeness.sum()) - float(likeness.trace())) / 2,
-        (float((likeness**2).sum()) - float((likeness.diagonal() ** 2).sum())) / 2,
-        size * (size - 1) // 2,
-        least=_MIN_PAIRS,
-        unrelated=unrelated_similarity(ctx.embedder),
-    )
+def _oldest_first(updates: Sequence[Link], found: dict[str, Candidate]) -> list[str]:
+    """The memories that links join, each after those that it updates."""
+    ends = {end for link in updates for end in (link.src.id, link.dst.id)}
+    left = sorted(ends, key=lambda one: written_order(found[one].item))
+    order: list[str] = []
+    while left:
+        waiting = {link.src.id for link in updates if link.dst.id in left}
+        # None is free where links that callers made go round in a circle.
+        order.append(next((one for one in left if one not in waiting), left[0]))
+        left.remove(order[-1])
+    return order
+
+
+def _joined_by(updates: Sequence[Link], start: str) -> set[str]:
+    """The memories that links join, directly or through others, with one of them."""
+    joined, size = {start}, 0
+    while len(joined) > size:
+        size = len(joined)
+        for link in updates:
+            if link.src.id in joined or link.dst.id in joined:
+                joined |= {link.src.id, link.dst.id}
+    return joined
+
+
+def logit(probability: float) -> float:
+    """Return the log-odds of a probability, bounded at certainty."""
+    bounded = min(1.0 - 1e-9, max(1e-9, probability))
+    return math.log(bounded / (1.0 - bounded))
 
 
 # How far above the older one: less than any difference of scores that means something.
 _LIFT = 1e-6
-
-
-def _lift_above(older: Item, newer: Sequence[Item], found: dict[str, Candidate], name: str) -> None:
-    """Lift the newer ones above the older one, the newest highest, and mark the older."""
-    level = found[older.id].score
-    for item in newer:
-        cand = found[item.id]
-        why = "newer, on the same thing, than"
-        if cand.score <= level:
-            lift = level + _LIFT - cand.score
-            found[item.id] = cand.with_evidence(name, "add", lift, why, via=older.id)
-        level = found[item.id].score
-    mark = Evidence(name, "seen", 1.0, OLDER, newer[-1].id)
-    marked = found[older.id]
-    found[older.id] = marked._replace(evidence=(*marked.evidence, mark))
 
 
 @dataclass(frozen=True, slots=True)

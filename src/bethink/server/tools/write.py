@@ -13,6 +13,7 @@ from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.ingest.admission import TRUST_CEILING
+from bethink.ingest.updates import JUDGED
 from bethink.memory import Memory
 from bethink.model import Item, Remembered, superseding_ids
 from bethink.render.quoting import Quote, fence_quotes, one_line, quote_item
@@ -42,6 +43,7 @@ _MAX_TRUST = TRUST_CEILING["agent"]
 _COLLISION_HINTS = {
     "near": "Similar to others: if it corrects one, forget it and call update_memory on that id.",
     "related": "Seems to correct others; all are kept, the newer first. Forget what is wrong now.",
+    "supersedes": "Outdates others; all are kept, the newer first. Forget what was never so.",
     "contradicts": "Contradicts others; all are kept. Correct the wrong ones.",
     "superseded": "A newer memory says otherwise and stays valid. Correct it if it is wrong.",
 }
@@ -115,7 +117,8 @@ def _set_relation(call: Call, item_id: str, relation: Relation, *, remove: bool)
         memory.unlink(*ends)
         return "removed"
     same = relation.weight is None or (existing and existing.weight == relation.weight)
-    if existing is not None and same:
+    # A judged link only marks what a caller's takes out of recall.
+    if existing is not None and same and existing.context != JUDGED:
         return "unchanged"
     if relation.weight is None:
         memory.link(*ends)

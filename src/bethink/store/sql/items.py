@@ -368,15 +368,13 @@ class SqlItems:
         from bethink.store.sql import revisions  # start-up time: reading does without
 
         with self._connections.write_transaction() as db:
-            results = revisions.put_records(
+            return revisions.put_records(
                 db,
                 records,
                 actor=actor,
                 now=to_ms(now),
                 ceiling=self._connections.ceiling,
             )
-            revisions.apply_supersessions(db, records, results, to_ms(now))
-            return results
 
     def _visible(self, ids: Sequence[str]) -> Sequence[str]:
         """Return the ids without those of memories above the ceiling, which cannot change."""

@@ -11,7 +11,7 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Conflict, Refused, StoreDamaged
 from bethink.model import Item, Link, Status
-from bethink.ports import Embedding, PutResult, Record
+from bethink.ports import Embedding, PutResult, Record, journal_detail
 from bethink.store.analysis import extra_index_words
 from bethink.store.sql import history
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY
@@ -406,9 +406,9 @@ def _index_row(new: _Revision) -> word_index.IndexRow:
 
 
 def _journal_line(new: _Revision) -> history.JournalLine:
-    if new.rev == 1:
-        return history.JournalLine("stored", _record(new).item.id)
-    return history.JournalLine("revised", _record(new).item.id, f"revision {new.rev}")
+    record = _record(new)
+    kind = "stored" if new.rev == 1 else "revised"
+    return history.JournalLine(kind, record.item.id, journal_detail(record))
 
 
 _SELECT_LIVE = """
@@ -517,30 +517,3 @@ def set_status(db: Database, ids: Sequence[str], status: Status, *, actor: str, 
 def adjust_mention_counts(db: Database, ids: Iterable[str], step: int) -> None:
     """Adjust the mention counts of the entities of items that are added or ended."""
     db.executemany(_ADJUST_MENTIONS, [(step, item) for item in ids])
-
-
-RULES_ACTOR = "rules"  # the actor in the journal for supersessions found by rules
-
-
-def apply_supersessions(
-    db: Database, records: Sequence[Record], results: Sequence[PutResult], now: int
-) -> None:
-    """Supersede what the stored records replace, in the caller's transaction.
-
-    An item that has changed since it was read is left alone, and so is everything that a
-    record which was not stored would have superseded.
-    """
-    revisions: dict[str, int] = {}
-    stored_superseded: list[str] = []
-    for record, outcome in zip(records, results, strict=True):
-        if outcome.outcome == "stored":
-            revisions.update(record.supersedes)
-            if record.item.rev == 1 and record.item.status == "superseded":
-                stored_superseded.append(record.item.id)
-    if revisions:
-        unchanged = filter_unchanged(db, list(revisions), revisions)
-        set_status(db, unchanged, "superseded", actor=RULES_ACTOR, now=now)
-    if stored_superseded:
-        # Stored with this status; the line lets it be undone like any other change.
-        lines = [history.JournalLine("status", item, "superseded") for item in stored_superseded]
-        history.write_journal(db, lines, actor=RULES_ACTOR, at=now)

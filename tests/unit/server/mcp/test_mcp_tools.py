@@ -16,7 +16,8 @@ from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.config.spaces import project_space
 from bethink.errors import BadSetting, BethinkError, NotFound, Refused
-from bethink.ports import Embedder
+from bethink.models.update_model import update_model
+from bethink.ports import Embedder, PairVerdict
 from bethink.render.wire import dumps
 from bethink.server.mcp.manifest import PROMPTS, RESOURCES, read_resource, render_prompt
 from bethink.server.mcp.memory_loader import LoadingEmbedder, MemoryLoader, settings_for
@@ -144,7 +145,7 @@ def test_what_is_not_recalled_is_only_glimpsed(ask: Ask) -> None:
 def test_a_relation_is_told_once(ask: Ask) -> None:
     """Where the memory stands; a warning does not say it again, in data it is there."""
     ask("remember", text="The billing service listens on port 8081")
-    ask("remember", text="The billing service listens on port 9090 now")
+    ask("remember", text="Billing listens on port 9090")
 
     reply = ask("recall", query="on which port does the billing service listen?")
 
@@ -210,14 +211,26 @@ def test_a_correction_made_twice_is_made_once(ask: Ask, memory: Memory) -> None:
     assert len(memory.history(stored["id"])) == 2
 
 
-def test_what_collides_comes_with_what_to_do(ask: Ask) -> None:
+@pytest.mark.parametrize(
+    ("sure", "kind", "hint"),
+    [
+        (0.0, "near", "call update_memory on that id"),
+        (0.5, "related", "Forget what is wrong now"),
+        (0.9, "supersedes", "the newer"),
+    ],
+)
+def test_what_collides_comes_with_what_to_do(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, sure: float, kind: str, hint: str
+) -> None:
     """A model is told the next step, not only that there is a problem."""
+    verdict = PairVerdict(sure, 0.0, 1.0 - sure, 0.0)
+    monkeypatch.setattr(update_model, "judge", lambda pairs: [verdict for _ in pairs])
     ask("remember", text="The rate limit of the billing API is 100 requests per minute")
 
-    near = ask("remember", text="The rate limit of the billing API is 250 requests a minute")
+    met = ask("remember", text="The rate limit of the billing API is 250 requests a minute")
 
-    assert near.content["collisions"][0]["kind"] == "near"
-    assert "call update_memory on that id" in near.text
+    assert [one["kind"] for one in met.content["collisions"]] == [kind]
+    assert hint in met.text
 
 
 @pytest.mark.parametrize("erase", [False, True])

@@ -93,8 +93,8 @@ def test_a_memory_that_is_not_in_the_answer_has_its_reason(
     found, missed = _asked(
         memory,
         tmp_path,
-        ("POST", "/v1/inspect", {"query": "staging heron", "k": 1, "id": ids[0]}),
-        ("POST", "/v1/inspect", {"query": "staging heron", "k": 1, "id": ids[1]}),
+        ("POST", "/v1/inspect", {"query": "staging database", "k": 1, "id": ids[0]}),
+        ("POST", "/v1/inspect", {"query": "staging database", "k": 1, "id": ids[1]}),
     )
 
     assert found["why_not"]["returned"]

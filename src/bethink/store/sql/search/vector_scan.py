@@ -426,7 +426,8 @@ class VectorSample:
         places, rows = self._find_visible(db, predicate)
         if rows < 2:
             return None
-        cosines = self._vectors.cosines(scan.query)[places]
+        # Sorted: the sum must not tell in which order vectors were stored, hidden ones among them.
+        cosines = np.sort(self._vectors.cosines(scan.query)[places])
         memories = round(rows / len(self._sampled) * len(scan) / scan.per_row)
         return Background(float(cosines.mean()), float(cosines.std()), memories)
 

@@ -1,0 +1,368 @@
+"""Link a new memory to the older ones that it updates, as the model of two memories judges.
+
+The nearest memories in meaning are read together with the new one, each pair once, at most
+some per memory. Nothing leaves recall: a link holds the probability, and answers put the
+newer memory first (`NewerFirst`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from itertools import islice, takewhile
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.core.sentences import sentences
+from bethink.errors import ModelError
+from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
+from bethink.model import (
+    UPDATE_LINKS,
+    Collision,
+    Filters,
+    Item,
+    Link,
+    Node,
+    may_replace,
+    written_order,
+)
+from bethink.ports import Embedding, Match, Record, Scope, unrelated_similarity
+
+if TYPE_CHECKING:
+    from bethink.ports import PairVerdict
+
+# From this probability on a newer memory comes first in answers (a link ``updates``), and
+# from that on the older one is marked as outdated (``supersedes``): decision 49.
+MIN_UPDATE, MIN_SUPERSESSION = 0.1, 0.9
+JUDGED = "judged from both texts"
+MAY_UPDATE = "kept both; the newer one comes first in answers"
+OUTDATED = "kept both; answers put the newer one first and mark the older"
+CONTRADICTS = "kept both, linked as contradicting: the newer one is less trusted"
+# How near two memories are: their cosine, from unrelated (0) to equal (1), and this many times
+# the share of words that their sentences have in common.
+_SHARED_WORDS = 1.5
+# Read besides those wanted, and at most: those of other speakers or kinds are passed over.
+_SPARE, _MAX_READ = 4, 128
+
+
+class _Limits(NamedTuple):
+    """How many neighbours are read with a memory, and how near they are."""
+
+    most: int
+    nearness: float
+
+
+_ALONE, _IN_BATCH = _Limits(4, 0.3), _Limits(3, 0.5)
+# In a longer text a fact may be stated in passing: sentences are read by themselves, too.
+_LONG_BYTES = 160
+# Of longer texts, paragraphs of documents and code, the model knows nothing.
+MAX_TOKENS = 80
+_MIN_CONFIDENCE = 0.5
+_JOURNAL_LINES = 100
+# Kinds and layers that update only their like.
+_INTENTIONS = frozenset({"goal", "caveat", "task"})
+
+
+class _Pair(NamedTuple):
+    """Two memories of one voice, one of them new, and their sentences that are most alike."""
+
+    newer: Item
+    older: Item
+    excerpts: tuple[str, str]
+
+
+def link_updates(
+    records: Sequence[Record],
+    collisions: Sequence[tuple[Collision, ...]],
+    ctx: WriteContext,
+) -> tuple[list[Record], list[tuple[Collision, ...]]]:
+    """Add to new records the links to what they update; return each record's collisions.
+
+    Where the model fails, or a record has no vector, maintenance judges it later.
+    """
+    pairs = list(_pairs_in_batch(records, ctx))
+    try:
+        verdicts = _judge(pairs, ctx)
+    except ModelError:
+        return list(records), list(collisions)
+    is_able = ctx.judge is not None and ctx.embedder is not None
+    new = {record.item.id for record in records}
+    links: dict[str, list[Link]] = {}
+    found: dict[str, list[Collision]] = {}
+    for pair, verdict in zip(pairs, verdicts, strict=True):
+        link = update_link(pair.newer, pair.older, verdict, ctx)
+        if link is None:
+            continue
+        holder = pair.newer if pair.newer.id in new else pair.older
+        links.setdefault(holder.id, []).append(link)
+        found.setdefault(holder.id, []).append(_collision(link, pair, holder))
+    linked = [
+        replace(
+            record,
+            links=(*record.links, *links.get(record.item.id, ())),
+            judged=ctx.deriving or (is_able and record.embedding is not None),
+        )
+        for record in records
+    ]
+    merged = [
+        _merge(found.get(record.item.id, ()), known)
+        for record, known in zip(records, collisions, strict=True)
+    ]
+    return linked, merged
+
+
+def judge_stored(
+    items: Sequence[Item], vectors: Mapping[str, Embedding], ctx: WriteContext
+) -> list[Link]:
+    """Return the links that stored memories lack, each compared with its neighbours.
+
+    What one is derived from it does not update. A link that was removed since the newer
+    memory was last changed stays removed.
+    """
+    types = (*UPDATE_LINKS, "contradicts", "derives_from")
+    joined = ctx.store.graph.links_of([item.id for item in items], types)
+    known: defaultdict[str, set[str]] = defaultdict(set)
+    for link in joined:
+        known[link.src.id].add(link.dst.id)
+        known[link.dst.id].add(link.src.id)
+    pairing = _Pairing(ctx)
+    pairs = {
+        (pair.newer.id, pair.older.id): pair
+        for item in items
+        for pair in pairing.of(item, vectors[item.id], _IN_BATCH, known[item.id])
+    }
+    verdicts = zip(pairs.values(), _judge(list(pairs.values()), ctx), strict=True)
+    links = (update_link(pair.newer, pair.older, verdict, ctx) for pair, verdict in verdicts)
+    return [link for link in links if link is not None and not _was_removed(link, ctx)]
+
+
+def _was_removed(link: Link, ctx: WriteContext) -> bool:
+    """Whether somebody removed the link since the newer memory was last changed."""
+    lines = ctx.store.admin.changes(item=link.src.id, actor=None, limit=_JOURNAL_LINES)
+    since = takewhile(lambda line: line.kind != "revised", lines)
+    removed = {line.detail for line in since if line.kind == "unlinked"}
+    return any(f"{kind} {link.dst.id}" in removed for kind in UPDATE_LINKS)
+
+
+def _judge(pairs: Sequence[_Pair], ctx: WriteContext) -> list[PairVerdict]:
+    """Judge the texts and, of long ones, the sentences most alike; the surer verdict counts."""
+    if not pairs or ctx.judge is None:
+        return []
+    texts = [(pair.older.text, pair.newer.text) for pair in pairs]
+    long = [max(len(text.encode()) for text in both) > _LONG_BYTES for both in texts]
+    excerpts = [pair.excerpts for pair, is_long in zip(pairs, long, strict=True) if is_long]
+    whole, parts = ctx.judge(texts), iter(ctx.judge(excerpts))
+    return [
+        max(verdict, next(parts)) if is_long else verdict
+        for verdict, is_long in zip(whole, long, strict=True)
+    ]
+
+
+def update_link(newer: Item, older: Item, verdict: PairVerdict, ctx: WriteContext) -> Link | None:
+    """Return the link that a verdict makes between two memories, if any."""
+    certain = verdict.updates >= MIN_SUPERSESSION
+    if verdict.updates < MIN_UPDATE:
+        return None
+    if may_replace(newer, older):
+        kind = "supersedes" if certain else "updates"
+    elif certain and newer.trust < older.trust:
+        kind = "contradicts"
+    else:
+        return None
+    ends = Node("item", newer.id), Node("item", older.id)
+    confidence = round(verdict.updates, 3)
+    return Link(*ends, kind, confidence=confidence, context=JUDGED, created_at=ctx.now)
+
+
+def _pairs_in_batch(records: Sequence[Record], ctx: WriteContext) -> Iterator[_Pair]:
+    """Yield the pairs of new memories with each other and with stored ones.
+
+    What few may see changes nothing for a memory that more may see, also in the same batch.
+    """
+    if ctx.embedder is None or ctx.judge is None or ctx.deriving:
+        return
+    pairing = _Pairing(ctx)
+    levels = Counter(record.item.classification for record in records)
+    for record, beside in zip(records, _neighbours_in_batch(records), strict=True):
+        if record.embedding is not None:
+            own = record.item.classification
+            seen = sum(count for level, count in levels.items() if level <= own)
+            limits = _ALONE if seen == 1 else _IN_BATCH
+            sources = {link.dst.id for link in record.links if link.type == "derives_from"}
+            yield from pairing.of(record.item, record.embedding, limits, sources, beside)
+
+
+class _Pairing:
+    """Finds what to judge a memory with; each text is split into sentences and words once."""
+
+    def __init__(self, ctx: WriteContext) -> None:
+        self._ctx = ctx
+        self._known: dict[str, list[tuple[str, frozenset[str]]]] = {}
+
+    def of(
+        self,
+        item: Item,
+        embedding: Embedding,
+        limits: _Limits,
+        apart: AbstractSet[str],
+        beside: Iterable[Match] = (),
+    ) -> list[_Pair]:
+        """Return a memory with the nearest that it may update, or that may update it.
+
+        Not with those ``apart``; ``beside`` are those that are not stored yet.
+        """
+        if item.tokens > MAX_TOKENS or item.level == "insight":
+            return []
+        unrelated = unrelated_similarity(self._ctx.embedder)
+        found: list[tuple[float, _Pair]] = []
+        stored = _stored_beside(item, embedding, limits.most, apart, self._ctx)
+        for match in (*stored, *(one for one in beside if one.item.id not in apart)):
+            older, newer = sorted((item, match.item), key=written_order)
+            shared, excerpts = self._most_alike(older.text, newer.text)
+            cosine = (match.score - unrelated) / (1.0 - unrelated)
+            found.append((cosine + _SHARED_WORDS * shared, _Pair(newer, older, excerpts)))
+        found.sort(key=itemgetter(0), reverse=True)
+        return [pair for near, pair in found[: limits.most] if near >= limits.nearness]
+
+    def _most_alike(self, older: str, newer: str) -> tuple[float, tuple[str, str]]:
+        """Return the sentences that share the most words, and the share."""
+        return max(
+            (len(words & others) / math.sqrt(max(1, len(words) * len(others))), (one, other))
+            for one, words in self._split(older)
+            for other, others in self._split(newer)
+        )
+
+    def _split(self, text: str) -> list[tuple[str, frozenset[str]]]:
+        if text not in self._known:
+            said, terms = sentences(text) or [text], self._ctx.store.search.terms
+            self._known[text] = [(part, frozenset(terms(part))) for part in said]
+        return self._known[text]
+
+
+def neighbours(
+    item: Item, embedding: Embedding, most: int, ctx: WriteContext, **narrower: Any
+) -> list[Match]:
+    """Find the stored memories of the nearest meaning that the writer may know of.
+
+    ``narrower`` are further filters.
+    """
+    if ctx.embedder is None:
+        return []
+    level, highest = (item.level,), item.classification
+    scope = Scope(Filters(levels=level, max_classification=highest, **narrower), ctx.now)
+    try:
+        found = ctx.store.search.vector(embedding.vector, ctx.embedder.model, most + 1, scope)
+    except ModelError:
+        return []  # all vectors are of another model: a reindex is needed
+    return [match for match in found.matches if match.item.id != item.id][:most]
+
+
+def _stored_beside(
+    item: Item, embedding: Embedding, most: int, apart: AbstractSet[str], ctx: WriteContext
+) -> list[Match]:
+    """Find the nearest stored memories that are comparable with one; others take no place.
+
+    Nor do untrusted ones, or whoever stores enough of them decides what is judged.
+    """
+    users = () if item.user is None else (item.user,)
+    trust, depth = min(1, item.trust), most + _SPARE
+    while True:
+        near = neighbours(item, embedding, depth, ctx, users=users, min_trust=trust)
+        found = [
+            match
+            for match in near
+            if match.item.id not in apart and _are_comparable(item, match.item)
+        ]
+        if len(found) >= most or len(near) < depth or depth >= _MAX_READ:
+            return found
+        depth *= 4
+
+
+def _neighbours_in_batch(records: Sequence[Record]) -> Iterator[list[Match]]:
+    """Yield for each record the nearest comparable ones before it in the batch."""
+    with_vector = [record for record in records if record.embedding is not None]
+    if len(with_vector) < 2:
+        yield from ([] for _ in records)
+        return
+    import numpy as np  # start-up time
+
+    vectors = np.stack([record.embedding.vector for record in with_vector if record.embedding])
+    likeness = vectors @ vectors.T
+    at = 0
+    for record in records:
+        if record.embedding is None:
+            yield []
+            continue
+        own = record.item
+        matches = (
+            Match(with_vector[other].item, float(likeness[at, other]))
+            for other in np.argsort(-likeness[at, :at], kind="stable").tolist()
+        )
+        near = (match for match in matches if _is_known_to(own, match.item))
+        yield list(islice(near, _IN_BATCH.most + _SPARE))
+        at += 1
+
+
+def _is_known_to(item: Item, other: Item) -> bool:
+    """Whether another memory of the batch would be found if it were stored."""
+    visible = other.level == item.level and other.classification <= item.classification
+    return visible and other.trust >= min(1, item.trust) and _are_comparable(item, other)
+
+
+def _are_comparable(one: Item, other: Item) -> bool:
+    older, newer = sorted((one, other), key=written_order)
+    return _is_comparable(newer, older)
+
+
+def _is_comparable(newer: Item, older: Item) -> bool:
+    """Whether the newer one could update the older, or contradict it for lack of trust.
+
+    What holds for a while only, is doubtful, or was made from the other updates nothing.
+    """
+    kinds = {newer.kind, older.kind, newer.layer, older.layer}
+    alike = (newer.kind, newer.layer) == (older.kind, older.layer)
+    if (
+        newer.text == older.text
+        or newer.classification > older.classification
+        or max(newer.tokens, older.tokens) > MAX_TOKENS
+        or newer.valid_from
+        or newer.valid_to
+        or newer.confidence < _MIN_CONFIDENCE
+        or newer.source_class == DERIVED_SOURCE
+        or _differ(newer.topic, older.topic)
+        or "question" in kinds
+        or (not alike and not _INTENTIONS.isdisjoint(kinds))
+    ):
+        return False
+    trusted = newer._replace(trust=max(newer.trust, older.trust))
+    return may_replace(trusted, older)
+
+
+def _differ(one: str | None, other: str | None) -> bool:
+    return None not in (one, other) and one != other
+
+
+def _collision(link: Link, pair: _Pair, mine: Item) -> Collision:
+    """Describe the other memory for the writer of ``mine``."""
+    other = pair.older if mine is pair.newer else pair.newer
+    # Never reveal the text of a memory of higher classification to the writer.
+    text = other.text if other.classification <= mine.classification else ""
+    resolve = f"bethink forget {pair.older.id}"
+    if link.type == "contradicts":
+        resolve = f"bethink forget {pair.newer.id}"
+        return Collision(other.id, "contradicts", link.confidence, CONTRADICTS, text, resolve)
+    if link.type == "updates":
+        return Collision(other.id, "related", link.confidence, MAY_UPDATE, text, resolve)
+    if other is pair.older:
+        return Collision(other.id, "supersedes", link.confidence, OUTDATED, text, resolve)
+    return Collision(other.id, "superseded", link.confidence, OUTDATED, text, resolve)
+
+
+def _merge(judged: Sequence[Collision], near: Sequence[Collision]) -> tuple[Collision, ...]:
+    """Merge collisions, each other memory once: a judgement outranks similarity."""
+    known = {collision.id for collision in judged}
+    return (*judged, *(collision for collision in near if collision.id not in known))
