@@ -142,8 +142,10 @@ def test_what_is_not_recalled_is_only_glimpsed(ask: Ask) -> None:
     assert len(missed.text) < 1000
 
 
-def test_a_relation_is_told_once(ask: Ask) -> None:
+def test_a_relation_is_told_once(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the memory stands; a warning does not say it again, in data it is there."""
+    certain = PairVerdict(1.0, 0.0, 0.0, 0.0)
+    monkeypatch.setattr(update_model, "judge", lambda pairs: [certain for _ in pairs])
     ask("remember", text="The billing service listens on port 8081")
     ask("remember", text="Billing listens on port 9090")
 
