@@ -59,7 +59,7 @@ class _Limits(NamedTuple):
 _ALONE, _IN_BATCH = _Limits(4, 0.3), _Limits(3, 0.5)
 # In a longer text a fact may be stated in passing: sentences are read by themselves, too.
 _LONG_BYTES = 160
-# Of longer texts, paragraphs of documents and code, the model knows nothing.
+# Of a longer text the model reads only the beginning.
 MAX_TOKENS = 80
 _MIN_CONFIDENCE = 0.5
 _JOURNAL_LINES = 100
