@@ -99,9 +99,9 @@ def test_an_answer_can_be_read_and_asked_about(drawn: dict[str, Any]) -> None:
 
 def test_what_is_not_known_is_said_plainly(drawn: dict[str, Any]) -> None:
     """With the nearest miss; asked why only where the host passes calls on."""
-    assert drawn["silent"]["status"] == "Nothing relevant is stored."
+    assert drawn["silent"]["status"] == "No memory is returned."
     assert drawn["silent"]["buttons"] == []
-    assert drawn["helpful"]["status"] == "Nothing relevant is stored."
+    assert drawn["helpful"]["status"] == "No memory is returned."
     assert "Why not?" in drawn["helpful"]["buttons"]
     assert "from 1 to 50" in drawn["refused"]
     assert drawn["asked"] == [f"entity: {MARKUP[0]}"]

@@ -352,8 +352,8 @@ class SqlSearch:
 
     def count(self, scope: Scope) -> int:
         with self._connections.read_transaction() as db:
-            if scope == Scope(Filters(), scope.moment):
-                return word_statistics(db, ()).documents
+            if scope == Scope(Filters(), scope.moment, scope.as_of):
+                return word_statistics(db, (), to_ms_or_none(scope.as_of)).documents
             predicate = self._predicate(db, scope)
             # Not of the moment of asking: expiry changes little, and each recall has its own.
             key = (predicate.lasting, to_ms_or_none(scope.as_of))
