@@ -157,7 +157,7 @@ class Confidence:
     """
 
     found: float = 0.4
-    unsure: float = 0.042
+    unsure: float = 0.0434
     intercept: float = -5.776
     cosine: float = 16.879
     words: float = 0.0
