@@ -112,7 +112,7 @@ class Statement(NamedTuple):
     """
 
     item: Item
-    told: frozenset[str]
+    stated: frozenset[str]
     clauses: dict[str, frozenset[str]]
 
 
@@ -125,16 +125,16 @@ def read_statement(item: Item) -> Statement:
     text = _comparable(item)
     is_turn = item.level == "raw" and item.session is not None
     clauses: dict[str, frozenset[str]] = {}
-    told, end = [], 0
+    stated, end = [], 0
     for cue in () if is_turn or not _has_cue(text) else _CUE.finditer(text):
-        told.append(text[end : cue.start()])
+        stated.append(text[end : cue.start()])
         if clause := _CLAUSE.match(text, cue.end()):
             end = max(end, clause.end())
             words = _telling_words(clause[1])
             if len(words) >= _MIN_WORDS:
                 clauses.setdefault(_CUE_KINDS[cue[0]], words)
-    told.append(text[end:])
-    return Statement(item, _telling_words(" ".join(told)), clauses)
+    stated.append(text[end:])
+    return Statement(item, _telling_words(" ".join(stated)), clauses)
 
 
 def _telling_words(text: str) -> frozenset[str]:
@@ -231,20 +231,20 @@ def _find_later_links(
 def _tells(one: Statement, other: Statement, kind: str, similarity: float) -> bool:
     """Whether a memory tells what another one of the same user states as cause or effect.
 
-    It has nearly all words of the clause. A cause may be told in other words: then the two
+    It has nearly all words of the clause. A cause may be described in other words: then the two
     memories are similar, and no more words are shared with the rest of the other one (what is
     similar to a memory with an effect mostly tells what was before). One that is flagged or
     trusted less explains nothing, nor does a question.
     """
     item, stating = one.item, other.item
-    shared = len(one.told & other.clauses[kind])
+    shared = len(one.stated & other.clauses[kind])
     if not shared or item.user != stating.user or item.trust < stating.trust or item.flags:
         return False
     if item.text.rstrip().endswith("?"):
         return False
     in_other_words = kind == "caused_by" and similarity >= _MIN_SIMILARITY
     return shared >= _MIN_SHARED * len(other.clauses[kind]) or (
-        in_other_words and shared >= len(one.told & other.told)
+        in_other_words and shared >= len(one.stated & other.stated)
     )
 
 

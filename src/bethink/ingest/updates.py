@@ -141,7 +141,7 @@ def judge_stored(
 
 
 def _was_removed(link: Link, ctx: WriteContext) -> bool:
-    """Whether somebody removed the link since the newer memory was last changed."""
+    """Whether a caller removed the link since the newer memory was last changed."""
     lines = ctx.store.admin.changes(item=link.src.id, actor=None, limit=_JOURNAL_LINES)
     since = takewhile(lambda line: line.kind != "revised", lines)
     removed = {line.detail for line in since if line.kind == "unlinked"}
@@ -187,13 +187,13 @@ def _pairs_in_batch(records: Sequence[Record], ctx: WriteContext) -> Iterator[_P
         return
     pairing = _Pairing(ctx)
     levels = Counter(record.item.classification for record in records)
-    for record, beside in zip(records, _neighbours_in_batch(records), strict=True):
+    for record, unstored in zip(records, _neighbours_in_batch(records), strict=True):
         if record.embedding is not None:
             own = record.item.classification
             seen = sum(count for level, count in levels.items() if level <= own)
             limits = _ALONE if seen == 1 else _IN_BATCH
             sources = {link.dst.id for link in record.links if link.type == "derives_from"}
-            yield from pairing.of(record.item, record.embedding, limits, sources, beside)
+            yield from pairing.of(record.item, record.embedding, limits, sources, unstored)
 
 
 class _Pairing:
@@ -209,18 +209,18 @@ class _Pairing:
         embedding: Embedding,
         limits: _Limits,
         apart: AbstractSet[str],
-        beside: Iterable[Match] = (),
+        unstored: Iterable[Match] = (),
     ) -> list[_Pair]:
         """Return a memory with the nearest that it may update, or that may update it.
 
-        Not with those ``apart``; ``beside`` are those that are not stored yet.
+        Not with those ``apart``; ``unstored`` are those that are not stored yet.
         """
         if item.tokens > MAX_TOKENS or item.level == "insight":
             return []
         unrelated = unrelated_similarity(self._ctx.embedder)
         found: list[tuple[float, _Pair]] = []
         stored = _stored_beside(item, embedding, limits.most, apart, self._ctx)
-        for match in (*stored, *(one for one in beside if one.item.id not in apart)):
+        for match in (*stored, *(one for one in unstored if one.item.id not in apart)):
             older, newer = sorted((item, match.item), key=written_order)
             shared, excerpts = self._most_alike(older.text, newer.text)
             cosine = (match.score - unrelated) / (1.0 - unrelated)
@@ -266,7 +266,7 @@ def _stored_beside(
 ) -> list[Match]:
     """Find the nearest stored memories that are comparable with one; others take no place.
 
-    Nor do untrusted ones, or whoever stores enough of them decides what is judged.
+    Nor do untrusted ones: storing many of them must not decide what is judged.
     """
     users = () if item.user is None else (item.user,)
     trust, depth = min(1, item.trust), most + _SPARE

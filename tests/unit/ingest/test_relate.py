@@ -420,4 +420,4 @@ def test_every_cue_states_one_clause(ctx, cue, kind):
         found = links.read_statement(ctx.store.items.get([stored := one(ctx, text).id])[stored])
 
         assert found.clauses == {kind: {"broken", "north", "hinge"}}
-        assert found.told == {"exports", "stopped"}
+        assert found.stated == {"exports", "stopped"}

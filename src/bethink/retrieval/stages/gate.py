@@ -196,8 +196,8 @@ class Confidence:
         trusted = tuple(cand for cand in pool if cand.item.trust >= _MIN_TRUST)
         own = self.with_relevance(trusted, judged.confidence)
         most = {cand.item.id: cand.relevance or 0.0 for cand in own}
-        told = (min(cand.relevance or 0.0, most.get(cand.item.id, 1.0)) for cand in rated)
-        return tuple(map(Candidate.with_relevance, rated, accumulate(told, min)))
+        limited = (min(cand.relevance or 0.0, most.get(cand.item.id, 1.0)) for cand in rated)
+        return tuple(map(Candidate.with_relevance, rated, accumulate(limited, min)))
 
     def assess(self, pool: Pool, ctx: Context) -> Assessment:
         """Estimate the confidence, with what speaks for and against it."""
