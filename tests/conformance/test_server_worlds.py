@@ -81,3 +81,12 @@ class _OnServer:
 def test_a_check_below_the_ceiling_tells_nothing() -> None:
     """It is of the whole store; what is wrong with a secret, and how much there is, is not said."""
     worlds.test_a_check_below_the_ceiling_is_right_and_tells_nothing()
+
+
+@pytest.mark.timeout(LIMIT_S)
+def test_what_the_owner_maintains_leaves_no_trace_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its lines in the journal are of one classification each, here as well."""
+    monkeypatch.setattr(histories, "Memory", worlds.Memory)
+    histories.compare_maintained(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import unicodedata
 
@@ -15,6 +16,7 @@ _NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _ZERO_WIDTH = "\u180e\u200b\u2060-\u2065\ufeff\ufff9-\ufffb"
 _TAGS = "\U000e0000-\U000e007f"
+_PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"  # what a font makes of them, nobody knows
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 
 _ASCII_CONTROL = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -31,8 +33,10 @@ _ANSI = lazy_pattern(
     "|\x9b[0-?]*[ -/]*[@-~]"
     "|\x1b[@-Z\\\\-_]"
 )
-_LINE_END = lazy_pattern("\r\n?|\x85")
-_INVISIBLE = lazy_pattern(f"[{_CONTROLS}{_NONCHARACTERS}{_BIDI}{_ZERO_WIDTH}{_TAGS}]")
+_LINE_END = lazy_pattern("\r\n?|[\x85\u2028\u2029]")
+_UNSEEN = f"{_CONTROLS}{_NONCHARACTERS}{_BIDI}{_ZERO_WIDTH}{_TAGS}{_PRIVATE}"
+_INVISIBLE = lazy_pattern(f"[{_UNSEEN}]")
+_ESCAPED = lazy_pattern(f"[{_UNSEEN}\u2028\u2029]")
 _SELECTOR_RUN = lazy_pattern(f"[{_SELECTORS}]{{2,}}")
 
 
@@ -64,8 +68,9 @@ def hidden_text_flags(text: str) -> tuple[str, ...]:
 def strip_hidden(text: str) -> str:
     """Remove hidden characters, so that the text is safe for a model or a terminal.
 
-    Removes tag characters, direction controls, zero-width characters, escape sequences and
-    controls other than line feed and tab. Joiners stay where a script or an emoji needs them.
+    Removes tag characters, direction controls, zero-width and private-use characters, escape
+    sequences and controls other than line feed and tab; other line ends become line feeds.
+    Joiners stay where a script or an emoji needs them.
     """
     if text.isascii() and "\r" not in text and not _ASCII_CONTROL.search(text):
         return text
@@ -74,6 +79,11 @@ def strip_hidden(text: str) -> str:
     if shown.isascii():
         return shown
     return _STRAY_JOINER.sub("", _SELECTOR_RUN.sub("", shown))
+
+
+def escape_hidden(text: str) -> str:
+    """Escape the hidden characters of a JSON text, which means the same and is safe to print."""
+    return text if text.isascii() else _ESCAPED.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def has_substance(text: str) -> bool:

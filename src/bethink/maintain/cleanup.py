@@ -264,7 +264,7 @@ class Relate:
             if links:
                 yield Proposal(
                     f"{len(links)} pairs of memories are similar in meaning",
-                    f"link {len(links)} pairs with a cosine of at least {MIN_COSINE},"
+                    f"link pairs with a cosine of at least {MIN_COSINE},"
                     f" at most {MAX_SIMILAR} per memory",
                     links=tuple(links),
                 )

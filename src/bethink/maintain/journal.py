@@ -78,28 +78,32 @@ class StepRecord(NamedTuple):
 
 
 def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> None:
-    """Record what is about to change, and the previous state."""
-    proposal = step.proposal
-    named = [end.id for link in proposal.links for end in (link.src, link.dst)]
-    named += [*proposal.leaving, *(item for item, _ in proposal.statuses)]
-    items = work.store.items.get([*named, *([made.id] if made else ())])
-    level = max((item.classification for item in items.values()), default=highest_seen(work.store))
+    """Record what is about to change, and the previous state: a line for each classification."""
+    proposal, store = step.proposal, work.store
+    links = [(link.src.id, link.type, link.dst.id) for link in proposal.links]
     known = {
         (link.src.id, link.type, link.dst.id)
-        for link in work.store.graph.links_of([link.src.id for link in proposal.links])
+        for link in store.graph.links_of([src for src, _, _ in links])
     }
-    links = [(link.src.id, link.type, link.dst.id) for link in proposal.links]
-    detail = {
-        "job": step.job,
-        "why": proposal.rule,
-        "makes": made.id if made else None,
-        "ends": list(proposal.ends),
-        "judges": [[item, items[item].status, status] for item, status in proposal.statuses],
-        "links": [list(link) for link in links if link not in known],
-        "deeds": len(proposal.actions),
-    }
-    present = {name: value for name, value in detail.items() if value}
-    _write_line(_STEP_DONE, step.run, {_LEVEL: level, **present}, work)
+    successor = [made.id] if made else []
+    named = [*(end for link in links for end in link[::2]), *proposal.leaving, *successor]
+    items = store.items.get([*named, *(item for item, _ in proposal.statuses)])
+    changes: list[tuple[str, object, Sequence[str]]] = [
+        *(("ends", item, [item, *successor]) for item in proposal.ends),
+        *(("judges", [of, items[of].status, status], [of]) for of, status in proposal.statuses),
+        *(("links", link, link[::2]) for link in links if link not in known),
+    ]
+    lines: defaultdict[int, Json] = defaultdict(dict)
+    if made:
+        lines[_level(items.get(made.id))]["makes"] = made.id
+    for name, change, about in changes:
+        levels = [items[item].classification for item in about if item in items]
+        lines[max(levels, default=highest_seen(store))].setdefault(name, []).append(change)
+    if proposal.actions or not lines:
+        lines[highest_seen(store)]["deeds"] = len(proposal.actions)
+    for level, line in sorted(lines.items()):
+        head = {_LEVEL: level, "job": step.job, "why": proposal.rule}
+        _write_line(_STEP_DONE, step.run, {**head, **line}, work)
 
 
 def record_additions(steps: Iterable[tuple[StepRecord, Successor]], work: JobContext) -> None:

@@ -49,11 +49,12 @@ from bethink.ports import Progress
 
 
 class Step(NamedTuple):
-    """A proposal in the plan, and the revisions it is about."""
+    """A proposal in the plan, the revisions it is about, and their highest classification."""
 
     job: Job
     proposal: Proposal
     revisions: Mapping[str, int]
+    level: int
 
 
 class SkippedProposal(NamedTuple):
@@ -163,6 +164,8 @@ def make_plan(jobs: Iterable[Job], work: JobContext) -> Plan:
                 room -= _leaving_count(proposal)
         except ModelError as error:
             left.append(SkippedProposal(job.name, "", f"a model failed: {error.message}"))
+    # So the journal below a ceiling begins alike, whatever happens above it.
+    steps.sort(key=lambda step: step.level)
     outcome = tuple(steps), tuple(left), tuple(remarks), tuple(places)
     return Plan(work.store.admin.count(), work.limit, *outcome)
 
@@ -199,7 +202,7 @@ _MAX_STEPS_AT_ONCE = 250
 
 def _batches_of_steps(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
     """Yield the steps in their order, those that only add a memory together."""
-    for adds, group in groupby(steps, key=_only_adds):
+    for (_, adds), group in groupby(steps, key=lambda step: (step.level, _only_adds(step))):
         if adds:
             yield from batches(group, _MAX_STEPS_AT_ONCE)
         else:
@@ -216,7 +219,7 @@ def _apply_steps(
     steps: Sequence[Step], run: str, work: JobContext
 ) -> list[AppliedProposal | Blocked]:
     """Apply one step, or several that only add memories."""
-    if len(steps) == 1:
+    if not _only_adds(steps[0]):
         return [_apply_step(steps[0], run, work)]
     read = read_parents([step.proposal for step in steps], work)
     changed = [_change_since_plan(step, read.items) for step in steps]
@@ -243,7 +246,10 @@ def _make_step(job: Job, proposal: Proposal, work: JobContext) -> tuple[Step, di
         found = work.store.items.get(ids)
     revisions = {item.id: item.rev for item in found.values()} | dict(proposal.seen)
     proposal = proposal._replace(read={})
-    return Step(job, _hide_secret_text(proposal, found, work), revisions), found
+    levels = [item.classification for item in found.values()]
+    levels += [proposal.successor.classification] if proposal.successor else []
+    level = max(levels, default=_HIGHEST_CLASSIFICATION)
+    return Step(job, _hide_secret_text(proposal, found, work), revisions, level), found
 
 
 _HIGHEST_CLASSIFICATION = 3

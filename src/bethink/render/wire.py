@@ -11,7 +11,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from bethink.core.characters import strip_hidden
+from bethink.core.characters import escape_hidden, strip_hidden
 from bethink.core.json_values import Json, finite_or_none, iso
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import shorten
@@ -137,8 +137,8 @@ _ITEM_KEYS = tuple((field.name, _WRITE.get(field.kind)) for field in ITEM_FIELDS
 
 
 def dumps(value: object, *, indent: int | None = None) -> str:
-    """Strict JSON text: never NaN, never an unpaired surrogate."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    """Strict JSON text: never NaN, an unpaired surrogate or a raw hidden character."""
+    return escape_hidden(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent))
 
 
 def item_json(item: Item) -> Json:

@@ -230,12 +230,12 @@ _RENDERERS: dict[str, Callable[[Recall, Section], Iterator[str]]] = {
 def _escape_line(text: str) -> str:
     """A text on one line without hidden characters; line breaks are written as escapes."""
     escaped = strip_hidden(text).strip()
-    if "\n" in escaped or "\t" in escaped or "\u2028" in escaped or "\u2029" in escaped:
+    if "\n" in escaped or "\t" in escaped:
         escaped = escaped.translate(_LINE_BREAK_ESCAPES)
     return escaped
 
 
-_LINE_BREAK_ESCAPES = str.maketrans({"\n": "\\n", "\t": "\\t", "\u2028": "\\n", "\u2029": "\\n"})
+_LINE_BREAK_ESCAPES = str.maketrans({"\n": "\\n", "\t": "\\t"})
 
 
 def _preview(text: str) -> str:

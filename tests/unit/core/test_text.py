@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import unicodedata
+
 import pytest
 
-from bethink.core.characters import find_unstorable, has_substance, hidden_text_flags, strip_hidden
+from bethink.core.characters import (
+    escape_hidden,
+    find_unstorable,
+    has_substance,
+    hidden_text_flags,
+    strip_hidden,
+)
 from bethink.core.sentences import caption, sentences, shorten
 from bethink.core.words import fingerprint, fold, word_set
 from naughty import NAUGHTY
@@ -78,6 +87,20 @@ def test_what_a_reader_would_not_see_is_flagged(text, flags):
 def test_visible_text_hides_nothing(text, shown):
     """Escape sequences, direction controls, tags and zero-width characters go; words stay."""
     assert strip_hidden(text) == shown
+
+
+def test_no_control_line_end_or_private_character_is_shown():
+    """Of all there are only line feed and tab; JSON escapes the others and means the same."""
+    hidden = [
+        one
+        for one in map(chr, range(0x110000))
+        if unicodedata.category(one) in ("Cc", "Co", "Zl", "Zp") and one not in "\n\t"
+    ]
+    text = "".join(f"a{one}b" for one in hidden if one != "\r")
+    shown = escape_hidden(json.dumps(text, ensure_ascii=False))
+    assert json.loads(shown) == text
+    for one in (*strip_hidden(text), *shown):
+        assert one in "\n\x7f" or unicodedata.category(one) not in ("Cc", "Co", "Zl", "Zp")
 
 
 @each_row(

@@ -200,10 +200,18 @@ def read_resource(uri: str, memory: Memory) -> ResourceContent:
 
 
 def _read_stats(memory: Memory, _: str) -> ResourceContent:
-    from bethink.render.wire import dumps, mapping_json  # heavy import: after the handshake
+    from bethink.render.wire import mapping_json  # heavy import: after the handshake
 
     counted = {key: value for key, value in memory.stats().items() if key != "path"}
-    return ResourceContent(dumps(mapping_json(counted), indent=1), _JSON)
+    return _as_data(mapping_json(counted))
+
+
+def _as_data(content: Json) -> ResourceContent:
+    """Return stored data as JSON: safe to read, and said to be no instruction."""
+    from bethink.render.wire import dumps
+    from bethink.server.tools.answers import NOTICE, sanitize  # heavy
+
+    return ResourceContent(dumps(sanitize({"notice": NOTICE, **content}, None), indent=1), _JSON)
 
 
 def _read_recent(memory: Memory, _: str) -> ResourceContent:
@@ -227,11 +235,10 @@ def _read_entity(memory: Memory, name: str) -> ResourceContent:
 
 
 def _read_item(memory: Memory, item_id: str) -> ResourceContent:
-    from bethink.render.wire import dumps, item_json
-    from bethink.server.tools.answers import NOTICE, get_visible, sanitize  # heavy
+    from bethink.render.wire import item_json
+    from bethink.server.tools.answers import get_visible  # heavy
 
-    content = {"notice": NOTICE, **item_json(get_visible(memory, item_id))}
-    return ResourceContent(dumps(sanitize(content, None), indent=1), _JSON)
+    return _as_data(item_json(get_visible(memory, item_id)))
 
 
 _READERS: dict[str, Callable[[Memory, str], ResourceContent]] = {

@@ -25,10 +25,14 @@ SPEAKS_OF_ENTITY = """
 # Whether a line of a maintenance run, `event AS e`, tells of nothing above the ceiling. Such a
 # line begins with the highest classification of what it names. Those of earlier versions do
 # not: one that only counts may count anything, and what one names may be a secret erased since.
+# Who asked for a run, or undid it, is told to those who see a line of it.
 # As a list these secrets are looked up once, not for every line.
 _RUN_LINE = """
     CASE WHEN substr(e.detail, 1, 9) = '{{"class":'
         THEN CAST(substr(e.detail, 10, 1) AS INTEGER) <= {ceiling}
+    WHEN e.kind IN ('ran', 'run_undone') THEN EXISTS (SELECT 1 FROM main.event AS x
+        WHERE x.item = e.detail AND substr(x.detail, 1, 9) = '{{"class":'
+        AND CAST(substr(x.detail, 10, 1) AS INTEGER) <= {ceiling})
     WHEN e.kind = 'maintained' AND instr(e.detail, '"makes') + instr(e.detail, '"ends"')
         + instr(e.detail, '"judges"') + instr(e.detail, '"links"') = 0 THEN 0 = 1
     ELSE NOT EXISTS (SELECT 1 FROM main.tombstone AS g WHERE g.id IN (
