@@ -12,8 +12,8 @@ import logging
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address
@@ -166,7 +166,7 @@ MAX_BODY_BYTES = 1 << 20
 BODY_TIMEOUT_S = 30.0
 MAX_HEAD_BYTES = 16 * 1024
 MAX_CONCURRENT = 64  # active requests
-MAX_CONCURRENT_PER_CALLER = 32  # requests of one caller, including those still being received
+MAX_CONCURRENT_PER_CALLER = 32  # active requests of one caller, and as many still being received
 _MAX_TOKEN_LENGTH = 4096
 _MAX_DRAIN_BYTES = 8 << 20  # bytes of a refused body to read
 _DRAIN_TIMEOUT_S = 3.0
@@ -263,6 +263,8 @@ class Guard:
         self._limiter = TokenBucketLimiter(config.rate)
         self._active = 0
         self._active_by_caller: Counter[str] = Counter()
+        # The bodies that are being received, oldest first, each with its time limit.
+        self._receiving: dict[str, list[asyncio.Timeout]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -305,23 +307,11 @@ class Guard:
         principal, caller = ANONYMOUS, ""
         if refusal is None:
             principal, caller, refusal = self._authenticate(scope)
-        counted = self._config.count_concurrency(scope) and not self._is_exempt(scope, principal)
-        if (
-            refusal is None
-            and counted
-            and self._active_by_caller[caller] >= self._config.max_concurrent_per_caller
-        ):
-            refusal = BUSY
         if refusal is not None:
             await _refuse(refusal, scope, receive, send)
             return
         attach_principal(scope, principal)
-        self._active_by_caller[caller] += counted
-        try:
-            await self._read_body_and_forward(scope, receive, send, principal)
-        finally:
-            self._active_by_caller[caller] -= counted
-            self._active_by_caller += Counter()  # drops callers without active requests
+        await self._read_body_and_forward(scope, receive, send, principal, caller)
 
     def _check_head(self, scope: Scope) -> Refusal | None:
         names, headers = self._config.host_policy, scope["headers"]
@@ -388,7 +378,7 @@ class Guard:
         )
 
     async def _read_body_and_forward(
-        self, scope: Scope, receive: Receive, send: Send, principal: Principal
+        self, scope: Scope, receive: Receive, send: Send, principal: Principal, caller: str
     ) -> None:
         """Read the whole body within its size and time limits, then call the application."""
         limit = 0 if self._is_exempt(scope, principal) else self._config.max_body(scope, principal)
@@ -396,7 +386,7 @@ class Guard:
             await _refuse(body_too_large(limit), scope, receive, send)
             return
         try:
-            async with asyncio.timeout(self._config.body_timeout_s):
+            async with self._body_time_limit(caller):
                 body = await _read_body(receive, limit)
         except TimeoutError:
             await SLOW_BODY.respond(send)
@@ -411,16 +401,44 @@ class Guard:
         async def replay() -> Message:
             return messages.pop() if messages else await receive()
 
-        # Counted only now, so that slow senders do not use up the limit.
+        # Counted only now, so that slow senders do not use up the limits.
         counted = self._config.count_concurrency(scope) and not self._is_exempt(scope, principal)
-        if counted and self._active >= self._config.max_concurrent:
+        if counted and (
+            self._active >= self._config.max_concurrent
+            or self._active_by_caller[caller] >= self._config.max_concurrent_per_caller
+        ):
             await BUSY.respond(send)
             return
         self._active += counted
+        self._active_by_caller[caller] += counted
         try:
             await self._app(scope, replay, send)
         finally:
             self._active -= counted
+            self._active_by_caller[caller] -= counted
+            self._active_by_caller += Counter()  # drops callers without active requests
+
+    @asynccontextmanager
+    async def _body_time_limit(self, caller: str) -> AsyncIterator[None]:
+        """Limit the time of a body, and how many of a caller are received at a time.
+
+        Of too many the oldest is given up, not the new one: programs of one machine are one
+        caller, and one of them that stops in the middle must not keep the others out.
+        """
+        own = self._receiving.setdefault(caller, [])
+        if len(own) >= self._config.max_concurrent_per_caller:
+            oldest = own.pop(0)
+            if not oldest.expired():
+                oldest.reschedule(0)
+        async with asyncio.timeout(self._config.body_timeout_s) as limit:
+            own.append(limit)
+            try:
+                yield
+            finally:
+                if limit in own:
+                    own.remove(limit)
+                if not own:
+                    self._receiving.pop(caller, None)
 
     def _cors_headers(self, headers: Headers) -> Headers:
         """Return the CORS headers of an answer.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 import h11
 import uvicorn
@@ -15,6 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bethink.access.guard import Guard
 from bethink.access.hosts import Address
+from bethink.core.sparse_log import SparseLog
 from bethink.errors import BadSetting
 
 HEAD_TIMEOUT_S = 10.0
@@ -24,22 +28,59 @@ SHUTDOWN_TIMEOUT_S = 20
 # More than the guard allows, so that the guard refuses longer heads with a message.
 _MAX_HEAD_BYTES = 64 * 1024
 _MAX_CONNECTIONS = 512
+_OWN_FILES = 32
+_ACCEPTED_AT_ONCE = 8  # before the first of them is looked at
+_QUEUED_BY_SYSTEM = 1024  # connections that nobody has accepted yet
+
+
+def max_connections() -> int:
+    """Return how many connections to hold: half of the files that may be open beside our own."""
+    if sys.platform == "win32":
+        return _MAX_CONNECTIONS
+    import resource  # not on Windows
+
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    is_unlimited = files == resource.RLIM_INFINITY
+    free = max(files - _OWN_FILES, 8)
+    return _MAX_CONNECTIONS if is_unlimited else min(_MAX_CONNECTIONS, free // 2)
 
 
 class TimeoutProtocol(H11Protocol):
     """HTTP/1.1 protocol with timeouts for the head of a request and for a stalled client.
 
     The library waits for both forever, and a machine has a limited number of connections.
+    Above their number, who keeps the server waiting longest makes way for a new one.
     """
 
     head_timeout_s = HEAD_TIMEOUT_S
     send_timeout_s = SEND_TIMEOUT_S
     _head_timer: asyncio.TimerHandle | None = None
     _send_timer: asyncio.TimerHandle | None = None
+    _waiting_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._waiting_since = self.loop.time()
         self._start_head_timer()
+        limit = max_connections()
+        if len(self.connections) > limit:
+            _sparse_log(f"there are more than {limit} connections: those that wait are closed")
+            if not make_room(self.connections - {self}, 1):
+                transport.abort()  # all others are being answered
+
+    def on_response_complete(self) -> None:
+        self._waiting_since = self.loop.time()
+        super().on_response_complete()
+
+    @property
+    def waiting_since(self) -> float | None:
+        """When the server began to wait for this client; None while it works for it.
+
+        For a request, for the rest of one, or for an answer to be taken.
+        """
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        is_sending = self.conn.their_state is h11.SEND_BODY or self._send_timer is not None
+        return None if is_answering and not is_sending else self._waiting_since
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -55,6 +96,7 @@ class TimeoutProtocol(H11Protocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
+        self._waiting_since = self.loop.time()
         self._schedule_send_check()
 
     def resume_writing(self) -> None:
@@ -93,6 +135,24 @@ class TimeoutProtocol(H11Protocol):
         self._head_timer = None
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self.transport.close()
+
+
+_sparse_log = SparseLog(logging.getLogger("bethink").warning)
+
+
+def make_room(connections: Collection[object], count: int) -> int:
+    """Close up to ``count`` connections that keep the server waiting; return how many."""
+    waiting = [
+        (since, number, one)
+        for number, one in enumerate(connections)
+        if isinstance(one, TimeoutProtocol)
+        and not one.transport.is_closing()
+        and (since := one.waiting_since) is not None
+    ]
+    chosen = sorted(waiting)[:count]
+    for _, _, one in chosen:
+        one.transport.abort()
+    return len(chosen)
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -134,6 +194,23 @@ class _Server(uvicorn.Server):
         with _handled_by(self.handle_exit):
             yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(self._on_loop_error)
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(_QUEUED_BY_SYSTEM)
+
+    def _on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Close connections that wait where a new one found no descriptor.
+
+        The loop tries again a second later.
+        """
+        if "accept()" not in context["message"]:
+            loop.default_exception_handler(context)
+            return
+        _sparse_log(f"no connection can be accepted: {context.get('exception')}")
+        make_room(self.server_state.connections, _ACCEPTED_AT_ONCE)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
         # After a second Ctrl-C no request is waited for; the application still ends in order.
@@ -172,7 +249,8 @@ def serve_until_signal(app: Guard, listener: socket.socket) -> None:
         server_header=False,
         proxy_headers=False,
         h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
-        limit_concurrency=_MAX_CONNECTIONS,
+        loop="asyncio",
+        backlog=_ACCEPTED_AT_ONCE,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
     )

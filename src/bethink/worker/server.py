@@ -23,6 +23,7 @@ from bethink.config.spaces import resolve_space
 from bethink.core.json_values import Json, iso
 from bethink.core.lazy import BackgroundCall
 from bethink.core.registry import name_failure, without_own_classes
+from bethink.core.sparse_log import SparseLog
 from bethink.errors import BethinkError, Refused, StoreBusy
 from bethink.models import open_embedder
 from bethink.version import __version__
@@ -209,6 +210,7 @@ class WorkerServer:
         jobs: Mapping[str, Job] = JOBS,
     ) -> None:
         self._paths, self._listener, self._log, self._jobs = place, listener, log, jobs
+        self._log_refused, self._log_lost = SparseLog(log), SparseLog(log)
         self._idle_s = idle_s
         self._handshake = own_handshake()
         self._socket_identity = _socket_file_identity(place)
@@ -252,18 +254,19 @@ class WorkerServer:
         try:
             sock, _ = self._listener.sock.accept()
         except OSError as error:
-            self._log(f"could not accept a connection: {error}")
+            self._log_refused(f"could not accept a connection: {error}")
             time.sleep(_ACCEPT_RETRY_S)  # perhaps out of descriptors: do not retry in a tight loop
             return
         caller = Thread(target=self._serve_caller, args=(sock,), name="bethink-caller", daemon=True)
         self._callers = [thread for thread in self._callers if thread.is_alive()]
         if len(self._callers) >= _MAX_CALLERS:
-            sock.close()  # too many at once: the caller works without the worker
+            self._log_refused(f"there are more than {_MAX_CALLERS} callers at once")
+            sock.close()  # the caller works without the worker
             return
         try:
             caller.start()
         except RuntimeError as error:
-            self._log(f"could not accept a connection: {error}")
+            self._log_refused(f"could not accept a connection: {error}")
             sock.close()
         else:
             self._callers.append(caller)
@@ -276,7 +279,7 @@ class WorkerServer:
                 reply = self._reply(receive_message(sock, MAX_REQUEST_BYTES, deadline))
                 send_message(sock, reply, MAX_REPLY_BYTES, time.monotonic() + _CALLER_TIMEOUT_S)
         except OSError as error:
-            self._log(f"lost a caller: {error}")
+            self._log_lost(f"lost a caller: {error}")
 
     def _reply(self, request: Json) -> Json:
         """Reply to a caller. Any caller may request a stop, even one of another version."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -23,12 +24,13 @@ from bethink.version import __version__
 from bethink.worker import environment_hash
 from bethink.worker.client import OTHER_ENVIRONMENT, control_worker, request_worker
 from bethink.worker.files import MAX_LOG_BYTES, LogFile, WorkerPaths, make_private
-from bethink.worker.server import WorkerServer
+from bethink.worker.server import _MAX_CALLERS, WorkerServer
 from bethink.worker.settings_json import settings_to_json
 from bethink.worker.spool import QueuedJob, Spool
 from bethink.worker.transport import (
     MAX_REPLY_BYTES,
     MAX_REQUEST_BYTES,
+    _read_port_file,
     connect,
     encode_frame,
     listen,
@@ -390,6 +392,56 @@ def test_a_space_that_was_removed_is_let_go_of(serving):
     until(lambda: control_worker("status", serving.place)["spaces"] == [])
     assert serving.make_request("space", {}) == "here"
     assert Path(path).exists()
+
+
+def test_too_many_callers_are_one_line_of_the_log(serving):
+    """And who comes when they have left is answered."""
+    deadline = time.monotonic() + 60
+    with ExitStack() as kept:
+        for _ in range(_MAX_CALLERS + 40):
+            if serving.place.unix:
+                with suppress(BlockingIOError):  # the queue of the system is full
+                    kept.enter_context(connect(serving.place, deadline))
+                time.sleep(0.002)
+            else:  # `connect` would wait for the greeting
+                port, _secret = _read_port_file(serving.place.socket_path)
+                kept.enter_context(socket.create_connection(("127.0.0.1", port), 60))
+        while "callers at once" not in serving.place.log.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    while control_worker("ping", serving.place) is None:
+        assert time.monotonic() < deadline
+
+    lines = serving.place.log.read_text().splitlines()
+    assert len(lines) <= 4, lines  # listening, too many callers, one that was lost
+
+
+def test_no_descriptor_for_a_caller_is_one_line_of_the_log(desk):
+    serving = Serving(desk, desk.place)
+    accepted = serving.server._listener.sock
+
+    class Exhausted:
+        def __init__(self) -> None:
+            self.tries = 0
+
+        def fileno(self) -> int:
+            return accepted.fileno()
+
+        def accept(self) -> tuple[socket.socket, object]:
+            self.tries += 1
+            if self.tries <= 4:
+                raise OSError(errno.EMFILE, "Too many open files")
+            return accepted.accept()
+
+        def close(self) -> None:
+            accepted.close()
+
+    serving.server._listener = serving.server._listener._replace(sock=Exhausted())
+    assert control_worker("ping", serving.place, deadline_s=60)
+    assert control_worker("ping", serving.place, deadline_s=60)
+    serving.end()
+
+    assert serving.place.log.read_text().count("Too many open files") == 1
 
 
 def test_the_log_is_bounded_and_private(tmp_path):
