@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from bethink.ports import CheckResult, Embedder, Progress
 from bethink.retrieval.context import IndexingRetriever
 
 if TYPE_CHECKING:
+    from bethink.api.export_origin import ExportClaims
     from bethink.maintain.job import Job, JobContext
     from bethink.maintain.journal import RunRecord
     from bethink.maintain.runner import Plan, Report, SkippedProposal, UndoResult
@@ -236,13 +237,32 @@ class UpkeepMethods(SessionMethods):
             raise
         except StoreError:
             pass  # the journal cannot be written (a full disk); the export is still useful
-        return self.store.admin.dump()
+        from bethink.api.export_origin import sign_records  # start-up time
+
+        return sign_records(self.store.admin.dump(), self.settings)
 
     def import_(
-        self, records: Iterable[Mapping[str, object]], *, progress: Progress | None = None
+        self,
+        records: Iterable[Mapping[str, object]],
+        *,
+        restore: bool = False,
+        announce: Callable[[ExportClaims], None] | None = None,
+        progress: Progress | None = None,
     ) -> int:
-        """Import an export, all or nothing; known memories are left as they are."""
-        count = self.store.admin.load(records, actor=self.settings.actor, now=self.now)
+        """Import an export, all or nothing; known memories are left as they are.
+
+        One that this installation has signed is taken as it is. Any other comes with the
+        trust of an import, not pinned and without secrets; ``restore`` takes it as it is,
+        for a back-up of your own. ``announce`` gets what it claims before anything is stored.
+        """
+        from bethink.api.export_origin import open_export  # start-up time
+
+        with open_export(records, self.settings) as (found, claims):
+            if announce is not None:
+                announce(claims)
+            trusted = restore or claims.is_own
+            actor = self.settings.actor
+            count = self.store.admin.load(found, actor=actor, now=self.now, trusted=trusted)
         # Without a working model items are found by words only, until a reindex.
         with suppress(ModelError):
             self.reindex(progress=progress)

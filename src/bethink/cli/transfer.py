@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
@@ -28,6 +29,7 @@ from bethink.importers import IMPORTERS, KINDS
 from bethink.render.wire import dumps
 
 if TYPE_CHECKING:
+    from bethink.api.export_origin import ExportClaims
     from bethink.core.json_values import Json
     from bethink.importers.importer import Import
     from bethink.importers.intake import Tally
@@ -158,6 +160,7 @@ class _ImporterName(_Choice):
         "bethink import ~/.claude-mem/claude-mem.db --from claude-mem",
         "bethink import ~/notes --tag notes",
         "bethink export - | bethink --space other import -",
+        "bethink import backup.jsonl --restore",
     ],
 )
 @click.argument("path", metavar="PATH")
@@ -178,8 +181,11 @@ class _ImporterName(_Choice):
 @option("--level", "Default level.", click.Choice(["raw", "item", "insight"]))
 @option("--classification 0-3", "Default classification.", click.IntRange(0, 3))
 @option("--force", "Store even what looks like a pasted log.", default=None)
+@option("--restore", "Take an export as it is, with its trust: for a back-up of your own.")
 @pass_app
-def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defaults: Any) -> int:
+def import_memories(
+    app: App, /, path: str, kind: str, *, dry_run: bool, restore: bool, **defaults: Any
+) -> int:
     """Store many memories from a file, or from another tool.
 
     PATH is a file, gzipped or not, or a folder; - reads standard input. KIND is the
@@ -189,6 +195,10 @@ def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defau
     export, imported as a whole or not at all). auto detects it. Refused entries are
     reported, all others are stored; importing again stores nothing twice, and a changed
     entry becomes a new revision. Defaults apply to entries without that field.
+
+    Nothing that is imported has more than trust 1, or is pinned, except an export that
+    this installation has written and signed. --restore takes any export as it is; it says
+    first what will be trusted.
     """
     from bethink.importers.importer import Import  # not needed for help
 
@@ -197,7 +207,15 @@ def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defau
         fields["kind"] = fields.pop("sort")
     absent = kind == "auto" and path != "-" and not Path(path).exists()
     with _open_target_memory(app, stores=not (dry_run or absent)) as memory:
-        running_import = Import(memory, path, kind, preview=dry_run, given=fields)
+        running_import = Import(
+            memory,
+            path,
+            kind,
+            preview=dry_run,
+            given=fields,
+            restore=restore,
+            announce=partial(_say_trusted, app, restore=restore),
+        )
         try:
             with progress(app, "importing") as advance:
                 tally = running_import.run(advance)
@@ -205,6 +223,18 @@ def import_memories(app: App, /, path: str, kind: str, *, dry_run: bool, **defau
             _report_interrupted(app, running_import)
             raise
     return _report_import(app, tally, announce_format=kind == "auto")
+
+
+def _say_trusted(app: App, claims: ExportClaims, *, restore: bool) -> None:
+    """Say what an export will be trusted with, before anything of it is stored."""
+    if not (restore or claims.is_own):
+        return
+    origin = "signed by this installation" if claims.is_own else "NOT signed by this installation"
+    app.note(
+        f"restoring an export {origin}: {plural(claims.memories, 'memory')}"
+        f" of the space {claims.space!r}, {claims.trusted:,} trusted as your own word (trust 2"
+        f" or 3), {claims.pinned:,} pinned, with history and journal"
+    )
 
 
 def _open_target_memory(app: App, *, stores: bool) -> Memory:
@@ -311,6 +341,7 @@ def tally_json(tally: Tally) -> Json:
         "ids": tally.ids,
         "n_refused": tally.n_refused,
         "warnings": tally.warnings,
+        "claims": None if tally.claims is None else tally.claims._asdict(),
         "refused": [
             {
                 "where": where,

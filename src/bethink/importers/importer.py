@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, islice
@@ -39,6 +39,7 @@ from bethink.ports import Progress
 from bethink.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
+    from bethink.api.export_origin import ExportClaims
     from bethink.importers.entry import Importer
 
 
@@ -188,15 +189,18 @@ def import_from(
     preview: bool = False,
     progress: Progress | None = None,
     given: Mapping[str, object] = _NO_GIVEN,
+    restore: bool = False,
 ) -> Tally:
     """Import what another tool stores, and return what became of it.
 
     ``kind`` is one of `bethink.importers.KINDS`; ``auto`` detects it. With ``preview``
     nothing is written, and the counts are those that an import would have. ``given`` are
-    draft fields for all entries that do not set them. It can be stopped anywhere and
-    repeated: what was imported is recognised.
+    draft fields for all entries that do not set them. ``restore`` takes an export as it is,
+    with its trust, also where this installation has not signed it. It can be stopped anywhere
+    and repeated: what was imported is recognised.
     """
-    return Import(memory, str(path), kind, preview=preview, given=given).run(progress)
+    running = Import(memory, str(path), kind, preview=preview, given=given, restore=restore)
+    return running.run(progress)
 
 
 class Import:
@@ -210,7 +214,10 @@ class Import:
         *,
         preview: bool = False,
         given: Mapping[str, object] = _NO_GIVEN,
+        restore: bool = False,
+        announce: Callable[[ExportClaims], None] | None = None,
     ) -> None:
+        """Set up an import; ``announce`` gets what an export claims before it is stored."""
         if kind not in KINDS and kind not in IMPORTERS:
             raise Refused(f"there is no importer {kind!r}", remedy=f"use one of {', '.join(KINDS)}")
         self._memory = memory
@@ -218,12 +225,15 @@ class Import:
         self._given = {"source_class": "import", **given}
         self.kind = kind
         self.tally = Tally(preview=preview)
+        self._restore, self._announce = restore, announce
 
     def run(self, progress: Progress | None = None) -> Tally:
         """Read everything and import it, or count what an import would do."""
         if self.kind == AUTO and not is_stream(self._path):
             self.kind, found = detect_source(to_path(self._path))
             self._path = str(found)
+        if self._restore and self.kind not in (AUTO, "bethink"):
+            raise _not_an_export(self.kind)
         gauge = ReadProgress()
         with _scratch_memory(self._memory, preview=self.tally.preview) as scratch:
             if self.kind in (AUTO, *STREAMS):
@@ -270,6 +280,8 @@ class Import:
                 self.kind = guess_format(stream.reader.peek(BEGINNING_BYTES), stream.name)
             self._set_source(stream.name)
             gauge.total = stream.size
+            if self._restore and self.kind != "bethink":
+                raise _not_an_export(self.kind)
             if self.kind == "bethink":
                 self._load_export(_report_progress(stream, progress), scratch, progress)
                 return
@@ -285,10 +297,20 @@ class Import:
     ) -> None:
         found = self._note_missing_end(found)
         if scratch is None:
-            self.tally.stored = self._memory.import_(found, progress=progress)
+            self.tally.stored = self._memory.import_(
+                found, restore=self._restore, announce=self._note_origin, progress=progress
+            )
         else:
-            taken = scratch.import_(self._count_known(found))
+            known = self._count_known(found)
+            taken = scratch.import_(known, restore=self._restore, announce=self._note_origin)
             self.tally.stored = taken - self.tally.repeated
+
+    def _note_origin(self, claims: ExportClaims) -> None:
+        self.tally.claims = claims
+        if not (claims.is_own or self._restore):
+            self.tally.warnings.append(_NOT_OWN)
+        if self._announce is not None:
+            self._announce(claims)
 
     def _note_missing_end(self, found: Iterator[Json]) -> Iterator[Json]:
         for number, record in enumerate(found):
@@ -308,7 +330,18 @@ class Import:
             yield from batch
 
 
+_NOT_OWN = (
+    "this installation has not signed the export: its memories get trust 1 at most, none is"
+    " pinned, secrets are removed; journal, keys, uses and threads are left out."
+    " To take a back-up of your own as it is, use --restore, in a space without its memories"
+)
 _NO_END = "this export of an earlier version does not say whether it is whole"
+
+
+def _not_an_export(kind: str) -> Refused:
+    return Refused(
+        f"only an export of Bethink can be restored; this is {kind}", remedy="leave out --restore"
+    )
 
 
 def _require_whole(path: str) -> None:

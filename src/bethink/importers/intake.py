@@ -16,6 +16,7 @@ from functools import partial
 from itertools import count, groupby, islice
 from typing import Literal
 
+from bethink.api.export_origin import ExportClaims
 from bethink.api.session import utc_now
 from bethink.core.ids import make_id
 from bethink.core.json_values import Json
@@ -24,7 +25,13 @@ from bethink.core.sentences import caption
 from bethink.errors import Conflict, NotFound, Refused
 from bethink.importers.entry import Entry, digest
 from bethink.importers.turn_text import storable_text
-from bethink.ingest.admission import PreparedDraft, WriteContext, prepare, to_plain_json
+from bethink.ingest.admission import (
+    PreparedDraft,
+    WriteContext,
+    claims_trust,
+    prepare,
+    to_plain_json,
+)
 from bethink.ingest.deduplication import deduplicate
 from bethink.ingest.record_builder import classify_kind
 from bethink.ingest.revision import MODEL_FACT_KEY, changeable_fields
@@ -106,6 +113,7 @@ def _with_defaults(draft: Draft, given: Mapping[str, object]) -> Draft:
         name: value
         for name, value in given.items()
         if getattr(draft, name) == getattr(_DEFAULT_DRAFT, name)
+        or (name == "source_class" and claims_trust(draft.source_class))
     }
     return draft._replace(**changes) if changes else draft
 
@@ -328,6 +336,7 @@ class Tally:
     kinds: Counter[str] = field(default_factory=Counter)
     first: list[ImportSample] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
+    claims: ExportClaims | None = None  # of an export
     refused: list[Refusal] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 

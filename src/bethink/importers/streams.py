@@ -26,6 +26,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.importers.entry import ReadProgress
 from bethink.ingest.files import BoundedReader
+from bethink.store.sql.export import EXPORT_TYPES
 
 FILE_BYTES = 8 * 1024 * 1024
 _MAX_DEPTH = 40
@@ -299,7 +300,7 @@ def _is_whole_json(content: bytes, *, complete: bool) -> bool:
 
 def is_export(first: object) -> bool:
     """Whether this is the first record of an export."""
-    return isinstance(first, dict) and first.get("type") == "bethink"
+    return isinstance(first, dict) and first.get("type") in EXPORT_TYPES
 
 
 def read_records(stream: InputStream) -> Iterator[Json]:

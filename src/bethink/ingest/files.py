@@ -16,7 +16,7 @@ from typing import BinaryIO, Literal
 from bethink.core.json_values import Json, parse_strict_json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
-from bethink.ingest.admission import MAX_TEXT_BYTES, TRUSTED_SOURCES
+from bethink.ingest.admission import MAX_TEXT_BYTES, claims_trust
 from bethink.model import Draft
 
 MAX_BYTES = 1 << 30
@@ -197,9 +197,10 @@ def _parse_draft(
     fields = (
         _parse_fields(parse_strict_json(text)) if file_format == "jsonl" else {"text": text.strip()}
     )
-    if fields.get("source_class") in TRUSTED_SOURCES and "source_class" in defaults:
-        # A file cannot claim trust: the importing user sets the source class.
-        del fields["source_class"]
+    for name in ("source", "source_class"):
+        if name in defaults and claims_trust(fields.get(name)):
+            # A file cannot claim to be the user: who imports it sets its source.
+            del fields[name]
     return Draft(**{**defaults, **fields})
 
 

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from typing import cast
+from typing import Any, cast
 
 from bethink.core.json_values import Json
 from bethink.core.lazy import lazy_pattern
@@ -212,6 +212,11 @@ def redact_draft(draft: Draft) -> tuple[Draft, tuple[str, ...]]:
     if draft.metadata:
         changes["metadata"] = _redact_json(draft.metadata, clean, kinds)
     return (draft._replace(**changes) if kinds else draft), tuple(kinds)
+
+
+def redact_json(value: object) -> Any:
+    """Redact all texts in a JSON value."""
+    return _redact_json(value, lambda text: redact(text).text, {})
 
 
 def _redact_json(value: object, clean: Callable[[str], str], kinds: dict[str, None]) -> object:

@@ -470,8 +470,19 @@ class StoreAdmin(Protocol):
     def dump(self) -> Iterator[Json]:
         """All persistent data as JSON-ready records, in an order that `load` accepts."""
 
-    def load(self, records: Iterable[Mapping[str, object]], *, actor: str, now: datetime) -> int:
-        """Import a dump in one transaction. Known ids are left unchanged."""
+    def load(
+        self,
+        records: Iterable[Mapping[str, object]],
+        *,
+        actor: str,
+        now: datetime,
+        trusted: bool = True,
+    ) -> int:
+        """Import a dump in one transaction. Known ids are left unchanged.
+
+        What is not ``trusted`` gets the trust of an import and no pin, loses its secrets, and
+        brings no journal, keys, uses or threads.
+        """
 
     def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
         """Run all checks, reporting each to ``progress``; return one finding each."""

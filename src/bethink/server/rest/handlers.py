@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from bethink.api.export_origin import ExportClaims
 from bethink.api.links import is_entity, resolve_entity
 from bethink.core.json_values import Json, iso, parse_strict_json
 from bethink.core.sentences import shorten
@@ -486,8 +487,11 @@ async def run_import(request: Request, memory: Memory) -> Json:
     if media_type(request) != NDJSON_MEDIA:
         raise WrongMedia(f"the body must be {NDJSON_MEDIA}", remedy=f"Content-Type: {NDJSON_MEDIA}")
     body = await request.body()
-    count = await to_thread.run_sync(lambda: memory.import_(_parse_records(body)))
-    return {"stored": count}
+    claims: list[ExportClaims] = []
+    count = await to_thread.run_sync(
+        lambda: memory.import_(_parse_records(body), announce=claims.append)
+    )
+    return {"stored": count, "signed": claims[0].is_own}
 
 
 def _parse_records(body: bytes) -> Iterator[Json]:

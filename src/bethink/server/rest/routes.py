@@ -85,7 +85,9 @@ class PlainRoute(NamedTuple):
 PLAIN_ROUTES = (
     PlainRoute("GET", "/v1/export", "export",
                "Export everything without loss, one record per line.", "application/x-ndjson"),
-    PlainRoute("POST", "/v1/import", "import", "Import an export, all of it or nothing."),
+    PlainRoute("POST", "/v1/import", "import",
+               "Import an export, all of it or nothing. Unless this installation has signed it, "
+               "its memories get trust 1 at most, no pin, and lose their secrets."),
     PlainRoute("GET", "/v1/checks", "checks",
                "Check the integrity of the store, as bethink doctor does, without repairing "
                "anything."),
@@ -281,7 +283,7 @@ _PLAIN_SCHEMAS: dict[str, Json] = {
     "export": {"type": "string"},
     "health": record(status=str),
     "ready": record(status=str),
-    "import": record(stored=int),
+    "import": record(stored=int, signed=bool),
     "openapi": {"type": "object"},
 }
 

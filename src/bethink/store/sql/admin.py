@@ -162,13 +162,26 @@ class SqlAdmin:
 
         return dump_records(self._connections, self._space)
 
-    def load(self, records: Iterable[Mapping[str, object]], *, actor: str, now: datetime) -> int:
+    def load(
+        self,
+        records: Iterable[Mapping[str, object]],
+        *,
+        actor: str,
+        now: datetime,
+        trusted: bool = True,
+    ) -> int:
         # start-up time: a recall needs none of it
         from bethink.store.sql.load import load_records
 
         with self._connections.write_transaction() as db:
-            ceiling = self._connections.ceiling
-            return load_records(db, records, actor=actor, now=to_ms(now), ceiling=ceiling)
+            return load_records(
+                db,
+                records,
+                actor=actor,
+                now=to_ms(now),
+                ceiling=self._connections.ceiling,
+                trusted=trusted,
+            )
 
     def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:
         if not self._connections.is_view:

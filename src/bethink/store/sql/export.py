@@ -39,6 +39,7 @@ from bethink.store.sql.rows import (
 from bethink.store.sql.sql_functions import state_hash
 
 EXPORT_FORMAT = 1
+EXPORT_TYPES = ("bethink", "recollect")  # of the first record; the second up to 0.2.0
 ExportRecord = dict[str, Any]  # a JSON object
 _LEVEL = next(field.kind for field in ITEM if field.name == "classification")
 ERASED_KEY = (
@@ -102,7 +103,7 @@ _SELECT_ITEM = f"""
 def dump_records(connections: Connections, space: str) -> Iterator[ExportRecord]:
     """Yield the records of one snapshot of the store, unaffected by concurrent writes."""
     with connections.open_snapshot() as db:
-        header = {"type": "bethink", "version": EXPORT_FORMAT, "space": space, "end": True}
+        header = {"type": EXPORT_TYPES[0], "version": EXPORT_FORMAT, "space": space, "end": True}
         is_below = connections.is_view
         # A copy without what is above the ceiling must not pass for a complete one.
         yield header | ({"max_classification": connections.ceiling} if is_below else {})

@@ -15,6 +15,7 @@ from bethink.store.sql.export import (
     DAMAGED,
     END,
     EXPORT_FORMAT,
+    EXPORT_TYPES,
     TABLES_AFTER_ITEMS,
     TABLES_BEFORE_ITEMS,
 )
@@ -35,9 +36,11 @@ from bethink.store.sql.rows import (
     content_hash,
 )
 from bethink.store.sql.search import word_index
+from bethink.store.sql.untrusted import UNTRUSTED_KINDS, cap_record
 from bethink.store.sql.usage import ImportedTicks
 
 _ITEM_LAYOUT = (*ITEM, *ITEM_STATE, SKETCH._replace(needed=False))
+_HASH_INDEX = [field.name for field in _ITEM_LAYOUT].index("content_hash")
 _LAYOUTS: dict[str, Sequence[Field]] = {
     "item": _ITEM_LAYOUT,
     **{kind: layout for kind, layout, _ in (*TABLES_BEFORE_ITEMS, *TABLES_AFTER_ITEMS)},
@@ -91,12 +94,14 @@ def load_records(
     actor: str,
     now: int,
     ceiling: int = HIGHEST,
+    trusted: bool = True,
 ) -> int:
     """Import records; return how many memories came in. Known or erased ones are skipped.
 
-    Below a ceiling nothing of the import depends on what is above it.
+    Below a ceiling nothing of the import depends on what is above it. What is not ``trusted``
+    comes as any other import: see `untrusted`.
     """
-    loader, end = _Loader(db, ceiling), _EndCheck()
+    loader, end = _Loader(db, ceiling, None if trusted else actor), _EndCheck()
     for number, record in enumerate(records, 1):
         if not end.takes(number, record):
             loader.add(number, record)
@@ -141,6 +146,17 @@ def _parse_record(number: int, kind: str, record: Mapping[str, object]) -> Row:
     return tuple(values)
 
 
+def _require_hash(number: int, row: Row) -> None:
+    """Raise Refused for a memory that is not what its hash says."""
+    stored_hash = row[_HASH_INDEX]
+    if stored_hash is not None and stored_hash != content_hash(row[: len(CONTENT)]):
+        _refuse(
+            number,
+            "item.content_hash does not match the content: the line was changed",
+            remedy="export again, or import another copy of the export",
+        )
+
+
 def _with_class(row: Row) -> Row:
     """Mark a row of a thread whose classification has to be found."""
     return row if row[-1] is not None else (*row[:-1], _UNKNOWN)
@@ -177,15 +193,16 @@ class _EndCheck:
             _refuse(
                 self._last,
                 "the export is cut off after this line",
-                remedy='export again; to import what is there remove "end" from line 1',
+                remedy="export again; docs/import.md says how to import what is there",
             )
 
 
 class _Loader:
     """The state of one import: what was stored, and what waits to be referenced."""
 
-    def __init__(self, db: Database, ceiling: int) -> None:
-        self._db, self._ceiling = db, ceiling
+    def __init__(self, db: Database, ceiling: int, untrusted_actor: str | None) -> None:
+        """Set up an import; ``untrusted_actor`` is who brings in what proves no origin."""
+        self._db, self._ceiling, self._untrusted_actor = db, ceiling, untrusted_actor
         self._rid = next_rid(db)
         self._imported: dict[str, None] = {}
         self._skipped: set[str] = set()
@@ -199,7 +216,8 @@ class _Loader:
         self._ticks = ImportedTicks()
         # A journal cannot be merged into another without breaking its chain. Below a ceiling
         # it never comes along, or its absence would tell of something above.
-        self._takes_events = ceiling >= HIGHEST and history.journal_head(db)[0] == 0
+        is_free = untrusted_actor is None and ceiling >= HIGHEST
+        self._takes_events = is_free and history.journal_head(db)[0] == 0
         self._chain = ""
         self._is_broken = False
         self._events: list[tuple[int, str, str | None, str, str]] = []
@@ -219,7 +237,11 @@ class _Loader:
             return
         if not isinstance(kind, str) or kind not in _LAYOUTS:
             _refuse(number, f"type must be one of {', '.join(_LAYOUTS)}, not {kind!r}")
-        row = _parse_record(number, kind, record)
+        row = self._checked_row(number, kind, record)
+        if row is not None:
+            self._store(number, kind, row)
+
+    def _store(self, number: int, kind: str, row: Row) -> None:
         if kind != "item":
             self._flush()
         if kind in _OF_IMPORTED:
@@ -232,16 +254,21 @@ class _Loader:
             load = getattr(self, f"_load_{kind}")
             load(number, row)
 
+    def _checked_row(self, number: int, kind: str, record: Mapping[str, object]) -> Row | None:
+        """Return the values of a record as they may be stored; None where they may not."""
+        row = _parse_record(number, kind, record)
+        if kind == "item":
+            _require_hash(number, row)
+        if self._untrusted_actor is None:
+            return row
+        if kind not in UNTRUSTED_KINDS:
+            return None
+        return _parse_record(number, kind, cap_record(record, self._untrusted_actor))
+
     def _load_item(self, number: int, row: Row) -> None:
         content = row[: len(CONTENT)]
-        live_to, ended_by, status, stored_hash, sketch = row[len(CONTENT) :]
+        live_to, ended_by, status, _, sketch = row[len(CONTENT) :]
         self._require_order(number, content[0], content[1], live_to)
-        if stored_hash is not None and stored_hash != content_hash(content):
-            _refuse(
-                number,
-                "item.content_hash does not match the content: the line was changed",
-                remedy="correct the line, or remove content_hash to import it as it is",
-            )
         if content[0] in self._skipped:
             return
         words = word_index.split_row(
@@ -316,6 +343,11 @@ class _Loader:
             return
         stated_by = "" if items else self._stating(row)
         if stated_by is None or not all(self._item_exists(item) for item in items):
+            return
+        if self._untrusted_actor is not None and not self._imported.keys() >= {
+            *items,
+            *([] if items else [stated_by]),
+        }:  # it would say something of, or in the name of, a memory of this space
             return
         if all(self._require_entity(name) for kind, name in ends if kind == "entity"):
             self._db.execute(_INSERT_LINK, (*row, stated_by))
@@ -417,7 +449,7 @@ class _Loader:
         lines = [history.JournalLine("imported", item) for item in self._imported]
         if self._imported_threads and not self._takes_events:
             lines.append(history.JournalLine("threads imported", None))
-        if self._is_broken:
+        if self._is_broken and self._untrusted_actor is None:
             lines.insert(0, history.JournalLine("journal", None, _CUT.format(len(self._events))))
         history.write_journal(self._db, lines, actor=actor, at=now)
         return len(self._imported) - self._erase_again(actor, now)
@@ -441,7 +473,7 @@ class _Loader:
 
 
 def _require_header(number: int, record: Mapping[str, object]) -> None:
-    if record.get("type") != "bethink":
+    if record.get("type") not in EXPORT_TYPES:
         _refuse(number, 'an export begins with {"type": "bethink", ...}')
     version = record.get("version")
     if version != EXPORT_FORMAT:

@@ -1,0 +1,115 @@
+"""Proof that an export was written by this installation, and what an export claims."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from tempfile import SpooledTemporaryFile
+
+from bethink.config.settings import Settings
+from bethink.config.spaces import data_dir
+from bethink.core.json_values import Json
+from bethink.core.named_tuple import NamedTuple
+from bethink.errors import Refused, StoreError
+from bethink.store.sql.export import END
+from bethink.store.sql.journal_key import Secret
+from bethink.store.sqlite.files import KeyFile, make_private_folder
+
+KEY_FILE = "installation.key"
+_TRUSTED = 2  # from here on a memory counts as the word of the user or owner
+_MEMORY_BYTES = 8 << 20  # of an export; more is kept in a temporary file
+
+
+class ExportClaims(NamedTuple):
+    """What an export says: live memories, those of trust 2 or 3, and pinned ones.
+
+    ``is_own`` says whether a signature of this installation covers all of it.
+    """
+
+    is_own: bool
+    space: str = ""
+    memories: int = 0
+    trusted: int = 0
+    pinned: int = 0
+
+
+def installation_secret(settings: Settings, *, create: bool = False) -> Secret:
+    """Return the secret of this installation; an empty one where there is none."""
+    file = KeyFile(data_dir(settings) / KEY_FILE)
+    try:
+        if not create:
+            return file.read()
+        make_private_folder(file.path.parent)
+        return file.ensure(1)
+    except StoreError:
+        return Secret()  # a read-only folder: the export is useful without a signature
+
+
+def sign_records(records: Iterator[Json], settings: Settings) -> Iterator[Json]:
+    """Yield an export with the name of this installation first and its signature last.
+
+    A copy below a ceiling is not signed: it is no back-up.
+    """
+    secret, signed = Secret(), hashlib.sha256()
+    for number, record in enumerate(records):
+        added: Json = {}
+        if number == 0 and "max_classification" not in record:
+            secret = installation_secret(settings, create=True)
+            added = {"origin": secret.id} if secret.value else {}
+        signed.update(_canonical(record | added))
+        if secret.value and record["type"] == END:
+            added = {"signature": secret.mac(signed.digest())}
+        yield record | added
+
+
+@contextmanager
+def open_export(
+    records: Iterable[Mapping[str, object]], settings: Settings
+) -> Iterator[tuple[Iterator[Json], ExportClaims]]:
+    """Read an export to its end, then yield its records again, with what it claims."""
+    with SpooledTemporaryFile(max_size=_MEMORY_BYTES) as spool:
+        claims = _survey(_spooled(records, spool), installation_secret(settings))
+        spool.seek(0)
+        yield map(json.loads, spool), claims
+
+
+def _spooled(records: Iterable[object], spool: SpooledTemporaryFile[bytes]) -> Iterator[object]:
+    for number, record in enumerate(records, 1):
+        try:
+            spool.write(_canonical(record) + b"\n")
+        except (TypeError, ValueError, RecursionError) as error:
+            raise Refused(f"line {number}: this is not JSON; nothing was imported") from error
+        yield record
+
+
+def _survey(records: Iterator[object], secret: Secret) -> ExportClaims:
+    claims, origin, last = ExportClaims(is_own=False), None, b""
+    signed = hashlib.sha256()
+    for number, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            continue  # the import refuses it
+        if number == 0:
+            origin = record.get("origin")
+            claims = claims._replace(space=str(record.get("space", "")))
+        signature = record.get("signature") if record.get("type") == END else None
+        content = {name: value for name, value in record.items() if name != "signature"}
+        signed.update(_canonical(content if signature else record))
+        last = str(signature or "").encode()
+        if record.get("type") == "item" and record.get("live_to") is None:
+            trust = record.get("trust")
+            claims = claims._replace(
+                memories=claims.memories + 1,
+                trusted=claims.trusted + (isinstance(trust, int) and trust >= _TRUSTED),
+                pinned=claims.pinned + (record.get("pinned") is True),
+            )
+    if not secret.value or origin != secret.id:
+        return claims
+    return claims._replace(is_own=hmac.compare_digest(last, secret.mac(signed.digest()).encode()))
+
+
+def _canonical(record: object) -> bytes:
+    """Return the bytes of a record that a signature covers."""
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), default=dict).encode()

@@ -1,0 +1,42 @@
+"""Records of an export without proof of origin: what they may claim, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bethink.core.json_values import Json
+from bethink.core.words import fold
+from bethink.ingest.admission import TRUST_CEILING, fingerprint_of
+from bethink.ingest.content_checks import content_flags
+from bethink.ingest.redaction import redact_json
+from bethink.model import Draft
+
+UNTRUSTED_KINDS = frozenset({"entity", "alias", "item", "link", "status_change"})
+"""What such an export may bring. A journal, keys, tombstones, uses and threads would speak for
+this installation: they could hide later imports, or be shown as its own conclusions."""
+
+_CLASS = "import"
+_FINGERPRINTED = ("level", "speaker", "session", "seq", "metadata")
+
+
+def cap_record(record: Mapping[str, object], actor: str) -> Json:
+    """Return a record without secrets; a memory with the trust of an import, not pinned."""
+    clean: Json = redact_json(record)
+    if record["type"] != "item":
+        return clean
+    text, source = clean["text"], clean["source"].removeprefix(f"{_CLASS}:")
+    clean |= {
+        "source": f"{_CLASS}:{source}",
+        "source_class": _CLASS,
+        "writer": actor,
+        "trust": min(clean["trust"], TRUST_CEILING[_CLASS]),
+        "pinned": False,
+        "protected": clean.get("layer") == "caveat",
+        "flags": list(dict.fromkeys((*clean["flags"], *content_flags(text)))),
+    }
+    clean.pop("content_hash", None)
+    if text != record["text"]:
+        draft = Draft(text, **{name: clean[name] for name in _FINGERPRINTED if name in clean})
+        clean["fingerprint"] = fingerprint_of(draft, fold(text))
+        clean.pop("sketch", None)  # of the words with the secret
+    return clean
