@@ -10,7 +10,7 @@ import pytest
 
 import bethink
 from bethink.model import Item, Link, Node
-from bethink.ports import EntityListing, Store, TextSearch, UsageDecay
+from bethink.ports import EntityListing, PriorUse, Store, TextSearch, Usage, UsageDecay
 from bethink.store.sqlite import SqliteStore
 from postgres_server import open_space
 from records import MODEL, NOW, at, embedding, mention, record, scope
@@ -160,6 +160,25 @@ def test_use_is_that_of_then(store: Store) -> None:
         store.activity.note_use(["a"], at(days=day))
     assert used(hours=2.5)[0] == 3  # a day is all that is known of so long ago
     assert used(days=10) == (13, at(days=10))
+
+
+def test_use_of_another_store_is_taken_over_once(store: Store) -> None:
+    """Days, last moment and strength as they were there; use here is never overwritten."""
+    store.items.put([record("a"), record("b")], actor="x", now=NOW)
+    store.activity.note_use(["b"], at(hours=1))
+    there = PriorUse(12, at(days=-2), (at(days=-40), at(days=-2)), 0.4)
+
+    for _ in range(2):
+        store.activity.take_over_use({"a": there, "b": there, "gone": there}, at(hours=2))
+
+    now = at(hours=3)
+    assert store.activity.usage(["a", "b", "gone"], now) == {
+        "a": Usage(12, at(days=-2), (at(days=-40), at(days=-2)), 1, 12),
+        "b": Usage(1, at(hours=1), (at(hours=1),), 1, 1),
+    }
+    assert store.items.get(["a"])["a"].decay == 0.4
+    store.activity.note_use(["b"], at(hours=4), fading=UsageDecay(1, 0.1, 0.0, {}))
+    assert store.items.get(["a"])["a"].decay == pytest.approx(0.3)
 
 
 def test_what_forgetting_has_left_is_that_of_then(store: Store) -> None:

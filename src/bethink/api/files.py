@@ -27,10 +27,12 @@ _MAX_PATH_CHARACTERS = 4096
 class FileMethods(SessionMethods):
     """Records and recalls file edits in an open space; reads files."""
 
-    def note_edits(self, edits: Iterable[FileEdit | Mapping[str, object]]) -> int:
+    def note_edits(
+        self, edits: Iterable[FileEdit | Mapping[str, object]], *, preview: bool = False
+    ) -> int:
         """Record edits to files and return how many were new; repeated ones are recognised.
 
-        Secrets are redacted from the stated reason.
+        Secrets are redacted from the stated reason. With ``preview`` they are only counted.
         """
         from bethink.ingest.redaction import redact  # start-up time: recall does without
 
@@ -40,7 +42,8 @@ class FileMethods(SessionMethods):
         for edit in ready:
             _validate_edit(edit)
         safe = [edit._replace(intent=redact(edit.intent).text) for edit in ready]
-        return self.store.activity.note_edits(safe, actor=self.settings.actor, now=self.now)
+        actor, now = self.settings.actor, self.now
+        return self.store.activity.note_edits(safe, actor=actor, now=now, preview=preview)
 
     def recall_file(self, part: str, *, intents: int = 10) -> FileHistory:
         """Return the history of files whose path contains this text, with the stated reasons."""

@@ -303,7 +303,8 @@ def _count_phrases(tally: Tally) -> list[str]:
     parts = [f"{action} {plural(tally.stored, 'memory')}"]
     parts += [f"{tally.updated:,} changed"] if tally.updated else []
     parts += [f"{tally.known:,} already known"] if tally.known else []
-    parts += [f"{plural(tally.links, 'link')}"] if tally.links else []
+    counts = {"link": tally.links, "file edit": tally.edits, "thread": tally.threads}
+    parts += [plural(count, name) for name, count in counts.items() if count]
     parts += [f"{tally.redacted:,} with secrets removed"] if tally.redacted else []
     parts += [f"{tally.n_refused:,} refused"] if tally.n_refused else []
     return parts
@@ -335,6 +336,8 @@ def tally_json(tally: Tally) -> Json:
         "duplicates": tally.duplicates,
         "repeated": tally.repeated,
         "links": tally.links,
+        "edits": tally.edits,
+        "threads": tally.threads,
         "redacted": tally.redacted,
         "kinds": dict(tally.kinds),
         "first": [glimpse._asdict() for glimpse in tally.first],

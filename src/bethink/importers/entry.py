@@ -11,15 +11,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
+from bethink.core.json_values import parse_strict_json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import shorten
 from bethink.errors import Refused
 from bethink.importers.turn_text import storable_text
 from bethink.ingest.admission import MAX_TEXT_BYTES
 from bethink.ingest.entity_extraction import ENTITY_KINDS
-from bethink.model import Draft
+from bethink.model import Draft, FileEdit, Thread
+from bethink.ports import PriorUse
 
 MAX_TAGS = 32  # tags or entities of one entry
+_MAX_ENCODINGS = 3
+_JSON_STARTS = ("[", "{", '"')
 _MAX_TAG_LENGTH = 100
 _MAX_NAME_LENGTH = 150
 _MAX_METADATA_LENGTH = 500
@@ -36,6 +40,7 @@ _ENTITY_KIND_ALIASES = {
     "organization": "company", "organisation": "company", "org": "company", "vendor": "company",
 }  # fmt: skip
 _BLANKS = re.compile(r"\s+")
+_EPOCH = re.compile(r"\d{9,16}")  # a count from 1970 as a column without a type has it
 
 
 def text_of(value: object) -> str:
@@ -53,7 +58,21 @@ def line_of(value: object, limit: int = _MAX_NAME_LENGTH) -> str:
 
 
 def list_of(value: object) -> list[object]:
+    """Return a list, also one written as JSON; empty where the value is none."""
+    value = decoded_json(value)
     return value if isinstance(value, list) else []
+
+
+def decoded_json(value: object) -> object:
+    """Return the value of a text that is a JSON list or object, however often encoded."""
+    for _ in range(_MAX_ENCODINGS):
+        if not isinstance(value, str) or not value.strip().startswith(_JSON_STARTS):
+            break
+        try:
+            value = parse_strict_json(value)
+        except Refused:
+            break
+    return value
 
 
 def tags_of(value: object) -> tuple[str, ...]:
@@ -64,7 +83,12 @@ def tags_of(value: object) -> tuple[str, ...]:
 
 
 def clamped_number(value: object, least: float, most: float, otherwise: float) -> float:
-    """Return a number clamped to a range, or the default."""
+    """Return a number, also one written as text, clamped to a range, or the default."""
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return otherwise
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         return otherwise
     return max(least, min(most, float(value)))
@@ -75,7 +99,10 @@ def time_of(value: object) -> datetime | None:
     if isinstance(value, datetime):
         return value if value.tzinfo else value.replace(tzinfo=UTC)
     if isinstance(value, str):
-        return _parse_iso_time(value.strip())
+        text = value.strip()
+        if not _EPOCH.fullmatch(text):
+            return _parse_iso_time(text)
+        value = int(text)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     for unit in (1, 1_000, 1_000_000):
@@ -125,6 +152,7 @@ class Fields:
     __slots__ = ("given",)
 
     def __init__(self, value: object) -> None:
+        value = decoded_json(value)
         self.given: dict[str, object] = value if isinstance(value, dict) else {}
 
     def __contains__(self, name: str) -> bool:
@@ -141,6 +169,10 @@ class Fields:
     def line(self, *names: str, limit: int = _MAX_NAME_LENGTH) -> str:
         """Return a text on one line, cut to the length of names."""
         return next((line for name in names if (line := line_of(self.get(name), limit))), "")
+
+    def number(self, name: str, least: float, most: float, otherwise: float) -> float:
+        """Return a number clamped to a range, or the default."""
+        return clamped_number(self.given.get(name), least, most, otherwise)
 
     def time(self, *names: str) -> datetime | None:
         """Return a time; None where there is none."""
@@ -174,7 +206,8 @@ class Entry(NamedTuple):
     whenever it is read, whatever its content is by then. Where a source has no names,
     ``group`` is the set it belongs to (the observations of one entity): entries of a group
     are adjacent, and are matched by comparing. With neither, an entry is identified by its
-    text alone. ``origin`` is the name under which people find it in the source.
+    text alone. ``origin`` is the name under which people find it in the source. The draft's
+    ``parent`` is the id of an earlier entry that it was made from.
     """
 
     where: str
@@ -182,6 +215,7 @@ class Entry(NamedTuple):
     id: str = ""
     group: str = ""
     origin: str = ""
+    use: PriorUse | None = None
 
 
 class LinkEnd(NamedTuple):
@@ -260,12 +294,23 @@ class Importer(Protocol):
 
 
 class Reader:
-    """A source at a path; most have no links."""
+    """A source at a path; most have no links, file edits or threads.
+
+    These name entries by their ids. An importer that is no `Reader` need not have the last two.
+    """
 
     def __init__(self, path: Path, gauge: ReadProgress) -> None:
         self._path, self._gauge = path, gauge
 
     def links(self) -> Iterator[SourceLink]:
+        """Yield nothing."""
+        return iter(())
+
+    def edits(self) -> Iterator[FileEdit]:
+        """Yield nothing."""
+        return iter(())
+
+    def threads(self) -> Iterator[Thread]:
         """Yield nothing."""
         return iter(())
 

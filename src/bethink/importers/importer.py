@@ -18,7 +18,7 @@ from bethink.errors import Refused
 from bethink.importers import AUTO, IMPORTERS, KINDS, STREAMS
 from bethink.importers.chat_exports import with_turn_keys
 from bethink.importers.detection import detect_source
-from bethink.importers.entry import Entry, LinkEnd, ReadProgress, SourceLink
+from bethink.importers.entry import Entry, LinkEnd, Reader, ReadProgress, SourceLink
 from bethink.importers.intake import Intake, Refusal, Tally
 from bethink.importers.streams import (
     BEGINNING_BYTES,
@@ -31,10 +31,11 @@ from bethink.importers.streams import (
     read_records,
     to_path,
 )
+from bethink.ingest.admission import admit_thread
 from bethink.ingest.entity_extraction import entity_key, parse_entity
 from bethink.ingest.files import GZIP_MAGIC
 from bethink.memory import Memory
-from bethink.model import RELATIONS, Link, Node
+from bethink.model import RELATIONS, FileEdit, Link, Node, Thread
 from bethink.ports import Progress
 from bethink.store.sqlite import SqliteStore
 
@@ -70,6 +71,42 @@ class SourceLinker:
             )
             self._store_links([link for link, _ in found if _link_mark(link) not in known])
             yield len(batch)
+
+    def add_edits(self, edits: Iterable[FileEdit]) -> Iterator[int]:
+        """Add what was done to files; yield how many edits were read."""
+        rest = iter(edits)
+        while batch := list(islice(rest, LINK_BATCH)):
+            named = [edit._replace(item=self._intake.find_item(edit.item or "")) for edit in batch]
+            self._tally.edits += self._memory.note_edits(named, preview=self._intake.is_preview)
+            yield len(batch)
+
+    def add_threads(self, threads: Iterable[Thread]) -> Iterator[int]:
+        """Add threads of imported memories, and new members of those that are known."""
+        for thread in threads:
+            try:
+                self._add_thread(thread)
+            except Refused as refused:
+                self._tally.refuse(Refusal(f"thread {thread.headline[:80]!r}", refused))
+            yield 1
+
+    def _add_thread(self, thread: Thread) -> None:
+        found = ((member, self._intake.find_item(member.item)) for member in thread.members)
+        members = {item: member._replace(item=item) for member, item in found if item}
+        known = self._memory.store.activity.thread(thread.id)
+        before = {member.item: member for member in known.members} if known else {}
+        if not members.keys() - before.keys():
+            return
+        events = (
+            event._replace(item=self._intake.find_item(event.item) if event.item else None)
+            for event in thread.events
+        )
+        whole = admit_thread(
+            thread._replace(members=tuple((members | before).values()), events=tuple(events))
+        )
+        self._tally.threads += 1
+        if not self._intake.is_preview:
+            store, actor = self._memory.store.activity, self._memory.settings.actor
+            store.put_thread(whole, actor=actor, now=utc_now())
 
     def _to_link(self, source_link: SourceLink) -> tuple[Link, NodesByStore] | None:
         """Return the link, and its source node in each of the stores."""
@@ -252,10 +289,12 @@ class Import:
         intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
         given = {"source": self.tally.source, **self._given}
         yield from intake.store_entries(_until_unreadable(source.entries()), given)
+        linker = SourceLinker(self._memory, self.kind, self.tally, intake)
         try:
-            yield from SourceLinker(self._memory, self.kind, self.tally, intake).add_links(
-                source.links()
-            )
+            yield from linker.add_links(source.links())
+            if isinstance(source, Reader):
+                yield from linker.add_edits(source.edits())
+                yield from linker.add_threads(source.threads())
         except Refused as refused:
             self.tally.refuse(Refusal("links", refused))
 

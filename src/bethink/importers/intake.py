@@ -37,7 +37,7 @@ from bethink.ingest.record_builder import classify_kind
 from bethink.ingest.revision import MODEL_FACT_KEY, changeable_fields
 from bethink.memory import Memory
 from bethink.model import Draft, Item, Remembered
-from bethink.ports import Store
+from bethink.ports import PriorUse, Store
 from bethink.ports.values import erased_mark, is_erased
 
 IMPORTED = "imported"  # metadata key of the mark: an entry's id and content hash at its origin
@@ -66,6 +66,7 @@ class PreparedEntry(NamedTuple):
     key: str
     version: str
     origin: str = ""
+    use: PriorUse | None = None
 
     @property
     def draft(self) -> Draft:
@@ -93,7 +94,12 @@ def prepare_entry(
         return Refusal(entry.where, refused)
     key = import_key(kind, entry.id) if entry.id else ""
     return PreparedEntry(
-        entry.where, piece, key, _content_version(piece.draft), storable_text(entry.origin)[:200]
+        entry.where,
+        piece,
+        key,
+        _content_version(piece.draft),
+        storable_text(entry.origin)[:200],
+        entry.use,
     )
 
 
@@ -319,8 +325,8 @@ class Tally:
 
     ``stored`` are new memories, ``updated`` new revisions of earlier imports, ``repeated``
     were imported before without change, ``duplicates`` repeat another writer's text,
-    ``links`` are new. ``kinds`` counts the new ones by kind. The first ten thousand
-    refusals are kept, ``n_refused`` counts all.
+    ``links``, ``edits`` of files and ``threads`` are new. ``kinds`` counts the new ones by
+    kind. The first ten thousand refusals are kept, ``n_refused`` counts all.
     """
 
     kind: str = ""
@@ -332,6 +338,8 @@ class Tally:
     repeated: int = 0
     redacted: int = 0
     links: int = 0
+    edits: int = 0
+    threads: int = 0
     n_refused: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     first: list[ImportSample] = field(default_factory=list)
@@ -394,6 +402,7 @@ class Intake:
         self._ctx = WriteContext(memory.store, None, utc_now(), memory.settings.actor, make_id)
         self._seen: set[int] = set()
         self._groups: set[int] = set()
+        self._uses: dict[str, PriorUse] = {}
         self._updated: dict[str, str] = {}
         self._reworded: set[str] = set()  # in a preview: items whose text would change
         self._met_as: dict[str, str] = {}  # in a preview: earlier texts of the space
@@ -425,6 +434,9 @@ class Intake:
         ready = self._prepare_entries(entries, given)
         while batch := list(islice(ready, INTAKE_BATCH)):
             self._store_batch(batch)
+            if self._uses:
+                self._memory.store.activity.take_over_use(self._uses, utc_now())
+                self._uses.clear()
             yield len(batch)
 
     def _prepare_entries(
@@ -463,12 +475,25 @@ class Intake:
                 self._seen.add(hash(ready.key))
                 verdict = classify_entry(ready, self._memory.store)
                 if verdict.state == "new":
-                    new.append(verdict.ready)
+                    if any(entry.key == self._parent_key(ready) for entry in new):
+                        self._store_new(new)
+                        new.clear()
+                    new.append(self._with_parent(verdict.ready))
                 elif verdict.state == "known" or verdict.item is None:
                     self._count(ready, "repeated", verdict.item.id if verdict.item else "")
                 else:
                     self._update_item(verdict.item, ready)
         self._store_new(new)
+
+    def _parent_key(self, ready: PreparedEntry) -> str | None:
+        return import_key(self._kind, ready.draft.parent) if ready.draft.parent else None
+
+    def _with_parent(self, ready: PreparedEntry) -> PreparedEntry:
+        """Return the entry with the item that its parent became; a preview has none of these."""
+        if ready.draft.parent is None:
+            return ready
+        parent = None if self._scratch else self.find_item(ready.draft.parent)
+        return ready._replace(piece=replace(ready.piece, draft=ready.draft._replace(parent=parent)))
 
     def _handle_repeat(self, ready: PreparedEntry, pending: Sequence[PreparedEntry]) -> None:
         """Count a repeated entry; refuse it if it differs from the first.
@@ -564,6 +589,8 @@ class Intake:
         self._tally.count(ready, status)
         if self._scratch is None and item_id:
             self._tally.ids.append(item_id)
+            if ready.use is not None:
+                self._uses[item_id] = ready.use
 
 
 def _remember_drafts(memory: Memory, drafts: Sequence[Draft]) -> list[Remembered | Refused]:

@@ -8,18 +8,16 @@ still in use can be imported repeatedly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from bethink.errors import Refused
 from bethink.importers.entry import (
-    Entry,
+    MAX_TAGS,
     Fields,
-    Reader,
-    Relation,
     SourceLink,
-    clamped_number,
+    decoded_json,
     digest,
     entity_name_of,
     item_link,
@@ -27,126 +25,217 @@ from bethink.importers.entry import (
     metadata_of,
     tags_of,
     text_of,
-    time_of,
 )
-from bethink.importers.foreign_db import (
-    ForeignDb,
-    ForeignRecords,
-    ForeignRow,
-    is_database,
-    open_foreign,
-)
+from bethink.importers.foreign_db import ForeignRecords, ForeignRow, is_database
 from bethink.importers.streams import json_elements, open_decompressed
-from bethink.model import RELATIONS, Draft
+from bethink.importers.table_reader import EdgeTable, LinkTable, Table, TableReader, Tables
+from bethink.ingest.entity_extraction import entity_key
+from bethink.model import Draft
+from bethink.ports import PriorUse
 
-_SUPPORTED = "supported: the database of Remind 0.5 to 0.12, the folder .remind/memory, its export"
-_COLUMNS = ("id", "data", "deleted_at", "topic_id")
-_FACT_COLUMNS = ("id", "statement", "data", "entity_ids", "valid_from", "valid_to", "superseded_by",
-         "asserted_by", "source_ref", "source_episode_id", "created_at", "deleted_at")  # fmt: skip
-_MAX_TOPICS = 10_000
+_COLUMNS = ("data", "deleted_at", "topic_id")
+_FACT_COLUMNS = (
+    *("statement", "attribute", "data", "entity_ids", "valid_from", "valid_to", "asserted_by"),
+    *("source_ref", "created_at", "deleted_at"),
+)
+_EVIDENCE_TYPES = {
+    "supports": "implies", "exemplifies": "instantiates", "qualifies": "context_of",
+    "supersedes": "contradicts",
+}  # fmt: skip
+_MAX_NAMES = 100_000  # topics or entities whose names are looked up
 
-_Tables = ForeignDb | ForeignRecords
 
-
-class Remind(Reader):
+class Remind(TableReader):
     """One memory of Remind, in whichever form."""
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield episodes, then the concepts based on them, then facts and edges as text."""
-        kinds: dict[str, tuple[tuple[str, ...], Callable[[Fields], Draft]]] = {
-            "episodes": (_COLUMNS, _episode_draft),
-            "concepts": (_COLUMNS, _concept_draft),
-            "facts": (_FACT_COLUMNS, _fact_draft),
+    kind = "remind"
+    supported = (
+        "supported: the database of Remind 0.5 to 0.14, the folder .remind/memory, its export"
+    )
+    required = (("episodes", ("id", "data")), ("concepts", ("id", "data")))
+    link_tables = (
+        LinkTable("relations", "source_id", "target_id", ("concepts", "concepts"), "type",
+                  weight="strength", context="context"),
+        LinkTable("facts", "superseded_by", "id", ("facts", "facts"), "supersedes"),
+        LinkTable("facts", "id", "cluster_id", ("facts", "concepts"), "part_of"),
+        LinkTable("facts", "id", "source_episode_id", ("facts", "episodes"), "derives_from"),
+        LinkTable("evidence", "episode_id", "concept_id", ("episodes", "concepts"), "link_type",
+                  _EVIDENCE_TYPES, weight="strength", context="note"),
+        LinkTable("conflicts", "fact_a_id", "fact_b_id", ("facts", "facts"), "status",
+                  {"open": "contradicts", "resolved": "contradicts"}, context="description"),
+    )  # fmt: skip
+    edge_table = EdgeTable(
+        "entity_relations", "source_id", "relation_type", "target_id", weight="strength"
+    )
+
+    def tables(self, db: Tables) -> Mapping[str, Table]:
+        """Return episodes, then the concepts based on them, then facts, and bare entities."""
+        self._topics = dict(_names(db, "topics", "name"))
+        self._entities = dict(_names(db, "entities", "display_name"))
+        self._mentions: dict[str, list[str]] = {}
+        for row in db.rows("mentions", ("episode_id", "entity_id"), ("episode_id", "entity_id")):
+            self._mentions.setdefault(row.first("episode_id"), []).append(row.first("entity_id"))
+        ends = ("source_id", "target_id")
+        edges = db.rows("entity_relations", ends, ends)
+        self._mentioned = {row.first(end) for row in edges for end in ends}
+        return {
+            "episodes": Table(_COLUMNS, self._episode_draft, ("id",)),
+            "concepts": Table(_COLUMNS, self._concept_draft, ("id",), _concept_use),
+            "facts": Table(_FACT_COLUMNS, self._fact_draft, ("id",)),
+            "entities": Table(("type", "data"), self._bare_entity_draft, ("id",)),
         }
-        with self._open() as db:
-            self._gauge.total, self._gauge.unit = db.count(*kinds), "rows"
-            topics = dict(_topic_names(db))
-            for table, (columns, make) in kinds.items():
-                for row in db.rows(table, columns, ("id",)):
-                    self._gauge.done += 1
-                    known, data = _row_data(row, needed=table != "facts")
-                    if isinstance(data, Refused):
-                        yield Entry(row.where, data)
-                    elif not data.get("deleted_at"):
-                        draft = make(data)._replace(topic=_topic_name(data, topics))
-                        yield Entry(row.where, draft, id=digest(table, known), origin=known)
-            for row, relation in _entity_edges(db):
-                entry = relation.entry()
-                assert isinstance(entry.found, Draft)
-                strength = clamped_number(row.number("strength"), 0, 1, 0.5)
-                at = time_of(row.first("created_at"))
-                yield entry._replace(
-                    found=entry.found._replace(confidence=strength, occurred_at=at)
-                )
+
+    def row_id(self, table: str, key: list[str]) -> str:
+        """Return the id that earlier versions of this reader gave."""
+        return digest(table, *key)
+
+    def origin(self, table: str, key: str) -> str:
+        """Return its id: unique in all tables."""
+        return key
+
+    def row_fields(self, row: ForeignRow) -> Fields | Refused:
+        """Return the JSON of a row, and its cells where that says nothing."""
+        cells = super().row_fields(row)
+        if isinstance(cells, Refused):
+            return cells
+        data = decoded_json(cells.get("data") or "{}")
+        if not isinstance(data, dict):
+            return Refused("its data is not a JSON object")
+        given = {name: value for name, value in data.items() if value is not None}
+        return Fields({**cells.given, **given})
+
+    def entity_name(self, value: str) -> str:
+        """Convert Remind's ``kind:name``; without a kind it is a subject."""
+        kind, colon, name = line_of(value).partition(":")
+        kind, name = (kind, name) if colon else ("subject", kind)
+        return entity_name_of(kind, self._entities.get(value) or name)
 
     def links(self) -> Iterator[SourceLink]:
-        """Yield relations of concepts, their sources, superseded facts, and edges."""
-        with self._open() as db:
-            yield from _concept_links(db)
-            for row in db.rows("concepts", ("id", "data", "deleted_at"), ("id",)):
-                yield from _data_links(row)
-            for row in db.rows("facts", _FACT_COLUMNS, ("id",)):
-                yield from _supersession_links(row)
-            for row, relation in _entity_edges(db):
-                yield from relation.link(clamped_number(row.number("strength"), 0.01, 1, 0.5))
+        """Yield the links of the tables, and those that a concept's own data states."""
+        yield from super().links()
+        with self.open() as db:
+            for row in db.rows("concepts", ("id", "data"), ("id",)):
+                data = self.row_fields(row)
+                if row.refused is None and isinstance(data, Fields) and not data.get("deleted_at"):
+                    yield from self._data_links(row, data)
+
+    def _data_links(self, row: ForeignRow, data: Fields) -> Iterator[SourceLink]:
+        me = self.row_id("concepts", [row.first("id")])
+        for relation in data.each("relations"):
+            if target := relation.text("target_id"):
+                weight = relation.number("strength", 0.01, 1, 0.5)
+                ends = relation.text("type"), self.row_id("concepts", [target])
+                context = line_of(relation.get("context"), 500)
+                yield item_link(me, *ends, row.where, weight, context)
+        sources = [("episodes", name) for name in data.array("source_episodes")]
+        sources += [("concepts", data.get("parent_id"))]
+        for table, name in sources:
+            if isinstance(name, str):
+                yield item_link(me, "derives_from", self.row_id(table, [name]), row.where, 1.0)
 
     @contextmanager
-    def _open(self) -> Iterator[_Tables]:
+    def open(self) -> Iterator[Tables]:
+        """Open the database, the folder or the export."""
         if self._path.is_dir():
             yield ForeignRecords(self._path.name, {}, find_remind_folder(self._path) or self._path)
         elif not is_database(self._path):
             yield ForeignRecords(self._path.name, _exported_tables(self._path))
         else:
-            with open_foreign(self._path) as db:
-                db.require(_SUPPORTED, episodes=("id", "data"), concepts=("id", "data"))
+            with super().open() as db:
                 yield db
 
+    def _episode_draft(self, data: Fields) -> Draft | None:
+        if data.get("deleted_at"):
+            return None
+        about = data.only("title", "summary", "source_type", "asserted_by", "source_ref")
+        return Draft(
+            data.text("content"),
+            level="raw",
+            kind=data.line("episode_type") or "observation",
+            topic=self._topic(data),
+            tags=_label_tags(data),
+            caption=data.line("title") or None,
+            entities=self._entity_names(data, self._mentions.get(data.text("id"), [])),
+            confidence=data.number("confidence", 0, 1, 1),
+            occurred_at=data.time("created_at", "timestamp"),
+            metadata=metadata_of({**about, **data.fields("metadata").given}),
+        )
 
-def _episode_draft(data: Fields) -> Draft:
-    about = data.only("title", "summary", "source_type")
-    return Draft(
-        data.text("content"),
-        level="raw",
-        kind=data.line("episode_type") or "observation",
-        caption=data.line("title") or None,
-        entities=_entity_names(data),
-        confidence=clamped_number(data.get("confidence"), 0, 1, 1),
-        occurred_at=data.time("created_at", "timestamp"),
-        metadata=metadata_of({**about, **data.fields("metadata").given}),
-    )
+    def _concept_draft(self, data: Fields) -> Draft | None:
+        if data.get("deleted_at"):
+            return None
+        title, summary = data.line("title"), data.text("summary")
+        lines = [f"{title}: {summary}" if title and summary else title or summary]
+        lines += [f"- {text}" for text in map(text_of, data.array("specifics")) if text]
+        if conditions := data.text("conditions"):
+            lines.append(f"Applies when: {conditions}")
+        for name, head in (("exceptions", "Except"), ("evidence", "Evidence")):
+            texts = list(filter(None, map(text_of, data.array(name))))
+            lines += [f"{head}: {'; '.join(texts)}"] if texts else []
+        kind = data.line("concept_type")
+        return Draft(
+            "\n".join(lines),
+            kind=kind if kind and kind != "legacy" else "concept",
+            topic=self._topic(data),
+            tags=(*tags_of(data.get("tags")), *_label_tags(data))[:MAX_TAGS],
+            entities=self._entity_names(data),
+            confidence=data.number("confidence", 0, 1, 0.5),
+            occurred_at=data.time("updated_at", "created_at"),
+            metadata=metadata_of(data.only("title", "instance_count", "lineage_note")),
+            force=True,
+        )
+
+    def _fact_draft(self, data: Fields) -> Draft | None:
+        if data.get("deleted_at"):
+            return None
+        return Draft(
+            data.text("statement"),
+            kind="fact",
+            topic=self._topic(data),
+            entities=self._entity_names(data),
+            occurred_at=data.time("created_at"),
+            valid_from=data.time("valid_from"),
+            valid_to=data.time("valid_to"),
+            metadata=metadata_of(data.only("asserted_by", "source_ref", "attribute")),
+        )
+
+    def _bare_entity_draft(self, data: Fields) -> Draft | None:
+        """Return a memory of an entity that no other memory names."""
+        name = self.entity_name(data.text("id"))
+        if not name or data.text("id") in self._mentioned:
+            return None
+        kind, _, words = name.partition(":")
+        about = metadata_of(data.fields("metadata").given)
+        return Draft(f"{words} ({kind})", entities=(name,), metadata=about)
+
+    def _entity_names(self, data: Fields, mentions: Sequence[str] = ()) -> tuple[str, ...]:
+        ids = [name for name in (*data.array("entity_ids"), *mentions) if isinstance(name, str)]
+        self._mentioned.update(ids)
+        return tuple(dict.fromkeys(filter(None, map(self._keyed_name, ids))))[:MAX_TAGS]
+
+    def _keyed_name(self, value: str) -> str:
+        """Return the entity with its other name as a key: the one in its id."""
+        name, other = self.entity_name(value), line_of(value).partition(":")[2]
+        is_other = entity_key(other) != entity_key(name.partition(":")[2])
+        return f"{name} <{other}>" if name and other and is_other and " " not in other else name
+
+    def _topic(self, data: Fields) -> str | None:
+        labels = map(line_of, data.fields("labels").array("topic"))
+        topic = data.line("topic_id") or next(filter(None, labels), "")
+        return self._topics.get(topic, topic) or None
 
 
-def _concept_draft(data: Fields) -> Draft:
-    title, summary = data.line("title"), data.text("summary")
-    lines = [f"{title}: {summary}" if title and summary else title or summary]
-    lines += [f"- {text}" for text in map(text_of, data.array("specifics")) if text]
-    if conditions := data.text("conditions"):
-        lines.append(f"Applies when: {conditions}")
-    exceptions = list(filter(None, map(text_of, data.array("exceptions"))))
-    lines += [f"Except: {'; '.join(exceptions)}"] if exceptions else []
-    kind = data.line("concept_type")
-    return Draft(
-        "\n".join(lines),
-        kind=kind if kind and kind != "legacy" else "concept",
-        tags=tags_of(data.get("tags")),
-        entities=_entity_names(data),
-        confidence=clamped_number(data.get("confidence"), 0, 1, 0.5),
-        occurred_at=data.time("updated_at", "created_at"),
-        metadata=metadata_of(data.only("title", "instance_count")),
-        force=True,
-    )
+def _concept_use(data: Fields) -> PriorUse | None:
+    recalls, decay = data.number("access_count", 0, 1e9, 0), data.number("decay_factor", 0, 1, 1)
+    last = data.time("last_accessed")
+    return PriorUse(int(recalls), last, decay=decay) if recalls or last or decay < 1 else None
 
 
-def _fact_draft(data: Fields) -> Draft:
-    return Draft(
-        data.text("statement"),
-        kind="fact",
-        entities=_entity_names(data),
-        occurred_at=data.time("created_at"),
-        valid_from=data.time("valid_from"),
-        valid_to=data.time("valid_to"),
-        metadata=metadata_of(data.only("asserted_by", "source_ref")),
-    )
+def _label_tags(data: Fields) -> tuple[str, ...]:
+    """Return the labels of later versions as tags; the topic is none of them."""
+    labels = data.fields("labels").given.items()
+    return tags_of([f"{key}={value}" for key, values in labels if key != "topic"
+                    for value in (values if isinstance(values, list) else [values])])  # fmt: skip
 
 
 def find_remind_folder(path: Path) -> Path | None:
@@ -174,104 +263,14 @@ def _exported_tables(path: Path) -> Mapping[str, Sequence[object]]:
     if isinstance(found, Refused):
         raise found
     if not is_remind_export(Fields(found)):
-        raise Refused(f"{path.name} is not an export of Remind", remedy=_SUPPORTED)
+        raise Refused(f"{path.name} is not an export of Remind", remedy=Remind.supported)
     tables = _tables_of(Fields(found)).given
     return {name: rows for name, rows in tables.items() if isinstance(rows, list)}
 
 
-def _row_data(row: ForeignRow, *, needed: bool = True) -> tuple[str, Fields | Refused]:
-    """Return a row's id and data: its JSON, and its cells where that is silent."""
-    if row.refused is not None:
-        return "", row.refused
-    data = row.json("data")
-    if needed and not isinstance(data, dict):
-        return "", Refused("its data is not a JSON object")
-    try:
-        cells = {name: row.text(name) for name in row.cells if name != "data"}
-    except Refused as refused:
-        return "", refused
-    given = {name: value for name, value in Fields(data).given.items() if value is not None}
-    return cells["id"], Fields({**cells, "entity_ids": row.json("entity_ids"), **given})
-
-
-def _entity_names(data: Fields) -> tuple[str, ...]:
-    found = map(_to_entity_name, data.array("entity_ids")[:32])
-    return tuple(dict.fromkeys(filter(None, found)))
-
-
-def _to_entity_name(written: object) -> str:
-    """Convert Remind's ``kind:name``; without a kind it is a subject."""
-    kind, colon, name = line_of(written).partition(":")
-    return entity_name_of(kind, name) if colon else entity_name_of("subject", kind)
-
-
-def _topic_name(data: Fields, topics: Mapping[str, str]) -> str | None:
-    labels = map(line_of, data.fields("labels").array("topic"))
-    topic = data.line("topic_id") or next(filter(None, labels), "")
-    return topics.get(topic, topic) or None
-
-
-def _topic_names(db: _Tables) -> Iterator[tuple[str, str]]:
-    for number, row in enumerate(db.rows("topics", ("id", "name"), ("id",))):
-        if number == _MAX_TOPICS:
+def _names(db: Tables, table: str, column: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of topics or entities by id."""
+    for number, row in enumerate(db.rows(table, ("id", column), ("id",))):
+        if number == _MAX_NAMES:
             return
-        try:
-            yield row.text("id"), line_of(row.text("name"))
-        except Refused:
-            continue  # a topic without a readable name is named by its id
-
-
-def _concept_links(db: _Tables) -> Iterator[SourceLink]:
-    columns = ("source_id", "target_id", "type", "strength", "context")
-    for row in db.rows("relations", columns, ("source_id", "target_id", "type")):
-        try:
-            src, kind, dst, context = (
-                row.text(name) for name in ("source_id", "type", "target_id", "context")
-            )
-        except Refused:
-            continue  # skip a link whose ends cannot be read
-        strength = row.number("strength")
-        yield _concept_link(digest("concepts", src), kind, dst, row.where, strength, context)
-
-
-def _concept_link(  # noqa: PLR0917 - the fields of a link
-    src: str, kind: str, dst: str, where: str, strength: object, context: object
-) -> SourceLink:
-    weight = clamped_number(strength, 0.01, 1, 0.5)
-    known = kind if kind in RELATIONS else "related_to"
-    return item_link(src, known, digest("concepts", dst), where, weight, line_of(context, 500))
-
-
-def _data_links(row: ForeignRow) -> Iterator[SourceLink]:
-    """Yield the links that a concept's own data states: its relations and its sources."""
-    known, data = _row_data(row)
-    if isinstance(data, Refused) or data.get("deleted_at"):
-        return
-    me = digest("concepts", known)
-    for relation in data.each("relations"):
-        if target := relation.text("target_id"):
-            about = relation.get("strength"), relation.get("context")
-            yield _concept_link(me, relation.text("type"), target, row.where, *about)
-    for episode in data.array("source_episodes"):
-        if isinstance(episode, str):
-            yield item_link(me, "derives_from", digest("episodes", episode), row.where, 1.0)
-
-
-def _supersession_links(row: ForeignRow) -> Iterator[SourceLink]:
-    known, data = _row_data(row, needed=False)
-    later = "" if isinstance(data, Refused) else data.text("superseded_by")
-    if later and later != known:
-        ends = digest("facts", later), digest("facts", known)
-        yield item_link(ends[0], "supersedes", ends[1], row.where, 1.0)
-
-
-def _entity_edges(db: _Tables) -> Iterator[tuple[ForeignRow, Relation]]:
-    columns = ("source_id", "target_id", "relation_type", "strength", "created_at")
-    for row in db.rows("entity_relations", columns, ("source_id", "target_id", "relation_type")):
-        try:
-            src, dst = (_to_entity_name(row.text(name)) for name in ("source_id", "target_id"))
-            kind = line_of(row.text("relation_type"))
-        except Refused:
-            continue  # skip a link whose ends cannot be read
-        if src and dst and kind and src != dst:
-            yield row, Relation(row.where, digest("edges", src, kind, dst), src, kind, dst)
+        yield row.first("id"), line_of(row.first(column))

@@ -119,7 +119,7 @@ def extract_mentions(
             entity = Entity(f"{kind}:{key}", kind, name)
             entities_by_key[key] = entity
         found.setdefault(entity.id, Mention(entity, confidence))
-        if len(found) == MAX_ENTITIES:
+        if len(found) >= max(MAX_ENTITIES, len(draft.entities)):  # all that were given
             break
     return tuple(found.values())
 

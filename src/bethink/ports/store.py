@@ -25,6 +25,7 @@ from bethink.ports.values import (
     Event,
     ForgottenFiles,
     Momentum,
+    PriorUse,
     PutResult,
     Record,
     Scope,
@@ -394,6 +395,9 @@ class ActivityStore(Protocol):
     ) -> None:
         """Count one recall and the items it returned; with ``fading`` apply usage decay."""
 
+    def take_over_use(self, uses: Mapping[str, PriorUse], now: datetime) -> None:
+        """Set the usage of items that have none yet, from the store they come from."""
+
     def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
         """Usage of items up to a moment; items never used are left out."""
 
@@ -420,8 +424,13 @@ class ActivityStore(Protocol):
     def threads_of(self, ids: Sequence[str]) -> list[Thread]:
         """Threads that any of these items belongs to, by id."""
 
-    def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
-        """Add edits, ignoring those already recorded; return how many were new."""
+    def note_edits(
+        self, edits: Sequence[FileEdit], *, actor: str, now: datetime, preview: bool = False
+    ) -> int:
+        """Add edits, ignoring those already recorded; return how many were new.
+
+        With ``preview`` nothing is added, and memories they name need not be there.
+        """
 
     def file_history(
         self, part: str, *, intents: int = 10, items: int = 20, max_classification: int = 3

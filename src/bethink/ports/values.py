@@ -265,6 +265,15 @@ class Usage(NamedTuple):
     cited: int = 0
 
 
+class PriorUse(NamedTuple):
+    """The use of a memory in the store it comes from, and the strength decay has left it."""
+
+    recalls: int = 0
+    last_at: datetime | None = None
+    stamps: tuple[datetime, ...] = ()
+    decay: float = 1.0
+
+
 class Sibling(NamedTuple):
     """An item that shares an entity with another item, ``of``, with the confidence."""
 

@@ -134,7 +134,7 @@ def test_another_schema_is_told(tmp_path: Path) -> None:
     for place, message in ((path, "no table concepts"), (column, "concepts has no column data")):
         with pytest.raises(Refused, match=message) as refused:
             list(Remind(place, ReadProgress()).entries())
-        assert "Remind 0.5 to 0.12" in refused.value.remedy
+        assert "Remind 0.5 to 0.14" in refused.value.remedy
 
 
 @pytest.mark.parametrize(

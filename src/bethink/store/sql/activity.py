@@ -19,7 +19,7 @@ from bethink.model import (
     Thread,
     ThreadEvent,
 )
-from bethink.ports import ForgottenFiles, Momentum, Usage, UsageDecay
+from bethink.ports import ForgottenFiles, Momentum, PriorUse, Usage, UsageDecay
 from bethink.store.sql import erase, history
 from bethink.store.sql.connection import Connections, Database, Row, as_table, select
 from bethink.store.sql.dialect import part, statement
@@ -30,7 +30,13 @@ from bethink.store.sql.sql_functions import (
     to_json_ids,
     to_ms,
 )
-from bethink.store.sql.usage import apply_decay, read_momenta, read_usage, write_momenta
+from bethink.store.sql.usage import (
+    apply_decay,
+    insert_prior_use,
+    read_momenta,
+    read_usage,
+    write_momenta,
+)
 
 _EXISTING_ITEMS = (
     "SELECT value FROM json_each(?) WHERE EXISTS (SELECT 1 FROM item WHERE id = value)"
@@ -288,6 +294,10 @@ _SELECT_ITEMS = f"""
     SELECT item FROM file_edit WHERE {_VISIBLE_OF_PATH} AND item IS NOT NULL
     GROUP BY item ORDER BY max(at) DESC, item LIMIT ?3
 """
+_EDIT_EXISTS = """
+    SELECT EXISTS (SELECT 1 FROM file_edit WHERE path = ? AND operation = ? AND at = ?
+        AND intent = ? AND session = ? AND turn = ?)
+"""
 _COUNT_EDITS = f"SELECT count(*) FROM file_edit WHERE {_PATH_CONTAINS}"
 _SNAPSHOT_PATHS = f"SELECT path FROM file_snapshot WHERE {_PATH_CONTAINS} ORDER BY path"
 _DELETE_EDITS = f"DELETE FROM file_edit WHERE {_PATH_CONTAINS}"
@@ -309,6 +319,21 @@ def add_edits(db: Database, edits: Sequence[FileEdit], ceiling: int) -> int:
         db.execute(INSERT_EDIT, (edit.path, edit.operation, to_ms(edit.at), *details))
         new += db.changes()
     return new
+
+
+def _count_new_edits(db: Database, edits: Sequence[FileEdit]) -> int:
+    keys = {
+        (
+            edit.path,
+            edit.operation,
+            to_ms(edit.at),
+            edit.intent,
+            edit.session or "",
+            edit.turn or "",
+        )
+        for edit in edits
+    }
+    return sum(not db.execute(_EDIT_EXISTS, key).get for key in keys)
 
 
 def _of_known_items(db: Database, edits: Sequence[FileEdit]) -> list[FileEdit]:
@@ -341,6 +366,11 @@ class SqlActivity:
                 db.executemany(_COUNT_USE_ON_DAY, [(item, at // DAY_MS) for item in known])
                 if fading is not None:
                     apply_decay(db, known, at, fading)
+
+    def take_over_use(self, uses: Mapping[str, PriorUse], now: datetime) -> None:
+        with self._connections.write_transaction() as db:
+            known = [row[0] for row in select(db, _EXISTING_ITEMS, (to_json_ids(uses),))]
+            insert_prior_use(db, {item: uses[item] for item in known}, to_ms(now))
 
     def usage(self, ids: Sequence[str], now: datetime) -> dict[str, Usage]:
         with self._connections.read_transaction() as db:
@@ -387,7 +417,12 @@ class SqlActivity:
                 db, select(db, _THREADS_OF_ITEMS, (as_table(tuple(dict.fromkeys(ids))),))
             )
 
-    def note_edits(self, edits: Sequence[FileEdit], *, actor: str, now: datetime) -> int:
+    def note_edits(
+        self, edits: Sequence[FileEdit], *, actor: str, now: datetime, preview: bool = False
+    ) -> int:
+        if preview:
+            with self._connections.read_transaction() as db:
+                return _count_new_edits(db, edits)
         with self._connections.read_transaction() as db:
             told = _of_known_items(db, edits)  # below a ceiling, of what is visible
         with self._connections.write_transaction() as db:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -17,7 +18,7 @@ from operator import itemgetter
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.model import Entity
-from bethink.ports import Activity, EntityListing, Momentum, Usage, UsageDecay
+from bethink.ports import Activity, EntityListing, Momentum, PriorUse, Usage, UsageDecay
 from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, is_stale, momentum
 from bethink.store.sql.connection import Database, Row, as_table, select
 from bethink.store.sql.dialect import statement
@@ -97,6 +98,26 @@ def apply_decay(db: Database, ids: Sequence[str], now: int, fading: UsageDecay) 
         # Never before the last one, even if the clock went back.
         at = max(now, last + 1)
         db.execute(_INSERT_TICK, (number + 1, at, fading.rate, total + fading.rate))
+
+
+_INSERT_PRIOR_USE = """
+    INSERT OR IGNORE INTO usage (id, recalls, last_at, stamps, decay, decay_at, regained)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_INSERT_PRIOR_DAY = "INSERT OR IGNORE INTO usage_day (id, day, recalls) VALUES (?, ?, ?)"
+
+
+def insert_prior_use(db: Database, uses: Mapping[str, PriorUse], now: int) -> None:
+    """Insert the usage of memories that have none; the recalls without a time are the first."""
+    for item, use in uses.items():
+        times = sorted(min(to_ms(at), now) for at in (use.stamps or (use.last_at,)) if at)
+        recalls, last = max(use.recalls, len(times)), max(times, default=None)
+        strength = (use.decay, now, json.dumps([[now, use.decay, now]]))
+        db.execute(_INSERT_PRIOR_USE, (item, recalls, last, json.dumps(times[-20:]), *strength))
+        if db.changes() and times:
+            days = Counter(at // DAY_MS for at in times)
+            days[times[0] // DAY_MS] += recalls - len(times)
+            db.executemany(_INSERT_PRIOR_DAY, [(item, day, n) for day, n in days.items()])
 
 
 class ImportedTicks:

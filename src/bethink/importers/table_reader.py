@@ -1,0 +1,211 @@
+"""Read the tables of another program: rows become memories, links and edges, as declared.
+
+A reader says which columns of which table make a memory, and by which columns a row is
+identified. Row numbers alone do not identify: two databases both begin at 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.errors import Refused
+from bethink.importers.entry import (
+    Entry,
+    Fields,
+    Reader,
+    Relation,
+    SourceLink,
+    clamped_number,
+    digest,
+    item_link,
+    line_of,
+    time_of,
+)
+from bethink.importers.foreign_db import ForeignDb, ForeignRecords, ForeignRow, open_foreign
+from bethink.model import Draft
+from bethink.ports import PriorUse
+
+Tables = ForeignDb | ForeignRecords
+
+
+class Table(NamedTuple):
+    """A table of memories: its columns, how a row becomes a draft, and what identifies it.
+
+    ``draft`` returns None for a row that is no memory, such as a deleted one.
+    """
+
+    columns: tuple[str, ...]
+    draft: Callable[[Fields], Draft | None]
+    key: tuple[str, ...] = ("id", "created_at")
+    use: Callable[[Fields], PriorUse | None] = lambda _: None
+
+
+class LinkTable(NamedTuple):
+    """A table of links between rows of memory tables.
+
+    ``src`` and ``dst`` are columns with the first key of a row of the tables ``ends``.
+    ``type`` is a column whose values ``types`` translates; of a table without such a column
+    it is the type itself.
+    """
+
+    name: str
+    src: str
+    dst: str
+    ends: tuple[str, str]
+    type: str
+    types: Mapping[str, str] = {}
+    weight: str = ""
+    context: str = ""
+
+
+class EdgeTable(NamedTuple):
+    """A table of relations between entities; ``time`` is when a relation was stated."""
+
+    name: str
+    src: str
+    relation: str
+    dst: str
+    weight: str = ""
+    time: str = "created_at"
+
+
+class TableReader(Reader):
+    """A database of one program; subclasses declare its tables."""
+
+    kind: ClassVar[str]
+    supported: ClassVar[str]
+    required: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]]
+    link_tables: ClassVar[tuple[LinkTable, ...]] = ()
+    edge_table: ClassVar[EdgeTable | None] = None
+
+    def tables(self, db: Tables) -> Mapping[str, Table]:
+        """Return the tables of memories; those that others are made from come first."""
+        raise NotImplementedError
+
+    def entity_name(self, value: str) -> str:
+        """Return the entity that a column of the edge table names, as ``kind:name``."""
+        raise NotImplementedError
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield a memory for every row, then a fact for every relation of entities."""
+        with self.open() as db:
+            tables = self.tables(db)
+            self._gauge.total, self._gauge.unit = db.count(*tables), "rows"
+            for name, table in tables.items():
+                columns = tuple(dict.fromkeys((*table.key, *table.columns)))
+                for row in db.rows(name, columns, table.key):
+                    self._gauge.done += 1
+                    if entry := self._entry(name, table, row):
+                        yield entry
+            for row, relation in self._relations(db):
+                entry = relation.entry()
+                assert isinstance(entry.found, Draft)
+                found = entry.found._replace(
+                    confidence=self._edge_weight(row), occurred_at=self._edge_time(row)
+                )
+                yield entry._replace(found=found)
+
+    def links(self) -> Iterator[SourceLink]:
+        """Yield the links of memories, and the edges of entities."""
+        with self.open() as db:
+            tables = self.tables(db)
+            names = {end for table in self.link_tables for end in table.ends}
+            ids = {name: dict(self.row_ids(db, name, tables[name])) for name in names}
+            for table in self.link_tables:
+                yield from _table_links(db, table, ids)
+            for row, relation in self._relations(db):
+                yield from relation.link(self._edge_weight(row))
+
+    def row_ids(self, db: Tables, name: str, table: Table) -> Iterator[tuple[str, str]]:
+        """Yield the entry's id of every row, by the first column of its key."""
+        for row in db.rows(name, table.key, table.key):
+            yield row.first(table.key[0]), self.row_id(name, [row.first(one) for one in table.key])
+
+    def row_id(self, table: str, key: list[str]) -> str:
+        """Return the id of the entry that a row becomes."""
+        return digest(self.kind, table, *key)
+
+    def origin(self, table: str, key: str) -> str:
+        """Return the name under which people find a row."""
+        return f"{table} {key}"
+
+    def row_fields(self, row: ForeignRow) -> Fields | Refused:
+        """Return the cells of a row as fields, or why they cannot be read."""
+        try:
+            return Fields({name: row.text(name) for name in row.cells})
+        except Refused as refused:
+            return refused
+
+    @contextmanager
+    def open(self) -> Iterator[Tables]:
+        """Open the database, and refuse one without the tables that are needed."""
+        with open_foreign(self._path) as db:
+            db.require(self.supported, **dict(self.required))
+            yield db
+
+    def _entry(self, name: str, table: Table, row: ForeignRow) -> Entry | None:
+        if row.refused is not None:
+            return Entry(row.where, row.refused)
+        fields = self.row_fields(row)
+        if isinstance(fields, Refused):
+            return Entry(row.where, fields)
+        draft = table.draft(fields)
+        if draft is None:
+            return None
+        if not draft.text:
+            return Entry(row.where, Refused("the row has no content"))
+        own = self.row_id(name, [row.first(one) for one in table.key])
+        origin = self.origin(name, row.first(table.key[0]))
+        return Entry(row.where, draft, id=own, origin=origin, use=table.use(fields))
+
+    def _relations(self, db: Tables) -> Iterator[tuple[ForeignRow, Relation]]:
+        table = self.edge_table
+        if table is None:
+            return
+        columns = (table.src, table.relation, table.dst, table.weight, table.time)
+        for row in db.rows(table.name, columns, columns[:3]):
+            try:
+                src, dst = (self.entity_name(row.text(name)) for name in (table.src, table.dst))
+                kind = line_of(row.text(table.relation))
+            except Refused:
+                continue  # skip a relation whose ends cannot be read
+            if src and dst and kind and src != dst:
+                own = self.row_id("edges", [src, kind, dst])
+                yield row, Relation(row.where, own, src, kind, dst)
+
+    def _edge_weight(self, row: ForeignRow) -> float:
+        return _weight(row, self.edge_table.weight) if self.edge_table else 1.0
+
+    def _edge_time(self, row: ForeignRow) -> datetime | None:
+        return time_of(row.first(self.edge_table.time)) if self.edge_table else None
+
+
+def find_databases(path: Path, *patterns: str) -> list[Path]:
+    """Return the path itself, or the files of a folder that match, in order."""
+    if not path.is_dir():
+        return [path]
+    return sorted({file for one in patterns for file in path.glob(one) if not file.is_symlink()})
+
+
+def _weight(row: ForeignRow, column: str) -> float:
+    return clamped_number(row.number(column), 0.01, 1, 0.5) if column else 1.0
+
+
+def _table_links(
+    db: Tables, table: LinkTable, ids: Mapping[str, Mapping[str, str]]
+) -> Iterator[SourceLink]:
+    columns = (table.src, table.dst, table.type, table.weight, table.context)
+    src_ids, dst_ids = (ids[end] for end in table.ends)
+    for row in db.rows(table.name, columns, (table.src, table.dst, table.type)):
+        src, dst = src_ids.get(row.first(table.src)), dst_ids.get(row.first(table.dst))
+        if src is None or dst is None:
+            continue
+        written = row.first(table.type) if table.type in row.cells else table.type
+        kind = table.types.get(written, written)
+        context = line_of(row.first(table.context), 500) if table.context else ""
+        yield item_link(src, kind, dst, row.where, _weight(row, table.weight), context)
