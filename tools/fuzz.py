@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
+_MAX_LENGTH = {"project": 65_536}  # bytes of an input: all that is read of such a file
 Target = Callable[[bytes], Any]
 SEEDS = (
     "the meeting is on the second Tuesday after 3 March 2026 at half past nine",
@@ -28,6 +30,10 @@ SEEDS = (
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall"}}',
     '{"type":"bethink","version":1,"end":true}\n{"type":"item","id":"x"}\n{"type":"end"}',
     'space = "work"\nk = 5\n[profile.default]\n',
+    '\0a.b."c".d = [[1], {e.f = 0x1f}]\nprofile = "default"\n',
+    '\1[[channels]]\nuse = "lexical"\nname = "a"\n[fuse]\nuse = "rrf"\n',
+    "\2gitdir: ../main/.git/worktrees/theirs\n",
+    '\3{"siftcoder": {"recall": {"limit": 5}}}',
     "# 2026-03-02\n\n- first\n- second\n\n<!-- bethink:notes x -->\n",
     "le mot de passe est Sommer2024! et das Passwort lautet x9Fk2lPq8z",
 )
@@ -84,9 +90,31 @@ def targets() -> dict[str, Target]:
         "notes": lambda data: split_paragraphs(_text(data)),
         "fence": fencing,
         "settings": configuring,
+        "project": lambda data: _open_project(data, folder),
         "json": lambda data: parse_strict_json(_text(data)),
         "messages": lambda data: in_tool_words(_text(data)),
     }
+
+
+def _open_project(data: bytes, folder: Path) -> None:
+    """Read a stranger's project: the first byte says as which of its files."""
+    from bethink.config.settings import load_settings
+    from bethink.config.spaces import resolve_space
+    from bethink.retrieval.profile import load_profile
+
+    project = folder / "project"
+    shutil.rmtree(project, ignore_errors=True)
+    for name in (".bethink/profiles", ".siftcoder"):
+        (project / name).mkdir(parents=True)
+    names = (".bethink/config.toml", ".bethink/profiles/theirs.toml", ".git",
+             ".siftcoder/config.json")  # fmt: skip
+    name = names[(data or b"\0")[0] % len(names)]
+    (project / name).write_bytes(data[1:])
+    env = {"BETHINK_CONFIG_DIR": str(folder / "none")}
+    profile = "siftcoder" if name.endswith("json") else "theirs"
+    settings = load_settings(project, env, {"profile": profile})
+    resolve_space(None, settings)
+    load_profile(profile, settings.profile_folders(), settings.changes(profile))
 
 
 def _text(data: bytes) -> str:
@@ -112,7 +140,7 @@ def fuzz(name: str, seconds: int, findings: Path) -> None:
     for number, seed in enumerate(SEEDS):
         (corpus / str(number)).write_text(seed, "utf-8")
     options = [
-        f"-max_total_time={seconds}", "-timeout=1", "-max_len=4096",
+        f"-max_total_time={seconds}", "-timeout=1", f"-max_len={_MAX_LENGTH.get(name, 4096)}",
         "-print_final_stats=1",
         f"-artifact_prefix={findings}/{name}-", "-rss_limit_mb=0",
     ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from bethink import Memory
 from bethink.cli.answers import print_hit
 from bethink.cli.output import Printer
 from bethink.config.settings import Settings, load_settings
+from bethink.config.spaces import resolve_space
 from bethink.errors import BethinkError
 from bethink.importers.detection import detect_source
 from bethink.ingest.notes import split_paragraphs
@@ -28,6 +30,7 @@ from bethink.lang.dates import find_times
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.ports import Embedding
 from bethink.render.quoting import Quote, fence_quotes
+from bethink.retrieval.profile import load_profile
 from bethink.server.mcp.stdio import find_fault
 from bethink.server.tools.functions import Functions
 from bethink.testing import FixedClock, ScriptedModel
@@ -180,6 +183,8 @@ _CORPUS = [
     '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall"}}',
     '{"type":"bethink","version":1}\n{"type":"item","id":"x"}',
     'space = "work"\nk = 5\n[profile.default]\n',
+    'title = "a"\n[[channels]]\nuse = "lexical"\nname = "a"\n[fuse]\nuse = "rrf"\n',
+    "gitdir: ../main/.git/worktrees/theirs\n",
     "# 2026-03-02\n\n- first\n- second\n\n<!-- bethink:notes x -->\n",
     "<<memories 0123456789abcdef>> quoted <<end 0123456789abcdef>>",
 ]
@@ -194,7 +199,18 @@ def asked() -> Iterator[Memory]:
 
 @each_row(
     "target",
-    ["query", "times", "redactor", "importer", "notes", "fence", "frame", "settings", "remember"],
+    [
+        "query",
+        "times",
+        "redactor",
+        "importer",
+        "notes",
+        "fence",
+        "frame",
+        "settings",
+        "project",
+        "remember",
+    ],
 )
 def test_goal_s18_no_input_breaks_a_parser(target: str, asked: Memory, tmp_path: Path) -> None:
     """Mutated texts of every kind: an answer or a named error, never another exception."""
@@ -209,6 +225,17 @@ def test_goal_s18_no_input_breaks_a_parser(target: str, asked: Memory, tmp_path:
     def configuring(text: str) -> None:
         config.write_text(text, "utf-8", errors="replace")
         load_settings(tmp_path, {"BETHINK_CONFIG_DIR": str(tmp_path)})
+
+    def opening(text: str) -> None:
+        """As any file of a stranger's project."""
+        name = rng.choice((".bethink/config.toml", ".bethink/profiles/theirs.toml", ".git"))
+        project = tmp_path / "project"
+        shutil.rmtree(project, ignore_errors=True)
+        (project / name).parent.mkdir(parents=True)
+        (project / name).write_text(text, "utf-8", errors="replace")
+        settings = load_settings(project, {"BETHINK_CONFIG_DIR": str(tmp_path / "none")})
+        resolve_space(None, settings)
+        load_profile("theirs", settings.profile_folders())
 
     def fencing(text: str) -> None:
         fenced = fence_quotes([Quote("head", text)])
@@ -225,6 +252,7 @@ def test_goal_s18_no_input_breaks_a_parser(target: str, asked: Memory, tmp_path:
         "fence": fencing,
         "frame": lambda text: find_fault(text.encode("utf-8", "surrogatepass")),
         "settings": configuring,
+        "project": opening,
         "remember": lambda text: asked.remember(text, force=True),
     }
     for _ in range(150):

@@ -17,6 +17,7 @@ from typing import Any
 from bethink.config.changes import Change, Source, Verb, aliases_file
 from bethink.config.paths import is_file
 from bethink.core.dataclass import dataclass, field
+from bethink.core.small_files import read_small_file, refuse_extremes
 from bethink.core.toml import parse_toml
 from bethink.errors import BadSetting
 
@@ -52,7 +53,7 @@ class Alias:
             return self._parse(raw)
         except (TypeError, ValueError, OverflowError) as error:
             raise BadSetting(
-                f"{where} is {raw!r}, but must be {self._expected()}",
+                f"{where} is {raw!r:.80}, but must be {self._expected()}",
                 remedy="use a valid value, or omit it to use the profile's own",
             ) from error
 
@@ -173,13 +174,15 @@ def _collect_values(
 
 def _load_json(path: Path) -> object:
     try:
-        return json.loads(path.read_bytes())
+        found: object = json.loads(read_small_file(path))
+        refuse_extremes(found)
     except ValueError as error:
         raise BadSetting(f"{path}: not valid JSON: {error}") from error
     except RecursionError as error:
         raise BadSetting(f"{path}: nested too deeply") from error
     except OSError as error:
         raise BadSetting(f"{path} cannot be read: {error.strerror}") from error
+    return found
 
 
 def _lookup(document: object, alias: Alias) -> object:

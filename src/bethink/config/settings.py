@@ -31,6 +31,7 @@ from bethink.core.dataclass import dataclass, field
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import plugins
+from bethink.core.small_files import read_small_file
 from bethink.errors import BadSetting
 
 __all__ = [
@@ -252,7 +253,7 @@ def find_setting(name: str, where: str = "") -> Setting:
         return SETTINGS_BY_NAME[name]
     closest = closest_setting(name)
     hint = f"did you mean {closest!r}?" if closest else f"there are: {', '.join(SETTINGS_BY_NAME)}"
-    raise BadSetting(f"{where and where + ': '}there is no setting {name!r}", remedy=hint)
+    raise BadSetting(f"{where and where + ': '}there is no setting {name!r:.80}", remedy=hint)
 
 
 def closest_setting(name: str) -> str | None:
@@ -311,7 +312,7 @@ def _bad_value(setting: Setting, value: object, where: str) -> BadSetting:
     display = str(value) if isinstance(value, Path) else value
     default = "" if setting.default is None else f", {json.dumps(setting.default)}"
     return BadSetting(
-        f"{where} is {display!r}, but must be {setting.expected}",
+        f"{where} is {display!r:.80}, but must be {setting.expected}",
         remedy=f"use a valid value, or omit it to use the default{default}",
     )
 
@@ -420,7 +421,7 @@ def refuse_in_project(name: str, value: object, where: str) -> None:
     is_private_space = name == "space" and _PRIVATE_SPACE.fullmatch(str(value))
     if name in USER_ONLY_SETTINGS or is_private_space or sends_data:
         raise BadSetting(
-            f"{where}: a project cannot set {name} = {str(value)!r}",
+            f"{where}: a project cannot set {name} = {str(value)!r:.80}",
             remedy="set it for yourself: bethink config set",
         )
 
@@ -432,7 +433,7 @@ def _refuse_notes_outside(name: str, value: object, root: Path, where: str) -> N
     target, inside = os.path.realpath(root / Path(str(value)).expanduser()), os.path.realpath(root)
     if not Path(target).is_relative_to(inside):
         raise BadSetting(
-            f"{where}: a project's notes_dir must be inside the project, not in {str(value)!r}",
+            f"{where}: a project's notes_dir must be inside the project, not in {str(value)!r:.80}",
             remedy="set it for yourself: bethink config set",
         )
 
@@ -551,7 +552,7 @@ def write_key(path: Path, key: str, value: str | int | bool | None, *, keep_mode
 
 def _read_file(path: Path) -> str:
     try:
-        return path.read_bytes().decode()
+        return read_small_file(path).decode()
     except UnicodeDecodeError as error:
         raise BadSetting(f"{path}: not UTF-8 text: {error.reason}") from error
     except OSError as error:
@@ -583,5 +584,5 @@ def _with_key_set(text: str, key: str, value: str | int | bool | None) -> str | 
             item.trivia.trail = "\r\n" if "\r\n" in text else "\n"
             document.append(key, item)
         return tomlkit.dumps(document)
-    except TOMLKitError:
+    except (TOMLKitError, RecursionError):
         return None

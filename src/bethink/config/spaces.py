@@ -21,6 +21,7 @@ from bethink.config.paths import data_folder
 from bethink.config.settings import SPACE_NAME, Settings
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.small_files import read_small_file
 from bethink.errors import BadSetting, StoreError, UntrustedSpace
 
 PERSONAL = "personal"
@@ -31,6 +32,7 @@ _WINDOWS_DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
 )
 _SLUG_LENGTH = 40
+_MAX_GIT_FILE_BYTES = 4096
 
 
 class SpaceRef(NamedTuple):
@@ -195,10 +197,15 @@ def _main_worktree(root: Path) -> Path:
     folder must point back, or a forged file could open another project's memory.
     """
     try:
-        git_folder = (root / (root / ".git").read_text().removeprefix("gitdir:").strip()).resolve()
-        linked_file = (git_folder / (git_folder / "gitdir").read_text().strip()).resolve()
+        named = _read_git_file(root / ".git").removeprefix("gitdir:").strip()
+        git_folder = (root / named).resolve()
+        linked_file = (git_folder / _read_git_file(git_folder / "gitdir").strip()).resolve()
     except (OSError, ValueError):
         return root  # not a linked worktree
     common = git_folder.parent.parent
     linked = git_folder.parent.name == "worktrees" and common.name == ".git"
     return common.parent if linked and linked_file == (root / ".git").resolve() else root
+
+
+def _read_git_file(path: Path) -> str:
+    return os.fsdecode(read_small_file(path, _MAX_GIT_FILE_BYTES))

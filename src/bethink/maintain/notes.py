@@ -67,7 +67,7 @@ def read_note(path: Path) -> Note | None:
     except OSError:
         return Note("", "", frozenset(), is_intact=False)  # not a regular file: not ours
     with os.fdopen(handle, "rb") as file:
-        text = file.read(_MAX_BYTES).decode(errors="replace")
+        text = (file.read(_MAX_BYTES) or b"").decode(errors="replace")
     stamp = read_stamp(text)
     if stamp is None:
         return Note(text, text, frozenset(), is_intact=False)

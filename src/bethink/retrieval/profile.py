@@ -20,6 +20,7 @@ from bethink.config.paths import is_file
 from bethink.core.dataclass import dataclass, field, field_types, replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import Registry, import_own_class
+from bethink.core.small_files import read_small_file
 from bethink.core.toml import parse_toml
 from bethink.errors import BadProfile, BadSetting, NotFound
 from bethink.model import LEVELS, Pool
@@ -198,7 +199,7 @@ def load_profile(
     if name not in known:
         closest = _closest_name(name, known)
         hint = f"did you mean {closest!r}?" if closest else f"there are: {', '.join(sorted(known))}"
-        raise NotFound(f"there is no profile {name!r}", remedy=hint)
+        raise NotFound(f"there is no profile {name!r:.80}", remedy=hint)
     path = known[name]
     if path is None:
         return _load_shipped(name, tuple(changes))
@@ -226,7 +227,7 @@ def load_profile_file(
 
 def _read_file(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_small_file(path).decode()
     except UnicodeDecodeError as error:
         raise BadProfile(f"{path}: not UTF-8 text: {error.reason}") from error
     except OSError as error:
@@ -269,6 +270,7 @@ class _PartKind(NamedTuple, Generic[T]):
     returns: object = Pool
 
 
+_MAX_PARTS = 64  # of a slot: a project's profile must not make a recall take minutes
 _RETRIEVER = _PartKind(RETRIEVERS, 1)
 _FUSION = _PartKind(FUSIONS, 2)
 _STAGE = _PartKind(STAGES, 2)
@@ -329,6 +331,8 @@ class _Builder:
         entries = self._table.get(key, [])
         if not isinstance(entries, list):
             raise BadProfile(f"{self._where}: {key} must be written as [[{key}]] tables")
+        if len(entries) > _MAX_PARTS:
+            raise BadProfile(f"{self._where}: there are more than {_MAX_PARTS} tables [[{key}]]")
         return entries
 
     def _part(self, entry: object, key: str, kind: _PartKind[T]) -> T:
@@ -347,12 +351,14 @@ class _Builder:
         needed += [("weight", int | float)] if kind is _RETRIEVER else []
         for attribute, type_ in needed:
             if not isinstance(getattr(built, attribute, None), type_):
-                raise BadProfile(f"{self._where}: {key}.use is {use!r}, which has no `{attribute}`")
+                raise BadProfile(
+                    f"{self._where}: {key}.use is {use!r:.80}, which has no `{attribute}`"
+                )
         return built
 
     def _foreign_class(self, use: str, key: str, kind: _PartKind[T]) -> Callable[..., T]:
         """The class of a plug-in, or of "package.module:Class"; refused where it does not fit."""
-        mistake = f"{self._where}: {key}.use is {use!r}"
+        mistake = f"{self._where}: {key}.use is {use!r:.80}"
         if ":" in use:
             part: Callable[..., T] = self._import_part(use, mistake)
         else:
@@ -394,7 +400,7 @@ class _Builder:
     def _text(self, key: str) -> str:
         value = self._table.get(key, "")
         if not isinstance(value, str):
-            raise BadProfile(f"{self._where}: {key} is {value!r}, but must be a string")
+            raise BadProfile(f"{self._where}: {key} is {value!r:.80}, but must be a string")
         return value
 
     def _flag(self, key: str) -> bool:
@@ -411,7 +417,7 @@ class _Builder:
                 # A part's own default may name a channel that the profile does not have.
                 if name != _field_default(channel, "after"):
                     mistake = (
-                        f"{self._where}: channels[{number}].after: there is no channel {name!r}"
+                        f"{self._where}: channels[{number}].after: there is no channel {name!r:.80}"
                     )
                     _require_one_of(name, sorted(known), mistake)
 
@@ -463,12 +469,12 @@ def _check_value(name: str, value: object, slot: str, where: str) -> None:
     """Check a value against its bounds and level names."""
     if name in _LEVEL_FIELDS and isinstance(value, tuple):
         for level in (entry if isinstance(entry, str) else entry[0] for entry in value):
-            _require_one_of(level, LEVELS, f"{where}: {level!r} is no level")
+            _require_one_of(level, LEVELS, f"{where}: {level!r:.80} is no level")
     if not isinstance(value, int | float) or isinstance(value, bool):
         return
     allowed = bounds_of(slot, name)
     if not allowed.contains(value):
-        raise BadProfile(f"{where} is {value!r}, but must be {allowed}")
+        raise BadProfile(f"{where} is {value!r:.80}, but must be {allowed}")
 
 
 _LEVEL_FIELDS = frozenset({"levels", "faded", "most"})
@@ -487,7 +493,9 @@ def _coerce(value: object, target_type: object, where: str) -> object:
     if origin is typing.Literal:
         if value in args:
             return value
-        raise BadProfile(f"{where} is {value!r}", remedy=f"allowed: {', '.join(map(str, args))}")
+        raise BadProfile(
+            f"{where} is {value!r:.80}", remedy=f"allowed: {', '.join(map(str, args))}"
+        )
     pairs = origin is tuple and typing.get_origin(args[0]) is tuple
     if pairs and isinstance(value, dict):
         number = typing.get_args(args[0])[-1]
@@ -504,7 +512,7 @@ def _coerce(value: object, target_type: object, where: str) -> object:
         if is_finite and not (target_type is int and is_bool):
             return value
     expected = "a table" if pairs else _TYPE_NAMES.get(target_type, "a list")
-    raise BadProfile(f"{where} is {value!r}, but must be {expected}")
+    raise BadProfile(f"{where} is {value!r:.80}, but must be {expected}")
 
 
 _TYPE_NAMES: dict[object, str] = {
@@ -527,6 +535,6 @@ def _refuse_unknown_keys(table: Iterable[str], allowed: Iterable[str], where: st
             closest = _closest_name(key, allowed)
             hint = f"did you mean {closest!r}? " if closest else ""
             raise BadProfile(
-                f"{where}: there is no setting {key!r}",
+                f"{where}: there is no setting {key!r:.80}",
                 remedy=f"{hint}allowed: {', '.join(allowed)}",
             )

@@ -6,6 +6,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import bethink
 from bethink.core.toml import parse_toml
 from rows import each_row
@@ -56,3 +58,21 @@ def test_any_file_is_read_as_tomllib_reads_it() -> None:
 
     for text in nearly_plain():
         assert outcome(text, parse_toml) == outcome(text, tomllib.loads), text
+
+
+def test_what_would_take_all_memory_is_refused() -> None:
+    """`tomllib` keeps every beginning of a key: 6 GB for one of 40,000 parts."""
+    deep = ".".join("a" * 40_000)
+    for text in (
+        f"{deep} = 1",
+        f"[{deep}]",
+        f"x = {{{deep} = 1}}",
+        '"="' + '."="' * 5_000 + " = 1",
+    ):
+        with pytest.raises(ValueError, match="dots"):
+            parse_toml(text)
+    for text in ("a = " + "[" * 100_000, "a = " + "[" * 200 + "]" * 200, "a = " + "{b=" * 5_000):
+        with pytest.raises(ValueError, match="nested"):
+            parse_toml(text)
+    with pytest.raises(ValueError, match="too large"):
+        parse_toml("a = 0x" + "f" * 10_000)

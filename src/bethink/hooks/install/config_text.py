@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
+from bethink.core import toml
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
@@ -267,8 +267,8 @@ def _value_end(text: str, at: int) -> int:
 def parse_toml(text: str) -> Json:
     """Parse the text; raise BadSetting where it is not TOML."""
     try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
+        return toml.parse_toml(text.removeprefix("\ufeff"))
+    except ValueError as error:
         raise BadSetting(f"it is not valid TOML: {error}") from error
 
 

@@ -20,6 +20,7 @@ from bethink.config.paths import config_folder
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.small_files import read_small_file
 from bethink.errors import BadSetting
 from bethink.hooks.install.config_text import look_up
 from bethink.hooks.install.hosts import (
@@ -89,15 +90,11 @@ def resolve_within(path: Path, root: Path) -> Path:
 def read_file(path: Path) -> bytes | None:
     """Read a file; None where there is none."""
     try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_FILE_BYTES + 1)
+        return read_small_file(path, _MAX_FILE_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise BadSetting(f"cannot read {path}: {error.strerror}") from error
-    if len(content) > _MAX_FILE_BYTES:
-        raise BadSetting(f"{path} is larger than {_MAX_FILE_BYTES:,} bytes")
-    return content
 
 
 def missing_folders(path: Path) -> list[Path]:

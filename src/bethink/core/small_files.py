@@ -1,0 +1,42 @@
+"""Files that others may have written: read only if they are regular and small."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from stat import S_ISREG
+
+MAX_CONFIG_BYTES = 64 * 1024
+MAX_DEPTH = 32
+_MAX_INTEGER = 1 << 4096  # much longer ones cannot even be printed
+# Wait for no pipe, and become the owner of no terminal.
+_FLAGS = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+)
+
+
+def read_small_file(path: Path, max_bytes: int = MAX_CONFIG_BYTES) -> bytes:
+    """Read a regular file of limited size; raise OSError for any other."""
+    handle = os.open(path, _FLAGS)
+    try:
+        if not S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            content = file.read(max_bytes + 1)
+    finally:
+        os.close(handle)
+    if len(content) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes")
+    return content
+
+
+def refuse_extremes(value: object, depth: int = MAX_DEPTH) -> None:
+    """Raise ValueError where parsed content cannot be shown or walked: too deep, huge numbers."""
+    if isinstance(value, dict | list):
+        if not depth:
+            raise ValueError("it is nested too deeply")
+        for inner in value.values() if isinstance(value, dict) else value:
+            refuse_extremes(inner, depth - 1)
+    elif isinstance(value, int) and abs(value) > _MAX_INTEGER:
+        raise ValueError("a number is too large")
