@@ -32,7 +32,7 @@ class FileMethods(SessionMethods):
     ) -> int:
         """Record edits to files and return how many were new; repeated ones are recognised.
 
-        Secrets are redacted from the stated reason. With ``preview`` they are only counted.
+        Secrets are redacted. With ``preview`` they are only counted.
         """
         from bethink.ingest.redaction import redact  # start-up time: recall does without
 
@@ -41,7 +41,15 @@ class FileMethods(SessionMethods):
         ]
         for edit in ready:
             _validate_edit(edit)
-        safe = [edit._replace(intent=redact(edit.intent).text) for edit in ready]
+        personal = self.settings.personal_numbers != "none"
+        safe = [
+            edit._replace(
+                path=redact(edit.path).text,
+                intent=redact(edit.intent, personal=personal).text,
+                session=edit.session and redact(edit.session, named=True).text,
+            )
+            for edit in ready
+        ]
         actor, now = self.settings.actor, self.now
         return self.store.activity.note_edits(safe, actor=actor, now=now, preview=preview)
 

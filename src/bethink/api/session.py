@@ -486,6 +486,7 @@ class Session:
             make_id,
             relating=relating,
             judge=_judge_pairs,
+            personal_numbers=self.settings.personal_numbers,
         )
 
     def _notes_target(self) -> Path | None:

@@ -206,9 +206,13 @@ class WriteMethods(SessionMethods):
             return self._erase_items(removed, preview=preview)
         if preview or not removed:
             return Forgotten(removed, kept, preview=preview)
+        from bethink.ingest.redaction import redact  # start-up time: recall does without
+
         names = [item.id for item in removed]
         self._undo_supersessions(names)
-        self.store.items.end(names, how=reason, actor=self.settings.actor, now=self.now)
+        self.store.items.end(
+            names, how=redact(reason).text, actor=self.settings.actor, now=self.now
+        )
         notes = self._remove_from_notes(removed)
         return Forgotten(removed, kept, notes=notes)
 

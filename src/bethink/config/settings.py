@@ -86,6 +86,7 @@ class Settings:
     track: bool = False
     cache: bool = False
     max_classification: int = 2
+    personal_numbers: str = "captured"
     allowed_roots: str | None = None
     notes_dir: Path | None = None
     notes_trust: int = 1
@@ -211,6 +212,11 @@ SETTINGS: tuple[Setting, ...] = (
         "1 internal, 2 confidential, 3 secret", allowed=(0, 1, 2, 3),
     ),
     Setting(
+        "personal_numbers", str, "the texts whose personal numbers (IBAN, social security, tax and "
+        "the like) are removed: captured ones, all or none",
+        allowed=("captured", "all", "none"),
+    ),
+    Setting(
         "allowed_roots", str, "folders whose files may be read, separated as in PATH; default: "
         "the project's own",
     ),
@@ -318,7 +324,7 @@ def _bad_value(setting: Setting, value: object, where: str) -> BadSetting:
 
 
 USER_ONLY_SETTINGS = frozenset(
-    {"data_dir", "max_classification", "actor", "allowed_roots", "notes_trust"}
+    {"data_dir", "max_classification", "personal_numbers", "actor", "allowed_roots", "notes_trust"}
 )
 # The personal space, that of the desktop app, and those of other projects.
 _PRIVATE_SPACE = lazy_pattern(r"personal|desktop|.*-[0-9a-f]{8}")

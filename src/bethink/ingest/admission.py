@@ -17,7 +17,7 @@ from bethink.core.json_values import Json
 from bethink.core.words import fingerprint, fold
 from bethink.errors import BadText, Refused, TooLarge
 from bethink.ingest.content_checks import content_flags, refuse_pasted
-from bethink.ingest.redaction import redact, redact_draft
+from bethink.ingest.redaction import redact, redact_draft, refuse_secret
 from bethink.lang.dates import parse_moment
 from bethink.model import (
     LEVELS,
@@ -47,7 +47,7 @@ class WriteContext:
     searches for memories of nearly the same meaning, which takes longer. ``vectors`` are
     those of drafts that need no model, by the draft's id. ``read`` are memories as they were
     read just now, so that what a draft derives from is not read again. ``judge`` says what a
-    newer memory does to an older one.
+    newer memory does to an older one. ``personal_numbers`` is the setting of that name.
     """
 
     store: Store
@@ -60,6 +60,7 @@ class WriteContext:
     vectors: Mapping[str, Embedding] | None = None
     read: Mapping[str, Item] | None = None
     judge: JudgePairs | None = None
+    personal_numbers: str = "captured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +348,11 @@ def claims_trust(source_class: object) -> bool:
 
 def prepare(draft: Draft, ctx: WriteContext) -> PreparedDraft:
     """Admit, redact and fold a draft; raise Refused if it may not be stored."""
-    draft, redacted = redact_draft(admit(draft, ctx.now))
+    if draft.id is not None:
+        refuse_secret("the id", str(draft.id))
+    captured = ctx.personal_numbers == "captured" and draft.level == "raw"
+    personal = captured or ctx.personal_numbers == "all"
+    draft, redacted = redact_draft(admit(draft, ctx.now), personal=personal)
     refuse_pasted(draft)
     folded = fold(draft.text)
     return PreparedDraft(
@@ -388,6 +393,7 @@ def admit_thread(thread: Thread) -> Thread:
     _check_choice("kind", thread.kind, THREAD_KINDS)
     _check_choice("lifecycle", thread.lifecycle, LIFECYCLES)
     _check_choice("state", thread.state, THREAD_STATES)
+    refuse_secret("the thread's id", thread.id)
     headline = _admit_headline_text("headline", thread.headline)
     if not has_substance(headline):
         raise Refused("a thread needs a headline")

@@ -6,6 +6,7 @@ its keywords, which are searched first, all in one pass.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
@@ -15,18 +16,24 @@ from typing import Any, cast
 from bethink.core.json_values import Json
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
+from bethink.errors import Refused
 from bethink.ingest.secret_kinds import SECRET_KINDS
 from bethink.ingest.secret_values import is_password, is_secret, trim_value
 from bethink.model import Draft
 from bethink.model.fields import GIVEN_FIELDS, field_names
 
 # Kinds without a keyword, and what at least one of them needs.
-_CARD_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words and not kind.long)
+_CARD_KINDS = tuple(
+    i for i, kind in enumerate(SECRET_KINDS) if not (kind.words or kind.long or kind.personal)
+)
 _CARD = lazy_pattern(r"[3-6][0-9]{3}[ -]?[0-9]{4,6}[ -]?[0-9]{4}")
 _TOKEN_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words and kind.long)
 _TOKEN_SHAPE = lazy_pattern(
     r"[_\-.][A-Za-z0-9_\-]{36}|[MNO][\w-]{22,27}\.[\w-]{6}\.|[5KL][A-Za-z0-9]{50}"
+    r"|[A-Z0-9_]=[\"']?[A-Za-z0-9_\-+/.~]{20}"
 )
+_PERSONAL_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if kind.personal)
+_PERSONAL = lazy_pattern(r"[0-9](?:[ \-]?[0-9]){5}")
 _LONG_WORD = 20  # characters
 _SEARCH_BYTES = 32 << 20  # bytes: the most that searching keywords takes
 _QUOTES = (b'"', b"'", b"`")
@@ -44,9 +51,17 @@ class Redacted(NamedTuple):
     kinds: tuple[str, ...] = ()
 
 
-def redact(text: str) -> Redacted:
-    """Replace each secret with ``[redacted:kind]``; leave the rest unchanged."""
+def redact(text: str, *, personal: bool = False, named: bool = False) -> Redacted:
+    """Replace each secret with ``[redacted:kind]``; leave the rest unchanged.
+
+    ``personal`` also replaces the numbers of persons and their accounts. With ``named`` nothing
+    is replaced for its shape alone, which an identifier may have as well.
+    """
     candidates = _candidate_kinds(text)
+    if personal and _PERSONAL.search(text):
+        candidates += _PERSONAL_KINDS
+    if named:
+        candidates = [i for i in candidates if i not in _TOKEN_KINDS]
     if not candidates:
         return Redacted(text)
     raw = text.encode()
@@ -86,7 +101,8 @@ class _KeywordSet:
         options = re2.Options()
         options.max_mem = _SEARCH_BYTES
         self._set = re2.Set.SearchSet(options)
-        self._kinds = [i for i, kind in enumerate(SECRET_KINDS) if kind.words and kind.long is long]
+        kinds = [(i, kind) for i, kind in enumerate(SECRET_KINDS) if not kind.personal]
+        self._kinds = [i for i, kind in kinds if kind.words and kind.long is long]
         for i in self._kinds:
             self._set.Add("|".join(map(re2.escape, SECRET_KINDS[i].words)))
         self._set.Compile()
@@ -189,23 +205,29 @@ def _digit_words() -> re.Pattern[bytes]:
     return _compile(part + b"[0-9]" + part)
 
 
-_REDACTED_FIELDS = tuple(field for field in GIVEN_FIELDS if field.redacted)
-_TEXT_FIELDS = field_names(_REDACTED_FIELDS, "text", "word")
-_LIST_FIELDS = field_names(_REDACTED_FIELDS, "words")
+_TEXT_FIELDS = tuple(n for n in field_names(GIVEN_FIELDS, "text", "word") if n != "session")
+_LIST_FIELDS = field_names(GIVEN_FIELDS, "words")
 
 
-def redact_draft(draft: Draft) -> tuple[Draft, tuple[str, ...]]:
-    """Redact all text fields of a draft; return the draft and the kinds found."""
+def redact_draft(draft: Draft, *, personal: bool = False) -> tuple[Draft, tuple[str, ...]]:
+    """Redact all text fields of a draft; return the draft and the kinds found.
+
+    A key with a secret becomes its hash, which recognises a repetition as well.
+    """
     kinds: dict[str, None] = {}
 
-    def clean(text: str) -> str:
-        cleaned = redact(text)
+    def clean(text: str, *, named: bool = False) -> str:
+        cleaned = redact(text, personal=personal, named=named)
         if cleaned.kinds:
             kinds.update(dict.fromkeys(cleaned.kinds))
         return cleaned.text
 
     values = ((name, getattr(draft, name)) for name in _TEXT_FIELDS)
     changes: Json = {name: clean(value) for name, value in values if value}
+    if draft.session:
+        changes["session"] = clean(draft.session, named=True)
+    if draft.key and clean(draft.key, named=True) != draft.key:
+        changes["key"] = f"sha256:{hashlib.sha256(draft.key.encode()).hexdigest()}"
     for name in _LIST_FIELDS:
         if listed := getattr(draft, name):
             changes[name] = tuple(map(clean, listed))
@@ -236,6 +258,12 @@ def _redact_json(value: object, clean: Callable[[str], str], kinds: dict[str, No
             return list(value)
         return [_redact_json(entry, clean, kinds) for entry in value]
     return value
+
+
+def refuse_secret(name: str, value: str) -> None:
+    """Raise Refused where a name that has to stay as it is holds a secret."""
+    if kinds := redact(value, named=True).kinds:
+        raise Refused(f"{name} holds a secret ({kinds[0]})", remedy="use another, or omit it")
 
 
 @lru_cache(maxsize=256)

@@ -21,6 +21,7 @@ class SecretKind(NamedTuple):
     match. Keywords are lower case and searched in any case; those of a ``long`` kind as they
     are, in words of 20 characters. The words before the secret must not match ``unless``. With
     ``near`` the match itself is no secret: every word around it that the check accepts is one.
+    A ``personal`` kind is searched only on request.
     """
 
     name: str
@@ -30,6 +31,7 @@ class SecretKind(NamedTuple):
     unless: re.Pattern[str]
     long: bool = False
     near: bool = False
+    personal: bool = False
 
 
 _MARK = re.compile(r"<([A-Z_]{2,})>")
@@ -39,10 +41,10 @@ def _read_kinds() -> Iterator[SecretKind]:
     """Read the table beside this module; its head explains the columns."""
     fragments: dict[str, str] = {}
     exclusions: dict[str, re.Pattern[str]] = {}
-    long = False
+    section = ""
     for line in Path(__file__).with_suffix(".txt").read_text("utf-8").splitlines():
         if line.startswith(("#", "@")):
-            long = line == "@long"
+            section = line
             continue
         name, *columns = _MARK.sub(lambda mark: fragments[mark[1]], line).split("\t")
         if len(columns) == 1:
@@ -57,8 +59,9 @@ def _read_kinds() -> Iterator[SecretKind]:
             pattern,
             CHECKS[check],
             exclusions.setdefault(unless[0], lazy_pattern(unless[0])),
-            long,
+            long=section == "@long",
             near=check == "near",
+            personal=section == "@personal",
         )
 
 

@@ -54,6 +54,7 @@ _NO_PASSWORD = lazy_pattern(
     re.IGNORECASE,
 )
 _MAX_PASSWORD = 80  # characters
+_ROUTER_DIGITS = 20
 # Runs of lower case (with its capital), upper case, digits; single signs.
 _PIECE = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^A-Za-z0-9]")
 _MAX_SECRET_PIECE = 3.5
@@ -121,6 +122,11 @@ def is_drawn(value: str) -> bool:
     if len(bare) < 20 or not is_real_token(value) or _is_not_secret(bare):
         return False
     return _has_kind(bare, str.isdigit) and not _is_name(bare) and entropy(bare) >= 3.5
+
+
+def is_mixed(value: str) -> bool:
+    """Check a word for chance that is no sum of anything: not of hex digits alone."""
+    return _HEX.fullmatch(_SIGNS.sub("", value)) is None and is_drawn(value)
 
 
 def is_vendor_token(value: str) -> bool:
@@ -200,6 +206,12 @@ def is_chance_password(value: str) -> bool:
     return mixed and pieces >= _MIN_PIECES and len(value) / pieces <= _MAX_DRAWN_PIECE
 
 
+def is_password_nearby(value: str) -> bool:
+    """Check a word near one for passwords: drawn, with a password's sign, a router's 20 digits."""
+    by_router = value.isdigit() and len(value) == _ROUTER_DIGITS
+    return is_chance_password(value) or is_signed_password(value) or by_router
+
+
 def is_typed_password(value: str) -> bool:
     """Check the word after a password option: no other option, plain word or placeholder."""
     if value[:1] in "-<[" or _PLACEHOLDER.search(value) or _PATH_PREFIX.match(value):
@@ -268,6 +280,49 @@ def is_card_number(value: str) -> bool:
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
+_IBAN = lazy_pattern(r"[A-Z]{2}\d\d[A-Z0-9]{11,30}")
+# No letters that the office does not use, and no prefix that it has withdrawn.
+_INSURANCE = lazy_pattern(r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\d{6}[A-D]")
+_SOCIAL = lazy_pattern(r"(?!000|666|9)\d{3}(?!00)\d\d(?!0000)\d{4}")
+
+
+def is_personal_number(value: str) -> bool:
+    """Check the number of a person or an account: by its check digits, or the parts it has."""
+    bare = re.sub(r"[ \-]", "", value).upper()
+    if _IBAN.fullmatch(bare):
+        return int("".join(str(int(char, 36)) for char in bare[4:] + bare[:4])) % 97 == 1
+    if not bare.isdigit():
+        return _INSURANCE.fullmatch(bare) is not None
+    if len(bare) == 11:
+        return _is_tax_number(bare)
+    if len(bare) == 12:
+        return bare[0] > "1" and _verhoeff(bare) == 0
+    return _SOCIAL.fullmatch(bare) is not None
+
+
+def _is_tax_number(digits: str) -> bool:
+    """Check a German tax number: one digit comes two or three times, then ISO 7064 (11, 10)."""
+    repeated = [count for count in Counter(digits[:10]).values() if count > 1]
+    product = 10
+    for digit in digits[:10]:
+        product = ((int(digit) + product) % 10 or 10) * 2 % 11
+    right = (11 - product) % 10 == int(digits[10])
+    return right and digits[0] != "0" and repeated in ([2], [3])
+
+
+def _verhoeff(digits: str) -> int:
+    """Return the check sum of Verhoeff, in the symmetries of a pentagon: 0 where it is right."""
+    total = 0
+    for place, digit in enumerate(reversed(digits)):
+        turned = int(digit)
+        for _ in range(place % 8):
+            turned = int("1576283094"[turned])
+        flips, steps = (total >= 5), (turned % 5)
+        moved = (total % 5 + (-steps if flips else steps)) % 5
+        total = moved + 5 * (flips != (turned >= 5))
+    return total
+
+
 # By the names that the table of kinds uses.
 CHECKS: dict[str, Callable[[str], bool]] = {
     "any": lambda _: True,
@@ -282,8 +337,10 @@ CHECKS: dict[str, Callable[[str], bool]] = {
     "given": is_given_password,
     "key_block": is_key_block,
     "made": is_unnamed_password,
-    "near": is_chance_password,
+    "mixed": is_mixed,
+    "near": is_password_nearby,
     "password": is_password,
+    "personal": is_personal_number,
     "phrase": is_pass_phrase,
     "secret": is_secret,
     "seed_phrase": is_seed_phrase,

@@ -45,7 +45,7 @@ class ItemField(NamedTuple):
     to ``high``. ``content`` is the place among the columns that a revision never changes and
     its hash covers, so a number once given stays. ``state`` columns may change; a field that
     is neither is computed from use. ``nullable`` is about what is stored. ``given``: callers
-    may set it, after which it is ``trimmed``, or searched for secrets (``redacted``).
+    may set it, after which a text is searched for secrets, and ``trimmed`` where it says so.
     ``option`` is the help of the command-line option, ``flag`` the option's name where it
     differs; ``argument`` is the description in the tools' schemas, ``longest`` the characters
     they accept. Empty: there is none.
@@ -61,7 +61,6 @@ class ItemField(NamedTuple):
     choices: tuple[str, ...] = ()
     given: bool = False
     trimmed: bool = False
-    redacted: bool = False
     in_json: bool = True
     shown: bool = True
     longest: int = 1000
@@ -76,7 +75,7 @@ RESERVED_CONTENT = {8: "about", 42: "fingerprint"}  # words to find it by; dupli
 ITEM_FIELDS: tuple[ItemField, ...] = (
     ItemField("id", "id", 0, given=True, shown=False),
     ItemField("rev", "whole", 1, low=1, shown=False),
-    ItemField("text", "text", 7, given=True, redacted=True, shown=False),
+    ItemField("text", "text", 7, given=True, shown=False),
     ItemField(
         "kind", "word", 3, given=True, trimmed=True,
         option="decision, fact, event, ...; detected if omitted.",
@@ -89,7 +88,7 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
         argument="goal, context, emotion, implementation, caveat or learning.",
     ),
     ItemField(
-        "topic", "word", 5, nullable=True, given=True, trimmed=True, redacted=True,
+        "topic", "word", 5, nullable=True, given=True, trimmed=True,
         option="Topic, in a word or two.",
         argument="A topic to file it under.",
     ),
@@ -98,22 +97,22 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
         option="Tier: core, general or your own.",
     ),
     ItemField(
-        "tags", "words", 38, given=True, redacted=True,
+        "tags", "words", 38, given=True,
         option="Tag; may be repeated.", flag="tag", argument="Tags.",
     ),
     ItemField(
-        "entities", "words", 39, given=True, redacted=True,
+        "entities", "words", 39, given=True,
         option="Entity that it mentions: NAME, KIND:NAME or KIND:NAME <KEY>; may be repeated.",
         flag="entity",
         argument="People and things it mentions besides those in the text; kind:Name <email, "
         "domain or path> is one under all its names.",
     ),
     ItemField(
-        "caption", "word", 10, nullable=True, given=True, trimmed=True, redacted=True,
+        "caption", "word", 10, nullable=True, given=True, trimmed=True,
         option="Short title.", argument="Short title.",
     ),
     ItemField(
-        "speaker", "word", 12, nullable=True, given=True, trimmed=True, redacted=True,
+        "speaker", "word", 12, nullable=True, given=True, trimmed=True,
         option="Who said it.",
     ),
     ItemField("session", "word", 13, nullable=True, given=True, trimmed=True),
@@ -121,7 +120,7 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
     ItemField("parent", "id", 15, nullable=True, given=True),
     ItemField("subject", "word", 16, nullable=True),
     ItemField("attribute", "word", 17, nullable=True),
-    ItemField("source", "word", 18, given=True, redacted=True, shown=False),
+    ItemField("source", "word", 18, given=True, shown=False),
     ItemField("source_class", "word", 19, given=True, shown=False),
     ItemField("writer", "word", 20, shown=False),
     ItemField("stored_at", "time", 33, shown=False),
@@ -178,7 +177,7 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
         option="From 0 (public) to 3 (secret); default 1.",
     ),
     ItemField(
-        "original", "text", 9, nullable=True, given=True, redacted=True,
+        "original", "text", 9, nullable=True, given=True,
         option="Text before translation or summary.",
     ),
     ItemField(
@@ -190,7 +189,7 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
     ItemField("recalls", "whole"),
     ItemField("last_recalled_at", "time", nullable=True),
     ItemField(
-        "metadata", "object", 41, given=True, redacted=True,
+        "metadata", "object", 41, given=True,
         option="Any other fields, as a JSON object.",
     ),
 )  # fmt: skip

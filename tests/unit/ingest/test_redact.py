@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 from functools import cache
 from random import Random
 
+import pytest
+
 from bethink import Memory
+from bethink.config.settings import USER_ONLY_SETTINGS, Settings
+from bethink.errors import Refused
 from bethink.ingest import redaction as redacting
 from bethink.ingest.redaction import redact, redact_draft
 from bethink.ingest.secret_kinds import SECRET_KINDS, SecretKind
@@ -166,7 +171,7 @@ def test_several_secrets_in_one_text():
 def test_every_field_of_a_draft_is_cleaned():
     """A secret in a tag or deep in the metadata is as bad as one in the text."""
     rng = Random(3)
-    secrets = [TOKENS["npm"](rng) for _ in range(8)]
+    secrets = [TOKENS["npm"](rng) for _ in range(13)]
     draft = Draft(
         secrets[0],
         caption=secrets[1],
@@ -175,6 +180,11 @@ def test_every_field_of_a_draft_is_cleaned():
         tags=(secrets[4], "fine"),
         entities=(secrets[5],),
         topic=secrets[6],
+        kind=secrets[8],
+        tier=secrets[9],
+        session=secrets[10],
+        language=secrets[11],
+        key=secrets[12],
         metadata={
             "deep": [{"er": secrets[7]}],
             "password": "hunter22",
@@ -203,7 +213,7 @@ def test_a_draft_without_secrets_is_the_same_draft():
 def test_there_are_many_kinds():
     """By name, and each can be told from an ordinary text by a word."""
     assert len({kind.name for kind in SECRET_KINDS}) >= 18
-    shaped = {"discord-token", "card-number", "wallet-key", "api-key"}
+    shaped = {"discord-token", "card-number", "wallet-key", "api-key", "secret", "personal-number"}
     assert all(kind.words or kind.name in shaped for kind in SECRET_KINDS)
 
 
@@ -390,6 +400,68 @@ def test_goal_s8_no_false_alarm_in_the_sixth_set() -> None:
     assert {line: redact(line).text for line in SPOKEN_OF if redact(line).kinds} == {}
 
 
+def test_a_key_with_a_secret_still_recognises_a_repetition():
+    """It is kept as its hash; a name of the same shape, as of a conversation, stays."""
+    token, name = "glpat-" + "a1B2c3D4e5F6g7H8i9J0", "conv_" + "0f9e8d7c6b5a4d3e" * 3
+    with Memory.open(":memory:", embedder="none") as memory:
+        first = memory.remember("The pipeline is red", key=token)
+        assert memory.remember("The pipeline is red", key=token).id == first.id
+        turn = memory.remember("Hello there", session=name, key=name, id=name)
+        assert memory.get(turn.id).session == turn.id == name
+        for give in (
+            lambda: memory.remember("Another", id=token),
+            lambda: memory.put_thread("Red", [first.id], id=token),
+        ):
+            with pytest.raises(Refused, match="holds a secret"):
+                give()
+
+
+PERSONAL = {
+    "Bitte an DE89 3704 0044 0532 0130 00 BIC COBADEFFXXX": "DE89 3704 0044 0532 0130 00",
+    "account GB82WEST12345698765432, please": "GB82WEST12345698765432",
+    "her SSN (219-09-9998) is on the form": "219-09-9998",
+    "social security number: 219099998": "219099998",
+    "NI number AB123456C": "AB123456C",
+    "mine is AB 12 34 56 C": "AB 12 34 56 C",
+    "Steuer-ID 86095742719": "86095742719",
+    "Steuer-ID 86 095 742 719.": "86 095 742 719",
+    "Aadhaar 2345 6789 0124": "2345 6789 0124",
+    "aadhaar no: 234567890124": "234567890124",
+}
+IMPERSONAL = (
+    "DE89 3704 0044 0532 0130 01 is mistyped", "IBAN fields take 34 characters",
+    "AWS account 234567890124", "2345 6789 0123 calls", "phone 415-555-0132", "666-12-3456",
+    "order AB123456C", "86095742710 views", "card 2345 6789 0124 3456", "19 June, 123-45-67890",
+    "The budget is 12 345 678 901", "v2.219-09-9998", "2026-11-17 10:22:33",
+)  # fmt: skip
+
+
+def test_personal_numbers_go_where_they_are_to_go():
+    """By their check digits, or the parts they have; without a request none is looked for."""
+    for text, number in PERSONAL.items():
+        assert redact(text, personal=True).text == text.replace(
+            number, "[redacted:personal-number]"
+        )
+        assert redact(text).text == text
+    assert [text for text in IMPERSONAL if redact(text, personal=True).kinds] == []
+
+
+@each_row(
+    ("setting", "told", "captured"),
+    [("captured", True, False), ("all", False, False), ("none", True, True)],
+)
+def test_the_setting_says_which_texts_lose_personal_numbers(setting, told, captured):
+    """Those of captured turns, unless the user wants all or none to; a project cannot say."""
+    number = "DE89370400440532013000"
+    settings = replace(Settings(), personal_numbers=setting)
+    with Memory.open(":memory:", embedder="none", settings=settings) as memory:
+        note = memory.remember(f"The club's account is {number}")
+        turn = memory.remember(f"Pay to {number}", level="raw", session="s")
+        assert (number in memory.get(note.id).text) is told
+        assert (number in memory.get(turn.id).text) is captured
+    assert "personal_numbers" in USER_ONLY_SETTINGS
+
+
 @each_row("field", ["source", "topic", "speaker", "caption"])
 def test_no_field_of_a_memory_keeps_a_secret(field: str) -> None:
     """Not only its text: where it came from and what it is filed under as well."""
@@ -398,8 +470,12 @@ def test_no_field_of_a_memory_keeps_a_secret(field: str) -> None:
         stored = memory.remember("The pipeline is red", **{field: f"ci {token}"})
         tagged = memory.remember("Another note", tags=[token], metadata={"note": token})
         memory.note_edits(
-            [{"path": "a.py", "operation": "edit", "intent": f"use {token} here now"}]
+            [
+                {"path": "a.py", "operation": "edit", "intent": f"use {token} here now"},
+                {"path": f"{token}.py", "operation": "edit", "session": token},
+            ]
         )
+        memory.forget(memory.remember("A third note").id, reason=f"it named {token}")
         memory.link(stored.id, "implies", tagged.id, context=f"because of {token}")
         memory.put_thread(f"About {token}", [stored.id])
 

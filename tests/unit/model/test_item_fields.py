@@ -145,7 +145,7 @@ def extended(old):
 
 model.Item, model.Draft = extended(model.Item), extended(model.Draft)
 weather = fields.ItemField(
-    "weather", "word", 43, nullable=True, given=True, trimmed=True, redacted=True,
+    "weather", "word", 43, nullable=True, given=True, trimmed=True,
     option="How it was outside.", argument="How it was outside.",
 )
 fields.ITEM_FIELDS = (*fields.ITEM_FIELDS, weather)
