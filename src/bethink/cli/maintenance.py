@@ -365,12 +365,15 @@ def status(app: App) -> int:
 
 def _print_status(app: App) -> int:
     from bethink.worker.client import control_worker  # not needed for help
+    from bethink.worker.files import lock_holder, worker_paths
 
     found = control_worker("status")
     if app.json:
         app.out.json(_status_json(found))
     elif found is None:
-        app.out.line(yellow("no worker is running"), f" (setting worker: {app.settings.worker})")
+        pid = lock_holder(worker_paths().lock)
+        state = "no worker is running" if pid is None else f"process {pid} does not answer"
+        app.out.line(yellow(state), f" (setting worker: {app.settings.worker})")
         _print_queued(app)
     else:
         _print_running(app, found)

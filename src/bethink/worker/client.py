@@ -20,6 +20,7 @@ from bethink.worker import environment_hash
 from bethink.worker.files import (
     WorkerPaths,
     is_locked,
+    lock_age_s,
     lock_holder,
     require_private,
     worker_paths,
@@ -29,6 +30,7 @@ from bethink.worker.transport import (
     MAX_REPLY_BYTES,
     MAX_REQUEST_BYTES,
     connect,
+    is_readable,
     own_handshake,
     receive_message,
     send_message,
@@ -87,7 +89,8 @@ def _spawn(command: list[str], place: WorkerPaths, wait_s: float) -> bool:
 REPLY_TIMEOUT_S = 30.0
 START_TIMEOUT_S = 12.0
 _WAKE_TIMEOUT_S = 0.25
-_HANG_THRESHOLD_S = 5.0  # a shorter wait does not prove a hang
+_PING_AFTER_S = 0.5  # without an answer
+_PING_TIMEOUT_S = 2.0  # even a busy worker answers a ping at once
 NoteCallback = Callable[[str], None]
 
 # Errors that a running worker may return instead of an answer.
@@ -125,18 +128,19 @@ def request_worker(
             "environment": environment_hash(settings),
             "payload": payload,
         }
-        reply = _exchange(request, place, deadline)
+        reply = _exchange(request, place, deadline, watchful=True)
         if start and (reply is None or reply.get("error") == OTHER_VERSION):
             timeout_s = min(START_TIMEOUT_S, deadline - time.monotonic())
             if start_worker(place, settings.worker_idle, wait_s=timeout_s):
                 reply = _exchange(request, place, deadline)
-    except TimeoutError:
-        note(f"the worker did not answer within {deadline_s:g} seconds")
-        if deadline_s >= _HANG_THRESHOLD_S:
-            _stop_if_hung(place, note)
-        return None
     except (OSError, BethinkError) as error:
-        note(f"could not reach the worker: {error}")
+        reason = f"could not reach the worker: {error}"
+        if isinstance(error, TimeoutError):
+            reason = f"the worker did not answer within {deadline_s:g} seconds"
+        if isinstance(error, _Hung):
+            _end_process(place)
+            reason = "the worker hung and was stopped"
+        note(reason)
         return None
     if reply is None:
         note("could not start a worker" if start else "no worker is running")
@@ -220,26 +224,33 @@ def ensure_worker(settings: Settings, place: WorkerPaths | None = None) -> Json 
     return found
 
 
-def _stop_if_hung(place: WorkerPaths, note: NoteCallback) -> None:
-    """Stop a worker that does not answer a ping.
+class _Hung(TimeoutError):
+    """A worker that answers nobody; it would cost every caller the same time."""
 
-    A busy worker answers at once. One that does not would cost every caller the same
-    timeout; the next caller starts another.
+
+def _exchange(
+    request: Json, place: WorkerPaths, deadline: float, *, watchful: bool = False
+) -> Json | None:
+    """Send one request and return the reply; None where no worker is listening.
+
+    ``watchful`` raises _Hung where there is no answer soon, nor one to a ping.
     """
-    if control_worker("ping", place) is None:
-        stop_worker(place)
-        note("the worker hung and was stopped")
-
-
-def _exchange(request: Json, place: WorkerPaths, deadline: float) -> Json | None:
-    """Send one request and return the reply; None where no worker is listening."""
     try:
         sock = connect(place, deadline)
     except (FileNotFoundError, ConnectionRefusedError):
         return None
     with sock:
         send_message(sock, {"hello": own_handshake(), **request}, MAX_REQUEST_BYTES, deadline)
+        if watchful and not is_readable(sock, _PING_AFTER_S) and _is_hung(place, deadline):
+            raise _Hung
         return receive_message(sock, MAX_REPLY_BYTES, deadline)
+
+
+def _is_hung(place: WorkerPaths, deadline: float) -> bool:
+    """Whether the worker answers no ping, though it had time to start."""
+    if deadline - time.monotonic() < _PING_TIMEOUT_S or lock_age_s(place.lock) < START_TIMEOUT_S:
+        return False
+    return control_worker("ping", place, deadline_s=_PING_TIMEOUT_S) is None
 
 
 _STOP_POLL_S = 0.01
@@ -261,6 +272,10 @@ def stop_worker(place: WorkerPaths | None = None) -> bool | None:
         return None
     if listened and _wait_until_unlocked(place, _STOP_TIMEOUT_S):
         return True
+    return _end_process(place)
+
+
+def _end_process(place: WorkerPaths) -> bool:
     kill = getattr(signal, "SIGKILL", signal.SIGTERM)
     return _signal_and_wait(place, signal.SIGTERM, _SIGTERM_TIMEOUT_S) or _signal_and_wait(
         place, kill, _SIGKILL_TIMEOUT_S

@@ -201,6 +201,14 @@ def lock_holder(path: Path) -> int | None:
     return int(content) if content.isdigit() and is_locked(path) else None
 
 
+def lock_age_s(path: Path) -> float:
+    """Return how long ago its holder wrote its id into the lock file, in seconds."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 MAX_LOG_BYTES = 256 * 1024  # bytes; one previous log is kept
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
+import selectors
 import socket
 import struct
 import time
@@ -77,6 +78,14 @@ def send_message(sock: socket.socket, message: Json, max_bytes: int, deadline: f
     """Send a message completely, or raise by the deadline (of ``time.monotonic``)."""
     sock.settimeout(_seconds_left(deadline))
     sock.sendall(encode_frame(message, max_bytes))
+
+
+def is_readable(sock: socket.socket, timeout_s: float) -> bool:
+    """Wait until there is something to receive; return whether there is."""
+    poll = selectors.DefaultSelector()
+    with poll:
+        poll.register(sock, selectors.EVENT_READ)
+        return bool(poll.select(timeout_s))
 
 
 def receive_message(sock: socket.socket, max_bytes: int, deadline: float) -> Json:
