@@ -24,7 +24,7 @@ from bethink.cli.output import (
     yellow,
 )
 from bethink.core import plural
-from bethink.errors import BadPlugin, BadSetting, ModelError, NotFound, StoreDamaged
+from bethink.errors import BadPlugin, BadSetting, ModelError, NotFound, StoreDamaged, StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -185,13 +185,14 @@ def _check_embeddings(memory: Memory, *, repair: bool) -> Iterator[CheckResult]:
     lacking += ["entities"] if memory.store.vectors.unembedded_entities(model, 1) else []
     if not lacking:
         yield CheckResult("embeddings", True, f"all memories and entities have vectors of {model}")
-    elif repair:
-        yield CheckResult(
-            "embeddings", False, _describe_reindexed(memory.make_missing()), repaired=True
-        )
-    else:
-        text = f"{' and '.join(lacking)} lack vectors of {model}; bethink reindex creates them"
-        yield CheckResult("embeddings", False, text)
+        return
+    text = f"{' and '.join(lacking)} lack vectors of {model}; bethink reindex creates them"
+    try:
+        if repair:
+            text = _describe_reindexed(memory.make_missing())
+        yield CheckResult("embeddings", False, text, repaired=repair)
+    except StoreError as error:
+        yield CheckResult("embeddings", False, f"{text}; not repaired: {error.message}")
 
 
 def _describe_reindexed(counts: ReindexCounts) -> str:

@@ -31,6 +31,7 @@ from bethink.store.sql.damage import (
     name_damage,
     unsound_values,
 )
+from bethink.store.sql.journal_key import journal_keys
 from bethink.store.sql.search import word_index
 from bethink.store.sqlite.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.connection import SqliteConnections
@@ -146,6 +147,7 @@ def _copy(connections: SqliteConnections) -> Iterator[apsw.Connection]:
             work.step()
         copy.cursor_factory = LenientCursor
         add_functions(copy)
+        journal_keys[copy] = connections.journal_key
         yield copy
 
 

@@ -80,17 +80,18 @@ def _copy_pages(db: apsw.Connection, path: Path) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     copy = path.with_name(f"{path.name}.{stamp}.damaged.bak")
     unfinished = path.with_name(f"{path.name}.{UNFINISHED_COPY}")
-    unfinished.unlink(missing_ok=True)
-    make_private_file(unfinished)
     try:
+        unfinished.unlink(missing_ok=True)
+        make_private_file(unfinished)
         with closing(apsw.Connection(str(unfinished))) as target:
             target.execute("PRAGMA synchronous = FULL").fetchall()
             with target.backup("main", db, "main") as work:
                 work.step()
-    except (apsw.Error, StoreError) as error:
-        unfinished.unlink(missing_ok=True)
+        unfinished.replace(copy)
+    except (apsw.Error, StoreError, OSError) as error:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
         raise StoreError(f"no copy of the file could be made: {error}") from error
-    unfinished.replace(copy)
     fsync_folder(path.parent)
     for old in copies_before_repair(path)[:-_MAX_COPIES]:
         old.unlink(missing_ok=True)
