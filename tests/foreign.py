@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import foreign_systems
+
 Maker = Callable[[Path], Path]
 
 
@@ -444,6 +446,10 @@ MAKERS: dict[str, Maker] = {
     "letta": letta,
     "zep": zep,
     "remind": remind,
+    "linksee": foreign_systems.linksee,
+    "abmind": foreign_systems.abmind,
+    "siftcoder": foreign_systems.siftcoder,
+    "memind": foreign_systems.memind,
     "claude-mem": claude_mem,
     "basic-memory": basic_memory,
     "claude-code": claude_code,

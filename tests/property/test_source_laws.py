@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foreign
+import foreign_systems
 from bethink import Memory
 from bethink.errors import BethinkError
 from bethink.importers.importer import import_from
@@ -86,7 +87,7 @@ def _remind(folder: Path, value: Any) -> Path:
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "surrogatepass")
-    return value if isinstance(value, int | float | None) else json.dumps(value)
+    return value if isinstance(value, int | float | bytes | None) else json.dumps(value)
 
 
 def _claude_mem(folder: Path, value: Any) -> Path:
@@ -96,6 +97,14 @@ def _claude_mem(folder: Path, value: Any) -> Path:
         if isinstance(row[0], int):
             seen[row[0]] = row
     return foreign.claude_mem(folder, list(seen.values()))
+
+
+def _system(make: Callable[[Path, list[dict[str, Any]]], Path]) -> Callable[[Path, Any], Path]:
+    def made(folder: Path, value: Any) -> Path:
+        rows = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+        return make(folder, [{name: _cell(cell) for name, cell in row.items()} for row in rows])
+
+    return made
 
 
 def _text(folder: Path, value: Any) -> Path:
@@ -120,6 +129,10 @@ CASES: dict[str, tuple[Callable[[Path, Any], Path], Any]] = {
     "mcp-memory": (_mcp_memory, spoilt(foreign.GRAPH)),
     "mem0": (_json, spoilt(foreign.MEMORIES)),
     "remind": (_remind, spoilt([*foreign.EPISODES, *foreign.CONCEPTS])),
+    "linksee": (_system(foreign_systems.linksee), spoilt(foreign_systems.LINKSEE_MEMORIES)),
+    "abmind": (_system(foreign_systems.abmind), spoilt(foreign_systems.ABMIND_MEMORIES)),
+    "siftcoder": (_system(foreign_systems.siftcoder), spoilt(foreign_systems.SIFTCODER_EVENTS)),
+    "memind": (_system(foreign_systems.memind), spoilt(foreign_systems.MEMIND_ITEMS)),
     "claude-mem": (_claude_mem, spoilt([list(row) for row in foreign.OBSERVATIONS])),
     "chatgpt": (_json, spoilt(foreign.chatgpt_conversations())),
     "claude": (_json, spoilt(foreign.claude_conversations())),
@@ -170,7 +183,9 @@ def test_any_part_of_a_source_imports_once(kind: str, drawn: st.DataObject) -> N
             assert second.read == first.read
 
 
-@each_row("make", [foreign.chatgpt, foreign.remind, foreign.claude_mem, foreign.mem0_history])
+@each_row("make", [foreign.chatgpt, foreign.remind, foreign.claude_mem, foreign.mem0_history,
+                   foreign_systems.linksee, foreign_systems.abmind, foreign_systems.siftcoder,
+                   foreign_systems.memind])  # fmt: skip
 @given(flips=st.lists(st.tuples(st.floats(0, 1), st.binary(max_size=3)), min_size=1, max_size=8))
 @settings(max_examples=EXAMPLES)
 def test_a_damaged_file_is_told(make: foreign.Maker, flips: list[tuple[float, bytes]]) -> None:

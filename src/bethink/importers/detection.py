@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from bethink.errors import Refused
+from bethink.importers.abmind import BACKUP_MAGIC, find_abmind
 from bethink.importers.chat_exports import ZIP_MAGIC, conversation_files, open_members
 from bethink.importers.entry import Fields, ReadProgress
 from bethink.importers.foreign_db import MAGIC, open_foreign
@@ -21,6 +22,7 @@ from bethink.importers.memory_services import (
     unpacked,
 )
 from bethink.importers.remind import find_remind_folder, is_remind_export
+from bethink.importers.siftcoder import find_siftcoder
 from bethink.importers.streams import (
     BEGINNING_BYTES,
     file_names_under,
@@ -40,6 +42,10 @@ _RELATION = re.compile(r"^[ \t]*- [\w'\"-]{1,60} \[\[", re.MULTILINE)
 _TABLES_BY_KIND = {
     "claude-mem": (("observations", "sdk_sessions"), ("session_summaries", "sdk_sessions")),
     "remind": (("concepts", "episodes"),),
+    "linksee": (("memories", "entities", "file_snapshots"),),
+    "abmind": (("extracted_memories", "messages"),),
+    "siftcoder": (("events", "summaries"),),
+    "memind": (("memory_item", "memory_raw_data"),),
     "mem0": (("history",), ("points",)),
 }
 _JSON_NAME = re.compile(r"\.json(?:\.gz)?$", re.IGNORECASE)
@@ -73,6 +79,8 @@ def _detect_file(path: Path) -> str:
     beginning = _read_beginning(path)
     if beginning.startswith(MAGIC):
         return _detect_database(path)
+    if beginning.startswith(BACKUP_MAGIC):
+        return "abmind"
     if beginning.startswith(ZIP_MAGIC):
         return _detect_conversations(path)
     if path.name.lower().endswith(MARKDOWN_ENDINGS):
@@ -134,7 +142,7 @@ def _detect_database(path: Path) -> str:
             return kind
     raise Refused(
         f"{path.name} is not a database of a known program",
-        remedy="known formats: claude-mem, remind, mem0; choose one with --from",
+        remedy=f"known formats: {', '.join(_TABLES_BY_KIND)}; choose one with --from",
     )
 
 
@@ -147,8 +155,9 @@ def _detect_conversations(path: Path) -> str:
 
 
 def _detect_folder(path: Path) -> tuple[str, Path]:
-    if find_remind_folder(path) is not None:
-        return "remind", path
+    for kind, recognises in _FOLDERS_BY_KIND.items():
+        if recognises(path):
+            return kind, path
     if conversation_files(path):
         return _detect_conversations(path), path
     notes = [
@@ -171,9 +180,19 @@ def _detect_folder(path: Path) -> tuple[str, Path]:
     )
 
 
+# Programs that keep a folder of files; the first that recognises it counts.
+_FOLDERS_BY_KIND: dict[str, Callable[[Path], bool]] = {
+    "remind": lambda path: find_remind_folder(path) is not None,
+    "abmind": lambda path: _try_detect(find_abmind(path)) == "abmind",
+    "siftcoder": lambda path: any(
+        _try_detect(file) == "siftcoder" for file in find_siftcoder(path)[:_MAX_FILES_READ]
+    ),
+}
+
+
 def _files_in(folder: Path) -> Iterator[Path]:
     """Yield some files of a folder itself, or of a hidden one that a program keeps there."""
-    for place in (folder, folder / ".remind"):
+    for place in (folder, folder / ".remind", folder / ".linksee-memory"):
         if place.is_dir():
             with os.scandir(place) as found:
                 names = sorted(
@@ -182,8 +201,10 @@ def _files_in(folder: Path) -> Iterator[Path]:
             yield from (place / name for name in names[:_MAX_FILES_READ])
 
 
-def _try_detect(file: Path) -> str:
-    """Detect one of many files; empty where it is unknown or unreadable."""
+def _try_detect(file: Path | None) -> str:
+    """Detect one of many files; empty where there is none, or it is unknown or unreadable."""
+    if file is None:
+        return ""
     try:
         beginning = _read_beginning(file)
         is_database = beginning.startswith(MAGIC)

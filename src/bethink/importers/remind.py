@@ -113,7 +113,7 @@ class Remind(TableReader):
     def links(self) -> Iterator[SourceLink]:
         """Yield the links of the tables, and those that a concept's own data states."""
         yield from super().links()
-        with self.open() as db:
+        with self.open(self._path) as db:
             for row in db.rows("concepts", ("id", "data"), ("id",)):
                 data = self.row_fields(row)
                 if row.refused is None and isinstance(data, Fields) and not data.get("deleted_at"):
@@ -134,14 +134,14 @@ class Remind(TableReader):
                 yield item_link(me, "derives_from", self.row_id(table, [name]), row.where, 1.0)
 
     @contextmanager
-    def open(self) -> Iterator[Tables]:
+    def open(self, path: Path) -> Iterator[Tables]:
         """Open the database, the folder or the export."""
-        if self._path.is_dir():
-            yield ForeignRecords(self._path.name, {}, find_remind_folder(self._path) or self._path)
-        elif not is_database(self._path):
-            yield ForeignRecords(self._path.name, _exported_tables(self._path))
+        if path.is_dir():
+            yield ForeignRecords(path.name, {}, find_remind_folder(path) or path)
+        elif not is_database(path):
+            yield ForeignRecords(path.name, _exported_tables(path))
         else:
-            with super().open() as db:
+            with super().open(path) as db:
                 yield db
 
     def _episode_draft(self, data: Fields) -> Draft | None:

@@ -6,7 +6,7 @@ identified. Row numbers alone do not identify: two databases both begin at 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +24,8 @@ from bethink.importers.entry import (
     digest,
     item_link,
     line_of,
+    list_of,
+    split_text,
     time_of,
 )
 from bethink.importers.foreign_db import ForeignDb, ForeignRecords, ForeignRow, open_foreign
@@ -48,9 +50,9 @@ class Table(NamedTuple):
 class LinkTable(NamedTuple):
     """A table of links between rows of memory tables.
 
-    ``src`` and ``dst`` are columns with the first key of a row of the tables ``ends``.
-    ``type`` is a column whose values ``types`` translates; of a table without such a column
-    it is the type itself.
+    ``src`` and ``dst`` are columns with the first key of a row of the tables ``ends``; ``dst``
+    may be a JSON list of them. ``type`` is a column whose values ``types`` translates; of a
+    table without such a column it is the type itself.
     """
 
     name: str
@@ -75,7 +77,7 @@ class EdgeTable(NamedTuple):
 
 
 class TableReader(Reader):
-    """A database of one program; subclasses declare its tables."""
+    """The databases of one program, mostly one; subclasses declare their tables."""
 
     kind: ClassVar[str]
     supported: ClassVar[str]
@@ -91,17 +93,21 @@ class TableReader(Reader):
         """Return the entity that a column of the edge table names, as ``kind:name``."""
         raise NotImplementedError
 
+    def databases(self) -> list[Path]:
+        """Return the files to read."""
+        return [self._path]
+
     def entries(self) -> Iterator[Entry]:
         """Yield a memory for every row, then a fact for every relation of entities."""
-        with self.open() as db:
+        self._gauge.unit = "rows"
+        for db in self._open_each():
             tables = self.tables(db)
-            self._gauge.total, self._gauge.unit = db.count(*tables), "rows"
+            self._gauge.total += db.count(*tables)
             for name, table in tables.items():
                 columns = tuple(dict.fromkeys((*table.key, *table.columns)))
                 for row in db.rows(name, columns, table.key):
                     self._gauge.done += 1
-                    if entry := self._entry(name, table, row):
-                        yield entry
+                    yield from self._row_entries(name, table, row)
             for row, relation in self._relations(db):
                 entry = relation.entry()
                 assert isinstance(entry.found, Draft)
@@ -112,17 +118,19 @@ class TableReader(Reader):
 
     def links(self) -> Iterator[SourceLink]:
         """Yield the links of memories, and the edges of entities."""
-        with self.open() as db:
-            tables = self.tables(db)
-            names = {end for table in self.link_tables for end in table.ends}
-            ids = {name: dict(self.row_ids(db, name, tables[name])) for name in names}
+        for db in self._open_each():
+            ids = self.ids_by_table(db, {end for table in self.link_tables for end in table.ends})
             for table in self.link_tables:
                 yield from _table_links(db, table, ids)
             for row, relation in self._relations(db):
                 yield from relation.link(self._edge_weight(row))
 
-    def row_ids(self, db: Tables, name: str, table: Table) -> Iterator[tuple[str, str]]:
-        """Yield the entry's id of every row, by the first column of its key."""
+    def ids_by_table(self, db: Tables, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return the entries' ids of the rows of some tables, by the first column of the key."""
+        tables = self.tables(db)
+        return {name: dict(self._row_ids(db, name, tables[name])) for name in names}
+
+    def _row_ids(self, db: Tables, name: str, table: Table) -> Iterator[tuple[str, str]]:
         for row in db.rows(name, table.key, table.key):
             yield row.first(table.key[0]), self.row_id(name, [row.first(one) for one in table.key])
 
@@ -142,26 +150,34 @@ class TableReader(Reader):
             return refused
 
     @contextmanager
-    def open(self) -> Iterator[Tables]:
-        """Open the database, and refuse one without the tables that are needed."""
-        with open_foreign(self._path) as db:
+    def open(self, path: Path) -> Iterator[Tables]:
+        """Open a database, and refuse one without the tables that are needed."""
+        with open_foreign(path) as db:
             db.require(self.supported, **dict(self.required))
             yield db
 
-    def _entry(self, name: str, table: Table, row: ForeignRow) -> Entry | None:
-        if row.refused is not None:
-            return Entry(row.where, row.refused)
-        fields = self.row_fields(row)
-        if isinstance(fields, Refused):
-            return Entry(row.where, fields)
-        draft = table.draft(fields)
-        if draft is None:
-            return None
-        if not draft.text:
-            return Entry(row.where, Refused("the row has no content"))
-        own = self.row_id(name, [row.first(one) for one in table.key])
-        origin = self.origin(name, row.first(table.key[0]))
-        return Entry(row.where, draft, id=own, origin=origin, use=table.use(fields))
+    def _open_each(self) -> Iterator[Tables]:
+        for path in self.databases():
+            with self.open(path) as db:
+                yield db
+
+    def _row_entries(self, name: str, table: Table, row: ForeignRow) -> Iterator[Entry]:
+        """Yield the memory of a row, several where its text is too long for one, or why not."""
+        fields = self.row_fields(row) if row.refused is None else row.refused
+        try:
+            draft = table.draft(fields) if isinstance(fields, Fields) else fields
+        except Refused as refused:
+            draft = refused
+        if isinstance(draft, Refused):
+            yield Entry(row.where, draft)
+        elif draft is not None and not draft.text:
+            yield Entry(row.where, Refused("the row has no content"))
+        elif draft is not None and isinstance(fields, Fields):
+            own = self.row_id(name, [row.first(one) for one in table.key])
+            origin, use = self.origin(name, row.first(table.key[0])), table.use(fields)
+            for number, text in enumerate(split_text(draft.text)):
+                part = digest(own, str(number)) if number else own
+                yield Entry(row.where, draft._replace(text=text), part, origin=origin, use=use)
 
     def _relations(self, db: Tables) -> Iterator[tuple[ForeignRow, Relation]]:
         table = self.edge_table
@@ -185,13 +201,6 @@ class TableReader(Reader):
         return time_of(row.first(self.edge_table.time)) if self.edge_table else None
 
 
-def find_databases(path: Path, *patterns: str) -> list[Path]:
-    """Return the path itself, or the files of a folder that match, in order."""
-    if not path.is_dir():
-        return [path]
-    return sorted({file for one in patterns for file in path.glob(one) if not file.is_symlink()})
-
-
 def _weight(row: ForeignRow, column: str) -> float:
     return clamped_number(row.number(column), 0.01, 1, 0.5) if column else 1.0
 
@@ -202,10 +211,11 @@ def _table_links(
     columns = (table.src, table.dst, table.type, table.weight, table.context)
     src_ids, dst_ids = (ids[end] for end in table.ends)
     for row in db.rows(table.name, columns, (table.src, table.dst, table.type)):
-        src, dst = src_ids.get(row.first(table.src)), dst_ids.get(row.first(table.dst))
-        if src is None or dst is None:
-            continue
+        src, targets = src_ids.get(row.first(table.src)), row.first(table.dst)
         written = row.first(table.type) if table.type in row.cells else table.type
         kind = table.types.get(written, written)
         context = line_of(row.first(table.context), 500) if table.context else ""
-        yield item_link(src, kind, dst, row.where, _weight(row, table.weight), context)
+        for target in map(str, list_of(targets) or [targets]):
+            dst = dst_ids.get(target)
+            if src is not None and dst is not None:
+                yield item_link(src, kind, dst, row.where, _weight(row, table.weight), context)

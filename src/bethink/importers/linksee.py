@@ -1,0 +1,168 @@
+"""linksee-memory: layered memories about entities, their edges, and what was done to files.
+
+Its database (``~/.linksee-memory/memory.db``) of any version. The text of a memory is its
+content as it is, also where that is JSON, so that tools of linksee read the same. Its log of
+events, the cache of files and the map of a product are not imported: the first two are made
+anew, the last is written by its own file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from bethink.importers.entry import (
+    Fields,
+    decoded_json,
+    entity_name_of,
+    line_of,
+    metadata_of,
+    tags_of,
+)
+from bethink.importers.table_reader import EdgeTable, LinkTable, Table, TableReader, Tables
+from bethink.model import OPERATIONS, Draft, FileEdit, Operation, find_layer
+from bethink.ports import PriorUse
+
+_MEMORY_COLUMNS = (
+    *("entity_id", "layer", "content", "importance", "protected", "source", "thread_id"),
+    *("last_accessed_at", "access_count"),
+)
+_ANCHOR_COLUMNS = (
+    *("kind", "statement", "rationale", "affects", "detect_terms", "status", "lifecycle"),
+    *("confidence", "owner", "updated_at"),
+)
+_EDIT_COLUMNS = (
+    *("session_id", "memory_id", "file_path", "operation", "turn_uuid", "context_snippet"),
+    "occurred_at",
+)
+_PIN_IMPORTANCE = 0.9
+_TITLES = ("title", "summary", "what", "decision", "intent", "statement", "pattern", "rule", "why")
+
+
+class Linksee(TableReader):
+    """One database of linksee-memory."""
+
+    kind = "linksee"
+    supported = "supported: the database of linksee-memory 0.0.4 to 0.11"
+    required = (
+        ("entities", ("id", "kind", "name")),
+        ("memories", ("id", "entity_id", "layer", "content")),
+    )
+    link_tables = (
+        LinkTable("memory_edges", "from_memory_id", "to_memory_id", ("memories", "memories"),
+                  "relation"),
+        LinkTable("drift_anchors", "id", "source_memory_id", ("drift_anchors", "memories"),
+                  "derives_from"),
+    )  # fmt: skip
+    edge_table = EdgeTable("edges", "from_id", "relation", "to_id", weight="weight")
+
+    def tables(self, db: Tables) -> Mapping[str, Table]:
+        """Return the memories, the facts of files, anchors, and bare entities."""
+        columns = ("id", "kind", "name", "canonical_key")
+        self._entities = {
+            row.first("id"): (row.first("kind"), row.first("name"), row.first("canonical_key"))
+            for row in db.rows("entities", columns, ("id",))
+        }
+        edges = db.rows("edges", ("from_id", "to_id"), ("id",))
+        self._mentioned = {row.first(end) for row in edges for end in ("from_id", "to_id")}
+        return {
+            "memories": Table(_MEMORY_COLUMNS, self._memory_draft, use=_memory_use),
+            "file_facts": Table(
+                ("file_path", "fact", "layer"), _file_fact_draft, ("id", "extracted_at")
+            ),
+            "drift_anchors": Table(_ANCHOR_COLUMNS, _anchor_draft),
+            "entities": Table(("attributes",), self._bare_entity_draft),
+        }
+
+    def entity_name(self, value: str) -> str:
+        """Return the entity with this number."""
+        kind, name, _ = self._entities.get(value, ("", "", ""))
+        return entity_name_of(kind, name)
+
+    def edits(self) -> Iterator[FileEdit]:
+        """Yield every operation on a file, with the reason that was given."""
+        with self.open(self._path) as db:
+            ids = self.ids_by_table(db, ("memories",))["memories"]
+            for row in db.rows("session_file_edits", _EDIT_COLUMNS, ("occurred_at", "id")):
+                fields = self.row_fields(row)
+                if isinstance(fields, Fields) and (edit := _file_edit(fields, ids)):
+                    yield edit
+
+    def _memory_draft(self, row: Fields) -> Draft:
+        content = Fields(row.get("content"))
+        name, key = self.entity_name(row.text("entity_id")), ""
+        if name:
+            self._mentioned.add(row.text("entity_id"))
+            key = line_of(self._entities[row.text("entity_id")][2])
+        importance = row.number("importance", 0, 1, 0.5)
+        about = row.only("source", "thread_id") | content.only("altitude", "state")
+        is_kept = row.number("protected", 0, 1, 0) or importance >= _PIN_IMPORTANCE
+        return Draft(
+            row.text("content"),
+            kind=content.line("type") or None,
+            layer=find_layer(row.text("layer")),
+            caption=content.line(*_TITLES) or None,
+            entities=(f"{name} <{key}>" if key and " " not in key else name,) if name else (),
+            importance=importance,
+            occurred_at=row.time("created_at"),
+            metadata=metadata_of(about | ({"pinned": True} if is_kept else {})),
+            force=True,
+        )
+
+    def _bare_entity_draft(self, row: Fields) -> Draft | None:
+        """Return a memory of an entity that nothing else names, or that has attributes."""
+        own, about = row.text("id"), decoded_json(row.get("attributes"))
+        name = self.entity_name(own)
+        if not name or (own in self._mentioned and not about):
+            return None
+        kind, _, words = name.partition(":")
+        lines = [f"{words} ({kind})"]
+        given = about.items() if isinstance(about, dict) else [("attributes", about)]
+        lines += [f"{key}: {value}" for key, value in given if value not in (None, "")]
+        return Draft("\n".join(lines), entities=(name,), occurred_at=row.time("created_at"))
+
+
+def _memory_use(row: Fields) -> PriorUse | None:
+    recalls = int(row.number("access_count", 0, 1e9, 0))
+    return PriorUse(recalls, row.time("last_accessed_at")) if recalls else None
+
+
+def _file_fact_draft(row: Fields) -> Draft:
+    return Draft(
+        row.text("fact"),
+        kind="fact",
+        layer=find_layer(row.text("layer")),
+        entities=tuple(filter(None, [entity_name_of("file", row.get("file_path"))])),
+        occurred_at=row.time("extracted_at"),
+        force=True,
+    )
+
+
+def _anchor_draft(row: Fields) -> Draft:
+    """Convert a declared rule or decision; a retired one is valid up to its last change."""
+    why, kind = row.text("rationale"), row.line("kind")
+    is_over = row.text("status") == "retired" or row.text("lifecycle") in (
+        "superseded",
+        "deprecated",
+    )
+    return Draft(
+        "\n".join(filter(None, [row.text("statement"), f"Why: {why}" if why else ""])),
+        kind=kind or None,
+        layer="caveat" if kind in ("prohibition", "constraint") else None,
+        tags=tags_of([*row.array("affects"), *row.array("detect_terms")]),
+        confidence=row.number("confidence", 0, 1, 0.8),
+        occurred_at=row.time("created_at"),
+        valid_to=row.time("updated_at") if is_over else None,
+        metadata=metadata_of(row.only("owner", "lifecycle")),
+        force=True,
+    )
+
+
+def _file_edit(row: Fields, ids: Mapping[str, str]) -> FileEdit | None:
+    path, at = row.line("file_path", limit=1000), row.time("occurred_at")
+    if not path or at is None:
+        return None
+    written = row.text("operation")
+    operation: Operation = next((one for one in OPERATIONS if one == written), "other")
+    intent, turn = row.line("context_snippet", limit=500), row.line("turn_uuid")
+    item = ids.get(row.text("memory_id"))
+    return FileEdit(path, operation, at, intent, row.line("session_id") or None, turn or None, item)
