@@ -36,7 +36,16 @@ def tracked() -> list[Path]:
 
 
 # What recognises and carries over what was stored under the old name.
-OF_THE_OLD_NAME = {"CHANGELOG.md", "src/bethink/store/sql/export.py"}
+OF_THE_OLD_NAME = {
+    "CHANGELOG.md",
+    "docs/cli.md",
+    "docs/upgrade.md",
+    "src/bethink/cli/transfer.py",
+    "src/bethink/config/paths.py",
+    "src/bethink/store/sql/export.py",
+    "tests/golden/help.txt",
+    "tests/unit/cli/test_cli_upgrade.py",
+}
 
 
 def test_the_old_name_is_only_where_its_files_are_carried_over() -> None:

@@ -8,10 +8,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from tempfile import SpooledTemporaryFile
+from typing import IO
 
 from bethink.config.settings import Settings
 from bethink.config.spaces import data_dir
-from bethink.core.json_values import Json
+from bethink.core.json_values import Json, JsonObjects
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused, StoreError
 from bethink.store.sql.export import END
@@ -24,12 +25,9 @@ _MEMORY_BYTES = 8 << 20  # of an export; more is kept in a temporary file
 
 
 class ExportClaims(NamedTuple):
-    """What an export says: live memories, those of trust 2 or 3, and pinned ones.
+    """What an export says: live memories, those of trust 2 or 3, and pinned ones."""
 
-    ``is_own`` says whether a signature of this installation covers all of it.
-    """
-
-    is_own: bool
+    is_own: bool  # a signature of this installation covers all of it
     space: str = ""
     memories: int = 0
     trusted: int = 0
@@ -40,10 +38,9 @@ def installation_secret(settings: Settings, *, create: bool = False) -> Secret:
     """Return the secret of this installation; an empty one where there is none."""
     file = KeyFile(data_dir(settings) / KEY_FILE)
     try:
-        if not create:
-            return file.read()
-        make_private_folder(file.path.parent)
-        return file.ensure(1)
+        if create:
+            make_private_folder(file.path.parent)
+        return file.ensure(1) if create else file.read()
     except StoreError:
         return Secret()  # a read-only folder: the export is useful without a signature
 
@@ -67,47 +64,42 @@ def sign_records(records: Iterator[Json], settings: Settings) -> Iterator[Json]:
 
 @contextmanager
 def open_export(
-    records: Iterable[Mapping[str, object]], settings: Settings
+    records: JsonObjects, settings: Settings
 ) -> Iterator[tuple[Iterator[Json], ExportClaims]]:
     """Read an export to its end, then yield its records again, with what it claims."""
     with SpooledTemporaryFile(max_size=_MEMORY_BYTES) as spool:
-        claims = _survey(_spooled(records, spool), installation_secret(settings))
+        claims = _survey(records, spool, installation_secret(settings))
         spool.seek(0)
         yield map(json.loads, spool), claims
 
 
-def _spooled(records: Iterable[object], spool: SpooledTemporaryFile[bytes]) -> Iterator[object]:
+def _survey(records: Iterable[object], spool: IO[bytes], secret: Secret) -> ExportClaims:
+    """Copy records into the spool; return what they claim and whether the signature is right."""
+    claims, origin, signature, signed = ExportClaims(is_own=False), None, b"", hashlib.sha256()
     for number, record in enumerate(records, 1):
+        fields = record if isinstance(record, Mapping) else {}  # the import refuses others
+        if number == 1:
+            origin = fields.get("origin")
+            claims = claims._replace(space=str(fields.get("space", "")))
+        is_end = fields.get("type") == END
+        signature = str(fields.get("signature")).encode() if is_end else b""
         try:
             spool.write(_canonical(record) + b"\n")
+            covered = {key: fields[key] for key in fields if key != "signature"}
+            signed.update(_canonical(covered if is_end else fields))
         except (TypeError, ValueError, RecursionError) as error:
             raise Refused(f"line {number}: this is not JSON; nothing was imported") from error
-        yield record
-
-
-def _survey(records: Iterator[object], secret: Secret) -> ExportClaims:
-    claims, origin, last = ExportClaims(is_own=False), None, b""
-    signed = hashlib.sha256()
-    for number, record in enumerate(records):
-        if not isinstance(record, Mapping):
-            continue  # the import refuses it
-        if number == 0:
-            origin = record.get("origin")
-            claims = claims._replace(space=str(record.get("space", "")))
-        signature = record.get("signature") if record.get("type") == END else None
-        content = {name: value for name, value in record.items() if name != "signature"}
-        signed.update(_canonical(content if signature else record))
-        last = str(signature or "").encode()
-        if record.get("type") == "item" and record.get("live_to") is None:
-            trust = record.get("trust")
+        if fields.get("type") == "item" and fields.get("live_to") is None:
+            trust = fields.get("trust")
             claims = claims._replace(
                 memories=claims.memories + 1,
                 trusted=claims.trusted + (isinstance(trust, int) and trust >= _TRUSTED),
-                pinned=claims.pinned + (record.get("pinned") is True),
+                pinned=claims.pinned + (fields.get("pinned") is True),
             )
     if not secret.value or origin != secret.id:
         return claims
-    return claims._replace(is_own=hmac.compare_digest(last, secret.mac(signed.digest()).encode()))
+    expected = secret.mac(signed.digest()).encode()
+    return claims._replace(is_own=hmac.compare_digest(signature, expected))
 
 
 def _canonical(record: object) -> bytes:

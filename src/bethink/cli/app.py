@@ -33,6 +33,7 @@ class App:
         self.quiet = False
         self.verbose = False
         self._settings: Settings | None = None
+        self._has_offered = False
 
     @property
     def out(self) -> Printer:
@@ -56,13 +57,19 @@ class App:
 
     def where(self) -> SpaceRef:
         """Resolve the space this call uses, and its file."""
+        from bethink.config.paths import CARRIED_OVER, earlier_folder
         from bethink.config.spaces import (  # not needed for help and completion
             TrustedSpace,
+            data_dir,
             resolve_space,
             set_trust,
             trusted_spaces,
         )
 
+        spaces, done = earlier_folder("data") / "spaces", data_dir(self.settings) / CARRIED_OVER
+        if not (self._has_offered or done.exists()) and os.path.isdir(spaces):  # noqa: PTH112
+            self.note("memories of an earlier version are waiting: bethink upgrade")
+        self._has_offered = True
         try:
             return resolve_space(None, self.settings)
         except UntrustedSpace as error:

@@ -63,6 +63,7 @@ _COMMANDS = {
             "Store many memories from a file, or from another tool.",
         ),
         "export": ("cli.transfer:export", "Write everything to a file."),
+        "upgrade": ("cli.transfer:upgrade", "Carry over the memories of an earlier version."),
     },
     "Integrate": {
         "install": (

@@ -24,12 +24,13 @@ from bethink.cli.app import App, progress
 from bethink.cli.options import command, option, pass_app
 from bethink.cli.output import dim, green, red, yellow
 from bethink.core import plural
-from bethink.errors import Refused
+from bethink.errors import BethinkError, Refused
 from bethink.importers import IMPORTERS, KINDS
 from bethink.render.wire import dumps
 
 if TYPE_CHECKING:
     from bethink.api.export_origin import ExportClaims
+    from bethink.config.spaces import SpaceInfo
     from bethink.core.json_values import Json
     from bethink.importers.importer import Import
     from bethink.importers.intake import Tally
@@ -208,14 +209,9 @@ def import_memories(
         fields["kind"] = fields.pop("sort")
     absent = kind == "auto" and path != "-" and not Path(path).exists()
     with _open_target_memory(app, stores=not (dry_run or absent)) as memory:
+        say = partial(_say_trusted, app)
         running_import = Import(
-            memory,
-            path,
-            kind,
-            preview=dry_run,
-            given=fields,
-            restore=restore,
-            announce=partial(_say_trusted, app, restore=restore),
+            memory, path, kind, preview=dry_run, given=fields, restore=restore, announce=say
         )
         try:
             with progress(app, "importing") as advance:
@@ -226,15 +222,12 @@ def import_memories(
     return _report_import(app, tally, announce_format=kind == "auto")
 
 
-def _say_trusted(app: App, claims: ExportClaims, *, restore: bool) -> None:
+def _say_trusted(app: App, claims: ExportClaims) -> None:
     """Say what an export will be trusted with, before anything of it is stored."""
-    if not (restore or claims.is_own):
-        return
-    origin = "signed by this installation" if claims.is_own else "NOT signed by this installation"
     app.note(
-        f"restoring an export {origin}: {plural(claims.memories, 'memory')}"
-        f" of the space {claims.space!r}, {claims.trusted:,} trusted as your own word (trust 2"
-        f" or 3), {claims.pinned:,} pinned, with history and journal"
+        f"taken as it is, {'' if claims.is_own else 'NOT '}signed by this installation:"
+        f" {plural(claims.memories, 'memory')} of the space {claims.space!r}, {claims.trusted:,}"
+        f" of them your own word (trust 2 or 3), {claims.pinned:,} pinned; history and journal"
     )
 
 
@@ -357,3 +350,63 @@ def tally_json(tally: Tally) -> Json:
             for where, error in tally.refused
         ],
     }
+
+
+@command(
+    "upgrade",
+    examples=["bethink upgrade --dry-run", "bethink upgrade", "bethink upgrade --from /old/data"],
+)
+@option("--from folder FOLDER", "Data folder of the earlier version; the usual one if omitted.")
+@option("-n --dry-run", "Store nothing; show what would be carried over.")
+@pass_app
+def upgrade(app: App, *, folder: str | None, dry_run: bool) -> int:
+    """Carry over the memories of an earlier version.
+
+    Up to 0.2.0 the project was called Recollect and had its own folders. Every space in
+    them is imported as it is into the space of the same name, with history, corrections
+    and what was forgotten, and both are compared. Settings, tokens and profiles that are
+    missing here are copied. The old folders stay as they are, and this can be repeated.
+    Spaces of earlier versions of Bethink need none of it: opening one updates it.
+    """
+    # not needed for help
+    from bethink.config.paths import CARRIED_OVER, config_folder, earlier_folder
+    from bethink.config.spaces import data_dir, list_spaces
+    from bethink.importers.earlier import carry_settings
+
+    source = Path(folder) if folder else earlier_folder("data")
+    found = list_spaces(source)
+    if not found or source.resolve() == data_dir(app.settings).resolve():
+        app.note(f"nothing to carry over: {source} has no spaces of an earlier version")
+        return 1
+    outcomes = [_carry_over(app, space, dry_run=dry_run) for space in found]
+    if app.json:
+        app.out.json(outcomes)
+    failed = any("error" in outcome for outcome in outcomes)
+    if not (dry_run or folder):
+        config = app.settings.config or config_folder(os.environ)
+        for name, problem in carry_settings(earlier_folder("config"), config):
+            app.note(yellow(f"{name} was not copied: {problem}") if problem else f"copied {name}")
+        if not failed:
+            (data_dir(app.settings) / CARRIED_OVER).write_text(f"{source}\n", "utf-8")
+    app.note(f"{source} is as it was; remove it when you no longer need it")
+    return 3 if failed else 0
+
+
+def _carry_over(app: App, space: SpaceInfo, *, dry_run: bool) -> Json:
+    """Carry over one space and report it; an error stops no other."""
+    from bethink.importers.earlier import carry_over  # not needed for help
+
+    if dry_run:
+        app.note(f"would carry over {space.name}: {space.size:,} bytes")
+        return {"space": space.name, "bytes": space.size}
+    try:
+        with progress(app, space.name) as advance:
+            done = carry_over(space, app.settings, advance)
+    except BethinkError as error:
+        app.note(red(f"{space.name}: {error.message}"), dim(f" (try: {error.remedy})"))
+        return {"space": space.name, "error": error.message, "remedy": error.remedy}
+    counts = f"{plural(done['memories'], 'memory')} carried over, {done['known']:,} already known"
+    app.note(green(f"{space.name}: {counts}; compared with the old file"))
+    if done["damaged"]:
+        app.note(yellow(f"{space.name}: {plural(done['damaged'], 'damaged record')} left out"))
+    return done

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 APP_NAME = "bethink"
+EARLIER_NAME = "recollect"  # up to 0.2.0
+CARRIED_OVER = "carried-over"  # in the data folder, once nothing of that name is to be offered
 PROJECT_FOLDER = ".bethink"
 PROJECT_FILE = "bethink.toml"
 CONFIG_VARIABLE = "BETHINK_CONFIG_DIR"
@@ -88,23 +90,29 @@ def cache_folder() -> Path:
     return _user_folder("cache")
 
 
+def earlier_folder(kind: str) -> Path:
+    """The folder of a kind ("data", "config") of the time of the earlier name."""
+    given = os.environ.get(f"{EARLIER_NAME.upper()}_{kind.upper()}_DIR")
+    return Path(given).expanduser() if given else _user_folder(kind, EARLIER_NAME)
+
+
 _LINUX_FOLDERS = {
     "config": ".config", "data": ".local/share", "state": ".local/state", "cache": ".cache"
 }  # fmt: skip
 
 
-def _user_folder(kind: str) -> Path:
+def _user_folder(kind: str, app: str = APP_NAME) -> Path:
     """The user's folder of a kind: on Linux as the XDG directories are specified."""
     home = os.environ.get("HOME", "")
     if sys.platform == "linux" and home.startswith("/") and "ANDROID_DATA" not in os.environ:
         # What platformdirs would say, without the time that loading it takes.
         given = os.environ.get(f"XDG_{kind.upper()}_HOME", "")
         if given.startswith("/"):  # the specification ignores relative ones
-            return Path(given, APP_NAME)
-        return Path(home, _LINUX_FOLDERS[kind], APP_NAME)
+            return Path(given, app)
+        return Path(home, _LINUX_FOLDERS[kind], app)
     import platformdirs  # start-up time
 
-    folder: str = getattr(platformdirs, f"user_{kind}_dir")(APP_NAME, appauthor=False)
+    folder: str = getattr(platformdirs, f"user_{kind}_dir")(app, appauthor=False)
     return Path(folder)
 
 

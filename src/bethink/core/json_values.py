@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ from bethink.core.lazy import lazy_pattern
 from bethink.errors import BadText, TooLarge
 
 Json = dict[str, Any]
+JsonObjects = Iterable[Mapping[str, object]]
 
 
 def iso(moment: datetime | None) -> str | None:

@@ -142,7 +142,8 @@ def _detect_database(path: Path) -> str:
             return kind
     raise Refused(
         f"{path.name} is not a database of a known program",
-        remedy=f"known formats: {', '.join(_TABLES_BY_KIND)}; choose one with --from",
+        remedy=f"known formats: {', '.join(_TABLES_BY_KIND)}; choose one with --from;"
+        " spaces of earlier versions: bethink upgrade --from FOLDER",
     )
 
 
@@ -155,6 +156,8 @@ def _detect_conversations(path: Path) -> str:
 
 
 def _detect_folder(path: Path) -> tuple[str, Path]:
+    if any(path.glob("spaces/*.db")):
+        raise Refused(f"{path.name} holds spaces", remedy=f"bethink upgrade --from {path}")
     for kind, recognises in _FOLDERS_BY_KIND.items():
         if recognises(path):
             return kind, path

@@ -254,7 +254,7 @@ class Import:
         restore: bool = False,
         announce: Callable[[ExportClaims], None] | None = None,
     ) -> None:
-        """Set up an import; ``announce`` gets what an export claims before it is stored."""
+        """Set up an import; ``announce`` gets what an export is trusted with, first."""
         if kind not in KINDS and kind not in IMPORTERS:
             raise Refused(f"there is no importer {kind!r}", remedy=f"use one of {', '.join(KINDS)}")
         self._memory = memory
@@ -269,8 +269,6 @@ class Import:
         if self.kind == AUTO and not is_stream(self._path):
             self.kind, found = detect_source(to_path(self._path))
             self._path = str(found)
-        if self._restore and self.kind not in (AUTO, "bethink"):
-            raise _not_an_export(self.kind)
         gauge = ReadProgress()
         with _scratch_memory(self._memory, preview=self.tally.preview) as scratch:
             if self.kind in (AUTO, *STREAMS):
@@ -307,6 +305,8 @@ class Import:
         return to_path(self._path)
 
     def _set_source(self, name: str) -> None:
+        if self._restore and self.kind != "bethink":
+            raise Refused(f"only an export of Bethink can be restored; this is {self.kind}")
         self.tally.kind = self.kind
         self.tally.source = str(self._given.get("source", name))
 
@@ -319,8 +319,6 @@ class Import:
                 self.kind = guess_format(stream.reader.peek(BEGINNING_BYTES), stream.name)
             self._set_source(stream.name)
             gauge.total = stream.size
-            if self._restore and self.kind != "bethink":
-                raise _not_an_export(self.kind)
             if self.kind == "bethink":
                 self._load_export(_report_progress(stream, progress), scratch, progress)
                 return
@@ -348,7 +346,7 @@ class Import:
         self.tally.claims = claims
         if not (claims.is_own or self._restore):
             self.tally.warnings.append(_NOT_OWN)
-        if self._announce is not None:
+        elif self._announce is not None:
             self._announce(claims)
 
     def _note_missing_end(self, found: Iterator[Json]) -> Iterator[Json]:
@@ -375,12 +373,6 @@ _NOT_OWN = (
     " To take a back-up of your own as it is, use --restore, in a space without its memories"
 )
 _NO_END = "this export of an earlier version does not say whether it is whole"
-
-
-def _not_an_export(kind: str) -> Refused:
-    return Refused(
-        f"only an export of Bethink can be restored; this is {kind}", remedy="leave out --restore"
-    )
 
 
 def _require_whole(path: str) -> None:

@@ -25,14 +25,9 @@ from bethink.core.sentences import caption
 from bethink.errors import Conflict, NotFound, Refused
 from bethink.importers.entry import Entry, digest
 from bethink.importers.turn_text import storable_text
-from bethink.ingest.admission import (
-    PreparedDraft,
-    WriteContext,
-    claims_trust,
-    prepare,
-    to_plain_json,
-)
+from bethink.ingest.admission import PreparedDraft, WriteContext, prepare, to_plain_json
 from bethink.ingest.deduplication import deduplicate
+from bethink.ingest.files import claims_trust
 from bethink.ingest.record_builder import classify_kind
 from bethink.ingest.revision import MODEL_FACT_KEY, changeable_fields
 from bethink.memory import Memory

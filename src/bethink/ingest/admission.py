@@ -341,11 +341,6 @@ def trust_of(draft: Draft) -> int:
     return draft.trust if draft.source_class in TRUSTED_SOURCES else min(draft.trust, ceiling)
 
 
-def claims_trust(source_class: object) -> bool:
-    """Whether a class of source has more trust than an import can claim."""
-    return TRUST_CEILING.get(str(source_class), 0) > TRUST_CEILING["import"]
-
-
 def prepare(draft: Draft, ctx: WriteContext) -> PreparedDraft:
     """Admit, redact and fold a draft; raise Refused if it may not be stored."""
     if draft.id is not None:

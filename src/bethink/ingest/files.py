@@ -16,7 +16,7 @@ from typing import BinaryIO, Literal
 from bethink.core.json_values import Json, parse_strict_json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText, Refused, TooLarge
-from bethink.ingest.admission import MAX_TEXT_BYTES, claims_trust
+from bethink.ingest.admission import MAX_TEXT_BYTES, TRUST_CEILING
 from bethink.model import Draft
 
 MAX_BYTES = 1 << 30
@@ -202,6 +202,11 @@ def _parse_draft(
             # A file cannot claim to be the user: who imports it sets its source.
             del fields[name]
     return Draft(**{**defaults, **fields})
+
+
+def claims_trust(source_class: object) -> bool:
+    """Whether a class of source has more trust than an import can claim."""
+    return TRUST_CEILING.get(str(source_class), 0) > TRUST_CEILING["import"]
 
 
 def _parse_fields(value: object) -> Json:

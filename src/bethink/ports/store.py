@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from bethink.core.json_values import Json
+from bethink.core.json_values import Json, JsonObjects
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Status, Thread
 from bethink.ports.models import Embedding
@@ -479,18 +479,10 @@ class StoreAdmin(Protocol):
     def dump(self) -> Iterator[Json]:
         """All persistent data as JSON-ready records, in an order that `load` accepts."""
 
-    def load(
-        self,
-        records: Iterable[Mapping[str, object]],
-        *,
-        actor: str,
-        now: datetime,
-        trusted: bool = True,
-    ) -> int:
+    def load(self, records: JsonObjects, *, actor: str, now: datetime, trusted: bool = True) -> int:
         """Import a dump in one transaction. Known ids are left unchanged.
 
-        What is not ``trusted`` gets the trust of an import and no pin, loses its secrets, and
-        brings no journal, keys, uses or threads.
+        What is not ``trusted`` comes as an import, without secrets, journal, keys and threads.
         """
 
     def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:

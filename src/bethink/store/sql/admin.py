@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from bethink.core.json_values import Json
+from bethink.core.json_values import Json, JsonObjects
 from bethink.errors import Refused
 from bethink.ports import CheckResult, Event, Progress
 from bethink.store.sql import history
@@ -162,25 +162,14 @@ class SqlAdmin:
 
         return dump_records(self._connections, self._space)
 
-    def load(
-        self,
-        records: Iterable[Mapping[str, object]],
-        *,
-        actor: str,
-        now: datetime,
-        trusted: bool = True,
-    ) -> int:
+    def load(self, records: JsonObjects, *, actor: str, now: datetime, trusted: bool = True) -> int:
         # start-up time: a recall needs none of it
         from bethink.store.sql.load import load_records
 
         with self._connections.write_transaction() as db:
+            ceiling = self._connections.ceiling
             return load_records(
-                db,
-                records,
-                actor=actor,
-                now=to_ms(now),
-                ceiling=self._connections.ceiling,
-                trusted=trusted,
+                db, records, actor=actor, now=to_ms(now), ceiling=ceiling, trusted=trusted
             )
 
     def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:

@@ -146,17 +146,6 @@ def _parse_record(number: int, kind: str, record: Mapping[str, object]) -> Row:
     return tuple(values)
 
 
-def _require_hash(number: int, row: Row) -> None:
-    """Raise Refused for a memory that is not what its hash says."""
-    stored_hash = row[_HASH_INDEX]
-    if stored_hash is not None and stored_hash != content_hash(row[: len(CONTENT)]):
-        _refuse(
-            number,
-            "item.content_hash does not match the content: the line was changed",
-            remedy="export again, or import another copy of the export",
-        )
-
-
 def _with_class(row: Row) -> Row:
     """Mark a row of a thread whose classification has to be found."""
     return row if row[-1] is not None else (*row[:-1], _UNKNOWN)
@@ -257,8 +246,12 @@ class _Loader:
     def _checked_row(self, number: int, kind: str, record: Mapping[str, object]) -> Row | None:
         """Return the values of a record as they may be stored; None where they may not."""
         row = _parse_record(number, kind, record)
-        if kind == "item":
-            _require_hash(number, row)
+        if kind == "item" and row[_HASH_INDEX] not in (None, content_hash(row[: len(CONTENT)])):
+            _refuse(
+                number,
+                "item.content_hash does not match the content: the line was changed",
+                remedy="export again, or import another copy of the export",
+            )
         if self._untrusted_actor is None:
             return row
         if kind not in UNTRUSTED_KINDS:
@@ -344,10 +337,10 @@ class _Loader:
         stated_by = "" if items else self._stating(row)
         if stated_by is None or not all(self._item_exists(item) for item in items):
             return
-        if self._untrusted_actor is not None and not self._imported.keys() >= {
-            *items,
-            *([] if items else [stated_by]),
-        }:  # it would say something of, or in the name of, a memory of this space
+        # Without proof it must not speak of, or in the name of, a memory of this space.
+        if self._untrusted_actor is not None and not self._imported.keys() >= (
+            {*items} or {stated_by}
+        ):
             return
         if all(self._require_entity(name) for kind, name in ends if kind == "entity"):
             self._db.execute(_INSERT_LINK, (*row, stated_by))

@@ -12,8 +12,7 @@ from bethink.ingest.redaction import redact_json
 from bethink.model import Draft
 
 UNTRUSTED_KINDS = frozenset({"entity", "alias", "item", "link", "status_change"})
-"""What such an export may bring. A journal, keys, tombstones, uses and threads would speak for
-this installation: they could hide later imports, or be shown as its own conclusions."""
+"""What it may bring. A journal, keys, uses or threads would speak for this installation."""
 
 _CLASS = "import"
 _FINGERPRINTED = ("level", "speaker", "session", "seq", "metadata")
