@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
+from bethink.server.systems.declarations import load_system
 from bethink.server.tools import TOOLS
 from bethink.server.tools.catalog import DEFAULT_TOOLS
 from deferred import Deferred
@@ -89,6 +90,39 @@ def test_a_client_finds_and_uses_everything(tmp_path: Path, mode: str) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "notes.txt").write_text("a note\n")
     talk(tmp_path, conversation, "--tools", "all", mode=mode)
+
+
+@pytest.mark.parametrize("worker", ["off", "auto"])
+def test_a_client_of_another_system_finds_its_tools(tmp_path: Path, worker: str) -> None:
+    """With its names, arguments and fields, in this process or by the worker."""
+
+    async def linksee(client: mcp_sdk.Client) -> None:
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        assert tools == list(load_system("linksee").tools)
+        told = {"entity_name": "Atlas", "entity_kind": "project", "layer": "decisions"}
+        stored = await call(client, "remember", content="Atlas ships on Mondays", **told)
+        answer = await call(client, "recall", query="when does it ship?", entity_name="Atlas")
+        [hit] = answer["memories"]
+        assert (hit["id"], hit["layer"]) == (stored["memory_id"], "learning")
+        result = await client.call_tool("recall", {"query": "Atlas", "k": 5})
+        assert result.is_error
+
+    async def siftcoder(client: mcp_sdk.Client) -> None:
+        found = await call(client, "mem_search", query="when does Atlas ship?")
+        around = await call(client, "mem_timeline", near_id=found["hits"][0]["id"])
+        assert around["near"]["text"] == "Atlas ships on Mondays"
+
+    async def others(client: mcp_sdk.Client) -> None:
+        for tool in (await client.list_tools()).tools:
+            if tool.name.endswith(("recall", "retrieve")):
+                result = await client.call_tool(tool.name, {"query": "Atlas ships on Mondays"})
+                assert "Atlas ships on Mondays" in result.content[0].text  # type: ignore[union-attr]
+
+    env = {"BETHINK_WORKER": worker, "BETHINK_WORKER_IDLE": "10"}
+    talk(tmp_path, linksee, "--as", "linksee", **env)
+    talk(tmp_path, siftcoder, "--as", "siftcoder", **env)
+    for system in ("abmind", "memind", "remind"):
+        talk(tmp_path, others, "--as", system, **env)
 
 
 def test_errors_are_sentences(tmp_path: Path) -> None:

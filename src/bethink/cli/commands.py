@@ -95,5 +95,5 @@ def _help_pages(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, s
         assert command is not None, "every listed command exists"
         inner = click.Context(command, parent=ctx, info_name=name, terminal_width=_WIDTH)
         yield inner.command_path, command.get_help(inner)
-        if isinstance(command, click.Group):
+        if isinstance(command, click.Group) and getattr(command, "in_reference", True):
             yield from _help_pages(command, inner)

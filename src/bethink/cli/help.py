@@ -73,6 +73,7 @@ _COMMANDS = {
         "uninstall": ("hooks.commands:uninstall", "Remove what install wrote."),
         "hook": ("hooks.commands:hook", "Run a hook for a host; install sets hooks up."),
         "mcp": ("server.commands:mcp_command", "Serve this project's memory to agents (MCP)."),
+        "as": ("server.systems.commands:as_command", "Use the commands of another memory system."),
         "serve": ("server.commands:serve", "Serve this project's memory over HTTP."),
         "ui": ("server.commands:ui", "Open the inspector in the browser."),
         "token": ("server.commands:token", "Create, list and revoke tokens."),

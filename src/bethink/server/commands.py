@@ -18,6 +18,7 @@ from bethink.cli.app import App
 from bethink.cli.options import Command, Group, command, option, pass_app
 from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
 from bethink.errors import MissingExtra, Refused
+from bethink.server.systems import SYSTEMS
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -328,17 +329,24 @@ def _load_server(
         "bethink mcp --tools all",
         "bethink mcp --tools timeline,undo --space work",
         "bethink mcp --http 127.0.0.1:8765",
+        "bethink mcp --as linksee",
     ],
 )
 @option(
     "--tools A,B,...", "Additional tools, or all; default: the seven standard ones.", default=""
 )
 @option(
+    "--as system NAME",
+    "Offer the tools of another memory system instead, with its names, arguments and profile: "
+    f"{', '.join(SYSTEMS)}.",
+    click.Choice(SYSTEMS),
+)
+@option(
     "--http HOST:PORT",
     "Serve at http://HOST:PORT/mcp instead of stdio; needs a token beyond this machine.",
 )
 @pass_app
-def mcp_command(app: App, *, tools: str, http: str | None) -> int:
+def mcp_command(app: App, *, tools: str, system: str | None, http: str | None) -> int:
     """Serve this project's memory to agents (MCP).
 
     Speaks the Model Context Protocol over standard input and output with the process that
@@ -350,8 +358,17 @@ def mcp_command(app: App, *, tools: str, http: str | None) -> int:
     from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
     from bethink.server.tools import select_tools
 
-    manifest = ServerManifest(select_tools(_tool_names(tools)))
-    loader = MemoryLoader(settings_for(app.space, store=app.store))
+    if system is not None:
+        from bethink.server.systems.declarations import load_system  # few hosts ask for it
+
+        if tools:
+            raise Refused("--as and --tools cannot be combined")
+        theirs = load_system(system)
+        manifest = ServerManifest(theirs.tools, theirs.instructions)
+        app.profile = theirs.profile
+    else:
+        manifest = ServerManifest(select_tools(_tool_names(tools)))
+    loader = MemoryLoader(settings_for(app.space, store=app.store, profile=app.profile))
     if http is None:
         serve_stdio(manifest, loader)
         return 0

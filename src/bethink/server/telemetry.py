@@ -54,7 +54,7 @@ OPERATIONS: Mapping[str, str] = {
 @contextmanager
 def trace_call(request: ToolRequest, space: str) -> Iterator[Callable[[Json], None]]:
     """Record a span around a memory operation if a tracer provider is set up."""
-    operation = OPERATIONS.get(request.tool.name)
+    operation = OPERATIONS.get(request.tool.operation or request.tool.name)
     tracer = _tracer() if operation is not None else None
     if operation is None or tracer is None:
         yield lambda _: None

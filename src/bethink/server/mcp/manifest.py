@@ -256,10 +256,17 @@ _LIST_KEYS = {
 }
 
 
-def filter_permitted(method: str, listing: Json, principal: Principal) -> Json:
+def filter_permitted(
+    method: str, listing: Json, principal: Principal, tools: Mapping[str, Tool]
+) -> Json:
     """Return a list without the entries that a principal may not use."""
     under, key, prefix = _LIST_KEYS[method]
-    kept = [entry for entry in listing[under] if permits(principal, prefix + entry[key])]
+    rows = {name: tool.operation for name, tool in tools.items() if tool.operation}
+    kept = [
+        entry
+        for entry in listing[under]
+        if permits(principal, rows.get(entry[key], prefix + entry[key]))
+    ]
     return listing | {under: kept}
 
 
@@ -301,6 +308,7 @@ class ServerManifest:
     """The lists that a client can request, in the protocol's own form."""
 
     tools: Mapping[str, Tool]
+    instructions: str = INSTRUCTIONS
 
     @property
     def lists(self) -> dict[str, Json]:
@@ -328,7 +336,7 @@ class ServerManifest:
             "protocolVersion": version,
             "capabilities": _CAPABILITIES,
             "serverInfo": _SERVER_INFO,
-            "instructions": INSTRUCTIONS,
+            "instructions": self.instructions,
         }
 
     def discover_result(self, version: str) -> Json:
@@ -337,7 +345,7 @@ class ServerManifest:
             {
                 "supportedVersions": [version],
                 "capabilities": _CAPABILITIES | {"extensions": {EXTENSION: {}}},
-                "instructions": INSTRUCTIONS,
+                "instructions": self.instructions,
             }
         )
 

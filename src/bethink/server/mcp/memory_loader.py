@@ -28,14 +28,19 @@ ACTOR = "mcp"
 
 
 def settings_for(
-    space: str | None, env: Mapping[str, str] = os.environ, *, store: str | None = None
+    space: str | None,
+    env: Mapping[str, str] = os.environ,
+    *,
+    store: str | None = None,
+    profile: str | None = None,
 ) -> Settings:
     """Load a server's settings: for the project its host names, else the working directory."""
     named = env.get(PROJECT_VARIABLE)
     if named and not Path(named).is_dir():
         # Fail rather than serve the memory of another project.
         raise BadSetting(f"{PROJECT_VARIABLE} is {named!r}, which is not a directory")
-    settings = load_settings(Path(named) if named else None, env, {"space": space, "store": store})
+    given = {"space": space, "store": store, "profile": profile}
+    settings = load_settings(Path(named) if named else None, env, given)
     return settings if settings.explicit("actor") else replace(settings, actor=ACTOR)
 
 

@@ -18,7 +18,6 @@ from bethink.core.json_values import Json
 from bethink.errors import BethinkError
 from bethink.render.quoting import one_line
 from bethink.server.mcp.manifest import (
-    INSTRUCTIONS,
     NAME,
     PROMPTS,
     TITLE,
@@ -87,7 +86,7 @@ class McpHandlers:
     def _list(self, method: str, ctx: _Ctx) -> Json:
         """Return a list with the entries that the client supports and the caller may use."""
         whole = self._manifest.lists_for(_capabilities(ctx))[method]
-        return filter_permitted(method, whole, self._principal(ctx))
+        return filter_permitted(method, whole, self._principal(ctx), self._tools)
 
     async def call_tool(
         self, ctx: _Ctx, params: types.CallToolRequestParams
@@ -221,7 +220,7 @@ def make_server(
         NAME,
         title=TITLE,
         version=__version__,
-        instructions=INSTRUCTIONS,
+        instructions=manifest.instructions,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,

@@ -393,9 +393,7 @@ class EarlyCalls:
 
     def _call(self, params: Json, handshake: EarlyHandshake, send: Callable[[Json], None]) -> Json:
         tool, arguments = handshake.tools[params["name"]], params.get("arguments") or {}
-        call = call_json(
-            tool.name, arguments, handshake.client, supports_views=handshake.supports_views
-        )
+        call = call_json(tool, arguments, handshake.client, supports_views=handshake.supports_views)
         token = (params.get("_meta") or {}).get("progressToken")
 
         def progress(done: int, total: int) -> None:

@@ -15,6 +15,7 @@ from bethink.errors import NotFound, Refused
 if TYPE_CHECKING:
     from bethink.config.settings import Settings
     from bethink.memory import Memory
+    from bethink.server.tools.tool import Tool
 
 
 class WorkerCalls:
@@ -54,10 +55,11 @@ class WorkerCalls:
         return self._settings.worker != "off" and "opentelemetry.sdk.trace" not in sys.modules
 
 
-def call_json(name: str, arguments: Json, client: str, *, supports_views: bool) -> Json:
+def call_json(tool: Tool, arguments: Json, client: str, *, supports_views: bool) -> Json:
     """A call as the worker gets it; its id is for counting a use once."""
     return {
-        "name": name,
+        "name": tool.name,
+        "system": tool.system,
         "arguments": arguments,
         "client": client,
         "views": supports_views,
@@ -65,7 +67,7 @@ def call_json(name: str, arguments: Json, client: str, *, supports_views: bool) 
     }
 
 
-_CALL = {"name": str, "arguments": dict, "client": str, "views": bool, "id": str}
+_CALL = {"name": str, "system": str, "arguments": dict, "client": str, "views": bool, "id": str}
 
 
 def call_for_server(memory: Memory, payload: Json) -> Json:
@@ -75,12 +77,12 @@ def call_for_server(memory: Memory, payload: Json) -> Json:
     then answers itself.
     """
     from bethink.server.mcp.memory_loader import OpenMemory
-    from bethink.server.tools import TOOLS  # the server loads these only if it answers itself
+    from bethink.server.tools import find_tool  # loaded only by a server that answers itself
     from bethink.server.tools.calls import ToolExecutor, ToolRequest
 
     if {name: type(value) for name, value in payload.items()} != _CALL:
         raise Refused("the call is not valid")
-    tool = TOOLS.get(payload["name"])
+    tool = find_tool(payload["system"], payload["name"])
     if tool is None or not tool.read_only:
         raise Refused("only reads are answered")
     request = ToolRequest(

@@ -14,6 +14,16 @@ TOOLS: Registry[Tool] = Registry(
 )
 
 
+def find_tool(system: str, name: str) -> Tool | None:
+    """Return a tool of another system or, without one, of our own; None if there is none."""
+    if not system:
+        return TOOLS.get(name)
+    from bethink.server.systems import SYSTEMS  # few servers need these
+    from bethink.server.systems.declarations import load_system
+
+    return load_system(system).tools.get(name) if system in SYSTEMS else None
+
+
 def select_tools(names: Sequence[str] = ()) -> dict[str, Tool]:
     """Return the default tools and those named; "all" selects every tool."""
     for name in names:

@@ -126,7 +126,7 @@ class ToolExecutor:
     def __call__(self, request: ToolRequest, *, for_program: bool = False) -> Reply:
         """Run a tool and return its reply, truncated for models unless ``for_program``."""
         tool = request.tool
-        require(request.principal, operation_of(tool.name, request.arguments))
+        require(request.principal, operation_of(tool.operation or tool.name, request.arguments))
         arguments = validate_arguments(request.arguments, tool.input_schema)
         with self._counted(), ExitStack() as stack:
             stack.enter_context(hide_internal_errors(request.principal))

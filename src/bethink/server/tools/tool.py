@@ -140,7 +140,8 @@ class Tool:
     ``module`` holds the handler, a function of the tool's name, and is imported when the tool is
     called. What only reads is also idempotent. Texts in the answer are cut at ``max_text``
     characters; a tool with a budget of its own has None. ``view`` is the URI of the page that
-    displays the answer, for hosts that support views.
+    displays the answer, for hosts that support views. A tool of another ``system`` names the
+    ``operation`` of the policy table that it does.
     """
 
     name: str
@@ -154,6 +155,8 @@ class Tool:
     idempotent: bool = False
     max_text: int | None = 2000
     view: str = ""
+    system: str = ""
+    operation: str = ""
 
     def definition(self, *, supports_views: bool = False) -> Json:
         """Return the entry in `tools/list`, with its view only for hosts that support views."""
@@ -180,7 +183,8 @@ class Tool:
         """Run the tool and return the reply with uncut texts: for programs, not for models."""
         from importlib import import_module  # start-up time: only a call needs it
 
-        made: Reply = getattr(import_module(self.module), self.name)(call)
+        module = import_module(self.module)
+        made: Reply = module.run(self, call) if self.system else getattr(module, self.name)(call)
         return made
 
     def __call__(self, call: Call) -> Reply:

@@ -11,9 +11,10 @@ import pytest
 from bethink.config.settings import Settings
 from bethink.errors import BadProfile, MissingExtra, ModelError, NotFound, Refused, StoreBusy
 from bethink.server.mcp.worker_calls import WorkerCalls, call_for_server, call_json
+from bethink.server.tools import TOOLS
 from bethink.worker import client
 
-CALL = call_json("recall", {}, "test", supports_views=False)
+CALL = call_json(TOOLS["recall"], {}, "test", supports_views=False)
 
 
 def test_without_a_worker_the_server_opens_the_memory_and_starts_no_more(
