@@ -19,7 +19,7 @@ import numpy as np
 
 from bethink.models import open_embedder
 from bethink.ports import Embedder
-from measure import load_sets, summarise
+from measure import load_paragraphs, load_sets, summarise, unrelated
 
 QUESTION = "which of the two servers in the basement was replaced after the storm?"
 TEXT = (
@@ -64,9 +64,13 @@ def main() -> None:
         return np.stack([embedding.vector for embedding in embedder.embed(texts)])
 
     print(f"{embedder.model}\n\n| set | hit@1 | hit@3 | hit@10 | targets |\n|---|---|---|---|---|")
-    for name, hits in summarise(load_sets(given.folder), embed).items():
+    paragraphs = load_paragraphs(Path(__file__).parent / "work" / "paragraphs.jsonl")
+    sets = [*load_sets(given.folder), *paragraphs]
+    for name, hits in summarise(sets, embed).items():
         goals = ", ".join(f"@{cut} {goal:.2f}" for cut, goal in TARGETS.get(name, {}).items())
         print(f"| {name} | {' | '.join(f'{hit:.3f}' for hit in hits)} | {goals} |")
+    for name, (mean, often) in unrelated(sets, embed).items():
+        print(f"{name}: cosine {mean:.3f}, of one of twenty pairs over {often:.3f}")
     milliseconds, rate, short, long = measure_speed(embedder)
     print(f"\n{milliseconds:.2f} ms a question of {short} tokens (target 3.5)")
     print(f"{rate:.0f} texts/s of {long} tokens on one thread (target 180)")

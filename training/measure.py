@@ -1,9 +1,15 @@
-"""The evaluation sets and what is counted on them: plain cosine, nothing else."""
+"""The evaluation sets and what is counted on them: plain cosine, nothing else.
+
+Beside the sets of a folder there are paragraphs of the translated help, which ``collect.py``
+holds back: asked for by their translation, by one sentence of it, and in their own language by
+a sentence of them or by one that was taken out of them ("rest").
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,14 +28,16 @@ MORE = (
 )
 KINDS = ("paraphrase", "direct", "terse", "indirect")
 CUTS = (1, 3, 10)
+TRANSLATED = ("de", "ru", "zh", "ja")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])(?=.)")
 
 
 class EvaluationSet(NamedTuple):
-    """Memories and the questions about them."""
+    """Memories and the questions about them: texts, or their token ids."""
 
     name: str
     ids: list[str]
-    texts: list[str]
+    texts: list[Any]
     questions: list[dict[str, Any]]
 
 
@@ -59,8 +67,78 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in file if line.strip()]
 
 
+def load_paragraphs(path: Path) -> list[EvaluationSet]:
+    """Sets of the translated paragraphs that were held back, if they are there."""
+    if not path.is_file():
+        return []
+    rows = _read_rows(path)
+    ids = [row["id"] for row in rows]
+
+    def make(name: str, texts: list[str], questions: list[str]) -> EvaluationSet:
+        asked = [
+            {"question": one, "relevant": [row]} for row, one in zip(ids, questions, strict=True)
+        ]
+        return EvaluationSet(name, ids, texts, asked)
+
+    found = []
+    for language in ("en", *TRANSLATED):
+        texts = [row[language] for row in rows]
+        parts = [_SENTENCE.split(text) for text in texts]
+        # The longest sentence says most; where there is one only, its second half asks.
+        longest = [max(some, key=len) for some in parts]
+        halves = [text[len(text) // 2 :] for text in texts]
+        asked = [
+            one if len(some) > 1 else half
+            for one, some, half in zip(longest, parts, halves, strict=True)
+        ]
+        rest = [text.replace(one, " ") for text, one in zip(texts, asked, strict=True)]
+        if language != "en":
+            english = [row["en"] for row in rows]
+            found.append(make(f"{language} asks en", english, texts))
+            found.append(make(f"{language} sentence asks en", english, asked))
+        found.append(make(f"{language} sentence", texts, asked))
+        found.append(make(f"{language} rest", rest, asked))
+    return found
+
+
+def write_encoded(
+    path: Path, sets: Sequence[EvaluationSet], encode: Callable[[str], list[int]]
+) -> None:
+    """Write sets with token ids instead of texts."""
+    made = [
+        one._replace(
+            texts=[encode(text) for text in one.texts],
+            questions=[row | {"question": encode(row["question"])} for row in one.questions],
+        )
+        for one in sets
+    ]
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        json.dump(made, file)
+
+
+def read_encoded(path: Path) -> list[EvaluationSet]:
+    """Read what ``write_encoded`` wrote."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [EvaluationSet(*row) for row in json.load(file)]
+
+
+def unrelated(
+    sets: Sequence[EvaluationSet], embed: Callable[[list[Any]], np.ndarray]
+) -> dict[str, list[float]]:
+    """Mean cosine of two different paragraphs, by language, and what one of twenty exceeds."""
+    made = {}
+    for one in sets:
+        language, _, what = one.name.partition(" ")
+        if what == "sentence":
+            vectors = embed(one.texts)
+            cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
+            figures = (cosines.mean(), np.quantile(cosines, 0.95))
+            made[f"{language} unrelated"] = [round(float(one), 3) for one in figures]
+    return made
+
+
 def summarise(
-    sets: Sequence[EvaluationSet], embed: Callable[[list[str]], np.ndarray]
+    sets: Sequence[EvaluationSet], embed: Callable[[list[Any]], np.ndarray]
 ) -> dict[str, list[float]]:
     """hit@1, @3 and @10 by set; of the notes by type of question, over all three stores."""
     hits: dict[str, list[list[bool]]] = {}

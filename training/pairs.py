@@ -20,7 +20,8 @@ from zlib import crc32
 
 import numpy as np
 
-from bethink.models.embed.encoder import EncoderEmbedder, shared_tokenizer
+from bethink.models.embed.encoder import EncoderEmbedder
+from bethink.models.update_model import tokenizer
 
 DATA = Path(__file__).resolve().parent / "data"
 UPDATE, SAME, ADDS, OTHER = range(4)
@@ -161,7 +162,7 @@ def pair_neighbours(vectors: np.ndarray, known: set[tuple[int, int]]) -> np.ndar
 
 
 def piece_ids(text: str) -> list[int]:
-    pieces = shared_tokenizer()(text)
+    pieces = tokenizer()(text)
     return [
         VOCABULARY + crc32(pieces.text[begin:end].encode()) % SHARED_ROWS
         if piece == UNKNOWN

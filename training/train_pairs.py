@@ -223,7 +223,8 @@ class Student(Encoder):
     """The encoder's network for two texts, with a vector for each side and four classes."""
 
     def __init__(self, weights: dict[str, torch.Tensor]) -> None:
-        super().__init__(weights, list(range(6)), RANK)
+        super().__init__(weights)
+        self.factorise(RANK)
         table = add_rows(self.table.detach())
         scale = table.abs().amax(1, keepdim=True) / 127
         del self.table

@@ -434,6 +434,6 @@ def test_without_a_model_shared_words_answer() -> None:
 
 def test_irrelevant_questions_get_silence(filled: Memory) -> None:
     """The original answers every question with something."""
-    for question in ("how do I bake sourdough bread?", "who won the chess world cup in 1978?"):
+    for question in ("how do I bake sourdough bread?", "how deep is the Mariana Trench?"):
         answer = filled.recall(question, profile="remind")
         assert (answer.hits, answer.status) == ((), "nothing_matched"), question

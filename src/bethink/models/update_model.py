@@ -16,8 +16,8 @@ import numpy as np
 from bethink.core.lazy import Lazy
 from bethink.errors import ModelError
 from bethink.models.embed.contextual import EncoderNetwork, read_arrays
-from bethink.models.embed.encoder import ENCODER_DATA, shared_tokenizer
-from bethink.models.embed.tokenizers import require_encodable
+from bethink.models.embed.encoder import ENCODER_DATA, ENCODER_VOCABULARY
+from bethink.models.embed.tokenizers import BertTokenizer, require_encodable
 from bethink.ports import PairVerdict
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 UPDATE_WEIGHTS = "updates-1.npz"
 # Of a text this many pieces are read.
 _MAX_PIECES = 80
-# Pieces that the vocabulary lacks (most Chinese characters) share the rows after it.
+# It has learnt the first pieces of the encoder's vocabulary, the English ones.
+# Pieces that it lacks (most Chinese characters) share the rows after them.
 _UNKNOWN, _VOCABULARY, _SHARED_ROWS = 100, 30_522, 2_048
 
 
@@ -44,7 +45,7 @@ class UpdateModel:
     def judge(self, pairs: Sequence[tuple[str, str]]) -> list[PairVerdict]:
         """Return a verdict for each pair of an older and a newer text."""
         pieces = {text: _piece_ids(text) for pair in pairs for text in pair}
-        split = shared_tokenizer()
+        split = tokenizer()
         network = self._network()
         rows = [
             [split.start_id, *pieces[older], split.end_id, *pieces[newer], split.end_id]
@@ -63,7 +64,7 @@ class _PairNetwork(EncoderNetwork):
         self._bias = weights["head.bias"].astype(np.float32)
 
     def embed_pieces(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        ends = ids == shared_tokenizer().end_id
+        ends = ids == tokenizer().end_id
         second = ends.cumsum(axis=1) - ends > 0
         states = super().embed_pieces(ids)
         states += self._types[second.astype(np.int64)]
@@ -82,8 +83,19 @@ def _load(path: Path) -> _PairNetwork:
         raise ModelError(f"{path} is damaged: {error}") from error
 
 
+def _load_tokenizer() -> BertTokenizer:
+    path = ENCODER_DATA / ENCODER_VOCABULARY
+    try:
+        return BertTokenizer(b"\n".join(path.read_bytes().split(b"\n")[:_VOCABULARY]))
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+
+
+tokenizer = Lazy(_load_tokenizer)
+
+
 def _piece_ids(text: str) -> list[int]:
-    pieces = shared_tokenizer()(require_encodable(text))
+    pieces = tokenizer()(require_encodable(text))
     return [
         _VOCABULARY + crc32(pieces.text[begin:end].encode()) % _SHARED_ROWS
         if piece == _UNKNOWN

@@ -46,7 +46,7 @@ def test_it_gives_what_fits(kept: Memory) -> None:
 def test_what_is_far_behind_the_best_is_left_out(kept: Memory) -> None:
     """Unasked, only what comes near the best is given; a tool would find more."""
     kept.remember(PORT)
-    kept.remember("Each service is deployed on Fridays, by hand")
+    kept.remember("The bus service is deployed in two regions")
     kept.remember_many(NOTES)
     prompt = "which port is the ferry service deployed on?"
 

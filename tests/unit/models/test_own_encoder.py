@@ -183,14 +183,14 @@ def test_the_name_belongs_to_the_weights():
             state.update(name.encode() + file[name].tobytes())
 
     assert (EncoderEmbedder.model, state.hexdigest()[:16]) == (
-        "bethink-encoder-1",
-        "4b7903e62cacf250",
+        "bethink-encoder-2",
+        "edebc4dc33c0600f",
     )
 
 
 def test_the_weights_are_small():
-    """At most 15 MB in the wheel."""
-    assert sum(path.stat().st_size for path in ENCODER_DATA.glob("encoder-*")) <= 15_000_000
+    """At most 22 MB in the wheel."""
+    assert sum(path.stat().st_size for path in ENCODER_DATA.glob("encoder-*")) <= 22_000_000
 
 
 def test_numpy_is_all_it_needs():

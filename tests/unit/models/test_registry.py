@@ -20,7 +20,7 @@ def test_without_a_name_the_default_is_opened():
 
     assert default is not None
     assert named is not None
-    assert default.model == named.model == "bethink-encoder-1"
+    assert default.model == named.model == "bethink-encoder-2"
 
 
 def test_none_means_words_alone():

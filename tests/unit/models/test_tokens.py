@@ -46,9 +46,9 @@ def test_what_is_packed_is_unpacked(memories):
 
 
 def test_the_stored_form_is_the_same_on_every_machine():
-    """Little-endian ids, the last of a sentence marked, then a half-precision length."""
+    """Little-endian ids, a mark after each sentence, then a half-precision length."""
     assert pack_tokens([1, 0x1234, 7], [1, 2], floats(1.0, 2.0)) == bytes.fromhex(
-        "01003492003c07800040"
+        "01003412ffff003c0700ffff0040"
     )
     assert pack_tokens([], [], floats()) == b""
 
@@ -58,10 +58,10 @@ def test_the_stored_form_is_the_same_on_every_machine():
     [
         b"\x00",  # half a number
         b"\x01\x00",  # a sentence without an end
-        b"\x01\x80",  # an end without a length
-        b"\x01\x80\x01\x80",  # a length that is none
-        b"\x01\x80\x00\x3c\x02\x00",  # a second sentence without an end
-        b"\xff\xff\x00\x3c",  # an id beyond the vocabulary
+        b"\x01\x00\xff\xff",  # an end without a length
+        b"\x01\x00\xff\xff\xff\xff",  # a length that is none
+        b"\x01\x00\xff\xff\x00\x3c\x02\x00",  # a second sentence without an end
+        b"\xfe\xff\xff\xff\x00\x3c",  # an id beyond the vocabulary
     ],
 )
 def test_damage_is_named(tokens):

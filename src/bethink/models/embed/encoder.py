@@ -35,8 +35,8 @@ MAX_WINDOWS = 8
 _MAX_CACHED_QUERIES = 8
 
 ENCODER_DATA = Path(__file__).parent.parent / "data"
-ENCODER_WEIGHTS = "encoder-1.npz"
-ENCODER_VOCABULARY = "encoder-1-vocabulary.txt"
+ENCODER_WEIGHTS = "encoder-2.npz"
+ENCODER_VOCABULARY = "encoder-2-vocabulary.txt"
 
 
 # Texts are encoded in groups of this many pieces: their vectors need 25 MB at 384 dimensions.
@@ -213,8 +213,8 @@ class EncoderEmbedder(ContextualEmbedder):
     Creating an embedder costs nothing; the weights are read with the first text.
     """
 
-    model = "bethink-encoder-1"
-    unrelated = 0.083
+    model = "bethink-encoder-2"
+    unrelated = 0.008
     slow = False
 
     def __init__(self, folder: Path = ENCODER_DATA) -> None:

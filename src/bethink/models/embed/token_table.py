@@ -1,9 +1,9 @@
 """Static token vectors, and the stored form of token ids.
 
-Stored tokens are a row of little-endian 16-bit numbers. Each sentence is its token ids, the
-last one with the highest bit set, then the length of the sum of their vectors as a float16,
-whose sign bit is clear. With that length a sentence is compared by adding up its tokens'
-dot products; its vector need not be computed again.
+Stored tokens are a row of little-endian 16-bit numbers. Each sentence is its token ids, a mark
+that is no id, and the length of the sum of their vectors as a float16. With that length a
+sentence is compared by adding up its tokens' dot products; its vector need not be computed
+again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from bethink.ports import Matrix, Vector
 
 
-_SENTENCE_END_BIT = 0x8000
+# No token has this id, and no length these bits.
+_SENTENCE_END = 0xFFFF
 
 
 def pack_tokens(ids: Sequence[int], ends: Sequence[int], lengths: Vector) -> bytes:
@@ -31,8 +32,8 @@ def pack_tokens(ids: Sequence[int], ends: Sequence[int], lengths: Vector) -> byt
     start = 0
     # Lists, not arrays: a memory has some thirty tokens.
     for end, length in zip(ends, lengths.astype("<f2").view("<u2").tolist(), strict=True):
-        row += ids[start:end]
-        row += (ids[end] | _SENTENCE_END_BIT, length)
+        row += ids[start : end + 1]
+        row += (_SENTENCE_END, length)
         start = end + 1
     return np.array(row, dtype="<u2").tobytes()
 
@@ -57,24 +58,25 @@ def unpack_tokens(memories: Sequence[bytes], vocabulary_size: int) -> UnpackedTo
     if (sizes % 2).any():
         raise _damaged_error()
     row = np.frombuffer(b"".join(memories), dtype="<u2")
-    is_last = row >= _SENTENCE_END_BIT
+    is_mark = row == _SENTENCE_END
     is_length = np.zeros(len(row), dtype=np.bool_)
-    is_length[1:] = is_last[:-1]
+    is_length[1:] = is_mark[:-1]
+    is_id = ~(is_mark | is_length)
     filled = sizes > 0
     closes = np.cumsum(sizes[filled] // 2) - 1
-    # A memory ends with a length, which cannot be mistaken for the last id of a sentence.
-    if not is_length[closes].all() or (is_last & is_length).any():
+    # A memory ends with a length, and a mark follows an id.
+    if not is_length[closes].all() or is_mark[:1].any() or not is_id[:-1][is_mark[1:]].all():
         raise _damaged_error()
-    ids = row[~is_length] & np.uint16(_SENTENCE_END_BIT - 1)
+    ids = row[is_id]
     if ids.size and int(ids.max()) >= vocabulary_size:
         raise _damaged_error()
-    ends = np.flatnonzero(is_last[~is_length])
+    ends = np.cumsum(is_id, dtype=np.intp)[is_mark]
     sentences_before = np.cumsum(is_length, dtype=np.intp)[closes]
     return UnpackedTokens(
         ids=ids,
         filled=filled,
-        memory_starts=_starts_from_ends(closes + 1 - sentences_before),
-        sentence_starts=_starts_from_ends(ends + 1),
+        memory_starts=_starts_from_ends(closes + 1 - 2 * sentences_before),
+        sentence_starts=_starts_from_ends(ends),
         lengths=row[is_length].view("<f2").astype(np.float32),
         first_sentences=_starts_from_ends(sentences_before),
     )

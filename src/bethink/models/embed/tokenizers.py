@@ -209,6 +209,8 @@ _MAX_CACHED_WORDS, _MAX_CACHED_WORD_LENGTH = 20_000, 40
 _BYTES_PER_SPELLED_TOKEN = 3
 # A longer word is unknown as a whole.
 _MAX_WORD_CHARACTERS = 100
+# Japanese letters differ by these (か, が): no accents, where the vocabulary knows them.
+_VOICE_MARKS = "\u3099\u309a"
 _CJK_RANGES = (
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
     (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
@@ -261,6 +263,7 @@ class BertTokenizer:
         if None in ids:
             raise ModelError("the vocabulary has no [CLS], [SEP] or [UNK]")
         self.start_id, self.end_id, self._unknown_id = (int(number or 0) for number in ids)
+        self._kept_marks = _VOICE_MARKS if self._find("##" + _VOICE_MARKS[0]) is not None else ""
         self._cache: dict[str, tuple[tuple[int, int], ...]] = {}
 
     def __call__(self, text: str) -> TextPieces:
@@ -274,7 +277,7 @@ class BertTokenizer:
             if chunk.isascii() and chunk.isprintable():
                 self._add_ascii(chunk, start, ids, spans)
                 continue
-            for plain, places in _normalised_words(chunk):
+            for plain, places in _normalised_words(chunk, self._kept_marks):
                 at = 0
                 for number, length in self._pieces(plain):
                     ids.append(number)
@@ -329,7 +332,7 @@ class BertTokenizer:
         return pieces if pieces and start == len(word) else [(self._unknown_id, len(word))]
 
 
-def _normalised_words(text: str) -> Iterator[tuple[str, list[int]]]:
+def _normalised_words(text: str, kept_marks: str = "") -> Iterator[tuple[str, list[int]]]:
     """Yield each word as the vocabulary spells it, with the position of each character."""
     letters: list[str] = []
     places: list[int] = []
@@ -347,7 +350,7 @@ def _normalised_words(text: str) -> Iterator[tuple[str, list[int]]]:
                 yield character, [place]
             continue
         for plain in normalize("NFD", character):
-            if category(plain) != "Mn":
+            if category(plain) != "Mn" or plain in kept_marks:
                 low = plain.lower()
                 letters += low
                 places += [place] * len(low)

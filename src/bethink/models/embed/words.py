@@ -51,9 +51,9 @@ class WordsEmbedder:
     thread of its own.
     """
 
-    model = "bethink-words-1"
+    model = "bethink-words-2"
     dim = 192
-    unrelated = 0.035
+    unrelated = 0.0375
 
     def __init__(self, folder: Path = ENCODER_DATA) -> None:
         """Set the folder of the encoder's files; by default the package's own."""

@@ -157,14 +157,14 @@ class Confidence:
     """
 
     found: float = 0.4
-    unsure: float = 0.0434
-    intercept: float = -5.776
-    cosine: float = 16.879
+    unsure: float = 0.04
+    intercept: float = -7.312
+    cosine: float = 16.242
     words: float = 0.0
     coverage: float = 0.0
-    lead: float = 5.117
-    memories: float = -0.354
-    turn: float = -1.146
+    lead: float = 5.482
+    memories: float = -0.175
+    turn: float = -1.396
     words_only: tuple[float, float] = (-3.2, 9.3)
     fall: float = 6.0
     name: str = "confidence"
@@ -250,12 +250,12 @@ def _explain(name: str, value: float, guessed: float) -> str:
 # Fitted without the lead: scores of other profiles have other scales.
 _DESCRIBING = Confidence(
     unsure=0.0,
-    intercept=-4.258,
-    cosine=18.092,
-    words=1.187,
+    intercept=-5.637,
+    cosine=17.275,
+    words=1.294,
     lead=0.0,
-    memories=-0.637,
-    turn=-1.471,
+    memories=-0.485,
+    turn=-1.787,
 )
 _TIME_CONFIDENCE = 0.9
 _BELOW_FOUND = 0.001

@@ -408,7 +408,7 @@ class NeighbourExpansion:
         return sort_by_score([*pool, *map(Candidate, added)])
 
 
-# Similarities are judged on the default embedder's scale, whose unrelated texts have this one.
+# Similarities of every embedder are judged on one scale, on which unrelated texts have this one.
 _REFERENCE_UNRELATED = 0.083
 # The usual similarity counts as that of so many memories more: few say little of what is usual.
 _PRIOR_MEMORIES, _PRIOR_DISTANCE, _PRIOR_SPREAD = 10, 0.05, 0.1
@@ -416,7 +416,7 @@ _CLEAREST, _LEAST_CLEAR = 2.0, -1.0
 
 
 def on_reference_scale(similarity: float, unrelated: float) -> float:
-    """Return a similarity as the default embedder would give it, by its distance from 1."""
+    """Return a similarity on the scale of all embedders, by its distance from 1."""
     return 1.0 - (1.0 - similarity) * (1.0 - _REFERENCE_UNRELATED) / (1.0 - unrelated)
 
 
