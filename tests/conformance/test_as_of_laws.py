@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bethink
-from bethink.model import Item, Link, Node
+from bethink.model import FileEdit, Item, Link, Node
 from bethink.ports import EntityListing, PriorUse, Store, TextSearch, Usage, UsageDecay
 from bethink.store.sqlite import SqliteStore
 from postgres_server import open_space
@@ -179,6 +179,18 @@ def test_use_of_another_store_is_taken_over_once(store: Store) -> None:
     assert store.items.get(["a"])["a"].decay == 0.4
     store.activity.note_use(["b"], at(hours=4), fading=UsageDecay(1, 0.1, 0.0, {}))
     assert store.items.get(["a"])["a"].decay == pytest.approx(0.3)
+
+
+def test_edits_are_counted_before_they_are_added(store: Store) -> None:
+    """A preview counts what would be new, each once, and adds nothing."""
+    edits = [FileEdit("/w/a.py", "edit", at(hours=hour), "mend it", "s") for hour in (1, 1, 2)]
+
+    def count(*, preview: bool) -> int:
+        return store.activity.note_edits(edits, actor="x", now=NOW, preview=preview)
+
+    assert [count(preview=True), count(preview=True), count(preview=False)] == [2, 2, 2]
+    assert count(preview=True) == 0
+    assert store.activity.file_history("a.py").edits == 2
 
 
 def test_what_forgetting_has_left_is_that_of_then(store: Store) -> None:

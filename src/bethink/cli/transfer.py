@@ -42,17 +42,23 @@ if TYPE_CHECKING:
     examples=[
         "bethink export backup.jsonl",
         "bethink export - | gzip > backup.jsonl.gz",
+        "bethink export back.json --as remind",
     ],
 )
 @click.argument("file", metavar="[FILE]", default="-")
+@option("--as form", "Write it for remind import instead.", click.Choice(["remind"]))
 @pass_app
-def export(app: App, file: str) -> None:
+def export(app: App, file: str, form: str | None) -> None:
     """Write everything to a file.
 
     One JSON object per line, history and links included; bethink import restores it
     without loss. FILE is replaced only when all is written, and only you can read it; -
-    or nothing writes to standard output.
+    or nothing writes to standard output. --as remind writes what Remind does not have yet
+    in the form that its import reads.
     """
+    if form is not None:
+        _export_to_remind(app, file)
+        return
     count = damaged = 0
     with app.open() as memory, _open_output(file) as out, progress(app, "exporting") as advance:
         for record in memory.export():
@@ -68,6 +74,20 @@ def export(app: App, file: str) -> None:
         app.out.json({"file": file, "records": count})
     else:
         app.note(green(f"wrote {plural(count, 'record')} to {file}"))
+
+
+def _export_to_remind(app: App, file: str) -> None:
+    from bethink.systems.remind.export import to_remind  # seldom needed
+
+    with app.open() as memory, _open_output(file) as out:
+        written = to_remind(memory.export())
+        out.write(dumps(written) + "\n")
+    counts = {name: len(written[name]) for name in ("concepts", "episodes")}
+    if file != "-" and app.json:
+        app.out.json({"file": file, **counts})
+    elif file != "-":
+        told = " and ".join(plural(count, name[:-1]) for name, count in counts.items())
+        app.note(green(f"wrote {told} to {file}"))
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from bethink.importers.memory_services import (
     is_letta_agent,
     is_letta_passage,
     is_zep,
-    unpacked,
 )
 from bethink.importers.remind import find_remind_folder, is_remind_export
 from bethink.importers.siftcoder import find_siftcoder
@@ -101,7 +100,7 @@ def _detect_json(path: Path, beginning: bytes) -> str:
     start = beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start in (b"[", b'"'):
         first = _first_element(path)
-        return _detect_value(unpacked(first) if start == b'"' else first)
+        return _detect_value(first)
     if start != b"{":
         return ""
     for number, found in islice(json_lines(path, ReadProgress()), _MAX_LINES_READ):

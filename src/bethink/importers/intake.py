@@ -470,7 +470,8 @@ class Intake:
                 self._seen.add(hash(ready.key))
                 verdict = classify_entry(ready, self._memory.store)
                 if verdict.state == "new":
-                    if any(entry.key == self._parent_key(ready) for entry in new):
+                    parent = ready.draft.parent and import_key(self._kind, ready.draft.parent)
+                    if parent and any(entry.key == parent for entry in new):
                         self._store_new(new)
                         new.clear()
                     new.append(self._with_parent(verdict.ready))
@@ -479,9 +480,6 @@ class Intake:
                 else:
                     self._update_item(verdict.item, ready)
         self._store_new(new)
-
-    def _parent_key(self, ready: PreparedEntry) -> str | None:
-        return import_key(self._kind, ready.draft.parent) if ready.draft.parent else None
 
     def _with_parent(self, ready: PreparedEntry) -> PreparedEntry:
         """Return the entry with the item that its parent became; a preview has none of these."""

@@ -8,7 +8,7 @@ anew, the last is written by its own file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from bethink.importers.entry import (
     Fields,
@@ -30,10 +30,8 @@ _ANCHOR_COLUMNS = (
     *("kind", "statement", "rationale", "affects", "detect_terms", "status", "lifecycle"),
     *("confidence", "owner", "updated_at"),
 )
-_EDIT_COLUMNS = (
-    *("session_id", "memory_id", "file_path", "operation", "turn_uuid", "context_snippet"),
-    "occurred_at",
-)
+_EDIT_COLUMNS = ("occurred_at", "session_id", "memory_id", "file_path", "operation", "turn_uuid",
+                 "context_snippet")  # fmt: skip
 _PIN_IMPORTANCE = 0.9
 _TITLES = ("title", "summary", "what", "decision", "intent", "statement", "pattern", "rule", "why")
 
@@ -54,6 +52,7 @@ class Linksee(TableReader):
                   "derives_from"),
     )  # fmt: skip
     edge_table = EdgeTable("edges", "from_id", "relation", "to_id", weight="weight")
+    edit_table = ("session_file_edits", _EDIT_COLUMNS, "memories")
 
     def tables(self, db: Tables) -> Mapping[str, Table]:
         """Return the memories, the facts of files, anchors, and bare entities."""
@@ -78,14 +77,18 @@ class Linksee(TableReader):
         kind, name, _ = self._entities.get(value, ("", "", ""))
         return entity_name_of(kind, name)
 
-    def edits(self) -> Iterator[FileEdit]:
-        """Yield every operation on a file, with the reason that was given."""
-        with self.open(self._path) as db:
-            ids = self.ids_by_table(db, ("memories",))["memories"]
-            for row in db.rows("session_file_edits", _EDIT_COLUMNS, ("occurred_at", "id")):
-                fields = self.row_fields(row)
-                if isinstance(fields, Fields) and (edit := _file_edit(fields, ids)):
-                    yield edit
+    def file_edit(self, row: Fields, ids: Mapping[str, str]) -> FileEdit | None:
+        """Return an operation on a file, with the reason that was given."""
+        path, at = row.line("file_path", limit=1000), row.time("occurred_at")
+        if not path or at is None:
+            return None
+        written = row.text("operation")
+        operation: Operation = next((one for one in OPERATIONS if one == written), "other")
+        intent, turn = row.line("context_snippet", limit=500), row.line("turn_uuid")
+        item = ids.get(row.text("memory_id"))
+        return FileEdit(
+            path, operation, at, intent, row.line("session_id") or None, turn or None, item
+        )
 
     def _memory_draft(self, row: Fields) -> Draft:
         content = Fields(row.get("content"))
@@ -155,14 +158,3 @@ def _anchor_draft(row: Fields) -> Draft:
         metadata=metadata_of(row.only("owner", "lifecycle")),
         force=True,
     )
-
-
-def _file_edit(row: Fields, ids: Mapping[str, str]) -> FileEdit | None:
-    path, at = row.line("file_path", limit=1000), row.time("occurred_at")
-    if not path or at is None:
-        return None
-    written = row.text("operation")
-    operation: Operation = next((one for one in OPERATIONS if one == written), "other")
-    intent, turn = row.line("context_snippet", limit=500), row.line("turn_uuid")
-    item = ids.get(row.text("memory_id"))
-    return FileEdit(path, operation, at, intent, row.line("session_id") or None, turn or None, item)

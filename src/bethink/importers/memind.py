@@ -14,6 +14,7 @@ from bethink.importers.entry import (
     MAX_TAGS,
     Fields,
     SourceLink,
+    clamped_number,
     digest,
     entity_name_of,
     item_link,
@@ -117,7 +118,7 @@ class Memind(TableReader):
             members: dict[tuple[str, str], list[Member]] = {}
             for row in db.rows("memory_thread_membership", _MEMBER_COLUMNS, ("id",)):
                 if item := ids.get(row.first("item_id")):
-                    weight = Fields({"w": row.first("relevance_weight")}).number("w", 0, 1, 1)
+                    weight = clamped_number(row.first("relevance_weight"), 0, 1, 1)
                     member = Member(item, _known(row.first("role"), ROLES, "core"), weight)
                     members.setdefault(_thread_key(row), []).append(member)
             events: dict[tuple[str, str], list[ThreadEvent]] = {}

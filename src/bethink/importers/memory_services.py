@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from bethink.core.json_values import parse_strict_json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.importers.entry import (
@@ -22,6 +21,7 @@ from bethink.importers.entry import (
     ReadProgress,
     Relation,
     SourceLink,
+    decoded_json,
     digest,
     entity_name_of,
     item_link,
@@ -29,7 +29,6 @@ from bethink.importers.entry import (
     metadata_of,
     split_text,
     tags_of,
-    text_of,
     time_of,
 )
 from bethink.importers.foreign_db import ForeignRow, is_database, open_foreign
@@ -161,7 +160,7 @@ class Letta(Reader):
         """Yield the blocks, then the messages of every agent, or the passages."""
         with open_decompressed(self._path) as file:
             for number, found in json_elements(file):
-                agent = Fields(unpacked(found))
+                agent = Fields(decoded_json(found))
                 if isinstance(found, Refused):
                     yield Entry(f"element {number}", found)
                 elif is_letta_agent(agent):
@@ -235,24 +234,12 @@ def _message_text(message: Fields) -> str:
     for call in message.each("tool_calls"):
         function = call.fields("function")
         if function.get("name") == "send_message":
-            said = Fields(unpacked(function.get("arguments"))).text("message") or said
-    packed = Fields(unpacked(said))
+            said = Fields(decoded_json(function.get("arguments"))).text("message") or said
+    packed = Fields(decoded_json(said))
     kind = packed.get("type")
     if kind in ("heartbeat", "login", "system_alert"):
         return ""  # events of the server, in the role of the user
     return packed.text("message") if kind == "user_message" else said
-
-
-def unpacked(value: object) -> object:
-    """Return the JSON in a text, for objects that were written as text; else the value."""
-    text = text_of(value)
-    if not text.startswith("{"):
-        return value
-    try:
-        found: object = parse_strict_json(text)
-    except Refused:
-        return value
-    return found
 
 
 def _passage_entry(where: str, passage: Fields) -> Entry:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bethink.core.sentences import shorten
-from bethink.importers.entry import Fields, SourceLink, item_link, metadata_of
+from bethink.importers.entry import Fields, SourceLink, clamped_number, item_link, metadata_of
 from bethink.importers.table_reader import LinkTable, Table, TableReader, Tables
 from bethink.importers.turn_text import storable_text
 from bethink.model import Draft, FileEdit, Operation
@@ -44,6 +44,7 @@ class Siftcoder(TableReader):
         LinkTable("summary_supersedes", "newer_id", "older_id", ("summaries", "summaries"),
                   "supersedes", weight="cosine"),
     )  # fmt: skip
+    edit_table = ("events", ("ts", "id", *_EVENT_COLUMNS), "events")
 
     def databases(self) -> list[Path]:
         """Return the database, or those of the workspaces below a folder."""
@@ -66,32 +67,29 @@ class Siftcoder(TableReader):
     def links(self) -> Iterator[SourceLink]:
         """Yield supersessions, and the provenance edges between events and summaries."""
         yield from super().links()
-        for path in self.databases():
-            with self.open(path) as db:
-                ids = self.ids_by_table(db, _TABLE_BY_KIND.values())
-                for row in db.rows("provenance_edges", _EDGE_COLUMNS, ("id",)):
-                    src, dst = (
-                        ids.get(_TABLE_BY_KIND.get(row.first(f"{end}_kind"), ""), {}).get(
-                            row.first(f"{end}_id")
-                        )
-                        for end in ("from", "to")
-                    )
-                    if src and dst:
-                        weight = Fields({"w": row.first("confidence")}).number("w", 0.01, 1, 1)
-                        yield item_link(src, row.first("edge_type"), dst, row.where, weight)
+        for db in self.open_each():
+            tables = self.ids_by_table(db, _TABLE_BY_KIND.values())
+            ids = {kind: tables[table] for kind, table in _TABLE_BY_KIND.items()}
+            for row in db.rows("provenance_edges", _EDGE_COLUMNS, ("id",)):
+                ends = [
+                    (row.first(f"{end}_kind"), row.first(f"{end}_id")) for end in ("from", "to")
+                ]
+                src, dst = (ids.get(kind, {}).get(own) for kind, own in ends)
+                if src and dst:
+                    weight = clamped_number(row.first("confidence"), 0.01, 1, 1)
+                    yield item_link(src, row.first("edge_type"), dst, row.where, weight)
 
-    def edits(self) -> Iterator[FileEdit]:
-        """Yield the events on files."""
-        for path in self.databases():
-            with self.open(path) as db:
-                ids = self.ids_by_table(db, ("events",))["events"]
-                for row in db.rows("events", ("id", "ts", *_EVENT_COLUMNS), ("ts", "id")):
-                    fields = self.row_fields(row)
-                    if isinstance(fields, Fields) and (edit := _file_edit(fields, ids)):
-                        yield edit
+    def file_edit(self, row: Fields, ids: Mapping[str, str]) -> FileEdit | None:
+        """Return the event as an operation on a file, where it is one."""
+        operation, at = _OPERATIONS.get(row.text("tool")), row.time("ts")
+        path = _argument(row, _PATHS)
+        if operation is None or at is None or not path:
+            return None
+        session, item = row.line("session_id") or None, ids.get(row.text("id"))
+        return FileEdit(path, operation, at, session=session, item=item)
 
     def _event_draft(self, row: Fields) -> Draft:
-        session, subject = row.line("session_id"), _subject(row)
+        session, subject = row.line("session_id"), _argument(row, _SUBJECTS)
         payload = json.dumps(row.fields("payload_json").given, ensure_ascii=False)
         return Draft(
             f"{row.line('tool')}: {subject}" if subject else row.line("tool"),
@@ -140,16 +138,3 @@ def _argument(row: Fields, names: tuple[str, ...]) -> str:
     payload = row.fields("payload_json")
     inner = next((payload.fields(name) for name in _INPUTS if payload.fields(name).given), payload)
     return inner.line(*names, limit=150) or payload.line(*names, limit=150)
-
-
-def _subject(row: Fields) -> str:
-    return _argument(row, _SUBJECTS)
-
-
-def _file_edit(row: Fields, ids: Mapping[str, str]) -> FileEdit | None:
-    operation, at = _OPERATIONS.get(row.text("tool")), row.time("ts")
-    path = _argument(row, _PATHS)
-    if operation is None or at is None or not path:
-        return None
-    session, item = row.line("session_id") or None, ids.get(row.text("id"))
-    return FileEdit(path, operation, at, session=session, item=item)

@@ -29,7 +29,7 @@ from bethink.importers.entry import (
     time_of,
 )
 from bethink.importers.foreign_db import ForeignDb, ForeignRecords, ForeignRow, open_foreign
-from bethink.model import Draft
+from bethink.model import Draft, FileEdit
 from bethink.ports import PriorUse
 
 Tables = ForeignDb | ForeignRecords
@@ -84,6 +84,8 @@ class TableReader(Reader):
     required: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]]
     link_tables: ClassVar[tuple[LinkTable, ...]] = ()
     edge_table: ClassVar[EdgeTable | None] = None
+    # The table of file edits, its columns, and the table whose rows tell of them.
+    edit_table: ClassVar[tuple[str, tuple[str, ...], str]] = ("", (), "")
 
     def tables(self, db: Tables) -> Mapping[str, Table]:
         """Return the tables of memories; those that others are made from come first."""
@@ -100,7 +102,7 @@ class TableReader(Reader):
     def entries(self) -> Iterator[Entry]:
         """Yield a memory for every row, then a fact for every relation of entities."""
         self._gauge.unit = "rows"
-        for db in self._open_each():
+        for db in self.open_each():
             tables = self.tables(db)
             self._gauge.total += db.count(*tables)
             for name, table in tables.items():
@@ -118,12 +120,26 @@ class TableReader(Reader):
 
     def links(self) -> Iterator[SourceLink]:
         """Yield the links of memories, and the edges of entities."""
-        for db in self._open_each():
+        for db in self.open_each():
             ids = self.ids_by_table(db, {end for table in self.link_tables for end in table.ends})
             for table in self.link_tables:
                 yield from _table_links(db, table, ids)
             for row, relation in self._relations(db):
                 yield from relation.link(self._edge_weight(row))
+
+    def edits(self) -> Iterator[FileEdit]:
+        """Yield what was done to files."""
+        name, columns, of = self.edit_table
+        for db in self.open_each() if name else ():
+            ids = self.ids_by_table(db, (of,))[of]
+            for row in db.rows(name, columns, columns[:1]):
+                fields = self.row_fields(row)
+                if isinstance(fields, Fields) and (edit := self.file_edit(fields, ids)):
+                    yield edit
+
+    def file_edit(self, row: Fields, ids: Mapping[str, str]) -> FileEdit | None:
+        """Return the edit that a row tells of, if any; ``ids`` are the entries of ``of``."""
+        raise NotImplementedError
 
     def ids_by_table(self, db: Tables, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return the entries' ids of the rows of some tables, by the first column of the key."""
@@ -156,7 +172,8 @@ class TableReader(Reader):
             db.require(self.supported, **dict(self.required))
             yield db
 
-    def _open_each(self) -> Iterator[Tables]:
+    def open_each(self) -> Iterator[Tables]:
+        """Open the databases one after another."""
         for path in self.databases():
             with self.open(path) as db:
                 yield db

@@ -13,6 +13,7 @@ from bethink.errors import Refused
 from bethink.importers.detection import detect_source
 from bethink.importers.importer import import_from
 from bethink.importers.streams import guess_format
+from bethink.systems.remind.export import to_remind
 from rows import each_row
 
 
@@ -195,6 +196,19 @@ def test_the_real_remind_can_be_imported(memory: Memory, tmp_path: Path) -> None
 
     assert texts(memory) == {"The ferry leaves at nine", "Ferry: It is early"}
     assert known.stored == 0
+
+
+def test_the_real_remind_takes_what_goes_back(memory: Memory, tmp_path: Path) -> None:
+    """Where Remind is installed: its own import reads our file into a store that has data."""
+    store_module = pytest.importorskip("remind.store")
+    store = store_module.SQLAlchemyMemoryStore(f"sqlite:///{tmp_path / 'remind.db'}")
+    store.import_data({"version": 3, "concepts": foreign.CONCEPTS, "episodes": foreign.EPISODES})
+    import_from(memory, tmp_path / "remind.db")
+    memory.remember("The ferry leaves at nine", entities=("person:Alice",))
+
+    store.import_data(to_remind(memory.export()))
+
+    assert "The ferry leaves at nine" in {one.summary for one in store.get_all_concepts()}
 
 
 def test_the_real_basic_memory_can_be_imported(memory: Memory, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from bethink import Memory
 from bethink.errors import Refused
 from bethink.importers.importer import import_from
 from bethink.model import Item
+from bethink.systems.remind.export import to_remind
 
 
 @pytest.fixture
@@ -286,3 +287,41 @@ def test_a_thread_grows_with_its_source(memory: Memory, tmp_path: Path) -> None:
 
     assert (later.threads, again.threads, again.stored) == (1, 0, 0)
     assert len(memory.threads()[0].members) == 2
+
+
+def test_the_way_back_to_remind(memory: Memory, tmp_path: Path) -> None:
+    """What Remind has is left out, what was changed supersedes it; links keep its ids."""
+    import_from(memory, foreign.remind(tmp_path))
+    found = stored(memory)
+    login = found["Chose JWT for the login after comparing it with sessions"]
+    short = found["Short-lived tokens: Tokens live for an hour at most"]
+    new = memory.remember("Tokens of machines live for a day", derives_from=(login.id,))
+    memory.link(new.id, "contradicts", short.id)
+    memory.update(found["Long-lived tokens: Tokens live for a week"].id, text="Weeks are too long")
+
+    written = to_remind(memory.export())
+
+    concepts = {one["summary"]: one for one in written["concepts"]}
+    added, changed = concepts["Tokens of machines live for a day"], concepts["Weeks are too long"]
+    assert (len(concepts), written["episodes"]) == (2, [])
+    assert added["source_episodes"] == ["e1a2b3c4"]
+    assert [(one["type"], one["target_id"]) for one in added["relations"]] == [
+        ("contradicts", "c1")
+    ]
+    assert [(one["type"], one["target_id"]) for one in changed["relations"]] == [
+        ("supersedes", "c2")
+    ]
+
+
+def test_what_goes_to_remind_comes_back(memory: Memory, tmp_path: Path) -> None:
+    """The file is an export of Remind, as far as this import can tell."""
+    import_from(memory, foreign_systems.memind(tmp_path))
+    path = tmp_path / "back.json"
+    path.write_text(json.dumps(to_remind(memory.export())))
+
+    with Memory.open(":memory:", embedder="none") as other:
+        tally = import_from(other, path)
+        texts = {item.text for item in other.browse(limit=50)}
+
+    assert (tally.kind, tally.stored, tally.n_refused) == ("remind", 6, 0)
+    assert "user: the crane fell, Ana repairs it" in texts
