@@ -84,7 +84,8 @@ def _survey(records: Iterable[object], spool: IO[bytes], secret: Secret) -> Expo
         is_end = fields.get("type") == END
         signature = str(fields.get("signature")).encode() if is_end else b""
         try:
-            spool.write(_canonical(record) + b"\n")
+            # In the order of its keys: the hash of a memory covers its fields as they are.
+            spool.write(json.dumps(record, default=dict).encode() + b"\n")
             covered = {key: fields[key] for key in fields if key != "signature"}
             signed.update(_canonical(covered if is_end else fields))
         except (TypeError, ValueError, RecursionError) as error:
