@@ -80,9 +80,10 @@ def _copy_pages(db: apsw.Connection, path: Path) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     copy = path.with_name(f"{path.name}.{stamp}.damaged.bak")
     unfinished = path.with_name(f"{path.name}.{UNFINISHED_COPY}")
-    try:
+    with suppress(OSError):  # of a disk that cannot be written the next line tells more
         unfinished.unlink(missing_ok=True)
-        make_private_file(unfinished)
+    make_private_file(unfinished)
+    try:
         with closing(apsw.Connection(str(unfinished))) as target:
             target.execute("PRAGMA synchronous = FULL").fetchall()
             with target.backup("main", db, "main") as work:
