@@ -166,6 +166,9 @@ class StoreError(BethinkError):
     """The store cannot do the operation."""
 
 
+NOT_SAVED = "; this write was not saved"
+
+
 class StoreBusy(StoreError):
     """Another process held the write lock too long."""
 

@@ -89,9 +89,20 @@ class FilterOptions(TypedDict, total=False):
     ]
     include_superseded: Annotated[bool, Option("Include memories that a newer one replaced.")]
     include_expired: Annotated[bool, Option("Include memories that are no longer valid.")]
-    include_untopiced: Annotated[bool, Option("With --topic: include memories without a topic.")]
+    include_untopiced: Annotated[
+        bool,
+        Option(
+            "With --topic: include memories without a topic, or not; default: the profile's.",
+            names=("--include-untopiced/--no-untopiced",),
+        ),
+    ]
     include_shared: Annotated[
-        bool, Option("With --user: include public and internal memories of others.")
+        bool,
+        Option(
+            "With --user: include public and internal memories of others, or not; default: the "
+            "profile's.",
+            names=("--include-shared/--no-shared",),
+        ),
     ]
     stored_by: Moment
     levels: Texts

@@ -313,9 +313,10 @@ class RecallMethods(SessionMethods):
         else:
             filters = validate_filters(filters, moment)
         filters = resolve_entity_filters(filters, self.store)
-        if profile.untopiced and filters.topics:
+        # What the profile includes besides, unless the caller says whether to.
+        if profile.untopiced and filters.topics and "include_untopiced" not in where:
             filters = replace(filters, include_untopiced=True)
-        if profile.shared and filters.users:
+        if profile.shared and filters.users and "include_shared" not in where:
             filters = replace(filters, include_shared=True)
         defaults = RecallDefaults(
             self.settings.explicit("k") or profile.budget.k,

@@ -221,6 +221,9 @@ def recall_options(*names: str) -> Callable[[F], F]:
     return decorate
 
 
+_SWITCHED = frozenset({"include_untopiced", "include_shared"})  # on or off over the profile
+
+
 def _declared_option(name: str) -> Callable[[F], F]:
     """Make the option of a keyword of recall from its declaration."""
     from bethink.api.options import Option, RecallOptions, Texts  # few commands have them
@@ -230,7 +233,8 @@ def _declared_option(name: str) -> Callable[[F], F]:
     kinds = get_args(kind) or (kind,)
     details: Json = {"help": option.help}
     if bool in kinds:
-        details |= {"default": None} if type(None) in kinds else {"is_flag": True}
+        switched = type(None) in kinds or name in _SWITCHED
+        details |= {"default": None} if switched else {"is_flag": True}
     else:
         completer = _COMPLETERS.get(name) or (option.choices and _complete(_fixed(option.choices)))
         details |= {"metavar": option.metavar, "callback": _CALLBACKS.get(name)}
@@ -260,7 +264,9 @@ def filters_from_options(options: Json) -> Json:
     return {
         name: value
         for name, value in options.items()
-        if name in _filter_names() and value is not None and value is not False and value != ()
+        if name in _filter_names()
+        and value not in (None, ())
+        and (value is not False or name in _SWITCHED)
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -213,3 +214,17 @@ def test_what_came_before_a_write_is_not_held_on_to(keeping: Memory) -> None:
 
     assert cache.find(new, NOW) is None
     assert len(cache) == 0
+
+
+def test_an_answer_says_that_memories_have_no_vector(tmp_path: Path) -> None:
+    """As an import leaves them that was stopped before it had embedded them."""
+    path = tmp_path / "space.db"
+    with Memory.open("s", path=path, embedder="none") as memory:
+        memory.remember("The heron plan is ready")
+    with Memory.open("s", path=path, embedder="hash") as memory:
+        (lacking,) = memory.recall("heron plan").degraded
+        assert "1 memory without a vector" in lacking.reason
+        memory.remember("The kestrel plan is late")
+        assert memory.recall("heron plan").degraded == (lacking,)
+        memory.reindex()
+        assert memory.recall("heron plan").degraded == ()

@@ -24,4 +24,7 @@ def test_a_user_is_given_and_asked_for(
     assert found("--user", "ana") == [own]
     assert found("--user", "ana", "--user", "ben") == sorted((own, his))
     assert found("--user", "ana", "--include-shared") == sorted((own, his))
+    abmind = ("--profile", "abmind", "--user", "ana")
+    assert found(*abmind) == sorted((own, his))
+    assert found(*abmind, "--no-shared") == [own]
     assert call("show", own, "--json").told["metadata"] == {"box": 1, "user_id": "ana"}

@@ -66,6 +66,8 @@ def test_public_and_internal_memories_can_be_shared(memory: Memory) -> None:
     for profile, extra in (("default", {"include_shared": True}), ("abmind", {})):
         found = ids(memory.recall(ASKED, profile=profile, **options, **extra))
         assert set(found) == {ours, hers}
+    apart = memory.recall(ASKED, profile="abmind", **options, include_shared=False)
+    assert set(ids(apart)) == {hers}
     assert {his, nobodys} <= {one.id for one in memory.browse()}
 
 

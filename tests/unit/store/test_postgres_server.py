@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -563,3 +564,13 @@ def test_every_error_of_the_server_has_a_remedy() -> None:
     ]
     assert len(kinds) > 200
     assert [kind for kind in kinds if not server.to_own_error("it", kind("x")).remedy] == []
+
+
+def test_the_driver_prints_nothing() -> None:
+    """What its pool warns of is told by an error of ours, not by a line of another program."""
+    code = (
+        "import bethink.store.postgres.server, logging;"
+        "logging.getLogger('psycopg.pool').warning('error connecting in pool-1')"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("", "")

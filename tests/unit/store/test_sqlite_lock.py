@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bethink.errors import StoreBusy, StoreError
+from bethink.errors import NOT_SAVED, StoreBusy, StoreError
 from bethink.store.sqlite.files import open_private
 from bethink.store.sqlite.lock import FileLock, ThreadLock, WriteLock, hold_lock
 
@@ -64,7 +64,10 @@ def test_patience_ends(locks: tuple[WriteLock, WriteLock]) -> None:
     thread = in_thread(hold)
     held.wait()
     start = time.monotonic()
-    with pytest.raises(StoreBusy, match="another writer"), hold_lock(second, "x", timeout_s=0.1):
+    with (
+        pytest.raises(StoreBusy, match=r"another writer .* not saved"),
+        hold_lock(second, "x", timeout_s=0.1, outcome=NOT_SAVED),
+    ):
         pass
     waited = time.monotonic() - start
     release.set()

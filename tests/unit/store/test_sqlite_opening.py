@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -233,6 +233,24 @@ def test_a_lost_file_is_not_replaced_while_its_log_is_there(tmp_path: Path) -> N
     with pytest.raises(StoreDamaged, match="log"):
         open_store(path)
     assert (tmp_path / "space.db-wal").read_bytes() == b"log"
+
+
+@each_row("create", [True, False])
+def test_a_file_cut_to_nothing_does_not_become_a_new_space(tmp_path: Path, create: bool) -> None:
+    """Its secret says that it held memories; without the file the secret is only left over."""
+    path = tmp_path / "space.db"
+    with closing(open_store(path)) as store:
+        put(store, "m1")
+    path.write_bytes(b"")
+    before = fingerprint(tmp_path)
+
+    with pytest.raises(StoreDamaged, match=r"space\.db\.key is not"):
+        open_store(path, create=create)
+
+    assert fingerprint(tmp_path) == before
+    path.unlink()
+    with closing(open_store(path)) as store:
+        assert store.admin.count() == 0
 
 
 def test_a_newer_schema_is_refused_with_a_sentence(tmp_path: Path) -> None:

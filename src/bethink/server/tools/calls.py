@@ -21,6 +21,7 @@ from bethink.access.policy import OWNER, Principal, operation_of, permits, requi
 from bethink.core.json_values import Json
 from bethink.core.registry import name_failure
 from bethink.errors import (
+    NOT_SAVED,
     BadProfile,
     BadSetting,
     BethinkError,
@@ -65,7 +66,8 @@ def hide_internal_errors(principal: Principal) -> Iterator[None]:
 
 def _public_error(error: BethinkError) -> BethinkError:
     if isinstance(error, StoreBusy):
-        return StoreBusy("the store is busy with other writes", remedy="try again")
+        outcome = NOT_SAVED if NOT_SAVED in error.message else ""
+        return StoreBusy(f"the store is busy with other writes{outcome}", remedy="try again")
     if isinstance(error, StoreError):
         return StoreError("the store cannot be used", remedy="run bethink doctor on the server")
     if isinstance(error, ModelError):

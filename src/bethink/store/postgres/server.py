@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import BadText, BethinkError, Refused, StoreBusy, StoreError
+from bethink.errors import NOT_SAVED, BadText, BethinkError, Refused, StoreBusy, StoreError
 from bethink.store.sql.connection import Row
 from bethink.store.url import shown_store
 
@@ -81,7 +82,7 @@ _RULES = (
     _Rule(
         (errors.LockNotAvailable,),
         StoreBusy,
-        f"{{name}} was locked by another writer for {LOCK_TIMEOUT_S} seconds",
+        f"{{name}} was locked by another writer for {LOCK_TIMEOUT_S} seconds{NOT_SAVED}",
         "try again, or stop the other program",
     ),
     _Rule(
@@ -185,6 +186,10 @@ def to_own_error(name: str, error: Exception) -> BethinkError:
         if isinstance(error, rule.errors):
             return rule.error_type(rule.message.format(name=name, error=text), remedy=rule.remedy)
     return StoreError(f"{name} failed: {text}", remedy="bethink store status URL")
+
+
+# What the pool logs has a named error of ours; without a handler Python prints it to stderr.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class Server:

@@ -68,7 +68,7 @@ class LenientCursor(apsw.Cursor):
         """Yield all rows, with the text in them decoded leniently."""
         sql, bindings = self._run
         if not sql.lstrip().upper().startswith(_ROW_STATEMENTS):
-            raise StoreDamaged("a text in the file is not UTF-8", remedy="bethink doctor --repair")
+            raise StoreDamaged("a text in the file is not UTF-8", remedy=REPAIR_REMEDY)
         columns = len(apsw.Cursor(self.connection).execute(sql, bindings).get_description())
         names = [f"c{number}" for number in range(columns)]
         parts = (
@@ -135,6 +135,7 @@ def met_unreadable(db: Database, *, forget: bool = True) -> bool:
 
 
 EXPORT_REMEDY = "bethink doctor; then bethink export, and import it into a new space"
+REPAIR_REMEDY = f"bethink doctor --repair; if that changes nothing: {EXPORT_REMEDY}"
 # What code raises that meets a value which no column of its kind can hold.
 VALUE_ERRORS = (
     *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError),

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import apsw
 
-from bethink.errors import BethinkError, StoreBusy, StoreDamaged, StoreError
+from bethink.errors import NOT_SAVED, BethinkError, StoreBusy, StoreDamaged, StoreError
 from bethink.store.sql.connection import (
     BUMP_GENERATION,
     HIGHEST,
@@ -334,7 +334,7 @@ class SqliteConnections:
         ``commit`` it is rolled back.
         """
         self._require_writable()
-        with translate_errors(self.name), hold_lock(self.lock, self.name):
+        with translate_errors(self.name), hold_lock(self.lock, self.name, outcome=NOT_SAVED):
             db = self.for_thread()
             if not db.get_autocommit():
                 raise open_transaction_error()

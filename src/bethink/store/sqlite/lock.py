@@ -34,11 +34,13 @@ class WriteLock(Protocol):
 
 
 @contextmanager
-def hold_lock(lock: WriteLock, name: str, timeout_s: float = TIMEOUT_S) -> Iterator[None]:
-    """Hold the lock during the block; raise StoreBusy on timeout."""
+def hold_lock(
+    lock: WriteLock, name: str, timeout_s: float = TIMEOUT_S, *, outcome: str = ""
+) -> Iterator[None]:
+    """Hold the lock during the block; raise StoreBusy on timeout, which tells the outcome."""
     if not lock.acquire(timeout_s):
         raise StoreBusy(
-            f"{name} was locked by another writer for {timeout_s:.0f} seconds",
+            f"{name} was locked by another writer for {timeout_s:.0f} seconds{outcome}",
             remedy="try again, or stop the other program",
         )
     try:

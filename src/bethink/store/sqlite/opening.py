@@ -24,7 +24,13 @@ from bethink.store.sqlite.connection import (
     SqliteConnections,
 )
 from bethink.store.sqlite.errors import translate_errors
-from bethink.store.sqlite.files import has_content, make_private_file, make_private_folder, wal_path
+from bethink.store.sqlite.files import (
+    has_content,
+    key_path,
+    make_private_file,
+    make_private_folder,
+    wal_path,
+)
 from bethink.store.sqlite.lock import TIMEOUT_S, hold_lock
 from bethink.store.sqlite.schema import (
     SCHEMA_VERSION,
@@ -76,6 +82,7 @@ def open_space(path: Path | None, *, create: bool) -> SqliteConnections:
         path = path.absolute()
         with _translate_os_errors(path):
             _require_no_device(path)
+            _require_not_emptied(path)
             exists = has_content(path)
             if not create and not exists:
                 raise NotFound(f"there is no space at {path}", remedy="bethink spaces lists them")
@@ -96,6 +103,23 @@ def _require_no_device(path: Path) -> None:
         raise StoreError(
             f"{path} is no file; it was not changed", remedy="choose the path of a file"
         )
+
+
+def _require_not_emptied(path: Path) -> None:
+    """Raise StoreDamaged where what stands beside a file says that it held memories.
+
+    SQLite would delete the log of an empty file, and with it the memories. The secret is made
+    for a file that is complete; who removes a space by hand may leave it.
+    """
+    if has_content(path):
+        return
+    beside = {"log": wal_path(path)} | ({"secret": key_path(path)} if path.exists() else {})
+    for what, left in beside.items():
+        if has_content(left):
+            raise StoreDamaged(
+                f"{path} is empty or missing, although its {what} {left.name} is not",
+                remedy=f"restore the file from a backup; the {what} was not changed",
+            )
 
 
 @contextmanager
@@ -188,13 +212,7 @@ def _create_space(path: Path) -> None:
 
     The rename is atomic, so that no process sees half a space.
     """
-    log = wal_path(path)
-    if has_content(log):
-        # SQLite would delete the log of an empty file, and with it the memories.
-        raise StoreDamaged(
-            f"{path} is empty or missing, although its log {log.name} is not",
-            remedy="restore the file from a backup; the log was not changed",
-        )
+    _require_not_emptied(path)
     unfinished = path.with_name(f"{path.name}.new")
     for rest in ("", "-wal", "-shm", "-journal"):
         unfinished.with_name(unfinished.name + rest).unlink(missing_ok=True)

@@ -17,6 +17,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreDamaged
 from bethink.store.ranking import WINDOW_TERMS, WeightedQuery
 from bethink.store.sql.connection import Database, as_table, select
+from bethink.store.sql.damage import REPAIR_REMEDY
 from bethink.store.sql.search.terms import BLOCK_ROWS, MAX_TERM_LENGTH
 from bethink.store.sql.state_cache import CachePart, StateCache
 
@@ -178,7 +179,7 @@ def _decode_blocks(rows: Sequence[tuple[int, bytes]]) -> Postings:
 
 def _from_stored(stored: Sequence[bytes], dtype: np.dtype[np.void]) -> NDArray[np.void]:
     if any(len(one) % dtype.itemsize for one in stored):
-        raise StoreDamaged("a posting list is damaged", remedy="bethink doctor --repair")
+        raise StoreDamaged("a posting list is damaged", remedy=REPAIR_REMEDY)
     return np.frombuffer(b"".join(stored), dtype)
 
 

@@ -30,7 +30,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError, StoreDamaged
 from bethink.ports import Embedding
 from bethink.store.sql.connection import Database, Row, as_table, select
-from bethink.store.sql.damage import as_bytes, met_unreadable, select_readable
+from bethink.store.sql.damage import REPAIR_REMEDY, as_bytes, met_unreadable, select_readable
 from bethink.store.sql.dialect import statement
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def find_model(db: Database, name: str) -> StoredModel | None:
 def _to_model(row: Row) -> StoredModel:
     model = StoredModel(*row)
     if tuple(map(type, row)) != (int, str, int, int, int):
-        raise StoreDamaged("the table of models is damaged", remedy="bethink doctor --repair")
+        raise StoreDamaged("the table of models is damaged", remedy=REPAIR_REMEDY)
     return model
 
 
@@ -348,7 +348,7 @@ def read_chunk(db: Database, cid: int, model: StoredModel) -> Chunk:
     width = packed_width(model.dim)
     sizes = (len(as_bytes(stored_keys)), len(as_bytes(stored_bits)))
     if sizes != (SLOTS_PER_CHUNK * RID_DTYPE.itemsize, SLOTS_PER_CHUNK * width):
-        raise StoreDamaged("a chunk of vectors is damaged", remedy="bethink doctor --repair")
+        raise StoreDamaged("a chunk of vectors is damaged", remedy=REPAIR_REMEDY)
     keys = np.frombuffer(stored_keys, dtype=RID_DTYPE)
     found = np.flatnonzero(keys > 0)
     matrix = np.frombuffer(stored_bits, dtype=np.uint8).reshape(SLOTS_PER_CHUNK, width)
@@ -371,7 +371,7 @@ def read_vectors(db: Database, keys: IntArray, dim: int) -> Float16Matrix:
     if len(rows) != len(keys):
         if not met_unreadable(db, forget=False):
             missing = "the chunks refer to missing vectors"
-            raise StoreDamaged(missing, remedy="bethink doctor --repair")
+            raise StoreDamaged(missing, remedy=REPAIR_REMEDY)
         known: dict[int, object] = dict(rows)  # what cannot be read is zero, and found last
         rows = [(key, known.get(key)) for key in keys[order].tolist()]
     vectors[order] = from_stored_rows((stored for _, stored in rows), dim)

@@ -14,6 +14,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from bethink.core import plural
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.model import Entity, Item
@@ -132,7 +133,8 @@ class VectorIndex:
 
         searched = self._find_searched(db, model, len(vector))
         if searched is None:
-            return SearchResult((), "no vectors are stored")
+            lacking = _lacking(self._count_missing(db))
+            return SearchResult((), "no vectors are stored", damage=lacking)
         if not vector.any():
             return SearchResult((), "the question has no vector")
         scan = self._chunks.scan(db, searched.stored, vector)
@@ -146,9 +148,8 @@ class VectorIndex:
             (rid, cosine, f"cosine {cosine:.2f}") for rid, cosine in zip(rids, cosines, strict=True)
         ]
         usual = self._chunks.sample(db, scan).background(db, scan, predicate)
-        if missing := searched.missing:
-            note = f"{note}; {missing:,} memories have no vector yet"
-        return SearchResult(load_matches(db, found, hydrate), note, 1.0, usual)
+        matches, lacking = load_matches(db, found, hydrate), _lacking(searched.missing)
+        return SearchResult(matches, note, 1.0, usual, lacking)
 
     def _find_searched(self, db: Database, model: str, dim: int) -> _Searched | None:
         """Return what a search needs, read once for each state; None without vectors."""
@@ -208,17 +209,27 @@ class VectorIndex:
             cached.update(_to_embeddings(found, known.dim))
         return {item: cached[item] for item in ids if item in cached}
 
-    def _count_missing(self, db: Database, model: StoredModel, chunks: ChunkVersions) -> int:
+    def _count_missing(
+        self, db: Database, model: StoredModel | None = None, chunks: ChunkVersions | None = None
+    ) -> int:
         """Count live items without a vector of the model, once for each state."""
         documents = word_statistics(db, ()).documents
-        if documents <= model.memories:
+        if documents <= (model.memories if model else 0):
             return 0
+        mid = model.mid if model else 0
         return self._cache.get(
             db,
             _MISSING,
-            lambda: int(db.execute(_COUNT_WITHOUT_VECTOR, (model.mid,)).get),
+            lambda: int(db.execute(_COUNT_WITHOUT_VECTOR, (mid,)).get),
             state=(model, documents, chunks),
         )
+
+
+def _lacking(missing: int) -> str:
+    """Say that memories have no vector, as after an import that was stopped; "" if all have."""
+    if not missing:
+        return ""
+    return f"{plural(missing, 'memory')} without a vector: found by words alone (bethink reindex)"
 
 
 def _to_columns(near: Ranking, rids: Sequence[int], known: RowsInScope) -> Nearest:
