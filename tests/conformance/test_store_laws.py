@@ -1074,6 +1074,38 @@ def test_an_export_comes_back_whole(store: Store, kind: Kind, tmp_path: Path) ->
         other.close()
 
 
+def test_what_proves_no_origin_comes_as_an_import(store: Store, kind: Kind, tmp_path: Path) -> None:
+    """Revisions and links stay; trust, pins, journal and erasures are not taken over."""
+    fill(store)
+    put(store, record("e", "pinned", trust=3, source_class="owner", pinned=True))
+    (tmp_path / "other").mkdir()
+    other = kind.open(tmp_path / "other")
+    try:
+        assert other.admin.load(store.admin.dump(), actor="m", now=NOW, trusted=False) == 4
+        lines = list(other.admin.dump())
+        items = [line for line in lines if line["type"] == "item"]
+
+        assert [line["text"] for line in items] == [
+            line["text"] for line in store.admin.dump() if line["type"] == "item"
+        ]
+        assert {line["trust"] for line in items} <= {0, 1}
+        assert {(i["source_class"], i["pinned"], i["writer"]) for i in items} == {
+            ("import", False, "m")
+        }
+        assert {line["type"] for line in lines} - {"bethink", "end"} == {
+            "entity",
+            "alias",
+            "item",
+            "link",
+            "status_change",
+            "event",
+        }
+        assert {line["kind"] for line in lines if line["type"] == "event"} == {"imported"}
+        assert all(finding.ok for finding in other.admin.check())
+    finally:
+        other.close()
+
+
 def test_what_is_known_is_left_as_it_is(store: Store) -> None:
     """An import twice is an import once."""
     fill(store)

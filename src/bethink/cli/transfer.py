@@ -425,8 +425,8 @@ def _carry_over(app: App, space: SpaceInfo, *, dry_run: bool) -> Json:
     except BethinkError as error:
         app.note(red(f"{space.name}: {error.message}"), dim(f" (try: {error.remedy})"))
         return {"space": space.name, "error": error.message, "remedy": error.remedy}
-    counts = f"{plural(done['memories'], 'memory')} carried over, {done['known']:,} already known"
-    app.note(green(f"{space.name}: {counts}; compared with the old file"))
+    counts = f"{plural(done['memories'], 'memory')} carried over and compared"
+    app.note(green(f"{space.name}: {counts}, {done['known']:,} known here and left as they are"))
     if done["damaged"]:
         app.note(yellow(f"{space.name}: {plural(done['damaged'], 'damaged record')} left out"))
     return done

@@ -370,7 +370,7 @@ class Import:
 _NOT_OWN = (
     "this installation has not signed the export: its memories get trust 1 at most, none is"
     " pinned, secrets are removed; journal, keys, uses and threads are left out."
-    " To take a back-up of your own as it is, use --restore, in a space without its memories"
+    " If it is a back-up of your own: bethink spaces remove NAME, then import with --restore"
 )
 _NO_END = "this export of an earlier version does not say whether it is whole"
 

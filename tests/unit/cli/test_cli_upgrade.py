@@ -178,7 +178,7 @@ def test_an_export_is_restored_with_what_it_will_be_trusted_with_said_first(
         gzip.decompress((RELEASED / "schema-2.jsonl.gz").read_bytes())
     )
     foreign = call("--space", "a", "import", "old.jsonl")
-    assert "use --restore" in foreign.err
+    assert "import with --restore" in foreign.err
     restored = call("--space", "b", "import", "old.jsonl", "--restore")
     assert "NOT signed by this installation: 4 memories of the space 'kept', 4 of them" in (
         restored.err
