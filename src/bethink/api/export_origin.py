@@ -104,5 +104,8 @@ def _survey(records: Iterable[object], spool: IO[bytes], secret: Secret) -> Expo
 
 
 def _canonical(record: object) -> bytes:
-    """Return the bytes of a record that a signature covers."""
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), default=dict).encode()
+    """Return the bytes of a record that a signature covers, its fields in their order.
+
+    Hashes of contents cover the order of metadata.
+    """
+    return json.dumps(record, separators=(",", ":"), default=dict).encode()

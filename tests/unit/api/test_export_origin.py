@@ -36,7 +36,11 @@ def records(settings: Settings) -> Iterator[Records]:
     with opened(settings) as memory:
         first = memory.remember("The stand-up is at 9:30", source_class="owner", pinned=True)
         memory.update(first.id, text="The stand-up is at 10:15")
-        second = memory.remember("Ines chose Postgres for its row-level security", key="k1")
+        second = memory.remember(
+            "Ines chose Postgres for its row-level security",
+            key="k1",
+            metadata={"z": 1, "a": {"y": 0.5, "b": ["ü", None]}},
+        )
         memory.link(second.id, "implies", first.id)
         memory.forget(memory.remember("The office cat is called Tibbles").id)
         memory.recall("stand-up")
