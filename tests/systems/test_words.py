@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from bethink import Memory
 from bethink.access.policy import ANONYMOUS, POLICY, Right
 from bethink.errors import BethinkError, Conflict, NotFound, Refused
-from bethink.server.mcp.manifest import ServerManifest
+from bethink.server.mcp.manifest import ServerManifest, render_prompt, system_manifest
 from bethink.server.systems import SYSTEMS
 from bethink.server.systems.declarations import load_system, make_tool
 from bethink.server.systems.shapes import shape
@@ -503,7 +503,7 @@ def test_the_manifest_speaks_of_their_tools() -> None:
     """The instructions name tools that are there."""
     for system in SYSTEMS:
         theirs = load_system(system)
-        told = ServerManifest(theirs.tools, theirs.instructions).initialize_result("2025-11-25")
+        told = system_manifest(theirs).initialize_result("2025-11-25")
 
         assert any(name in told["instructions"] for name in theirs.tools)
 
@@ -534,3 +534,21 @@ def test_every_tool_has_its_row_on_the_page(system: str) -> None:
         assert f"`{name}`" in line or not row.get("mcp", True)
         for argument in row.get("arguments", {}):
             assert f"`{argument}`" in line, (name, argument)
+
+
+def test_siftcoders_slash_commands_are_prompts(memory: Memory) -> None:
+    """They quote memories as data; the area or the question is what the user said."""
+    memory.remember("Auth tokens are checked in the middleware")
+    prompts = system_manifest(load_system("siftcoder")).prompts
+    known = with_profile(memory, "siftcoder")
+
+    focus = render_prompt("focus", {"area": "auth"}, lambda: known, prompts)
+    asked = {"question": "where are tokens checked?"}
+    investigate = render_prompt("investigate", asked, lambda: known, prompts)
+
+    for text, said in ((focus, "auth"), (investigate, asked["question"])):
+        assert "Auth tokens are checked in the middleware" in text
+        assert f": {said}\n" in text
+        assert "{" not in text
+    with pytest.raises(Refused, match="no such prompt"):
+        render_prompt("begin", {}, lambda: known, prompts)

@@ -87,7 +87,9 @@ class FilterOptions(TypedDict, total=False):
     max_classification: Annotated[
         int | None, Option("From 0 (public) to 3 (secret); default 2.", "0-3", bounds=(0, 3))
     ]
-    include_superseded: Annotated[bool, Option("Include memories that a newer one replaced.")]
+    include_superseded: Annotated[
+        bool, Option("Include memories that a newer one replaced."), "Include replaced ones."
+    ]
     include_expired: Annotated[bool, Option("Include memories that are no longer valid.")]
     include_untopiced: Annotated[
         bool,

@@ -354,7 +354,7 @@ def mcp_command(app: App, *, tools: str, system: str | None, http: str | None) -
     the working directory, unless --space names another; a client cannot change this. Needs the
     extra mcp.
     """
-    from bethink.server.mcp.manifest import ServerManifest  # help does without
+    from bethink.server.mcp.manifest import ServerManifest, system_manifest  # help does without
     from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
     from bethink.server.tools import select_tools
 
@@ -364,7 +364,7 @@ def mcp_command(app: App, *, tools: str, system: str | None, http: str | None) -
         if tools:
             raise Refused("--as and --tools cannot be combined")
         theirs = load_system(system)
-        manifest = ServerManifest(theirs.tools, theirs.instructions)
+        manifest = system_manifest(theirs)
         app.profile = theirs.profile
     else:
         manifest = ServerManifest(select_tools(_tool_names(tools)))

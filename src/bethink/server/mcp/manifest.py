@@ -6,7 +6,7 @@ Lists are filtered by what the caller's right permits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -21,15 +21,20 @@ from bethink.version import __version__
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
+    from bethink.server.systems.declarations import System
 
 
 class Prompt(NamedTuple):
-    """A prompt: its title, its arguments and the function that renders it."""
+    """A prompt: its title, its arguments and the function that renders it.
+
+    One of another system names the ``operation`` of the policy table that it does.
+    """
 
     title: str
     description: str
     arguments: Mapping[str, str]
     render: Callable[[Memory, str], str]
+    operation: str = ""
 
     def definition(self, name: str) -> Json:
         """Return the prompt's entry in `prompts/list`."""
@@ -101,11 +106,16 @@ PROMPTS = {
 }
 
 
-def render_prompt(name: str, arguments: Mapping[str, str], memory: Callable[[], Memory]) -> str:
+def render_prompt(
+    name: str,
+    arguments: Mapping[str, str],
+    memory: Callable[[], Memory],
+    prompts: Mapping[str, Prompt] = PROMPTS,
+) -> str:
     """Return the text of a prompt, or raise Refused."""
-    if name not in PROMPTS:
-        raise Refused("there is no such prompt", remedy=f"one of {', '.join(PROMPTS)}")
-    prompt = PROMPTS[name]
+    if name not in prompts:
+        raise Refused("there is no such prompt", remedy=f"one of {', '.join(prompts)}")
+    prompt = prompts[name]
     missing = [argument for argument in prompt.arguments if not arguments.get(argument, "").strip()]
     if missing:
         raise Refused(f"the argument {missing[0]} is missing", remedy=prompt.arguments[missing[0]])
@@ -257,11 +267,14 @@ _LIST_KEYS = {
 
 
 def filter_permitted(
-    method: str, listing: Json, principal: Principal, tools: Mapping[str, Tool]
+    method: str, listing: Json, principal: Principal, manifest: ServerManifest
 ) -> Json:
     """Return a list without the entries that a principal may not use."""
     under, key, prefix = _LIST_KEYS[method]
-    rows = {name: tool.operation for name, tool in tools.items() if tool.operation}
+    offered: Mapping[str, Tool | Prompt] = (
+        manifest.tools if method == "tools/list" else manifest.prompts
+    )
+    rows = {name: one.operation for name, one in offered.items() if one.operation}
     kept = [
         entry
         for entry in listing[under]
@@ -309,6 +322,7 @@ class ServerManifest:
 
     tools: Mapping[str, Tool]
     instructions: str = INSTRUCTIONS
+    prompts: Mapping[str, Prompt] = field(default_factory=lambda: PROMPTS)
 
     @property
     def lists(self) -> dict[str, Json]:
@@ -324,7 +338,7 @@ class ServerManifest:
                 "tools": [tool.definition(supports_views=draws) for tool in self.tools.values()],
             },
             "prompts/list": {
-                "prompts": [prompt.definition(name) for name, prompt in PROMPTS.items()]
+                "prompts": [prompt.definition(name) for name, prompt in self.prompts.items()]
             },
             "resources/list": {"resources": [*RESOURCES, *views]},
             "resources/templates/list": {"resourceTemplates": TEMPLATES},
@@ -353,3 +367,21 @@ class ServerManifest:
         """Return a result in the form of the stateless versions, with the server's info."""
         signed = {"_meta": {"io.modelcontextprotocol/serverInfo": _SERVER_INFO}}
         return content | signed | {"resultType": "complete", "cacheScope": "private", "ttlMs": 0}
+
+
+def system_manifest(theirs: System) -> ServerManifest:
+    """The manifest of a server that offers the tools and prompts of another system."""
+    prompts = {name: _declared_prompt(row) for name, row in theirs.prompts.items()}
+    return ServerManifest(theirs.tools, theirs.instructions, prompts)
+
+
+def _declared_prompt(row: Json) -> Prompt:
+    [(argument, about)] = row["argument"].items()
+
+    def render(memory: Memory, value: str) -> str:
+        from bethink.server.systems.operations import quote_answer  # heavy: after the handshake
+
+        quoted = quote_answer(memory, value, row["recall"])
+        return str(row["text"]).replace("{memories}", quoted).replace(f"{{{argument}}}", value)
+
+    return Prompt(row["title"], row["about"], {argument: about}, render, "prompt begin")

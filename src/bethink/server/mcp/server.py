@@ -19,7 +19,6 @@ from bethink.errors import BethinkError
 from bethink.render.quoting import one_line
 from bethink.server.mcp.manifest import (
     NAME,
-    PROMPTS,
     TITLE,
     Completion,
     ResourceContent,
@@ -86,7 +85,7 @@ class McpHandlers:
     def _list(self, method: str, ctx: _Ctx) -> Json:
         """Return a list with the entries that the client supports and the caller may use."""
         whole = self._manifest.lists_for(_capabilities(ctx))[method]
-        return filter_permitted(method, whole, self._principal(ctx), self._tools)
+        return filter_permitted(method, whole, self._principal(ctx), self._manifest)
 
     async def call_tool(
         self, ctx: _Ctx, params: types.CallToolRequestParams
@@ -121,16 +120,19 @@ class McpHandlers:
         self, ctx: _Ctx, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         name, arguments, principal = params.name, params.arguments or {}, self._principal(ctx)
+        prompts = self._manifest.prompts
 
         def work() -> str:
-            if name in PROMPTS:
-                require(principal, f"prompt {name}")
-            return render_prompt(name, arguments, lambda: self._executor.memory_for(principal))
+            if name in prompts:
+                require(principal, prompts[name].operation or f"prompt {name}")
+            return render_prompt(
+                name, arguments, lambda: self._executor.memory_for(principal), prompts
+            )
 
         text = await self._run_read(work)
         content = types.TextContent(type="text", text=text)
         return types.GetPromptResult(
-            description=PROMPTS[name].description,
+            description=prompts[name].description,
             messages=[types.PromptMessage(role="user", content=content)],
         )
 

@@ -47,7 +47,7 @@ _RIGHTS = {
 
 
 class System(NamedTuple):
-    """One system: its profile, its tools, and the row that declares each of them.
+    """One system: its profile, its tools, and the rows that declare them and its prompts.
 
     ``tools`` are those that its MCP server offers, ``rows`` also those that are commands only.
     """
@@ -57,6 +57,7 @@ class System(NamedTuple):
     instructions: str
     rows: Mapping[str, Json]
     tools: Mapping[str, Tool]
+    prompts: Mapping[str, Json]
 
 
 @cache
@@ -66,7 +67,8 @@ def load_system(name: str) -> System:
     read = parse_toml(text)
     rows: Json = read["tools"]
     tools = {key: make_tool(name, key, row) for key, row in rows.items() if row.get("mcp", True)}
-    return System(name, read["profile"], read["instructions"], rows, tools)
+    prompts = read.get("prompts", {})
+    return System(name, read["profile"], read["instructions"], rows, tools, prompts)
 
 
 def make_tool(system: str, name: str, row: Json) -> Tool:

@@ -12,7 +12,7 @@ from bethink.core.dataclass import replace
 from bethink.core.json_values import Json
 from bethink.errors import Conflict, NotFound, Refused
 from bethink.model import Candidate, Item, Recall, find_layer
-from bethink.render.quoting import Quote, fence_quotes
+from bethink.render.quoting import Quote, fence_quotes, quote_item
 from bethink.render.wire import (
     dumps,
     entity_json,
@@ -105,6 +105,16 @@ def _with_stages(profile: Profile, wanted: Sequence[str]) -> Profile:
         raise Refused(f"there is no stage {unknown!r}", remedy=f"one of {', '.join(sorted(known))}")
     channels = [one for one in profile.channels if one.name.partition(".")[0] in chosen]
     return replace(profile, channels=tuple(channels))
+
+
+def quote_answer(memory: Memory, text: str, options: Json) -> str:
+    """The memories that match a question, or are of an area, quoted for a prompt."""
+    given = dict(options)
+    if given.pop("focus", False):
+        given["boost"] = partial(_focus, text.casefold())
+    answer = memory.recall(text, track=False, **given)
+    quotes = [quote_item(hit.item) for hit in answer.hits]
+    return fence_quotes(quotes) or f"(nothing: {answer.reason})"
 
 
 def _focus(area: str, item: Item) -> float | tuple[float, str]:

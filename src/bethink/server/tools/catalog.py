@@ -100,7 +100,7 @@ RELATION_SCHEMA = arguments("relation", "other", **_RELATION)
 RECALL_OPTIONS = (
     *("entity", "kind", "layer", "band", "topic", "tag", "user", "since", "until", "as_of", "k"),
     *("episode_k", "max_tokens", "offset", "cursor", "track", "profile", "whole"),
-    *("min_confidence", "min_relevance", "turns_before", "own_session"),
+    *("min_confidence", "min_relevance", "turns_before", "own_session", "include_superseded"),
 )
 EXPLAIN_OPTIONS = ("profile", "k", "min_relevance", "turns_before", "own_session")
 
@@ -152,9 +152,9 @@ REMEMBER = Tool(
     "remember",
     "Remember something",
     "Store one memory that will matter later: a decision and its reason, a fact, a preference, "
-    "a caveat. One self-contained statement, in words that make sense without this "
-    "conversation; not logs, not whole files, not what recall returned. The answer lists "
-    "collisions: near-duplicates, and facts that it corrects or contradicts.",
+    "a caveat. One statement that makes sense without this conversation; not logs, not whole "
+    "files, not what recall returned. The answer lists collisions: near-duplicates, and facts "
+    "that it corrects or contradicts.",
     arguments(
         "text",
         text=text("What to remember.", 65_536),
@@ -188,8 +188,8 @@ REMEMBER = Tool(
 UPDATE_MEMORY = Tool(
     "update_memory",
     "Correct a memory",
-    "Correct a memory: its text or its other fields. The id stays; the old text stays in the "
-    "history and can be restored. Prefer this to storing a second version.",
+    "Correct the text or other fields of a memory. Its id stays, and the old text can be "
+    "restored. Prefer this to storing a second version.",
     arguments("id", id=ID, text=text("The new text.", 65_536), **_FIELDS, force=_FORCE),
     record(id=str, rev=int, changed=list[str], notice=NOTICE, memory=MEMORY),
     "bethink.server.tools.write",
@@ -199,10 +199,9 @@ UPDATE_MEMORY = Tool(
 FORGET = Tool(
     "forget",
     "Forget memories",
-    "Remove memories from recall, in two steps. First call it with ids (or sweep): nothing "
-    "changes, and the answer shows a preview and a token. Show the preview to the user. Then "
-    "call it again with the same arguments and the token. Forgotten memories can be restored, "
-    "erased ones cannot.",
+    "Remove memories from recall, in two steps. With ids (or sweep) nothing changes: it returns "
+    "a preview, which you show to the user, and a token. Then call it again with the token as "
+    "well. Forgotten memories can be restored, erased ones cannot.",
     arguments(
         ids=entries("Ids of the memories.", 100),
         sweep=flag("Instead of ids: all memories that are long unused and unimportant."),
@@ -257,8 +256,8 @@ LIST_ENTITIES = Tool(
 RECALL_FILE = Tool(
     "recall_file",
     "Recall a file's history",
-    "Show the history of a file: edits by day, the reasons given for them and related "
-    "memories. Call it before you change a file that others worked on.",
+    "Show the history of a file: edits by day, their reasons and related memories. Call it "
+    "before you change a file that others worked on.",
     arguments(
         "path",
         path=text("The file's path, or any part of it.", 4096),
@@ -344,6 +343,7 @@ NOTE_EDIT = Tool(
         intent=text("Why it was made.", 2000),
         session=_SESSION,
         at=text("When it was made; default now.", 100),
+        item=text("Id of a memory about it, which recall_file then shows.", 200),
     ),
     record(new=int, known=int),
     "bethink.server.tools.recall",

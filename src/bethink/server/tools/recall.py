@@ -403,6 +403,8 @@ def read_smart(call: Call) -> Reply:
 
 def note_edit(call: Call) -> Reply:
     edit = {"operation": "edit", **call.given("path", "operation", "intent", "session", "at")}
+    if "item" in call.arguments:
+        edit["item"] = get_visible(call.memory, call.arguments["item"]).id
     new = call.memory.note_edits([edit])
     text = "Recorded" if new else "Already recorded; nothing changed"
     intent = redact(edit.get("intent", "")).text

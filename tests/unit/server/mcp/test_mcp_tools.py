@@ -306,15 +306,38 @@ def test_a_sweep_goes_by_its_token() -> None:
     assert done["done"]
 
 
+def test_replaced_memories_come_back_when_asked_for(ask: Ask, memory: Memory) -> None:
+    """Each with the relation that says what replaced it."""
+    old = ask("remember", text="The build server is called Heron").content["id"]
+    new = ask("remember", text="The build machine was renamed to Osprey").content["id"]
+    memory.link(new, "supersedes", old)
+
+    usual = ask("recall", query="build server Heron").content["memories"]
+    every = ask("recall", query="build server Heron", include_superseded=True).content["memories"]
+
+    assert old not in [hit["id"] for hit in usual]
+    [hit] = [hit for hit in every if hit["id"] == old]
+    assert [(one["type"], one["other"], one["inbound"]) for one in hit["relations"]] == [
+        ("supersedes", new, True)
+    ]
+
+
 def test_entities_files_and_the_rest_answer(noted: Ask, memory: Memory) -> None:
     """Every tool that only looks, on a memory with something in it."""
-    noted("note_edit", path="src/app.py", intent="make start-up faster for short-lived hooks")
+    edited = noted("remember", text="Hooks must start within 100 ms").content["id"]
+    noted(
+        "note_edit", path="src/app.py", intent="make start-up faster for short-lived hooks",
+        item=edited,
+    )  # fmt: skip
     item = memory.browse(limit=1)[0].id
     memory.put_thread("Keys", [item])
     thread = memory.threads()[0].id
 
     assert noted("list_entities", limit=5).content["entities"]
     assert noted("recall_file", path="app.py").content["edits"] == 1
+    assert [one["id"] for one in noted("recall_file", path="app.py").content["memories"]] == [
+        edited
+    ]
     assert "start-up faster for short-lived" in noted("recall_file", path="app.py").text
     name = memory.entities(limit=1)[0].name
     assert noted("recall", entity=name).content["status"] == "found"
