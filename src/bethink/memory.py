@@ -84,9 +84,16 @@ class Memory(
         memory.session = session
         return memory
 
-    def using(self, *, settings: Settings | None = None, embedder: Embedder | None = None) -> Self:
+    def using(
+        self,
+        *,
+        settings: Settings | None = None,
+        embedder: Embedder | None = None,
+        judging: bool = True,
+    ) -> Self:
         """Return a memory of the same open space with other settings or another embedder."""
-        return self._of(self.session.using(settings=settings, embedder=embedder))
+        other = self.session.using(settings=settings, embedder=embedder, judging=judging)
+        return self._of(other)
 
     def below(self, ceiling: int) -> Self:
         """Return the same space without anything above a classification, as servers give it."""

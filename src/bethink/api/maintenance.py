@@ -13,7 +13,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import implements
 from bethink.errors import BadSetting, ModelError, NotFound, Refused, StoreBusy, StoreError
 from bethink.model import Item
-from bethink.ports import CheckResult, Embedder, Progress
+from bethink.ports import CheckResult, Embedder, Progress, embed_ahead
 from bethink.retrieval.context import IndexingRetriever
 
 if TYPE_CHECKING:
@@ -281,16 +281,27 @@ class UpkeepMethods(SessionMethods):
         )
         if self.embedder is None:
             return ReindexCounts(signatures=signed)
-        from bethink.maintain.entities import embed_stored  # start-up time
-
         self.store.vectors.remove_damaged()
-        done, total = 0, self._count_missing(progress)
-        while items := self.store.vectors.unembedded(self.embedder.model, BATCH):
-            embed_stored(items, self.store, self.embedder)
-            done += len(items)
-            if progress is not None:
-                progress(done, max(done, total))
+        done = self._embed_missing(self.embedder, progress)
         return ReindexCounts(done, self._embed_entities(self.embedder), signed)
+
+    def _embed_missing(self, chosen: Embedder, progress: Progress | None) -> int:
+        """Embed the memories without a vector; those of the next batch meanwhile."""
+        # Start-up time.
+        from bethink.ingest.record_builder import texts_to_embed
+        from bethink.maintain.entities import embed_stored
+        from bethink.models.embed.processes import embedding_ahead
+
+        done, total = 0, self._count_missing(progress)
+        with embedding_ahead(chosen) as embedder:
+            while items := self.store.vectors.unembedded(chosen.model, 2 * BATCH):
+                if len(items) > BATCH:
+                    embed_ahead(embedder, texts_to_embed(items)[0])
+                embed_stored(items[:BATCH], self.store, embedder)
+                done += len(items[:BATCH])
+                if progress is not None:
+                    progress(done, max(done, total))
+        return done
 
     def _count_missing(self, progress: Progress | None) -> int:
         """Count the memories without a vector of the embedder, where progress is reported."""

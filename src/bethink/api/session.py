@@ -275,6 +275,7 @@ class Session:
         self.clock = clock
         self._folders = tuple(profile_folders)
         self.notes_dir = notes_dir
+        self.judging = True
         self._notes: NoteStore | None = None
         self.cache = RecallCache() if self.settings.cache else None
         self.jobs_checked: dict[str, tuple[date, int]] = {}  # when each found nothing to do
@@ -328,10 +329,18 @@ class Session:
         )
 
     def using(
-        self, *, settings: Settings | None = None, embedder: Embedder | None = None
+        self,
+        *,
+        settings: Settings | None = None,
+        embedder: Embedder | None = None,
+        judging: bool = True,
     ) -> Session:
-        """Return the same open space with other settings or another embedder."""
+        """Return the same open space with other settings or another embedder.
+
+        Without ``judging`` the job ``updates`` finds later what new memories update.
+        """
         other = copy(self)
+        other.judging = judging
         other.settings = settings or self.settings
         other.embedder = embedder or self.embedder
         return other
@@ -485,7 +494,7 @@ class Session:
             actor,
             make_id,
             relating=relating,
-            judge=_judge_pairs,
+            judge=_judge_pairs if self.judging else None,
             personal_numbers=self.settings.personal_numbers,
         )
 

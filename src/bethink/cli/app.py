@@ -137,6 +137,7 @@ class App:
 
 
 Advance = Callable[[int, int], None]
+_RATE_SECONDS = 120.0  # of which the rate is the mean: batches take seconds each
 
 
 @contextmanager
@@ -151,12 +152,17 @@ def progress(app: App, label: str, *, unit: str = "") -> Iterator[Advance]:
 
     from bethink.cli.output import rich_console
 
-    parts = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TextColumn(unit), Remaining())
-    with Progress(*parts, console=rich_console(app.err), transient=True) as bar:
-        task = bar.add_task(label, total=None)
+    shown = TextColumn(unit), TextColumn("{task.fields[rate]}"), Remaining()
+    parts = (TextColumn(label), BarColumn(), MofNCompleteColumn(), *shown)
+    with Progress(
+        *parts, console=rich_console(app.err), transient=True, speed_estimate_period=_RATE_SECONDS
+    ) as bar:
+        task = bar.add_task(label, total=None, rate="")
 
         def advance(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total or None)
+            speed = bar.tasks[0].speed
+            rate = f"{speed:,.0f}/s" if speed else ""
+            bar.update(task, completed=done, total=total or None, rate=rate)
 
         yield advance
 

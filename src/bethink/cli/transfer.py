@@ -234,7 +234,7 @@ def import_memories(
             memory, path, kind, preview=dry_run, given=fields, restore=restore, announce=say
         )
         try:
-            with progress(app, "importing") as advance:
+            with progress(app, "importing", unit="memories") as advance:
                 tally = running_import.run(advance)
         except KeyboardInterrupt:
             _report_interrupted(app, running_import)

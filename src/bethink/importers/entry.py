@@ -269,11 +269,17 @@ class Relation(NamedTuple):
 
 @dataclass(slots=True)
 class ReadProgress:
-    """A reader's progress: how much is done, of how much where that is known."""
+    """A reader's progress: how much is done, of how much where that is known; entries so far."""
 
     done: int = 0
     total: int = 0
     unit: str = "bytes"
+    entries: int = 0
+
+    @property
+    def expected(self) -> int:
+        """About how many entries there are, by the share that was read; 0: not known."""
+        return round(self.entries * self.total / self.done) if self.done and self.total else 0
 
 
 class Importer(Protocol):

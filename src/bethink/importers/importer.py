@@ -233,8 +233,9 @@ def import_from(
     ``kind`` is one of `bethink.importers.KINDS`; ``auto`` detects it. With ``preview``
     nothing is written, and the counts are those that an import would have. ``given`` are
     draft fields for all entries that do not set them. ``restore`` takes an export as it is,
-    with its trust, also where this installation has not signed it. It can be stopped anywhere
-    and repeated: what was imported is recognised.
+    with its trust, also where this installation has not signed it. ``progress`` is told how
+    many entries are done, and about how many there are; 0: not known. It can be stopped
+    anywhere and repeated: what was imported is recognised.
     """
     running = Import(memory, str(path), kind, preview=preview, given=given, restore=restore)
     return running.run(progress)
@@ -277,7 +278,7 @@ class Import:
                 steps = self._from_source(gauge, scratch)
             for _ in steps:
                 if progress is not None:
-                    progress(gauge.done, gauge.total)
+                    progress(self.tally.read, max(self.tally.read, gauge.expected))
         return self.tally
 
     def _from_source(self, gauge: ReadProgress, scratch: Memory | None) -> Iterator[int]:
@@ -286,7 +287,7 @@ class Import:
         source: Importer = IMPORTERS[self.kind](path, gauge)
         intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
         given = {"source": self.tally.source, **self._given}
-        yield from intake.store_entries(_until_unreadable(source.entries()), given)
+        yield from intake.store_entries(_until_unreadable(source.entries(), gauge), given)
         linker = SourceLinker(self._memory, self.kind, self.tally, intake)
         try:
             yield from linker.add_links(source.links())
@@ -325,7 +326,7 @@ class Import:
             given = {"source": self.tally.source, **self._given}
             intake = Intake(self._memory, self.kind, self.tally, scratch=scratch)
             entries = with_turn_keys(_line_entries(stream, self.kind, given), self.tally.source)
-            for read in intake.store_entries(_until_unreadable(entries), _NO_GIVEN):
+            for read in intake.store_entries(_until_unreadable(entries, gauge), _NO_GIVEN):
                 gauge.done = stream.done
                 yield read
 
@@ -389,9 +390,12 @@ def _require_whole(path: str) -> None:
 
 def _report_progress(stream: InputStream, progress: Progress | None) -> Iterator[Json]:
     """Yield the records of an export and report progress; one call imports them all."""
+    gauge = ReadProgress(total=stream.size)
     for number, record in enumerate(read_records(stream)):
+        gauge.entries += record.get("type") == "item"
         if progress is not None and number % _PROGRESS_EVERY == 0:
-            progress(stream.done, stream.size)
+            gauge.done = stream.done
+            progress(gauge.entries, gauge.expected)
         yield record
 
 
@@ -408,14 +412,15 @@ def _scratch_memory(memory: Memory, *, preview: bool) -> Iterator[Memory | None]
             yield scratch
 
 
-def _until_unreadable(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield entries up to the first error, which becomes a refused entry.
+def _until_unreadable(entries: Iterable[Entry], gauge: ReadProgress) -> Iterator[Entry]:
+    """Yield and count entries up to the first error, which becomes a refused entry.
 
     An error before any entry is raised: it is not such a source.
     """
     where = ""
     try:
         for entry in entries:
+            gauge.entries += 1
             yield entry
             where = f"after {entry.where}"
     except Refused as refused:

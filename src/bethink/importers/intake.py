@@ -28,11 +28,12 @@ from bethink.importers.turn_text import storable_text
 from bethink.ingest.admission import PreparedDraft, WriteContext, prepare, to_plain_json
 from bethink.ingest.deduplication import deduplicate
 from bethink.ingest.files import claims_trust
-from bethink.ingest.record_builder import classify_kind
+from bethink.ingest.record_builder import classify_kind, texts_to_embed
 from bethink.ingest.revision import MODEL_FACT_KEY, changeable_fields
 from bethink.memory import Memory
-from bethink.model import Draft, Item, Remembered
-from bethink.ports import PriorUse, Store
+from bethink.model import Draft, Filters, Item, Remembered
+from bethink.models.embed.processes import embedding_ahead
+from bethink.ports import PriorUse, Scope, Store, embed_ahead
 from bethink.ports.values import erased_mark, is_erased
 
 IMPORTED = "imported"  # metadata key of the mark: an entry's id and content hash at its origin
@@ -374,6 +375,7 @@ class Tally:
 
 
 INTAKE_BATCH = 500
+_COMPARED_LATER = "what they update is looked for by: bethink maintain --job updates"
 
 
 class Intake:
@@ -395,6 +397,7 @@ class Intake:
         self._memory, self._scratch = memory, scratch
         self._kind, self._tally, self._most_in_group = kind, tally, most_in_group
         self._ctx = WriteContext(memory.store, None, utc_now(), memory.settings.actor, make_id)
+        self._is_bulk = False
         self._seen: set[int] = set()
         self._groups: set[int] = set()
         self._uses: dict[str, PriorUse] = {}
@@ -424,15 +427,38 @@ class Intake:
     def store_entries(self, entries: Iterable[Entry], given: Mapping[str, object]) -> Iterator[int]:
         """Store entries in batches; yield after each how many more were read.
 
-        Stored batches stay, whatever happens after.
+        Stored batches stay, whatever happens after. Of more than one batch the next is read
+        and embedded while one is stored, and the job ``updates`` judges them afterwards.
         """
         ready = self._prepare_entries(entries, given)
-        while batch := list(islice(ready, INTAKE_BATCH)):
-            self._store_batch(batch)
-            if self._uses:
-                self._memory.store.activity.take_over_use(self._uses, utc_now())
-                self._uses.clear()
-            yield len(batch)
+        batch = list(islice(ready, INTAKE_BATCH))
+        with embedding_ahead(self._memory.embedder) as embedder:
+            while batch:
+                coming = list(islice(ready, INTAKE_BATCH))
+                if coming and not self._is_bulk and not self.is_preview:
+                    self._is_bulk = True
+                    self._tally.warnings.append(_COMPARED_LATER)
+                    self._memory = self._memory.using(embedder=embedder, judging=False)
+                    self._embed_ahead(batch)
+                self._embed_ahead(coming)
+                self._store_batch(batch)
+                if self._uses:
+                    self._memory.store.activity.take_over_use(self._uses, utc_now())
+                    self._uses.clear()
+                yield len(batch)
+                batch = coming
+
+    def _embed_ahead(self, batch: Sequence[PreparedEntry | Refusal]) -> None:
+        """Have what seems to be new embedded while the batch before it is stored."""
+        if self._is_bulk:
+            ready = [entry for entry in batch if isinstance(entry, PreparedEntry)]
+            stored = self._memory.store.items
+            known = stored.find_keys(tuple(one.key for one in ready))
+            ready = [one for one in ready if one.key not in known]
+            scope = Scope(Filters(max_classification=3), self._ctx.now)
+            same = stored.find_duplicates([(one.piece.fingerprint, ()) for one in ready], scope)
+            new = [one.draft for one, found in zip(ready, same, strict=True) if not found]
+            embed_ahead(self._memory.embedder, texts_to_embed(new)[0])
 
     def _prepare_entries(
         self, entries: Iterable[Entry], given: Mapping[str, object]

@@ -303,11 +303,10 @@ def occurrence_times(
     return opening.start, draft.occurred_end or opening.end
 
 
-def embed_memories(memories: Sequence[Captioned], embedder: Embedder) -> list[Embedding]:
-    """Embed memories, long ones by passage, all in one call.
+def texts_to_embed(memories: Sequence[Captioned]) -> tuple[list[str], list[list[int]]]:
+    """Return the texts that are embedded for memories, and the lengths of the long ones' parts.
 
     What stands before a text (its speaker, a caption) stands before each of its passages.
-    The vector of a long memory is the mean of its passages', by their length.
     """
     texts: list[str] = []
     weights: list[list[int]] = []
@@ -316,6 +315,15 @@ def embed_memories(memories: Sequence[Captioned], embedder: Embedder) -> list[Em
         before = whole[: len(whole) - len(memory.text)]
         texts += [before + memory.text[start:end] for start, end in spans] or [whole]
         weights.append([end - start for start, end in spans])
+    return texts, weights
+
+
+def embed_memories(memories: Sequence[Captioned], embedder: Embedder) -> list[Embedding]:
+    """Embed memories, long ones by passage, all in one call.
+
+    The vector of a long memory is the mean of its passages', by their length.
+    """
+    texts, weights = texts_to_embed(memories)
     made = iter(embedder.embed(texts))
     return [
         _join_passages(tuple(islice(made, len(lengths))), lengths) if lengths else next(made)

@@ -215,7 +215,7 @@ class _Pairing:
 
         Not with those ``apart``; ``unstored`` are those that are not stored yet.
         """
-        if item.tokens > MAX_TOKENS or item.level == "insight":
+        if not _is_judgeable(item):
             return []
         unrelated = unrelated_similarity(self._ctx.embedder)
         found: list[tuple[float, _Pair]] = []
@@ -241,6 +241,10 @@ class _Pairing:
             said, terms = sentences(text) or [text], self._ctx.store.search.terms
             self._known[text] = [(part, frozenset(terms(part))) for part in said]
         return self._known[text]
+
+
+def _is_judgeable(item: Item) -> bool:
+    return item.tokens <= MAX_TOKENS and item.level != "insight"
 
 
 def neighbours(
@@ -283,8 +287,12 @@ def _stored_beside(
 
 
 def _neighbours_in_batch(records: Sequence[Record]) -> Iterator[list[Match]]:
-    """Yield for each record the nearest comparable ones before it in the batch."""
-    with_vector = [record for record in records if record.embedding is not None]
+    """Yield for each record the nearest comparable ones before it in the batch.
+
+    None for those too long to be judged, nor are they among the others' neighbours.
+    """
+    judged = [record.embedding is not None and _is_judgeable(record.item) for record in records]
+    with_vector = [record for record, is_wanted in zip(records, judged, strict=True) if is_wanted]
     if len(with_vector) < 2:
         yield from ([] for _ in records)
         return
@@ -293,8 +301,8 @@ def _neighbours_in_batch(records: Sequence[Record]) -> Iterator[list[Match]]:
     vectors = np.stack([record.embedding.vector for record in with_vector if record.embedding])
     likeness = vectors @ vectors.T
     at = 0
-    for record in records:
-        if record.embedding is None:
+    for record, is_wanted in zip(records, judged, strict=True):
+        if not is_wanted:
             yield []
             continue
         own = record.item

@@ -34,7 +34,7 @@ _ACCELERATORS = ("CUDAExecutionProvider", "CoreMLExecutionProvider")
 _MAX_BATCH_TOKENS = 1024
 # From this many runs on, several threads share them; results are bit-identical.
 _MIN_PARALLEL_BATCHES = 8
-_MAX_THREADS = 4
+max_threads = 4  # of this process
 
 
 class OnnxSession(NamedTuple):
@@ -142,7 +142,7 @@ def _run_batches(
     run: Callable[[list[int]], NDArray[np.float32]], batches: list[list[int]]
 ) -> Iterator[NDArray[np.float32]]:
     """Run the batches in order, on several threads where that pays off."""
-    threads = min(_MAX_THREADS, os.cpu_count() or 1)
+    threads = min(max_threads, os.cpu_count() or 1)
     if threads < 2 or len(batches) < _MIN_PARALLEL_BATCHES:
         yield from map(run, batches)
         return

@@ -157,6 +157,12 @@ def joining(embedder: object) -> JoiningEmbedder | None:
     return embedder if implements(embedder, JoiningEmbedder) else None
 
 
+def embed_ahead(embedder: object, texts: Sequence[str]) -> None:
+    """Tell an embedder that works ahead which texts come next; others embed when asked."""
+    if (begin := getattr(embedder, "embed_ahead", None)) is not None:
+        begin(texts)
+
+
 def is_remote(model: object) -> bool:
     """Whether a model is asked over the network: never while a transaction is open.
 
