@@ -91,7 +91,10 @@ class Memory(
         embedder: Embedder | None = None,
         judging: bool = True,
     ) -> Self:
-        """Return a memory of the same open space with other settings or another embedder."""
+        """Return a memory of the same open space with other settings or another embedder.
+
+        Without ``judging`` the job ``updates`` finds later what new memories update.
+        """
         other = self.session.using(settings=settings, embedder=embedder, judging=judging)
         return self._of(other)
 

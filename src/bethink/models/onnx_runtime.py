@@ -59,8 +59,13 @@ def best_provider() -> str:
     return next((name for name in _ACCELERATORS if name in there), CPU_PROVIDER)
 
 
-def open_session(graph: str | bytes, provider: str = CPU_PROVIDER) -> OnnxSession:
-    """Open a graph from a file name or bytes; raise ModelError where it is invalid."""
+def open_session(
+    graph: str | bytes, provider: str = CPU_PROVIDER, without: Sequence[str] = ()
+) -> OnnxSession:
+    """Open a graph from a file name or bytes; raise ModelError where it is invalid.
+
+    ``without`` are optimisations that it is slower with.
+    """
     import onnxruntime  # start-up time
     from onnxruntime.capi import onnxruntime_pybind11_state as states
 
@@ -80,7 +85,11 @@ def open_session(graph: str | bytes, provider: str = CPU_PROVIDER) -> OnnxSessio
     try:
         # Its own fallback would print to stdout, which carries our answers.
         session = onnxruntime.InferenceSession(
-            graph, options, providers=providers, enable_fallback=0
+            graph,
+            options,
+            providers=providers,
+            enable_fallback=0,
+            disabled_optimizers=list(without),
         )
     except failures as error:
         raise ModelError(f"the model's graph cannot be loaded: {error}") from error
@@ -96,16 +105,20 @@ def open_session(graph: str | bytes, provider: str = CPU_PROVIDER) -> OnnxSessio
 
 
 def cached_session(
-    name: str, build: Callable[[], bytes], cache: Path | None, provider: str = CPU_PROVIDER
+    name: str,
+    build: Callable[[], bytes],
+    cache: Path | None = None,
+    provider: str = CPU_PROVIDER,
+    without: Sequence[str] = (),
 ) -> OnnxSession:
     """Open the graph of that name from the cache; build and cache it the first time."""
     kept = (cache or cache_folder() / "models") / name
     if kept.is_file():
         with suppress(ModelError):  # a damaged file is rewritten
-            return open_session(str(kept), provider)
+            return open_session(str(kept), provider, without)
     graph = build()
     _write_cache_file(kept, graph)
-    return open_session(graph, provider)
+    return open_session(graph, provider, without)
 
 
 def run_batched(

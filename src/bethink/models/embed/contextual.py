@@ -16,7 +16,7 @@ import math
 import mmap
 import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bethink.ports import Matrix, Vector
 
     AnyArray = NDArray[Any]
+    _RunLayers = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 
 _FORMAT_VERSION = 1
@@ -246,8 +247,9 @@ def _equal_share(counts: Sequence[int], most: int) -> int:
 
 # What a batch of this many tokens computes stays in a core's cache.
 _MAX_BATCH_TOKENS = 640
-_HEAD_WIDTH = 32
-_EPSILON = np.float32(1e-12)
+HEAD_WIDTH = 32
+NORM_EPSILON = 1e-12
+_EPSILON = np.float32(NORM_EPSILON)
 _GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
 _GELU_CUBE = np.float32(0.044715)
 
@@ -346,6 +348,12 @@ class EncoderNetwork:
         self._mix, self._places, *norm = (room.place(weights[name]) for name in first)
         self._norm = (norm[0], norm[1])
         self._layers = _Layers(weights, path)
+        self._run_layers: _RunLayers = self._run_by_numpy
+        self._batch_tokens = _MAX_BATCH_TOKENS
+
+    def run_layers_by(self, run: _RunLayers) -> None:
+        """Have the layers run by something else, which gets one text at a time."""
+        self._run_layers, self._batch_tokens = run, 1
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -364,7 +372,7 @@ class EncoderNetwork:
     def encode(self, rows: Sequence[Sequence[int]]) -> list[Matrix]:
         """Return the token vectors of each row of token ids: length × width."""
         with ONE_BLAS_THREAD:
-            return run_batched(self._run, rows, _MAX_BATCH_TOKENS)
+            return run_batched(self._run, rows, self._batch_tokens)
 
     def embed_pieces(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors that pieces have at their places, before any layer."""
@@ -376,6 +384,9 @@ class EncoderNetwork:
     def _run(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         states = self.embed_pieces(ids)
         _layer_norm(states, *self._norm)
+        return self._run_layers(states)
+
+    def _run_by_numpy(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
         for layer in self._layers:
             seen = _attend(states, layer)
             seen += states
@@ -431,7 +442,7 @@ def _attend(states: NDArray[np.float32], layer: _EncoderLayer) -> NDArray[np.flo
     rows, length, _ = states.shape
     made = _product(states, layer.inputs)
     made += layer.inputs_bias
-    parts = made.reshape(rows, length, 3, -1, _HEAD_WIDTH).transpose(2, 0, 3, 1, 4)
+    parts = made.reshape(rows, length, 3, -1, HEAD_WIDTH).transpose(2, 0, 3, 1, 4)
     query, key, value = parts
     shares = query @ key.swapaxes(2, 3)
     shares -= np.maximum.reduce(shares, axis=3, keepdims=True)
@@ -562,7 +573,7 @@ def _read_layer(weights: Mapping[str, AnyArray], name: str, room: _Room) -> _Enc
     def turned(*shorts: str) -> NDArray[np.float32]:
         return room.place(*(weights[name + short].T for short in shorts))
 
-    scale = np.float32(_HEAD_WIDTH**-0.5)
+    scale = np.float32(HEAD_WIDTH**-0.5)
     inputs, inputs_bias = turned("q_w", "k_w", "v_w"), part("q_b", "k_b", "v_b")
     queries = len(weights[name + "q_w"])
     inputs[:, :queries] *= scale

@@ -219,7 +219,8 @@ class EncoderEmbedder(ContextualEmbedder):
 
     def __init__(self, folder: Path = ENCODER_DATA) -> None:
         """Set the folder of the weights and the vocabulary; by default the package's own."""
-        self._network = Lazy(lambda: self._load(folder / ENCODER_WEIGHTS))
+        self._weights = folder / ENCODER_WEIGHTS
+        self._network = Lazy(lambda: self._load(self._weights))
         own = folder == ENCODER_DATA
         self._pieces = shared_tokenizer if own else Lazy(lambda: load_tokenizer(folder))
         super().__init__(
@@ -236,6 +237,17 @@ class EncoderEmbedder(ContextualEmbedder):
         """Count the word pieces: close to a language model's tokens for English."""
         split = self._pieces()
         return split.count(split(require_encodable(text)))
+
+    def use_runtime(self) -> bool:
+        """Run the network by ONNX Runtime, if it is installed, in int8 where that is fast.
+
+        For many texts: loading it takes longer than a few of them.
+        """
+        from bethink.models.embed.encoder_graph import open_layers  # start-up time
+
+        if (layers := open_layers(self._weights)) is not None:
+            self._network().run_layers_by(layers)
+        return layers is not None
 
     def _token_count(self, pieces: TextPieces) -> int:
         return self._pieces().count(pieces)

@@ -153,6 +153,7 @@ def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
         os.nice(_NICE)
     onnx_runtime.max_threads = 1
     embedder = EncoderEmbedder()
+    embedder.use_runtime()
     try:
         while True:
             texts = pickle.load(questions)  # noqa: S301 - of the process that started this one
