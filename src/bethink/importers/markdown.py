@@ -363,6 +363,9 @@ class Markdown(NoteReader):
 
     def links(self) -> Iterator[SourceLink]:
         """Yield links from a section to the beginning of the note that it links to."""
+        linking = {name for name, note in self._notes() if "[[" in note.body or "](" in note.body}
+        if not linking:
+            return
         first: dict[str, str] = {}
         names: dict[str, str] = {}
         for sheet in starmap(_with_shared, self._notes()):
@@ -373,7 +376,8 @@ class Markdown(NoteReader):
                 stems = posixpath.splitext(sheet.name)[0], _stem(sheet.name)
                 for called in (*stems, sheet.title, *aliases):
                     names.setdefault(called.casefold(), sheet.name)
-        for sheet in starmap(_with_shared, self._notes()):
+        linked = (one for one in self._notes() if one[0] in linking)
+        for sheet in starmap(_with_shared, linked):
             for section, own in self._sections(sheet):
                 for link in linked_notes(section.text):
                     target = _link_target(link, sheet.name, first, names)
