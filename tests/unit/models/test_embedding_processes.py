@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bethink import Memory
@@ -54,7 +53,7 @@ def test_embedded_ahead_is_embedded_alike(two_cores: None) -> None:
         embed_ahead(bulk, TEXTS[2:6])
         made = bulk.embed(TEXTS)
     for one, other in zip(made, plain.embed(TEXTS), strict=True):
-        np.testing.assert_allclose(one.vector, other.vector, atol=2e-5)
+        assert float(one.vector @ other.vector) > 0.99  # in int8, if ONNX Runtime is installed
         assert one.token_count == other.token_count
 
 
