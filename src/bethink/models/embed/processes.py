@@ -14,11 +14,10 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import IO, TypeVar
 
-from bethink.core.named_tuple import NamedTuple
 from bethink.models import onnx_runtime
 from bethink.models.embed.encoder import EncoderEmbedder
 from bethink.ports import Embedder, Embedding
@@ -30,13 +29,8 @@ _NICE = 5  # questions are answered first
 _FAILURES = (OSError, EOFError, pickle.UnpicklingError, CancelledError)
 
 
-class _Made(NamedTuple):
-    """Where the embedding of a text will be."""
-
-    chunk: Future[list[Embedding]]
-    place: int
-
-
+# The chunk that a text's embedding will be in, and its place there.
+_Made = tuple[Future[list[Embedding]], int]
 E = TypeVar("E", bound=Embedder | None)
 
 
@@ -68,13 +62,17 @@ class _BulkEncoder(EncoderEmbedder):
         self._threads = ThreadPoolExecutor(processes, "bethink-embed")
         self._processes = processes
         self._started: list[subprocess.Popen[bytes]] = []
+        self._alive = 0
         self._free: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
         self._ahead: tuple[dict[str, _Made], dict[str, _Made]] = ({}, {})
 
     def embed_ahead(self, texts: Sequence[str]) -> None:
         """Begin to embed texts; what was told in the call before the last is forgotten."""
         if not self._started:
-            self._start()
+            with suppress(OSError):
+                self._start()
+        if not self._started:
+            return
         last = self._ahead[1]
         told: dict[str, _Made] = {text: last[text] for text in texts if text in last}
         chunk: list[str] = []
@@ -91,10 +89,8 @@ class _BulkEncoder(EncoderEmbedder):
         for text in texts:
             found = self._ahead[0].get(text) or self._ahead[1].get(text)
             if found is not None and text not in made:
-                try:
-                    made[text] = found.chunk.result()[found.place]
-                except _FAILURES:
-                    continue
+                with suppress(*_FAILURES):
+                    made[text] = found[0].result()[found[1]]
         rest = list(dict.fromkeys(text for text in texts if text not in made))
         made |= zip(rest, super().embed(rest), strict=True)
         return [made[text] for text in texts]
@@ -119,13 +115,14 @@ class _BulkEncoder(EncoderEmbedder):
                 env=environment,
             )
             self._started.append(process)
+            self._alive += 1
             self._free.put(process)
 
     def _submit(self, chunk: Sequence[str]) -> dict[str, _Made]:
         if not chunk:
             return {}
         future = self._threads.submit(self._ask, list(chunk))
-        return {text: _Made(future, place) for place, text in enumerate(chunk)}
+        return {text: (future, place) for place, text in enumerate(chunk)}
 
     def _ask(self, texts: list[str]) -> list[Embedding]:
         process = self._free.get()
@@ -135,9 +132,15 @@ class _BulkEncoder(EncoderEmbedder):
             pickle.dump(texts, process.stdin)
             process.stdin.flush()
             made: list[Embedding] = pickle.load(process.stdout)  # noqa: S301 - of our own process
-            return made
-        finally:
-            self._free.put(process)
+        except _FAILURES:
+            # Asked no more, unless no other is left: then it fails at once for all that wait.
+            with self._lock:
+                self._alive -= 1
+            if self._alive < 1:
+                self._free.put(process)
+            raise
+        self._free.put(process)
+        return made
 
 
 PROGRAM = (
