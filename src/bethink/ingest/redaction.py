@@ -175,9 +175,12 @@ def _claim_words_near(kind_index: int, raw: bytes, claimed: list[tuple[int, int,
         position = _free_position(claimed, start, end)
         if position is None or not _is_near(raw, spans, start, end):
             continue
-        value = trim_value(raw[start:end].decode())
-        if kind.check(value):
-            claimed.insert(position, (start, start + len(value.encode()), kind.name))
+        word = raw[start:end].decode()
+        # A password may end with what ends a sentence.
+        for value in (trim_value(word), word.rstrip(".,;:)")):
+            if kind.check(value):
+                claimed.insert(position, (start, start + len(value.encode()), kind.name))
+                break
 
 
 def _strip_marks(raw: bytes, start: int, end: int) -> tuple[int, int]:

@@ -36,7 +36,7 @@ _HEX = lazy_pattern(r"(?:0x)?[0-9a-fA-F]+")
 _UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMBER = lazy_pattern(r"[\d.,:%/-]+")
 _NUMBERED_NAME = lazy_pattern(
-    r"(?:[A-Za-z]+|v?\d+)(?:[-_.](?:[A-Za-z]+|v?\d+))+|[A-Z]?[a-z]+\d{1,2}"
+    r"(?:[A-Za-z]+|v?\d+)(?:[-_.](?:[A-Za-z]+|v?\d+))+|[A-Z]?[a-z]+\d{1,2}|(?:[A-Z]{2,}|issue|pr|ticket)#\d+"
 )
 _WORDY_NAME = lazy_pattern(r"[a-z]{2,}(?:[-_.](?:[a-z]{2,}|\d{1,2}))+")
 _SPLIT = lazy_pattern(r"[-_/.+]+")
