@@ -46,7 +46,7 @@ PRAGMAS = {
     "secure_delete": 1,
     "temp_store": 2,  # MEMORY
     "trusted_schema": 0,
-    "cache_size": -8192,  # KiB
+    "cache_size": -2048,  # KiB; of every thread: a server has up to forty, which filled 8 MiB each
     "journal_size_limit": 4 * 2**20,  # what stays of the log once its content is in the file
 }
 _STATEMENT_CACHE_SIZE = 250
