@@ -104,8 +104,5 @@ def _survey(records: Iterable[object], spool: IO[bytes], secret: Secret) -> Expo
 
 
 def _canonical(record: object) -> bytes:
-    """Return the bytes of a record that a signature covers, its fields in their order.
-
-    Hashes of contents cover the order of metadata.
-    """
+    """Return a record's bytes, fields in their order: content hashes cover that of metadata."""
     return json.dumps(record, separators=(",", ":"), default=dict).encode()
