@@ -308,6 +308,7 @@ def test_a_writer_waits_only_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with store._connections.write_transaction():
         raised = in_thread(lambda: store.items.put([record("a")], actor="x", now=NOW))
     assert isinstance(raised, StoreBusy)
+    assert raised.message.endswith("not saved")
     store.close()
 
 
