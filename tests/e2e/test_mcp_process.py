@@ -327,6 +327,30 @@ def test_reads_are_answered_by_a_worker_and_are_the_same(tmp_path: Path) -> None
     assert "apsw" not in loaded
 
 
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="Linux says how much")
+@pytest.mark.parametrize("profile", ["default", "remind"])
+def test_a_server_that_a_worker_answers_for_takes_little_memory(
+    tmp_path: Path, profile: str
+) -> None:
+    """People run ten of them; a profile that tracks use is no exception."""
+    (tmp_path / "run").mkdir(mode=0o700)
+    worker = {"XDG_RUNTIME_DIR": str(tmp_path / "run"), "BETHINK_WORKER": "auto"}
+    try:
+        with stdio_server(tmp_path, BETHINK_PROFILE=profile, **worker) as server:
+            server.greet()
+            for number in range(2, 5):
+                assert "result" in server.call(number, "recall", query="who runs billing?")
+            smaps = Path(f"/proc/{server.process.pid}/smaps_rollup").read_text()
+        status = json.loads(run_worker(tmp_path, worker, "status", "--json"))
+    finally:
+        run_worker(tmp_path, worker, "stop")
+
+    proportional_kb = int(next(line for line in smaps.splitlines() if "Pss:" in line).split()[1])
+    assert proportional_kb < 45 * 1024
+    assert status["jobs"]["failed"] == 0
+    assert status["jobs"]["done"] >= 3
+
+
 def run_worker(folder: Path, env: dict[str, str], *words: str) -> str:
     done = subprocess.run(
         [SCRIPT, "worker", *words], cwd=folder, env=clean_environment(folder, **env), capture_output=True,
