@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
@@ -142,11 +142,11 @@ def test_turns_of_many_sessions_follow_each_other(store: Store) -> None:
 def test_a_batch_on_a_server_needs_as_many_statements_as_a_memory() -> None:
     """Round trips and statements do not grow with what is written at once."""
     sent: list[str] = []
-    send = session.Session._send
+    make = session.Session._sent
 
-    def count(self: session.Session, statement: session.Statement, *rest: object) -> session.Rows:
-        sent.append(statement.sql)
-        return send(self, statement, *rest)  # type: ignore[arg-type]  # passed on as it came
+    def count(self: session.Session, asked: Any, *rest: Any) -> session.Sent:
+        sent.append(asked.statement.sql)
+        return make(self, asked, *rest)
 
     def drafts(start: int, count: int) -> list[dict[str, object]]:
         return [
@@ -160,7 +160,7 @@ def test_a_batch_on_a_server_needs_as_many_statements_as_a_memory() -> None:
 
     with Memory.open("batch", store=initialised_url(), embedder="hash") as memory:
         memory.remember_many(drafts(0, 40))
-        with patch.object(session.Session, "_send", count):
+        with patch.object(session.Session, "_sent", count):
             memory.remember_many(drafts(100, 10))
             few = len(sent)
             sent.clear()

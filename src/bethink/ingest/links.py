@@ -39,17 +39,34 @@ def entity_text(entity: Entity) -> str:
     return f"{entity.kind}: {entity.name}"
 
 
-def embed_new_entities(records: Sequence[Record], ctx: WriteContext) -> list[Record]:
+def _mentioned(records: Sequence[Record]) -> dict[str, Entity]:
+    return {mention.entity.id: mention.entity for r in records for mention in r.mentions}
+
+
+def entities_ahead(records: Sequence[Record], ctx: WriteContext) -> None:
+    """Tell the store that `entities_without_vector` will be asked."""
+    if ctx.embedder is not None:
+        ctx.store.vectors.entities_ahead(list(_mentioned(records)), ctx.embedder.model)
+
+
+def entities_without_vector(records: Sequence[Record], ctx: WriteContext) -> list[str]:
+    """Return the entities that records mention and the store has no vector for."""
+    mentioned = _mentioned(records)
+    if ctx.embedder is None or not mentioned:
+        return []
+    return ctx.store.vectors.lacking_vectors(list(mentioned), ctx.embedder.model)
+
+
+def embed_new_entities(
+    records: Sequence[Record], missing: Sequence[str], ctx: WriteContext
+) -> list[Record]:
     """Add vectors for entities that the store has none for.
 
     If the model is down the records stay as they are; a reindex adds the missing vectors.
     """
-    mentioned = {mention.entity.id: mention.entity for r in records for mention in r.mentions}
-    if ctx.embedder is None or not mentioned:
+    if ctx.embedder is None or not missing:
         return list(records)
-    missing = ctx.store.vectors.lacking_vectors(list(mentioned), ctx.embedder.model)
-    if not missing:
-        return list(records)
+    mentioned = _mentioned(records)
     try:
         embeddings = ctx.embedder.embed([entity_text(mentioned[key]) for key in missing])
     except ModelError:

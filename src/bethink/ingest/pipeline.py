@@ -19,7 +19,12 @@ from bethink.ingest.deduplication import (
     find_near_duplicates,
     find_repeated_keys,
 )
-from bethink.ingest.links import add_links, embed_new_entities
+from bethink.ingest.links import (
+    add_links,
+    embed_new_entities,
+    entities_ahead,
+    entities_without_vector,
+)
 from bethink.ingest.record_builder import (
     BatchContext,
     build_record,
@@ -60,7 +65,7 @@ def _remember_prepared(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> 
     ]
 
     # 3. Find exact duplicates.
-    with ctx.store.snapshot():
+    with ctx.store.snapshot(at_once=False):
         fresh, answers = deduplicate(new_drafts, ctx)
 
     # 4. Embed, extract, link and store, some hundred per transaction.
@@ -84,20 +89,22 @@ def _store_batch(
 ) -> dict[str, Remembered]:
     """Store new memories in one transaction; return the outcomes by id."""
     embeddings, pending = _embed_or_defer([compared.prepared for compared in fresh], ctx)
-    with ctx.store.snapshot():
+    with ctx.store.snapshot(at_once=False):
+        new = [compared.prepared for compared in fresh]
+        batch.find_known(new, ctx)
         near = [
             find_near_duplicates(compared, embedding, ctx)
             for compared, embedding in zip(fresh, embeddings, strict=True)
         ]
-        new = [compared.prepared for compared in fresh]
-        batch.find_known(new, ctx)
         records = [
             build_record(compared, embedding, collisions, batch, ctx)
             for compared, embedding, collisions in zip(fresh, embeddings, near, strict=True)
         ]
+        entities_ahead(records, ctx)
         records, merged = add_links(records, near, ctx)
         records, merged = link_updates(records, merged, ctx)
-    records = embed_new_entities(records, ctx)
+        lacking = entities_without_vector(records, ctx)
+    records = embed_new_entities(records, lacking, ctx)
     outcomes = ctx.store.items.put(records, actor=ctx.actor, now=ctx.now)
     answers: dict[str, Remembered] = {}
     for compared, record, collisions, outcome in zip(fresh, records, merged, outcomes, strict=True):

@@ -20,7 +20,7 @@ from bethink.errors import ModelError, Refused
 from bethink.ingest.admission import PreparedDraft, WriteContext, lists_to_tuples, prepare
 from bethink.ingest.deduplication import minhash_sketch
 from bethink.ingest.entity_extraction import extract_mentions
-from bethink.ingest.links import embed_new_entities
+from bethink.ingest.links import embed_new_entities, entities_without_vector
 from bethink.ingest.record_builder import (
     PIN_IMPORTANCE,
     BatchContext,
@@ -323,7 +323,8 @@ def _store_revision(
         skip_duplicate=False,
     )
     record = replace(record, judged=True) if unchanged else _rejudge(item, record, ctx)
-    ctx.store.items.put(embed_new_entities([record], ctx), actor=ctx.actor, now=ctx.now)
+    missing = entities_without_vector([record], ctx)
+    ctx.store.items.put(embed_new_entities([record], missing, ctx), actor=ctx.actor, now=ctx.now)
     return ctx.store.items.get([item.id])[item.id]
 
 

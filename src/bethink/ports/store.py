@@ -76,6 +76,18 @@ class ItemSearch(Protocol):
     Filters are applied before any cut, so fewer than ``depth`` matches means there are no more.
     """
 
+    def read_ahead(self, text: str) -> None:
+        """Tell that the words of a question will be looked up, as `Store.read_ahead` does."""
+
+    def scope_ahead(self, scope: Scope) -> None:
+        """Tell that searches of a scope will be asked."""
+
+    def substring_ahead(self, text: str, scope: Scope) -> None:
+        """Tell that `substring` will be asked."""
+
+    def vector_ahead(self, vector: Vector, model: str, depth: int, scope: Scope) -> None:
+        """Tell that `vector` will be asked."""
+
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         """Items with any of the query's words, ranked by BM25. Any text is a valid query."""
 
@@ -355,6 +367,9 @@ class VectorStore(Protocol):
     ) -> dict[str, Embedding]:
         """The vectors of this model that items have, or had at a moment, with their passages."""
 
+    def read_ahead(self, ids: Sequence[str], model: str) -> None:
+        """Tell that `embeddings` will be asked, as `Store.read_ahead` does."""
+
     def set_embeddings(
         self, model: str, embeddings: Mapping[str, Embedding], *, only: Mapping[str, int]
     ) -> None:
@@ -372,6 +387,9 @@ class VectorStore(Protocol):
 
     def unembedded_entities(self, model: str, limit: int) -> list[Entity]:
         """Entities without a vector of this model."""
+
+    def entities_ahead(self, entities: Sequence[str], model: str) -> None:
+        """Tell that `lacking_vectors` will be asked."""
 
     def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
         """Those of the entities (ids, stored or not) that have no vector of this model."""
@@ -527,8 +545,18 @@ class Store(Protocol):
         For reading: every answer is the one of a store that holds no such memory.
         """
 
-    def snapshot(self) -> AbstractContextManager[None]:
-        """While held, all reads of this thread see one moment; writes are not allowed."""
+    def read_ahead(self, ids: Sequence[str], links: Sequence[tuple[Sequence[str], bool]]) -> None:
+        """Tell that items and some of their links will be asked for in this snapshot.
+
+        Links are of some types, and with True also those that end at the items. A store on a
+        server reads what it is told together.
+        """
+
+    def snapshot(self, *, at_once: bool = True) -> AbstractContextManager[None]:
+        """While held, all reads of this thread see one moment; writes are not allowed.
+
+        Without ``at_once`` it may be the moment of the first read.
+        """
 
     def close(self) -> None:
         """Release everything that is open. Acknowledged writes are safe."""

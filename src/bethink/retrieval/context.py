@@ -361,6 +361,14 @@ class PrefetchingRetriever(Protocol):
 
 
 @runtime_checkable
+class ForetellingRetriever(Protocol):
+    """A retriever that knows what it will ask of the store before it runs."""
+
+    def read_ahead(self, ctx: Context) -> None:
+        """Tell it to a store on a server, which reads it together with other answers."""
+
+
+@runtime_checkable
 class IndexingRetriever(Protocol):
     """A retriever with an index of its own in the store, which is made where it is used."""
 

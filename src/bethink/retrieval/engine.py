@@ -12,12 +12,22 @@ from bethink.core.characters import has_substance
 from bethink.core.dataclass import replace
 from bethink.core.registry import implements
 from bethink.errors import ModelError, StoreDamaged, StoreError
-from bethink.model import AnswerStatus, Assessment, Candidate, Degraded, Item, Pool, Recall
+from bethink.model import (
+    UPDATE_LINKS,
+    AnswerStatus,
+    Assessment,
+    Candidate,
+    Degraded,
+    Item,
+    Pool,
+    Recall,
+)
 from bethink.model.answer import MIN_RELEVANCE, count_below_relevance
 from bethink.ports import Reranker, Store, is_remote, unrelated_similarity
 from bethink.ports.models import RemoteCalls
 from bethink.retrieval.context import (
     Context,
+    ForetellingRetriever,
     IndexingRetriever,
     JudgingStage,
     PrefetchingRetriever,
@@ -27,11 +37,13 @@ from bethink.retrieval.context import (
 )
 from bethink.retrieval.profile import SLOTS, Profile
 from bethink.retrieval.query_analysis import asks_only_for_time, periods, time_only_filters
-from bethink.retrieval.stages.assemble import page_of, relations_of, warnings_for
+from bethink.retrieval.stages.assemble import REPORTED_LINKS, page_of, relations_of, warnings_for
 from bethink.retrieval.stages.gate import Confidence, describe, drop_below, limit_untrusted
 from bethink.retrieval.stages.late_interaction import with_passage
 from bethink.retrieval.stages.rerank import Rerank
 from bethink.retrieval.trace import Trace
+
+_AHEAD = 64  # of the best candidates; few answers have others
 
 
 def recall(profile: Profile, ctx: Context) -> Recall:
@@ -99,6 +111,7 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
 
         # 3. Fuse the rankings into one pool.
         pool = trace.run("fuse", partial(profile.fuse, found, seen))
+        _read_ahead(pool, seen)
 
         # 4. Expand: add linked memories and neighbouring turns of the best candidates.
         pool = trace.run_slot("expand", profile.expand, pool)
@@ -108,6 +121,8 @@ def run_pipeline(profile: Profile, ctx: Context) -> Recall:
 
         # 6. Rerank: score the best candidates against the question.
         pool = trace.run_slot("rerank", _rerank_stages(profile, seen), pool)
+
+        _read_ahead(pool, seen)
 
         # 7. Diversify: prefer new information over repetition.
         offered = trace.run_slot("diversify", profile.diversify, pool)
@@ -133,13 +148,23 @@ def _reading(ctx: Context) -> Iterator[Context]:
     neither their rank nor what they change in the frequency of a word.
     """
     products = nullcontext() if ctx.embedder is None else ONE_BLAS_THREAD
-    with products, ctx.store.snapshot(), ExitStack() as views:
+    with products, ctx.store.snapshot(at_once=False), ExitStack() as views:
+        ctx.store.search.read_ahead(ctx.query.text)
         trusted = ctx.store if ctx.vouched is not None else ctx.store.trusted()
         if trusted is not ctx.store:
             with suppress(StoreDamaged):  # the answer itself tells what is damaged
                 views.enter_context(trusted.snapshot())
                 ctx = ctx.for_store(trusted)
         yield ctx
+
+
+def _read_ahead(pool: Pool, ctx: Context) -> None:
+    """Tell a store on a server which memories the next steps are about."""
+    if is_remote(ctx.store) and ctx.query.as_of is None:
+        ids = [cand.item.id for cand in pool[:_AHEAD] if _is_stored(cand.item)]
+        ctx.store.read_ahead(ids, ((UPDATE_LINKS, False), (REPORTED_LINKS, True)))
+        if ctx.embedder is not None:
+            ctx.store.vectors.read_ahead(ids, ctx.embedder.model)
 
 
 def note_use(profile: Profile, answer: Recall, ctx: Context) -> Recall:
@@ -372,6 +397,9 @@ def _plan(profile: Profile, ctx: Context) -> Pool:
     for retriever in profile.channels:
         if implements(retriever, PrefetchingRetriever):
             retriever.prefetch(ctx)
+        if implements(retriever, ForetellingRetriever) and is_remote(ctx.store):
+            with suppress(ModelError, StoreError):  # the retriever itself tells of it
+                retriever.read_ahead(ctx)
     frequencies = ctx.statistics().frequencies
     content = [word for word in ctx.words() if not word.common]
     rare_first = sorted(content, key=lambda word: (-ctx.idf(word), word.shown))

@@ -142,9 +142,12 @@ def test_row_level_security_leaves_the_indexes_in_use(condition: str, tmp_path: 
         owner.execute(f"ANALYZE {SCHEMA}.item")
     with store._connections.read_transaction() as db:
         session = cast("Session", db)
+        session.begin()
+        assert session.connection is not None
         session.connection.execute("SET LOCAL enable_seqscan = off")
-        found = translate(parsed(f"SELECT i.rid FROM item AS i WHERE {condition}").tree, {})
-        explained = session._send(found._replace(sql=f"EXPLAIN {found.sql}"), ())
+        found = session._asked(f"SELECT i.rid FROM item AS i WHERE {condition}", ())
+        asked = session._sent(found)
+        explained = session._send(asked._replace(sql=f"EXPLAIN {asked.sql}"))
         plan = [line.strip() for (line,) in explained.fetchall()]
     assert any(line.startswith("Index Cond") for line in plan), plan
     assert not any(line.startswith("Filter") for line in plan), plan
@@ -158,14 +161,14 @@ def test_every_statement_reads_one_space(monkeypatch: pytest.MonkeyPatch, tmp_pa
     Without row-level security, so that it is the statement that says it.
     """
     sent: dict[str, list[Any]] = {}
-    send = Session._send
+    make = Session._sent
 
-    def record(session: Session, statement: Any, values: Any, lists: Any = None) -> Any:
-        bound = [session._value(source, values, lists or {}) for source in statement.sources]
-        sent.setdefault(statement.sql, bound)
-        return send(session, statement, values, lists)
+    def record(session: Session, asked: Any, ahead: Any = None) -> Any:
+        made = make(session, asked, ahead)
+        sent.setdefault(made.sql, made.bound)
+        return made
 
-    monkeypatch.setattr(Session, "_send", record)
+    monkeypatch.setattr(Session, "_sent", record)
     memory = Memory(open_space(tmp_path), embedder=SHARED, clock=FixedClock(NOW))
     ids = fill(memory)
     for profile in memory.profiles():
@@ -197,16 +200,16 @@ def test_a_recall_reads_each_index_term_once(
 ) -> None:
     """Its frequency and its number are one row, which several steps ask for."""
     asked: list[str] = []
-    send = Session._send
+    make = Session._sent
 
-    def record(session: Session, statement: Any, values: Any, lists: Any = None) -> Any:
-        if "JOIN (SELECT * FROM bethink.term " in statement.sql and not session.writes:
-            asked.extend(lists[1])
-        return send(session, statement, values, lists)
+    def record(session: Session, question: Any, ahead: Any = None) -> Any:
+        if "JOIN (SELECT * FROM bethink.term " in question.statement.sql and not session.writes:
+            asked.extend(ahead)
+        return make(session, question, ahead)
 
     with Memory(open_space(tmp_path), embedder=SHARED, clock=FixedClock(NOW)) as memory:
         fill(memory)
-        monkeypatch.setattr(Session, "_send", record)
+        monkeypatch.setattr(Session, "_sent", record)
         for question in ("deploy key", "who prefers short pull requsts"):
             asked.clear()
             memory.recall(question)
@@ -219,18 +222,18 @@ def test_a_question_of_the_past_reads_the_newest_postings_once(
 ) -> None:
     """They are kept while the words are counted as of then, one after another."""
     sent: list[str] = []
-    send = Session._send
+    make = Session._sent
 
-    def record(session: Session, statement: Any, values: Any, lists: Any = None) -> Any:
-        sent.append(statement.sql)
-        return send(session, statement, values, lists)
+    def record(session: Session, asked: Any, ahead: Any = None) -> Any:
+        sent.append(asked.statement.sql)
+        return make(session, asked, ahead)
 
     for day in (0, 2):
         clock = FixedClock(NOW + timedelta(days=day))
         with Memory(open_space(tmp_path), embedder=None, clock=clock) as memory:
             memory.remember_many([f"{note} {day}" for note in NOTES])
     with Memory(open_space(tmp_path), embedder=None, clock=clock) as memory:
-        monkeypatch.setattr(Session, "_send", record)
+        monkeypatch.setattr(Session, "_sent", record)
         memory.recall("deploy key of the vault", as_of=NOW + timedelta(days=1))
     assert len([sql for sql in sent if "bethink.posting_new" in sql and "data" in sql]) == 1
     assert not [sql for sql in sent if "AS found (rowid)" in sql]

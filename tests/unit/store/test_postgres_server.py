@@ -290,6 +290,7 @@ def test_a_write_whose_connection_dies_is_told_and_not_saved(tmp_path: Path) -> 
     def write_half() -> None:
         with store._connections.write_transaction() as db:
             db.execute("INSERT INTO meta (name, value) VALUES ('half', 'done')")
+            assert db.changes() == 1  # it was sent
             end_connections()
 
     with pytest.raises(StoreError):
@@ -305,7 +306,8 @@ def test_a_writer_waits_only_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """The row of the space is the lock of its writers."""
     store = open_space(tmp_path)
     monkeypatch.setattr("bethink.store.postgres.connections.LOCK_TIMEOUT_S", 0.1)
-    with store._connections.write_transaction():
+    with store._connections.write_transaction() as db:
+        db.execute("SELECT value FROM meta WHERE name = 'journal'")  # begins it
         raised = in_thread(lambda: store.items.put([record("a")], actor="x", now=NOW))
     assert isinstance(raised, StoreBusy)
     assert raised.message.endswith("not saved")

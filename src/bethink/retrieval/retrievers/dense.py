@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
 
 from bethink.core.dataclass import dataclass, replace
 from bethink.model import Pool
@@ -10,6 +11,9 @@ from bethink.ports import Scope, late_interaction
 from bethink.retrieval.context import Context, Retriever, no_embedder
 from bethink.retrieval.query_analysis import time_only_filters
 from bethink.retrieval.retrievers.ranking import ranked_pool, skip_if_filled
+
+if TYPE_CHECKING:
+    from bethink.ports import Embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,13 @@ class Dense:
         if not (self.weighted and late_interaction(ctx.embedder)):
             ctx.prefetch_embedding()
 
+    def read_ahead(self, ctx: Context) -> None:
+        """Tell the store which vector will be looked for, where nothing can skip it."""
+        if self.weighted and not self.after and late_interaction(ctx.embedder):
+            vector, scope = ctx.weighted_vector(), self._search_scope(ctx)
+            model, depth = cast("Embedder", ctx.embedder).model, self._depth(ctx)
+            ctx.store.search.vector_ahead(vector, model, depth, scope)
+
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         if self.levels and self._requested_count(ctx) == 0:
             return f"no {' or '.join(self.levels)} memories were requested"
@@ -52,6 +63,10 @@ class Dense:
         if not limits.keys() >= set(self.levels):
             return None
         return sum(limits[level] for level in self.levels)
+
+    def _depth(self, ctx: Context) -> int:
+        depth = ctx.candidate_limit(self.depth * self.oversample)
+        return max(depth, self._requested_count(ctx) or 0) if self.levels else depth
 
     def _search_scope(self, ctx: Context) -> Scope:
         scope = ctx.scope_for_levels(self.levels)
@@ -69,10 +84,8 @@ class Dense:
             ctx.add_step_note("the question has no words the embedder knows")
             return ()
         ctx.add_step_note(f"model {ctx.embedder.model}")
-        depth = ctx.candidate_limit(self.depth * self.oversample)
-        if self.levels:
-            depth = max(depth, self._requested_count(ctx) or 0)
-        found = ctx.store.search.vector(vector, ctx.embedder.model, depth, self._search_scope(ctx))
+        scope = self._search_scope(ctx)
+        found = ctx.store.search.vector(vector, ctx.embedder.model, self._depth(ctx), scope)
         ctx.note_background(found.background)
         near = tuple(match for match in found.matches if match.score > self.min_cosine)
         return ranked_pool(self.name, found._replace(matches=near), ctx)

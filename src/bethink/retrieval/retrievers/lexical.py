@@ -80,6 +80,11 @@ class Substring:
             return f"{self.after} already found {len(before)}"
         return skip_if_filled(found, (self.after,), 0, ctx) if self.until_full else ""
 
+    def read_ahead(self, ctx: Context) -> None:
+        """Tell the store that the words will be looked for, where nothing can skip it."""
+        if not (self.enough or self.until_full or self.skip({}, ctx)):
+            ctx.store.search.substring_ahead(ctx.query.text, ctx.scope)
+
     def __call__(self, ctx: Context) -> Pool:
         found = ctx.store.search.substring(ctx.query.text, self.depth, ctx.scope)
         enough = tuple(match for match in found.matches if match.score >= self.min_share)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from bethink.core.dataclass import dataclass, replace
 from bethink.errors import ModelError
 from bethink.model import Filters, Item, Pool
-from bethink.ports import Match, Scope, SearchResult
+from bethink.ports import Match, Scope, SearchResult, is_remote
 from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.query_analysis import (
     Period,
@@ -36,6 +36,17 @@ class Temporal:
 
     def skip(self, _: Mapping[Retriever, Pool], ctx: Context) -> str:
         return "" if periods(ctx) else "the question names no time"
+
+    def read_ahead(self, ctx: Context) -> None:
+        """Tell the store which times will be looked at."""
+        for scope in self._scopes(periods(ctx), ctx.query.filters, ctx):
+            ctx.store.search.scope_ahead(scope)
+
+    @staticmethod
+    def _scopes(named: Sequence[Period], filters: Filters, ctx: Context) -> list[Scope]:
+        return [
+            ctx.scope_of(narrow_to_period(filters, period.start, period.end)) for period in named
+        ]
 
     def __call__(self, ctx: Context) -> Pool:
         named = periods(ctx)
@@ -76,11 +87,12 @@ class Temporal:
 
         The two kinds of scores cannot be compared, so they are never mixed.
         """
-        scopes = [
-            ctx.scope_of(narrow_to_period(filters, period.start, period.end)) for period in named
-        ]
+        scopes = self._scopes(named, filters, ctx)
         if named and ctx.embedder is not None:
             try:
+                for scope in scopes if is_remote(ctx.store) else ():
+                    vector, model = ctx.weighted_vector(), ctx.embedder.model
+                    ctx.store.search.vector_ahead(vector, model, self.depth, scope)
                 return [self._search_by_vector(scope, ctx, ctx.embedder.model) for scope in scopes]
             except ModelError as error:
                 ctx.add_step_note(f"ranked by time only: {error.message}")

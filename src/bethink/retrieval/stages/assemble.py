@@ -96,7 +96,7 @@ def _is_count_limited(pool: Pool, kept: Pool, query: Query) -> bool:
     return len(kept) >= len(_limit_counts(exclude_seen(pool, query)[query.offset :], query))
 
 
-_REPORTED_LINKS = ("contradicts", "supersedes")
+REPORTED_LINKS = ("contradicts", "supersedes")
 
 
 def warnings_for(hits: Pool, relations: tuple[Relation, ...]) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def relations_of(hits: Pool, ctx: Context) -> tuple[Relation, ...]:
     """Return contradictions and corrections of the hits, in both directions."""
     if not hits:
         return ()
-    links = ctx.links_of([hit.item.id for hit in hits], _REPORTED_LINKS)
+    links = ctx.links_of([hit.item.id for hit in hits], REPORTED_LINKS)
     between = [link for link in links if link.src.kind == link.dst.kind == "item"]
     known = _visible_items({end.id for link in between for end in (link.src, link.dst)}, ctx)
     return tuple(

@@ -268,6 +268,12 @@ def tables_changed(sql: str) -> frozenset[str]:
     return frozenset((*found, "chunk_slot") if "chunk" in found else found)
 
 
+@lru_cache(maxsize=1024)
+def tables_written(sql: str) -> frozenset[str]:
+    """Return the tables that a statement writes."""
+    return tables_changed(sql).union(_INSERTED.findall(sql))
+
+
 def answers(sql: str) -> bool:
     """Whether a statement has rows to give."""
     return reads(sql) or sql.lstrip().startswith("WITH") or "RETURNING" in sql

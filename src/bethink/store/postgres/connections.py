@@ -6,12 +6,14 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import psycopg
 from psycopg import sql
 
 from bethink.errors import NotFound, StoreError
 from bethink.store.postgres.bindings import Lists
+from bethink.store.postgres.messages import Cursor, Sent, send
 from bethink.store.postgres.schema import SCHEMA, SPACE_SETTING
 from bethink.store.postgres.server import (
     LOCK_TIMEOUT_S,
@@ -23,7 +25,7 @@ from bethink.store.postgres.server import (
     is_distributed,
     translate_errors,
 )
-from bethink.store.postgres.session import WITHOUT_VIEW, Hidden, KnownRows, Session, ViewKey
+from bethink.store.postgres.session import WITHOUT_VIEW, Hidden, Lasting, Session, ViewKey
 from bethink.store.sql.connection import (
     BUMP_GENERATION,
     HIGHEST,
@@ -60,7 +62,8 @@ class PgConnections:
         self.space_id = space_id_of(space)
         self._local = threading.local()
         self._closed = False
-        self._lasting: tuple[list[Row], KnownRows] = ([], {})
+        self._lasting = Lasting([], {}, set())
+        self._wrote = False
 
     @property
     def name(self) -> str:
@@ -91,10 +94,10 @@ class PgConnections:
     @contextmanager
     def _join(self, reading: Session) -> Iterator[Session]:
         """Read in the transaction of another view: the same moment, and no second connection."""
-        session = Session(
-            reading.connection, self.space_id, writes=False, distributed=reading.distributed
-        )
-        session.remember(reading.generation, self._lasting_of(reading.generation))
+        session = Session(self.space_id, writes=False, begin=_is_begun)
+        session.distributed = reading.distributed
+        session.remember(self._lasting_of(reading.generation))
+        session.connection = reading.connection
         self._local.session = session
         try:
             yield session
@@ -114,21 +117,21 @@ class PgConnections:
             self._transaction(writes=True, commit=commit) as session,
         ):
             yield session
-            if session.total_changes():
+            if session.changes_anything():
                 session.execute(BUMP_GENERATION)
-            session.finish()
 
     @contextmanager
     def _transaction(
         self, *, writes: bool, commit: bool = True, binds: bool = True
     ) -> Iterator[Session]:
         with ExitStack() as stack:
-            connection, rows = self._begin(stack, writes=writes)
-            session = Session(
-                connection, self.space_id, writes=writes, distributed=self.server.distributed
-            )
-            if not writes:
-                session.remember(rows, self._lasting_of(rows))
+            lent = stack.enter_context(ExitStack())
+            begin = partial(self._begin, lent)
+            session = Session(self.space_id, writes=writes, begin=begin)
+            session.distributed = self.server.distributed
+            if self._wrote and not writes:
+                self._wrote = False
+                session.ask_again(self._lasting)
             self._local.session = session
             if binds:
                 stack.enter_context(list_binding(Lists))
@@ -139,19 +142,24 @@ class PgConnections:
                 yield session
             except BaseException as error:
                 self._local.session = None
-                _roll_back(connection)
-                if writes and _is_lost(error, connection):
+                connection = session.connection
+                if connection is not None:
+                    _roll_back(connection)
+                if connection is not None and writes and _is_lost(error, connection):
                     raise StoreError(
                         f"{self.name} was lost while it was written; nothing was saved",
                         remedy="try again",
                     ) from error
                 raise
             self._local.session = None
-            if not commit:
-                connection.execute("ROLLBACK")
+            if not writes:
+                if session.connection is not None:
+                    self.server.end_later(session.connection, lent.pop_all())
                 return
-            _commit(connection, self.name, writes=writes)
-            self._local.changed = session.changed | self._changed()
+            _end(session, self.name, commit=commit)
+            if commit:
+                self._local.changed = session.changed | self._changed()
+                self._wrote = True
 
     def _changed(self) -> frozenset[str]:
         found: frozenset[str] = getattr(self._local, "changed", frozenset())
@@ -162,14 +170,16 @@ class PgConnections:
         found, self._local.changed = self._changed(), frozenset()
         return found
 
-    def _lasting_of(self, generation: list[Row]) -> KnownRows:
-        """Return what is known of the space as of a generation, empty for a new one."""
+    def _lasting_of(self, generation: list[Row]) -> Lasting:
+        """Return what is known of the space as of a generation, nothing for a new one."""
         known = self._lasting
-        if known[0] != generation:
-            known = self._lasting = (generation, {})
-        return known[1]
+        if known.generation != generation:
+            known = self._lasting = Lasting(generation, {}, set())
+        return known
 
-    def _begin(self, stack: ExitStack, *, writes: bool) -> tuple[Connection, list[Row]]:
+    def _begin(
+        self, stack: ExitStack, session: Session, also: list[Sent]
+    ) -> tuple[Connection, list[Cursor]]:
         """Begin a transaction; a connection that died while it was idle is replaced.
 
         Nothing has happened yet, so that another may do the same.
@@ -179,7 +189,7 @@ class PgConnections:
         for left in range(self.server.pool.max_size, -1, -1):  # all of them may have died
             connection = stack.enter_context(self.server.connection())
             try:
-                rows = self._run_beginning(connection, writes=writes)
+                rows, answers = self._run_beginning(connection, also, writes=session.writes)
             except psycopg.OperationalError:
                 if not left or not is_broken(connection):
                     raise
@@ -188,25 +198,32 @@ class PgConnections:
             if not rows and left and self._became_distributed(connection):
                 stack.close()
                 continue
-            if writes and not rows:
+            session.distributed = self.server.distributed
+            if not session.writes:
+                before = self._lasting
+                session.remember(self._lasting_of(rows))
+                if self._lasting is not before and not also:
+                    session.ask_again(before)
+            elif not rows:
                 _roll_back(connection)
                 raise NotFound(
                     f"{self.name} does not exist, or was moved away",
                     remedy="bethink spaces lists them",
                 )
-            return connection, rows
+            return connection, answers
         raise AssertionError
 
-    def _run_beginning(self, connection: Connection, *, writes: bool) -> list[Row]:
-        """Begin a transaction with one message; return the rows of its last statement."""
+    def _run_beginning(
+        self, connection: Connection, also: list[Sent], *, writes: bool
+    ) -> tuple[list[Row], list[Cursor]]:
+        """Begin a transaction with one message; return the rows of its own last statement."""
         parts = self._beginning(writes=writes)
-        if not self.server.distributed:
-            return _last_result(connection.execute("; ".join(parts)))
+        if not also and not self.server.distributed:
+            return _last_result(connection.execute("; ".join(parts))), []
         # Each by itself: a coordinator repeats on other servers the whole text of a setting.
-        with connection.pipeline():
-            for part in (parts[0], PROPAGATE, *parts[1:]):
-                cursor = connection.execute(part)
-        return cursor.fetchall()
+        parts[1:1] = [PROPAGATE] if self.server.distributed else []
+        cursors = send(connection, [*(Sent(part, []) for part in parts), *also])
+        return cursors[len(parts) - 1].fetchall(), cursors[len(parts) :]
 
     def _became_distributed(self, connection: Connection) -> bool:
         """Whether nothing was found because the tables were distributed since they were opened."""
@@ -215,7 +232,7 @@ class PgConnections:
         _roll_back(connection)
         self.server.distributed = is_distributed(connection)
         if not self.server.distributed:
-            self._run_beginning(connection, writes=False)
+            self._run_beginning(connection, [], writes=False)
         return self.server.distributed
 
     def _beginning(self, *, writes: bool) -> list[str]:
@@ -256,6 +273,7 @@ class PgConnections:
                 self._transaction(writes=False, binds=False) as session,
             ):
                 self._local.session = before
+                session.begin()  # what is written from now on is not of this moment
                 self._prepare(session)
                 yield session
         finally:
@@ -272,6 +290,10 @@ class PgConnections:
         if not self._closed:
             self._closed = True
             self.server.release()
+
+
+def _is_begun(_: Session, __: list[Sent]) -> tuple[Connection, list[Cursor]]:
+    raise AssertionError
 
 
 def _last_result(cursor: psycopg.Cursor[Row]) -> list[Row]:
@@ -294,17 +316,24 @@ def _roll_back(connection: Connection) -> None:
         connection.close()
 
 
-def _commit(connection: Connection, name: str, *, writes: bool) -> None:
+def _end(session: Session, name: str, *, commit: bool) -> None:
+    """Send what waits with the end of a transaction that writes."""
     try:
-        done = connection.execute("COMMIT")
-    except psycopg.OperationalError as error:
-        if writes and (is_broken(connection) or isinstance(error, OF_ANOTHER_SERVER)):
+        said = session.finish("COMMIT" if commit else "ROLLBACK")
+    except psycopg.Error as error:
+        connection = session.connection
+        if connection is None:
+            raise
+        lost = _is_lost(error, connection) or isinstance(error, OF_ANOTHER_SERVER)
+        if not lost:
+            _roll_back(connection)
+        elif commit:
             raise StoreError(
                 f"{name} was lost while it saved; whether it was saved is not known",
                 remedy="repeat the write with the same key: it is stored once",
             ) from error
         raise
-    if done.statusmessage == "ROLLBACK":
+    if commit and said == "ROLLBACK":
         raise StoreError(
             f"{name} did not save: an error before was passed over", remedy="try again"
         )

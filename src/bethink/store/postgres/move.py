@@ -187,7 +187,7 @@ class OnServer:
 def _rename(db: Database, name: str) -> None:
     session = cast("Session", db)
     session.run(f"UPDATE {SCHEMA}.space SET name = ?1 WHERE {SPACE_ID} = :space", (name,))
-    session.finish()
+    session.changes()  # sent
 
 
 def _analyse(connections: PgConnections) -> None:

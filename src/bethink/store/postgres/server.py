@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 import psycopg
@@ -204,6 +205,7 @@ class Server:
         self.process = os.getpid()
         self.distributed = False
         self._users = 0
+        self._ending = ThreadPoolExecutor(POOL_SIZE, "bethink-end")
         self._lent = 0
         self.pool: ConnectionPool[Connection] = ConnectionPool(
             url,
@@ -250,10 +252,12 @@ class Server:
         """Give the server back; the last user closes the connections."""
         with self._guard:
             self._users -= 1
-            if self._users == 0:
-                self._known.pop((self.url, self.process), None)
-                if self.process == os.getpid():
-                    self.pool.close()
+            if self._users:
+                return
+            self._known.pop((self.url, self.process), None)
+        if self.process == os.getpid():
+            self._ending.shutdown()
+            self.pool.close()
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -268,6 +272,10 @@ class Server:
             self._count(1)
             stack.callback(self._count, -1)
             yield connection
+
+    def end_later(self, connection: Connection, lent: ExitStack) -> None:
+        """End a transaction that only reads, and take its connection back; nobody waits for it."""
+        self._ending.submit(_end_reading, connection, lent)
 
     @property
     def lent(self) -> int:
@@ -289,6 +297,14 @@ class Server:
             if self._lent >= self.pool.max_size:
                 raise
             return stack.enter_context(connect(self.url))  # or says why there is none
+
+
+def _end_reading(connection: Connection, lent: ExitStack) -> None:
+    with lent:
+        try:
+            connection.execute("COMMIT")
+        except psycopg.Error:
+            connection.close()
 
 
 def connect(url: str) -> Connection:

@@ -6,17 +6,16 @@ driver. Here they reach a server: each statement is translated once and then kno
 
 from __future__ import annotations
 
-import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from types import MappingProxyType
+from typing import Any, cast
 
 import apsw
 import psycopg
-from psycopg import pq
-from psycopg.rows import tuple_row
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.store.postgres import words
 from bethink.store.postgres.bindings import (
     Insert,
@@ -31,9 +30,22 @@ from bethink.store.postgres.bindings import (
     reads,
     storable,
     tables_changed,
+    tables_written,
     type_of_empty,
     word_table,
     written,
+)
+from bethink.store.postgres.messages import (
+    Cursor,
+    Each,
+    Key,
+    ReadAhead,
+    Sent,
+    counters_in,
+    of_each,
+    send,
+    tables_read,
+    without_read,
 )
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
 from bethink.store.postgres.translate import (
@@ -53,12 +65,14 @@ from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sql.sql_functions import state_hash
 
 Bound = Sequence[object] | words.WordQuery  # a list, or what is looked for in a word index
-KnownRows = dict[tuple[str, Row], list[Row]]  # by the statement and its values
+KnownRows = dict[Key, list[Row]]
 Hidden = Mapping[str, Sequence[Sequence[int | str]]]  # the columns of what a view hides, by table
+# Begins a transaction with some statements; gives its connection and their answers.
+Begin = Callable[["Session", list[Sent]], tuple[psycopg.Connection[Row], list[Cursor]]]
 _MAX_WAITING = 100  # statements that are sent together
 _MAX_KNOWN_ROWS = 64  # rows of one statement that are kept until the transaction ends
-_SELECT_GENERATION = "SELECT value FROM meta WHERE name = 'generation'"
-_READ_TABLE = re.compile(r"\b(?:FROM|JOIN) (\w+)")
+_MAX_LASTING_ROWS = 4_096  # and until the space changes
+_GENERATION: Key = ("SELECT value FROM meta WHERE name = 'generation'", ())
 _LASTING_TABLES = frozenset({"meta", "model", "chunk", "posting_new"})
 # What is asked of index terms, each from the same row: one of them is read once.
 _TERM_VALUES = {SELECT_FREQUENCIES: 1, SELECT_TERM_IDS: 2}
@@ -87,14 +101,22 @@ class Rows:
         return None if not values else values[0] if len(values) == 1 else values
 
 
-@lru_cache(maxsize=1024)
-def _lasts(sql: str) -> bool:
+class Lasting(NamedTuple):
+    """What is known of a space as of a generation: rows, and which of them were asked for."""
+
+    generation: list[Row]
+    rows: KnownRows
+    asked: set[Key]
+
+
+def _lasts(key: Key) -> bool:
     """Whether a statement reads only counters, models and versions, which are few and asked often.
 
-    Its rows are kept until the space changes, and so longer than one transaction.
+    Its rows are kept until the space changes, and so longer than one transaction. So are those
+    of statements without values, which are few, too.
     """
-    names = set(_READ_TABLE.findall(sql))
-    return bool(names) and names <= _LASTING_TABLES
+    names = tables_read(key[0])
+    return key != _GENERATION and (not key[1] or (bool(names) and names <= _LASTING_TABLES))
 
 
 @lru_cache(maxsize=4096)
@@ -102,11 +124,18 @@ def _translated(sql: str, shapes: tuple[tuple[int, Shape], ...], view: ViewKey) 
     return translate(parsed(sql).tree, dict(shapes), view.view)
 
 
-def _new_cursor(connection: psycopg.Connection[Row]) -> psycopg.RawCursor[Row]:
-    """Return a cursor whose rows come as bytes, not as text: vectors are half as long so."""
-    cursor = psycopg.RawCursor(connection, row_factory=tuple_row)
-    cursor.format = pq.Format.BINARY
-    return cursor
+class _Asked(NamedTuple):
+    """A statement with its values, its lists, and what its rows are known by.
+
+    With ``mark`` each value of a list has rows of its own: that list is ``each``.
+    """
+
+    key: Key
+    statement: Statement
+    values: Sequence[object]
+    lists: Mapping[int, Bound] = MappingProxyType({})
+    mark: int = 0
+    each: Each = ()
 
 
 class ViewKey:
@@ -120,43 +149,74 @@ WITHOUT_VIEW = ViewKey(NO_VIEW)
 
 
 class Session:
-    """A transaction for one space. Not to be shared between threads."""
+    """A transaction for one space. Not to be shared between threads.
 
-    def __init__(
-        self,
-        connection: psycopg.Connection[Row],
-        space_id: int,
-        *,
-        writes: bool,
-        distributed: bool = False,
-    ) -> None:
-        self.connection = connection
+    It begins with the first statement that is sent, in the same message.
+    """
+
+    def __init__(self, space_id: int, *, writes: bool, begin: Begin) -> None:
+        self.connection: psycopg.Connection[Row] | None = None  # until something is sent
         self.space_id = space_id
         self.writes = writes
-        self.distributed = distributed
+        self.distributed = False
         self.view = WITHOUT_VIEW
-        self.generation: list[Row] = []
         self.hidden: Hidden = {}
-        self._cursor = _new_cursor(connection)
+        self._begin = begin
         self.changed: frozenset[str] = frozenset()  # the tables that have old rows now
         self._changes = self._total = 0
         self._known: KnownRows = {}
-        self._lasting: KnownRows = {}
-        self._terms: dict[int | str, Row | None] = {}
-        self._waiting: list[tuple[str, list[object]]] = []
-        self._answer: psycopg.RawCursor[Row] | None = None
+        self._lasting = Lasting([], {}, set())
+        self._ahead = ReadAhead()
+        self._waiting: list[Sent] = []
 
-    def remember(self, generation: list[Row], lasting: KnownRows) -> None:
+    @property
+    def generation(self) -> list[Row]:
+        """The row of the generation; it is read when the transaction begins."""
+        self.begin()
+        return self._known[_GENERATION]
+
+    def begin(self) -> None:
+        """Begin the transaction, if nothing was sent yet."""
+        if self.connection is None:
+            self._flush(begins=True)
+
+    def remember(self, lasting: Lasting) -> None:
         """Remember the generation that was read, and what earlier transactions read as of it."""
-        self.generation = self._known[_SELECT_GENERATION, ()] = generation
+        self._known[_GENERATION] = lasting.generation
         self._lasting = lasting
 
     def show(self, view: ViewKey, hidden: Hidden) -> None:
         """Show the tables as a view has them from now on."""
         self.view, self.hidden = view, hidden
-        self._known.clear()
-        self._terms.clear()
-        self._lasting = {}
+        self._known = {_GENERATION: self._known[_GENERATION]}
+        self._lasting = Lasting([], {}, set())
+
+    def ask_again(self, before: Lasting) -> None:
+        """Read with the next message what was asked of the space before it changed."""
+        for sql, values in tuple(before.asked):
+            self.read_ahead(sql, values)
+
+    def keep_terms(self, rows: Iterable[Row]) -> None:
+        """Keep rows of index terms that another query has read: term, frequency and number."""
+        known = {row[0]: row for row in rows}
+        numbered = [(number, *row) for number, row in enumerate(known.values(), 1)]
+        self._ahead.keep(Sent("", [], (_SELECT_TERMS, (None,)), list(known)), numbered)
+
+    def read_ahead(self, sql: str, bindings: Sequence[object] = ()) -> None:
+        """Read with the next message what will be asked for."""
+        sql = _SELECT_TERMS if sql in _TERM_VALUES and not self.writes else sql
+        asked = self._asked(sql, tuple(bindings))
+        if asked.mark and not asked.each:
+            return
+        kept: Container[Key] = {one.key for one in self._waiting if one.key and not one.each}
+        if not asked.each and any(
+            asked.key in one for one in (self._known, self._lasting.rows, self._ahead, kept)
+        ):
+            return
+        known = self._ahead.missing(asked.key, asked.each)
+        missing = asked.each if known is None else known
+        if missing or not asked.each:
+            self._waiting.append(self._sent(asked, list(dict.fromkeys(missing))))
 
     # The methods of SQLite's driver that the shared modules use
 
@@ -173,7 +233,7 @@ class Session:
         elif "_config WHERE k = 'secure-delete'" in sql:
             found = Rows([(1,)])  # rows that are deleted leave no index entries to merge
         elif sql in STATEMENTS:
-            found = self._run_own(STATEMENTS[sql], bindings)
+            found = self._run_own(sql, bindings)
             found = _with_native_keys(found) if " FROM chunk WHERE " in sql else found
         elif word_table(sql) or "temp.counted_term" in sql:
             found = self._maintain_words(word_table(sql), sql)
@@ -184,10 +244,14 @@ class Session:
             found = self._change_state(sql, bindings)
         return found
 
-    def _run_own(self, texts: Sequence[str], bindings: Sequence[object]) -> Rows:
+    def _run_own(self, sql: str, bindings: Row) -> Rows:
         """Run what stands for a statement; of several the rows that all changed are counted."""
+        texts = STATEMENTS[sql]
         if len(texts) == 1:
-            return self.run(texts[0], bindings)
+            if not answers(texts[0]):
+                return self.run(texts[0], bindings)
+            asked = self._asked(sql, bindings)
+            return self._run_once(asked) if not self.writes else self._run_asked(asked)
         changed = 0
         for text in texts:
             self.run(text, bindings)
@@ -229,9 +293,17 @@ class Session:
         self._flush()
         return self._total
 
-    def finish(self) -> None:
-        """Send what waits: the transaction is about to be committed."""
-        self._flush()
+    def changes_anything(self) -> bool:
+        """Whether a statement has changed a row; only if none has yet, what waits is sent."""
+        return bool(self._total or self.total_changes())
+
+    def finish(self, end: str) -> str | None:
+        """Send what waits with the end of the transaction; return what the server says to it."""
+        self._waiting = [one for one in self._waiting if one.key is None]
+        if self.connection is None and not self._waiting:
+            return None
+        cursor = self._flush(Sent(end, []))
+        return cursor.statusmessage if cursor else None
 
     def txn_state(self, _: str = "main") -> int:
         return apsw.SQLITE_TXN_WRITE if self.writes else apsw.SQLITE_TXN_READ
@@ -242,95 +314,150 @@ class Session:
 
     # What they do here
 
-    def run(self, sql: str, values: Sequence[object] = ()) -> Rows:
+    def run(self, sql: str, values: Sequence[object] = (), counters: Iterable[str] = ()) -> Rows:
         """Run a statement of PostgreSQL's own, with ``?1`` for values and ``:space``."""
-        return self._send(written(sql), values)
+        sent = self._sent(_Asked((sql, ()), written(sql), values))
+        return self._send(sent, frozenset(f"meta.{name}" for name in counters))
 
     def _run(self, sql: str, bindings: Row) -> Rows:
-        special = parsed(sql).special
-        if not special and not self.writes:
-            return self._run_once(sql, bindings)
         if sql in _TERM_VALUES and not self.writes:
-            return self._read_terms(as_list(bindings[0])[0], _TERM_VALUES[sql])
-        values, shapes = bindings, []
+            return self._read_terms(bindings, _TERM_VALUES[sql])
+        asked = self._asked(sql, bindings)
+        if asked.mark and not asked.each:
+            return Rows()
+        if not asked.lists and not self.writes:
+            return self._run_once(asked)
+        return self._run_asked(asked)
+
+    def _run_asked(self, asked: _Asked) -> Rows:
+        found = self._read_before(asked)
+        return self._send(self._sent(asked)) if found is None else Rows(found)
+
+    def _asked(self, sql: str, bindings: Row) -> _Asked:
+        """Return what a statement asks with its values."""
+        if sql in STATEMENTS:
+            return _Asked((sql, bindings), written(STATEMENTS[sql][0]), bindings)
         lists: dict[int, Bound] = {}
-        for mark, kind in special.items():
+        shapes = []
+        for mark, kind in parsed(sql).special.items():
             value = bindings[mark - 1]
             lists[mark], shape = as_list(value) if kind == "list" else as_query(value, kind)
             if kind == "list" and not lists[mark]:
                 shape = Shape(type_of_empty(sql))
             shapes.append((mark, shape))
-        return self._send(_translated(sql, tuple(shapes), self.view), values, lists)
+        statement = _translated(sql, tuple(shapes), self.view)
+        query, parameter = of_each(statement.sql)
+        mark = statement.sources[parameter - 1].mark if query else 0
+        given = (tuple(lists[n]) if n in lists else one for n, one in enumerate(bindings, 1))
+        key = tuple(None if n == mark else one for n, one in enumerate(given, 1))
+        each = lists[mark] if mark else ()
+        return _Asked((sql, key), statement, bindings, lists, mark, cast("Each", each))
 
-    def _read_terms(self, terms: Sequence[int | str], place: int) -> Rows:
+    def _read_terms(self, bindings: Row, place: int) -> Rows:
         """Return index terms, each with a value of its row."""
-        known = self._terms
-        missing = [term for term in terms if term not in known]
-        if missing:
-            known.update(dict.fromkeys(missing))
-            rows = self._run(_SELECT_TERMS, (missing,))
-            known.update((row[0], row) for row in rows)
-        found = (known[term] for term in terms)
-        return Rows([(row[0], row[place]) for row in found if row is not None])
+        self.read_ahead(_SELECT_TERMS, bindings)
+        return Rows([(row[0], row[place]) for row in self._run(_SELECT_TERMS, bindings)])
 
-    def _run_once(self, sql: str, values: Row) -> Rows:
+    def _read_before(self, asked: _Asked) -> list[Row] | None:
+        """Return rows that were read ahead, or are about to be; None where they were not."""
+        waiting = [one for one in self._waiting if one.key == asked.key]
+        missing = self._ahead.missing(asked.key, asked.each)
+        if asked.each and missing is None and not waiting:
+            return None
+        if asked.each:
+            coming = {value for one in waiting for value in one.each}
+            unknown = list(dict.fromkeys(asked.each)) if missing is None else missing
+            new = [value for value in unknown if value not in coming]
+            if unknown:
+                self._flush(*([self._sent(asked, new)] if new else ()))
+        elif waiting:
+            self._flush()
+        return self._ahead.find(asked.key, asked.each)
+
+    def _run_once(self, asked: _Asked) -> Rows:
         """Run a statement of a transaction that only reads; the same again has the same rows."""
-        # Statements without values are few.
-        lasts = sql != _SELECT_GENERATION and (not values or _lasts(sql))
-        kept = self._lasting if lasts else self._known
-        known = kept.get((sql, values))
+        lasts = _lasts(asked.key)
+        if lasts or asked.key == _GENERATION:
+            self.begin()
+        kept, most = self._known, _MAX_KNOWN_ROWS
+        if lasts:
+            kept, most = self._lasting.rows, _MAX_LASTING_ROWS
+        known = kept.get(asked.key)
         if known is None:
-            known = self._send(_translated(sql, (), self.view), values).fetchall()
-            if len(known) <= _MAX_KNOWN_ROWS:
-                kept[sql, values] = known
+            known = self._read_before(asked)
+            if known is None:
+                known = self._send(self._sent(asked)).fetchall()
+            if len(known) <= most:
+                kept[asked.key] = known
+        if lasts and len(known) <= most:
+            self._lasting.asked.add(asked.key)
         return Rows(known)
 
-    def _send(
-        self,
-        statement: Statement,
-        values: Sequence[object],
-        lists: Mapping[int, Bound] | None = None,
-    ) -> Rows:
-        """Send a statement; one that only writes waits for the next whose outcome is asked for."""
+    def _sent(self, asked: _Asked, ahead: Each | None = None) -> Sent:
+        """Return the message of a statement; with ``ahead`` its rows are kept, of these values."""
+        statement, lists = asked.statement, dict(asked.lists)
+        sql = statement.sql
+        if ahead:
+            lists[asked.mark] = ahead
+            sql = of_each(sql)[0]
         bound = [
             storable(array_literal(value), writes=self.writes) if isinstance(value, list) else value
-            for value in (self._value(one, values, lists or {}) for one in statement.sources)
+            for value in (self._value(one, asked.values, lists) for one in statement.sources)
         ]
-        sql = for_one_shard(statement.sql) if self.distributed else statement.sql
-        if self.writes and not answers(sql):
-            self._waiting.append((sql, bound))
+        return Sent(sql, bound) if ahead is None else Sent(sql, bound, asked.key, ahead)
+
+    def _send(self, sent: Sent, written_to: frozenset[str] = frozenset()) -> Rows:
+        """Send a statement; one that only writes waits for the next whose outcome is asked for."""
+        if self.writes and not reads(sent.sql):
+            tables = tables_written(sent.sql)
+            self._forget(written_to or counters_in(sent.sql, tables))
+        if self.writes and not answers(sent.sql):
+            self._waiting.append(sent)
             if len(self._waiting) >= _MAX_WAITING:
                 self._flush()
             return Rows()
-        self._flush(also=(sql, bound) if self._waiting else None)
-        if self._answer is None:
-            self._cursor.execute(sql.encode(), bound)
-            self._answer = self._cursor
-        cursor, self._answer = self._answer, None
-        self._changes = 0 if reads(sql) else max(cursor.rowcount, 0)
-        self._note_change(sql, self._changes)
-        return Rows(cursor.fetchall())
+        cursor = self._flush(sent)
+        return Rows(cursor.fetchall() if cursor else ())
+
+    def _forget(self, tables: frozenset[str]) -> None:
+        """Forget what was read ahead, or waits to be, of tables that are about to be written."""
+        self._ahead.forget(tables)
+        self._waiting = without_read(self._waiting, tables)
 
     def _note_change(self, sql: str, rows: int) -> None:
         self._total += rows
         if rows:
             self.changed |= tables_changed(sql)
 
-    def _flush(self, also: tuple[str, list[object]] | None = None) -> None:
-        """Send the statements that wait, and one more, as one message."""
-        if not self._waiting:
-            return
-        waiting, self._waiting = self._waiting, []
-        cursors = []
-        with self.connection.pipeline():
-            for sql, bound in (*waiting, *((also,) if also else ())):
-                cursor = _new_cursor(self.connection)
-                cursor.execute(sql.encode(), bound)
-                cursors.append(cursor)
-        for (sql, _), cursor in zip(waiting, cursors, strict=False):
-            self._changes = max(cursor.rowcount, 0)
-            self._note_change(sql, self._changes)
-        self._answer = cursors[-1] if also else None
+    def _flush(self, *also: Sent, begins: bool = False) -> Cursor | None:
+        """Send the statements that wait, and one more, as one message; return its cursor."""
+        sent = [*self._waiting, *also]
+        if not sent and not begins:
+            return None
+        self._waiting = []
+        cursors: list[Cursor] | None = None
+        if self.connection is None:
+            # What is written has to wait until it is known that the space is there.
+            together = all(reads(one.sql) for one in sent)
+            self.connection, begun = self._begin(self, sent if together else [])
+            cursors = begun if together else None
+        if cursors is None:
+            cursors = send(self.connection, [self._for_server(one) for one in sent])
+        for one, cursor in zip(sent, cursors, strict=True):
+            if one.key is not None:
+                rows = cursor.fetchall()
+                self._ahead.keep(one, rows)
+                if _lasts(one.key) and not one.each and len(rows) <= _MAX_LASTING_ROWS:
+                    self._lasting.rows[one.key] = rows
+            elif not reads(one.sql):
+                self._changes = max(cursor.rowcount, 0)
+                self._note_change(one.sql, self._changes)
+            else:
+                self._changes = 0
+        return cursors[-1] if cursors else None
+
+    def _for_server(self, one: Sent) -> Sent:
+        return one._replace(sql=for_one_shard(one.sql)) if self.distributed else one
 
     def _value(
         self, source: Source, values: Sequence[object], lists: Mapping[int, Bound]
@@ -391,6 +518,7 @@ class Session:
             f"INSERT INTO {SCHEMA}.{insert.table} ({columns}) SELECT :space, {chosen}"
             f" FROM unnest({arrays}) AS n ({', '.join(insert.given)}) {insert.conflict}",
             values,
+            values[0] if insert.table == "meta" and insert.given[0] == "name" else (),
         )
 
     # The word index

@@ -153,7 +153,8 @@ class _Renderer:
         words = ("ORDER", "GROUP", "UNION", "EXCEPT", "DISTINCT")
         is_total = any(
             at(tree, place).is_word("COUNT", "MAX", "MIN", "SUM", "TOTAL", "AVG")
-            and group_at(tree, place + 1) is not None
+            and (group := group_at(tree, place + 1)) is not None
+            and len(split_at_commas(group)) == 1  # of several values the largest is no total
             for place in range(start)
         )
         if not at(tree, 0).is_word("SELECT", "WITH") or find_word(tree, *words) < len(tree):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import apsw
 
@@ -141,6 +141,24 @@ def open_transaction_error() -> StoreError:
 def select(db: Database, sql: str, values: Bindings = ()) -> list[Row]:
     """Return all rows of a query. The driver cannot tell its column types."""
     return db.execute(sql, values).fetchall()
+
+
+def is_on_server(db: Database) -> bool:
+    """Whether each statement waits for the network."""
+    return hasattr(db, "read_ahead")
+
+
+def read_ahead(db: Database, *queries: tuple[str, Any]) -> None:
+    """Tell what will be asked, which a store on a server then reads with the next message."""
+    ask: Callable[[str, Any], None] | None = getattr(db, "read_ahead", None)
+    if ask is not None:
+        for sql, values in queries:
+            ask(sql, values)
+
+
+def keep_terms(db: Database, rows: Iterable[Row]) -> None:
+    """Tell a store on a server rows of index terms (term, frequency, number) that were read."""
+    cast("Any", db).keep_terms(rows)
 
 
 def generation(db: Database) -> int:

@@ -51,13 +51,13 @@ _SELECT_NAMES = "SELECT id, name FROM entity ORDER BY id"
 _VECTORS_OF_MODEL = """
     SELECT entity, data FROM entity_vector WHERE model = ? AND length(data) = ? ORDER BY entity
 """
-_EXISTING_IDS = "SELECT e.id FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
+EXISTING_IDS = "SELECT e.id FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 _UNEMBEDDED = f"""
     SELECT {ENTITY_COLUMNS} FROM entity AS e
     WHERE NOT EXISTS (SELECT 1 FROM entity_vector AS v WHERE v.entity = e.id AND v.model = ?)
     ORDER BY e.id LIMIT ?
 """
-_EMBEDDED_IDS = """
+EMBEDDED_IDS = """
     SELECT v.entity FROM carray(?) AS w
     CROSS JOIN entity_vector AS v ON v.entity = w.value WHERE v.model = ?
 """
@@ -216,17 +216,20 @@ def ids_without_vector(db: Database, ids: Sequence[str], model: str) -> list[str
     requested = tuple(dict.fromkeys(ids))
     if not requested:
         return []
-    have = {key for (key,) in select(db, _EMBEDDED_IDS, (as_table(requested), model))}
+    have = {key for (key,) in select(db, EMBEDDED_IDS, (as_table(requested), model))}
     return [key for key in requested if key not in have]
 
 
-def set_entity_embeddings(db: Database, model: str, embeddings: Mapping[str, Embedding]) -> None:
+def set_entity_embeddings(
+    db: Database, model: str, embeddings: Mapping[str, Embedding], *, all_exist: bool = False
+) -> None:
     """Store vectors of entities, replacing other models'. Unknown ids are left out."""
     if not embeddings:
         return
     from bethink.store.sql.search import vector_index  # NumPy
 
-    known = [key for (key,) in select(db, _EXISTING_IDS, (as_table(tuple(embeddings)),))]
+    ids = tuple(embeddings)
+    known = ids if all_exist else [key for (key,) in select(db, EXISTING_IDS, (as_table(ids),))]
     if known:
         vectors = [embeddings[key].vector for key in known]
         stored = vector_index.to_float16_rows(vectors, len(vectors[0]))
@@ -247,7 +250,7 @@ def mention_embeddings(mentions: Iterable[Mention]) -> dict[str, Embedding]:
 def all_exist(db: Database, ids: Iterable[str]) -> bool:
     """Whether the store has every one of these entities."""
     requested = tuple(dict.fromkeys(ids))
-    found = select(db, _EXISTING_IDS, (as_table(requested),)) if requested else []
+    found = select(db, EXISTING_IDS, (as_table(requested),)) if requested else []
     return len(found) == len(requested)
 
 

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from bethink.model import Entity, Link, Node
 from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
 from bethink.store.sql import history
-from bethink.store.sql.connection import HIGHEST, Connections, Database, Row, as_table, select
+from bethink.store.sql.connection import (
+    HIGHEST,
+    Connections,
+    Database,
+    Row,
+    as_table,
+    is_on_server,
+    read_ahead,
+    select,
+)
 from bethink.store.sql.history import (
     AS_OF_CTE,
     END_OF_TIME,
@@ -92,6 +101,22 @@ _FOLLOWS = """
 """
 
 
+def link_queries(
+    ids: Sequence[str], types: Sequence[str], as_of: datetime | None, *, incoming: bool
+) -> list[tuple[str, Row]]:
+    """Return the queries for the links that begin, or also those that end, at some nodes."""
+    of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
+    known_then = "" if as_of is None else "AND l.created_at <= ?"
+    values = (
+        as_table(tuple(dict.fromkeys(ids))),
+        *([json.dumps(list(types))] if types else ()),
+        *(() if as_of is None else (to_ms(as_of),)),
+    )
+    sql = f"SELECT {LINK_COLUMNS} FROM carray(?) AS w CROSS JOIN link AS l ON l."
+    ends = ("src", "dst") if incoming else ("src",)
+    return [(f"{sql}{end} = w.value {of_type} {known_then}", values) for end in ends]
+
+
 def _one_per_link(rows: Iterable[Row]) -> list[Row]:
     """Combine rows of LINK_COLUMNS: a link is its latest statement, as old as the first."""
     found: dict[Row, list[Row]] = {}
@@ -103,6 +128,7 @@ def _one_per_link(rows: Iterable[Row]) -> list[Row]:
     ]
 
 
+_LINK_ORDER = itemgetter(1, 4, 3, 0, 2)  # by both ends and the type
 _AGE = itemgetter(-1, -2)  # of a row of LINK_COLUMNS; of two of the same time the memories decide
 
 
@@ -263,24 +289,17 @@ class SqlGraph:
         as_of: datetime | None = None,
     ) -> list[Link]:
         with self._connections.read_transaction() as db:
-            as_of_ms = to_ms_or_none(as_of)
             if not ids:
                 return []
-            requested = as_table(tuple(dict.fromkeys(ids)))
-            of_type = "AND l.type IN (SELECT value FROM json_each(?))" if types else ""
-            known_then = "" if as_of_ms is None else "AND l.created_at <= ?"
-            ends = ("src", "dst") if incoming else ("src",)
-            sql = " UNION ".join(
-                f"SELECT {LINK_COLUMNS} FROM carray(?) AS w"
-                f" CROSS JOIN link AS l ON l.{end} = w.value {of_type} {known_then}"
-                for end in ends
-            )
-            values: Row = (requested, *([json.dumps(list(types))] if types else ()))
-            if as_of_ms is not None:
-                values = (*values, as_of_ms)
-            rows = select(
-                db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", values * len(ends)
-            )
+            queries = link_queries(ids, types, as_of, incoming=incoming)
+            if is_on_server(db):  # for each node by itself, as it may have been read ahead
+                read_ahead(db, *queries)
+                found = {row for query in queries for row in select(db, *query)}
+                rows = sorted(found, key=_LINK_ORDER)
+            else:
+                sql = " UNION ".join(sql for sql, _ in queries)
+                values = queries[0][1] * len(queries)
+                rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", values)
             return [to_link(row) for row in _one_per_link(rows)]
 
     def follows(

@@ -254,7 +254,7 @@ def _is_in_journal(db: Database, row: WrongState) -> bool:
 
 
 _INSERT = "INSERT INTO event (seq, at, kind, item, actor, detail, chain) VALUES (?,?,?,?,?,?,?)"
-_SELECT_HEAD = "SELECT value FROM meta WHERE name = 'journal'"
+SELECT_HEAD = "SELECT value FROM meta WHERE name = 'journal'"
 _SET_HEAD = "UPDATE meta SET value = ? WHERE name = 'journal'"
 _SELECT_PAGE = (
     "SELECT seq, at, kind, item, actor, detail FROM event WHERE seq > ? ORDER BY seq LIMIT ?"
@@ -271,7 +271,7 @@ _NUMBERED = """
     (SELECT row_number() OVER (ORDER BY seq) AS seq, at, kind, item, actor, detail FROM event)
 """
 _SELECT_ANY_ITEM = "SELECT 1 FROM item LIMIT 1"
-_SELECT_KEYS = "SELECT value FROM meta WHERE name = 'journal_keys'"
+SELECT_KEYS = "SELECT value FROM meta WHERE name = 'journal_keys'"
 _SET_KEYS = "INSERT OR REPLACE INTO meta (name, value) VALUES ('journal_keys', ?)"
 _SELECT_ALL = "SELECT seq, at, kind, item, actor, detail, chain FROM event ORDER BY seq"
 
@@ -315,7 +315,7 @@ class JournalChain:
         self._secret = Secret()
         if key is not None:
             self._secret = key.ensure(create_at) if create_at else key.read()
-        self.used = parse_keys(next((row[0] for row in select(db, _SELECT_KEYS)), ""))
+        self.used = parse_keys(next((row[0] for row in select(db, SELECT_KEYS)), ""))
         if create_at and self._secret.id and self._secret.id not in dict(self.used):
             self.used.append((self._secret.id, self._secret.since))
             db.execute(_SET_KEYS, (",".join(f"{name}:{since}" for name, since in self.used),))
@@ -405,7 +405,7 @@ _CUT = "cut"  # instead of a seal, before the line after which others were missi
 
 def journal_head(db: Database) -> JournalHead:
     """Return the last line that the journal should have."""
-    seq, _, rest = db.execute(_SELECT_HEAD).get.partition(":")
+    seq, _, rest = db.execute(SELECT_HEAD).get.partition(":")
     code, _, seal = rest.partition(":")
     return JournalHead(int(seq), code, seal)
 

@@ -18,7 +18,15 @@ from bethink.model import Item, Status
 from bethink.ports import EraseReceipt, PutResult, Record, Scope
 from bethink.ports.values import KindsOfDay, SessionSpan
 from bethink.store.sql import history
-from bethink.store.sql.connection import HIGHEST, Bindings, Connections, Database, Row, select
+from bethink.store.sql.connection import (
+    HIGHEST,
+    Bindings,
+    Connections,
+    Database,
+    Row,
+    read_ahead,
+    select,
+)
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.dialect import statement
 from bethink.store.sql.rows import (
@@ -158,6 +166,12 @@ def _to_text(value: object) -> object:
 def get_items(db: Database, ids: Sequence[str], as_of: datetime | None) -> dict[str, Item]:
     """Return items by id, in the given order, as they are or were; damaged ones are left out."""
     return {item.id: item for item in intact_items(_rows_of(db, ids, as_of))}
+
+
+def items_ahead(db: Database, ids: Sequence[str]) -> None:
+    """Tell that `get_items` will be asked for these items, as they are."""
+    start, values = item_selection(None, hashed=True)
+    read_ahead(db, (start + _GET_LATEST, (*values, to_json_ids(ids))))
 
 
 def _is_sound(row: Row) -> bool:
@@ -457,8 +471,10 @@ class SqlItems:
     ) -> list[list[Item]]:
         with self._connections.read_transaction() as db:
             # Most memories have no duplicate, which two cheap look-ups show.
+            marks = {fingerprint for fingerprint, _ in texts}
+            read_ahead(db, (_ROWS_OF_FINGERPRINTS, (json.dumps(sorted(marks)),)))
             bands = _rows_by(db, _ROWS_OF_BANDS, {band for _, sketch in texts for band in sketch})
-            exact = _rows_by(db, _ROWS_OF_FINGERPRINTS, {fingerprint for fingerprint, _ in texts})
+            exact = _rows_by(db, _ROWS_OF_FINGERPRINTS, marks)
             wanted = [_similar_rows(exact.get(mark, ()), sketch, bands) for mark, sketch in texts]
             first = dict.fromkeys(rid for rids in wanted for rid in rids[:_MAX_DUPLICATES])
             known = _read_duplicates(db, list(first), scope)

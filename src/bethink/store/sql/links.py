@@ -41,7 +41,7 @@ _ADD_ENTITY = """
     ON CONFLICT (id) DO UPDATE SET created_at = min(created_at, excluded.created_at),
         last_seen_at = max(coalesce(last_seen_at, excluded.last_seen_at), excluded.last_seen_at)
 """
-_NAMES_OF_ENTITIES = (
+NAMES_OF_ENTITIES = (
     "SELECT e.id, e.name FROM carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value"
 )
 # A name given by a higher classified memory does not show below it.
@@ -62,7 +62,7 @@ _ADD_MENTION = """
     VALUES ('item', ?, 'mentions', 'entity', ?, 1.0, ?, 'rule', ?)
     ON CONFLICT DO NOTHING
 """
-_MENTIONED_BY = """
+MENTIONED_BY = """
     SELECT l.src, l.dst FROM carray(?) AS w
     CROSS JOIN link AS l ON l.src = w.value AND l.type = 'mentions'
     WHERE l.src_kind = 'item' AND l.dst_kind = 'entity'
@@ -258,7 +258,7 @@ class MentionWriter:
         self._entities, self._names, self._mentions = {}, {}, {}
 
     def _write_entities(self) -> None:
-        known = select(self._db, _NAMES_OF_ENTITIES, (as_table(tuple(self._entities)),))
+        known = select(self._db, NAMES_OF_ENTITIES, (as_table(tuple(self._entities)),))
         rows = ((one.id, one.kind, one.name, self._at) for _, one in self._entities.values())
         self._db.executemany(_ADD_ENTITY, [(*row, self._at) for row in rows])
         for entity, name in known:
@@ -276,7 +276,7 @@ class MentionWriter:
 
     def _write_mentions(self) -> None:
         items = tuple(dict.fromkeys(item for item, _ in self._mentions))
-        stored = set(select(self._db, _MENTIONED_BY, (as_table(items),)))
+        stored = set(select(self._db, MENTIONED_BY, (as_table(items),)))
         again = self._mentions.keys() & stored
         new = {ends: held for ends, held in self._mentions.items() if ends not in again}
         self._db.executemany(_ADD_MENTION, [(*ends, held, self._at) for ends, held in new.items()])
@@ -312,7 +312,7 @@ def search_entities(
         {_GROUP_BY_ROW} DESC, i.id LIMIT ?""",
         (as_table(requested), *predicate.values, depth),
     )
-    names: dict[str, str] = dict(select(db, _NAMES_OF_ENTITIES, (as_table(requested),)))
+    names: dict[str, str] = dict(select(db, NAMES_OF_ENTITIES, (as_table(requested),)))
     found = []
     for rid, held_json in rows:
         held = json.loads(held_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +16,9 @@ from bethink.ports import Embedding, PutResult, Record, journal_detail
 from bethink.store.analysis import extra_index_words
 from bethink.store.sql import history
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY
-from bethink.store.sql.connection import HIGHEST, Database, Row, select
+from bethink.store.sql.connection import HIGHEST, Database, Row, as_table, read_ahead, select
 from bethink.store.sql.entities import (
+    EXISTING_IDS,
     all_exist,
     bump_entities_version,
     classify_names,
@@ -26,7 +28,14 @@ from bethink.store.sql.entities import (
     set_times,
 )
 from bethink.store.sql.graph import add_links
-from bethink.store.sql.links import MentionWriter, assign_turn_numbers, link_turns, update_mentions
+from bethink.store.sql.links import (
+    MENTIONED_BY,
+    NAMES_OF_ENTITIES,
+    MentionWriter,
+    assign_turn_numbers,
+    link_turns,
+    update_mentions,
+)
 from bethink.store.sql.rows import (
     CONTENT,
     INSERT_ITEM,
@@ -36,6 +45,7 @@ from bethink.store.sql.rows import (
     to_content,
 )
 from bethink.store.sql.search import word_index
+from bethink.store.sql.search.terms import FIND_MODEL, SLOTS_OF_ROWS
 from bethink.store.sql.sql_functions import (
     from_ms,
     new_state_hash,
@@ -132,11 +142,35 @@ def put_records(
 
     What is above the ceiling has no effect on the outcome.
     """
+    _read_ahead(db, records, now)
     records = assign_turn_numbers(db, [_with_index_forms(record) for record in records])
     plan = _PutPlan(db, records, now, ceiling)
     results = [plan.decide(record) for record in records]
     plan.execute(db, actor)
     return results
+
+
+def _read_ahead(db: Database, records: Sequence[Record], now: int) -> None:
+    """Ask at once for what storing new memories reads."""
+    ids = tuple(record.item.id for record in records)
+    entities = {mention.entity.id: None for record in records for mention in record.mentions}
+    prints = to_json_ids(record.fingerprint for record in records)
+    models = {record.model for record in records if record.embedding is not None}
+    read_ahead(
+        db,
+        (_NEXT_RID, ()),
+        (_SELECT_LATEST, (to_json_ids(ids),)),
+        (_SELECT_ERASED, (to_json_ids(ids),)),
+        (_SELECT_SAME_CONTENT, (prints, now)),
+        (word_index.PACKED_END, ()),
+        (history.SELECT_HEAD, ()),
+        (history.SELECT_KEYS, ()),
+        *((FIND_MODEL, (model,)) for model in sorted(models)),
+    )
+    if entities:
+        named = as_table(tuple(entities))
+        read_ahead(db, *((sql, (named,)) for sql in (EXISTING_IDS, NAMES_OF_ENTITIES)))
+        read_ahead(db, (MENTIONED_BY, (as_table(ids),)))
 
 
 def _with_index_forms(record: Record) -> Record:
@@ -161,6 +195,9 @@ class _PutPlan:
         self._closed: list[tuple[int, str, int]] = []
         self._dropped: list[tuple[str, str]] = []
         self._new_keys: list[tuple[str, str, str, int]] = []
+        read_ahead(
+            db, (SLOTS_OF_ROWS, (as_table(array("q", range(self._rid, self._rid + len(records)))),))
+        )
         ids = to_json_ids(record.item.id for record in records)
         self._latest = {
             row[0]: _Revision(
@@ -352,7 +389,7 @@ class _PutPlan:
             if embeddings and record.model:
                 by_model.setdefault(record.model, {}).update(embeddings)
         for model, vectors in by_model.items():
-            set_entity_embeddings(db, model, vectors)
+            set_entity_embeddings(db, model, vectors, all_exist=True)
         turns = [_record(new).item for new in self._new]
         link_turns(db, turns, self._now, self._new[0].rid if self._new else 0)
 

@@ -26,7 +26,7 @@ from bethink.model import (
 )
 from bethink.model.fields import ITEM_FIELDS, RESERVED_CONTENT, FieldKind, ItemField, field_names
 from bethink.ports import Record
-from bethink.store.sql.connection import Database, Row
+from bethink.store.sql.connection import Database, Row, read_ahead
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.history import STATUS_AT
 from bethink.store.sql.sql_functions import (
@@ -584,3 +584,10 @@ def read_items(
     start, values = item_selection(as_of_ms, hashed=intact)
     rows = select_readable(db, start + _FROM_ROW_IDS, list(rids), first=values, bind=json.dumps)
     return {row[0]: to_item(row) for row in rows if not intact or is_intact(row)}
+
+
+def read_items_ahead(db: Database, rids: Sequence[int], as_of_ms: int | None) -> None:
+    """Tell that items will be read by their row ids."""
+    start, values = item_selection(as_of_ms)
+    if rids:
+        read_ahead(db, (start + _FROM_ROW_IDS, (*values, json.dumps(list(rids)))))

@@ -70,6 +70,11 @@ class StateCache:
         value: Value = known[key]
         return value
 
+    def knows(self, db: Database, part: CachePart[Value], key: Hashable, state: Hashable) -> bool:
+        """Whether `get` would give a value without making it."""
+        known_state, known = self._parts.get(part, (None, {}))
+        return known_state == state and key in known and not is_writing(db)
+
     def latest(self, db: Database, part: CachePart[Value]) -> Value | None:
         """Return the value made last, of whatever state, to make the next one from; or None."""
         _, known = self._parts.get(part, (None, {}))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from bethink.store.sql.ceiling import has_untrusted
-from bethink.store.sql.connection import Connections
-from bethink.store.sql.graph import SqlGraph
-from bethink.store.sql.items import SqlItems
+from bethink.store.sql.connection import Connections, generation, is_on_server, read_ahead
+from bethink.store.sql.graph import SqlGraph, link_queries
+from bethink.store.sql.items import SqlItems, items_ahead
 from bethink.store.sql.search.searches import HydrateRows, SqlSearch
 from bethink.store.sql.search.vectors import SqlVectors, VectorIndex
 from bethink.store.sql.state_cache import StateCache
@@ -44,10 +44,20 @@ class SqlStore:
         return SqlActivity(self._connections)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self, *, at_once: bool = True) -> Iterator[None]:
         """While held, all reads of this thread see one moment; writes are not allowed."""
-        with self._connections.read_transaction():
+        with self._connections.read_transaction() as db:
+            if at_once and is_on_server(db):
+                generation(db)  # which begins the transaction
             yield
+
+    def read_ahead(self, ids: Sequence[str], links: Sequence[tuple[Sequence[str], bool]]) -> None:
+        """Tell that items and some of their links will be asked for."""
+        with self._connections.read_transaction() as db:
+            if ids and is_on_server(db):
+                items_ahead(db, ids)
+                for types, incoming in links:
+                    read_ahead(db, *link_queries(ids, types, None, incoming=incoming))
 
     def below(self, ceiling: int) -> Self:
         """Return the same space as seen by those who may see up to a classification."""

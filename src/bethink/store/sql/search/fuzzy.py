@@ -27,9 +27,17 @@ from bethink.store.analysis import (
     spelling_similarity,
     trigrams,
 )
-from bethink.store.sql.connection import Database
+from bethink.store.sql.connection import (
+    Database,
+    Row,
+    as_table,
+    is_on_server,
+    keep_terms,
+    read_ahead,
+)
 from bethink.store.sql.search.lexical import (
     MAX_TERMS,
+    SELECT_FREQUENCIES,
     CandidateRow,
     ItemLoader,
     ParsedQuery,
@@ -88,15 +96,20 @@ def search_substring(  # noqa: PLR0917 - the port's parameters
     reading = parse_query(db, text)
     as_of_ms = predicate.as_of_ms
     query = _expand_query(db, reading, as_of_ms) if reading.terms else _literal_query(text)
+    for word in query:
+        read_ahead(db, *_substring_query(word, predicate))
     readings = {term for word in query for term in word.readings}
     search = TextSearch("", max(MIN_CANDIDATES, 3 * depth // 2), postings_budget=POSTINGS_BUDGET)
-    found = find_candidates(db, readings, search, predicate, lists) if depth > 0 else []
-    rows = {row.rid: row for row in found}
+    rows: dict[int, CandidateRow] = {}
     pieces: dict[int, dict[str, FuzzyMatch]] = {}
     for word in query:
         for row, match in _candidates_by_substring(db, word, max(200, 2 * depth), predicate):
             rows.setdefault(row.rid, row)
             pieces.setdefault(row.rid, {})[word.word] = match
+    hydrate.ahead(db, list(rows)[:depth])
+    if depth > 0:
+        found = find_candidates(db, readings, search, predicate, lists, hydrate.ahead)
+        rows |= {row.rid: row for row in found}
     scored = _score(db, query, rows.values(), pieces)[: max(depth, 0)]
     best = [(row.rid, score, _describe_matches(db, row, match)) for row, score, match in scored]
     expanded = [word.word for word in query if word.hardly_known]
@@ -112,6 +125,7 @@ def _literal_query(text: str) -> list[FuzzyTerm]:
 
 def _expand_query(db: Database, reading: ParsedQuery, as_of_ms: int | None) -> list[FuzzyTerm]:
     known = word_statistics(db, reading.spelling, as_of_ms)
+    _similar_ahead(db, reading, known)
     terms: dict[str, FuzzyTerm] = {}
     for unit in reading.terms:
         for word, term in zip(unit.words, unit.terms, strict=True):
@@ -132,7 +146,7 @@ def _expand_term(
     readings = {term: 1.0} if known.frequencies[term] else {}
     if joined and known.frequencies[joined]:
         readings[joined] = 1.0
-    hardly_known = known.frequencies[term] <= RARE_DOCUMENTS and len(word) >= 3
+    hardly_known = _is_hardly_known(word, term, known)
     frequency = known.frequencies[term]
     if hardly_known and len(term) <= MAX_WORD_LENGTH:
         similar = find_similar()
@@ -142,17 +156,52 @@ def _expand_term(
     return FuzzyTerm(word, term, bm25_idf(known.documents, frequency), readings, hardly_known)
 
 
-def _similar_terms(db: Database, term: str, as_of_ms: int | None) -> list[SimilarTerm]:
-    """Return the terms a word may be a misspelling or compound of."""
-    parts = {
+def _is_hardly_known(word: str, term: str, known: WordStatistics) -> bool:
+    return known.frequencies[term] <= RARE_DOCUMENTS and len(word) >= 3
+
+
+def search_ahead(db: Database, text: str, predicate: Predicate) -> None:
+    """Tell what `search_substring` will ask first."""
+    reading = parse_query(db, text)
+    known = word_statistics(db, reading.spelling, predicate.as_of_ms)
+    _similar_ahead(db, reading, known)
+    for unit in reading.terms:
+        for word, term in zip(unit.words, unit.terms, strict=True):
+            rare = _is_hardly_known(word, term, known)
+            fuzzy = FuzzyTerm(word, term, 1.0, {}, hardly_known=rare)
+            read_ahead(db, *_substring_query(fuzzy, predicate))
+
+
+def _similar_ahead(db: Database, reading: ParsedQuery, known: WordStatistics) -> None:
+    """Tell at once what `_similar_terms` will ask for each word."""
+    if not is_on_server(db):
+        return
+    pairs = ((w, t) for one in reading.terms for w, t in zip(one.words, one.terms, strict=True))
+    for term in dict.fromkeys(term for word, term in pairs if _is_hardly_known(word, term, known)):
+        if len(term) <= MAX_WORD_LENGTH:
+            likely = as_table((*_parts(term), *_misspellings(term))) if len(term) > 2 else None
+            read_ahead(db, *([(SELECT_FREQUENCIES, (likely,))] if likely else ()))
+            read_ahead(db, *_trigram_query(term))
+
+
+def _parts(term: str) -> set[str]:
+    return {
         term[start:end]
         for start in range(len(term))
         for end in range(start + MIN_PART_LENGTH, len(term) + 1)
     }
-    misspellings = (
-        one_edit_variants(term) if max_edits(term) and len(term) <= MAX_EDIT_SEARCH_LENGTH else ()
-    )
-    found = {t: df for t, df in document_frequencies(db, {*parts, *misspellings}).items() if df}
+
+
+def _misspellings(term: str) -> Iterable[str]:
+    searched = max_edits(term) and len(term) <= MAX_EDIT_SEARCH_LENGTH
+    return one_edit_variants(term) if searched else ()
+
+
+def _similar_terms(db: Database, term: str, as_of_ms: int | None) -> list[SimilarTerm]:
+    """Return the terms a word may be a misspelling or compound of."""
+    parts = _parts(term)
+    likely = {*parts, *_misspellings(term)}
+    found = {t: df for t, df in document_frequencies(db, likely).items() if df}
     found.update(_sharing_trigrams(db, term))
     if as_of_ms is not None:
         known = word_statistics(db, found, as_of_ms).frequencies
@@ -169,39 +218,52 @@ def _similar_terms(db: Database, term: str, as_of_ms: int | None) -> list[Simila
 
 
 def _sharing_trigrams(db: Database, term: str) -> dict[str, int]:
+    rows = [row for sql, values in _trigram_query(term) for row in db.execute(sql, values)]
+    if is_on_server(db):
+        keep_terms(db, rows)
+    return {t: df for t, df, _ in rows}
+
+
+def _trigram_query(term: str) -> list[tuple[str, list[str]]]:
+    """Return the query for terms that share trigrams with one; none where it has too few."""
     shared = trigrams(term)
     if not shared or not max_edits(term):
-        return {}
+        return []
     lookups = " UNION ALL ".join(
         ["SELECT rowid AS tid FROM vocabulary WHERE vocabulary MATCH ?"] * len(shared)
     )
-    return dict(
-        db.execute(
-            f"""
-            SELECT t, df FROM (SELECT tid, count(*) AS shared FROM ({lookups}) GROUP BY tid)
-            JOIN term USING (tid) ORDER BY shared DESC, tid LIMIT {MAX_TRIGRAM_CANDIDATES}""",
-            [quote_fts5(trigram) for trigram in shared],
-        )
-    )
+    sql = f"""
+        SELECT t, df, tid FROM (SELECT tid, count(*) AS shared FROM ({lookups}) GROUP BY tid)
+        JOIN term USING (tid) ORDER BY shared DESC, tid LIMIT {MAX_TRIGRAM_CANDIDATES}"""
+    return [(sql, [quote_fts5(trigram) for trigram in shared])]
+
+
+def _substring_query(query_term: FuzzyTerm, predicate: Predicate) -> list[tuple[str, Row]]:
+    """Return the query for memories that hold a word's trigrams; none for a well-known word."""
+    shared = trigrams(_piece(query_term))
+    if not query_term.hardly_known or not shared:
+        return []
+    sql = f"""
+        SELECT i.original, i.rid, i.id, i.text, i.about, i.length
+        FROM grams AS g CROSS JOIN item AS i ON i.rid = g.rowid
+        WHERE grams MATCH ? AND ({predicate.sql}) ORDER BY g.rowid DESC"""
+    return [(sql, (" AND ".join(map(quote_fts5, shared)), *predicate.values))]
+
+
+def _piece(query_term: FuzzyTerm) -> str:
+    return unicodedata.normalize("NFC", query_term.word)[:MAX_WORD_LENGTH]
 
 
 def _candidates_by_substring(
     db: Database, query_term: FuzzyTerm, remaining: int, predicate: Predicate
 ) -> Iterator[tuple[CandidateRow, FuzzyMatch]]:
     """Yield memories whose text or original contains the word, newest first."""
-    piece = unicodedata.normalize("NFC", query_term.word)[:MAX_WORD_LENGTH]
-    shared = trigrams(piece)
-    if not query_term.hardly_known or not shared:
-        return
-    cursor = db.execute(
-        f"""
-        SELECT i.original, i.rid, i.id, i.text, i.about, i.length
-        FROM grams AS g CROSS JOIN item AS i ON i.rid = g.rowid
-        WHERE grams MATCH ? AND ({predicate.sql}) ORDER BY g.rowid DESC""",
-        (" AND ".join(map(quote_fts5, shared)), *predicate.values),
+    cursor = (
+        row for query in _substring_query(query_term, predicate) for row in db.execute(*query)
     )
     # Three letters are a single trigram: most of what it finds is inside other words.
-    rows = islice(cursor, MAX_ROWS_READ) if len(piece) < MIN_PART_LENGTH else cursor
+    short = len(_piece(query_term)) < MIN_PART_LENGTH
+    rows = islice(cursor, MAX_ROWS_READ) if short else cursor
     for original, *columns in rows:
         row = CandidateRow(*columns)
         match = best_substring_match(fold(query_term.word), fold(f"{row.text}\n{original or ''}"))

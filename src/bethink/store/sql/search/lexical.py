@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import bm25_idf
@@ -30,7 +30,7 @@ from bethink.store.ranking import (
     weight_query,
 )
 from bethink.store.sql.ceiling import is_below_ceiling
-from bethink.store.sql.connection import Database, as_table, select
+from bethink.store.sql.connection import Database, as_table, is_on_server, read_ahead, select
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import tokenizer
@@ -155,7 +155,15 @@ def _truncate_query(text: str) -> str:
     return _storable(text[:MAX_QUERY_LENGTH])
 
 
-ItemLoader = Callable[[Database, Sequence[int]], dict[int, Item]]
+Ahead = Callable[[Database, Sequence[int]], None]  # told which rows will be read
+
+
+class ItemLoader(Protocol):
+    """Reads items by their rows; `ahead` tells which will be read."""
+
+    def __call__(self, db: Database, rids: Sequence[int]) -> dict[int, Item]: ...
+
+    def ahead(self, db: Database, rids: Sequence[int]) -> None: ...
 
 
 def load_matches(
@@ -215,7 +223,7 @@ def search_text(
         documents=known.documents,
         budget=search.postings_budget,
     )
-    ranked = _rank_by_words(db, query, plan, search.depth, predicate, lists)
+    ranked = _rank_by_words(db, query, plan, search.depth, predicate, lists, hydrate.ahead)
     found = [(rid, scored.score, query.why(scored)) for rid, scored in ranked]
     searched = {term for unit in terms for term in unit.terms}.intersection(plan.first)
     return SearchResult(
@@ -225,18 +233,24 @@ def search_text(
     )
 
 
-def find_candidates(
+def find_candidates(  # noqa: PLR0917 - the parts of one search
     db: Database,
     terms: Iterable[str],
     search: TextSearch,
     predicate: Predicate,
     lists: PostingLists | None,
+    ahead: Ahead = lambda _, __: None,
 ) -> list[CandidateRow]:
     """Return the memories in scope that hold any of the index terms, the best by BM25."""
+
+    def texts_too(db: Database, rids: Sequence[int]) -> None:
+        _texts_ahead(db, rids)
+        ahead(db, rids)
+
     known = word_statistics(db, sorted(terms), predicate.as_of_ms)
     query = weight_query([QueryTerm(t, (t,), (t,)) for t in known.frequencies], known, search)
     plan = make_plan(known.frequencies, documents=known.documents, budget=search.postings_budget)
-    ranked = _rank_by_words(db, query, plan, search.depth, predicate, lists)
+    ranked = _rank_by_words(db, query, plan, search.depth, predicate, lists, texts_too)
     return _read_texts(db, [rid for rid, _ in ranked])
 
 
@@ -340,8 +354,12 @@ def _rank_by_words(  # noqa: PLR0917 - the parts of one search
     depth: int,
     predicate: Predicate,
     lists: PostingLists | None,
+    ahead: Ahead,
 ) -> list[tuple[int, DocumentScore]]:
-    """Return the ``depth`` best in scope: of the plan's terms, then of all if those are few."""
+    """Return the ``depth`` best in scope: of the plan's terms, then of all if those are few.
+
+    What is likely among them is told to ``ahead`` before it is looked at.
+    """
     if not plan.first or depth < 1:
         return []
     from bethink.store.sql.search import postings  # NumPy
@@ -356,14 +374,19 @@ def _rank_by_words(  # noqa: PLR0917 - the parts of one search
         for part, found in lists.read(db, list(tids.values())):
             by_term = dict(zip(tids, found, strict=True))
             ranked = postings.rank(query, part, by_term, searched, predicate.rows)
-            _examine(db, query, ranked, best, predicate)
+            _examine(db, query, ranked, best, predicate, ahead)
         if len(best) == depth or not plan.rest:
             break
     return best.ranked()
 
 
-def _examine(
-    db: Database, query: WeightedQuery, ranked: Ranked, best: _Best, predicate: Predicate
+def _examine(  # noqa: PLR0917 - the parts of one search
+    db: Database,
+    query: WeightedQuery,
+    ranked: Ranked,
+    best: _Best,
+    predicate: Predicate,
+    ahead: Ahead,
 ) -> None:
     """Score the revisions in scope that may be among the best, the likeliest first."""
     first = (3 if predicate.plain else 8) * best.depth // 2
@@ -373,6 +396,9 @@ def _examine(
             if not best.may_hold(ranked.bounds[piece[0]]):
                 return
             rids = ranked.part.rows(ranked.positions[piece])
+            if is_on_server(db):
+                ahead(db, rids[: best.depth].tolist())
+                _texts_ahead(db, rids[~ranked.exact[piece]].tolist())
             ids = rows_in_scope(db, rids, predicate)
             unknown = [rid for rid in rids[~ranked.exact[piece]].tolist() if rid in ids]
             texts = {row.rid: row for row in _read_texts(db, unknown)}
@@ -394,15 +420,20 @@ def rows_in_scope(
     """Return those of the rows that the predicate allows, with their ids."""
     if not len(rids):
         return {}
-    rows = select_readable(
-        db,
-        "SELECT i.rid, i.id FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
-        f" WHERE {predicate.sql_of_known_rows}",
-        rids,
-        predicate.values,
-        bind=as_table,
-    )
-    return dict(rows)
+    sql = _ROWS_IN_SCOPE + predicate.sql_of_known_rows
+    return dict(select_readable(db, sql, rids, predicate.values, bind=as_table))
+
+
+_ROWS_IN_SCOPE = (
+    "SELECT i.rid, i.id FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value WHERE "
+)
+
+
+def scope_ahead(db: Database, rids: IntArray, predicate: Predicate) -> None:
+    """Tell that `rows_in_scope` will be asked for these rows."""
+    if len(rids):
+        sql = _ROWS_IN_SCOPE + predicate.sql_of_known_rows
+        read_ahead(db, (sql, (as_table(rids), *predicate.values)))
 
 
 _MAX_KNOWN_ROWS = 32_768
@@ -428,16 +459,24 @@ class KnownRows:
     def __init__(self, cache: StateCache) -> None:
         self._cache = cache
 
-    def find(self, db: Database, rids: Sequence[int], predicate: Predicate) -> RowsInScope:
-        """Return the rows in scope, all of these that the predicate allows among them."""
+    def _known(self, db: Database, predicate: Predicate) -> RowsInScope:
         scope = (predicate.sql, predicate.values)
-        known = self._cache.get(db, _IN_SCOPE, lambda: RowsInScope(set(), {}, {}, {}), key=scope)
+        return self._cache.get(db, _IN_SCOPE, lambda: RowsInScope(set(), {}, {}, {}), key=scope)
+
+    def ahead(self, db: Database, rids: Sequence[int], predicate: Predicate) -> None:
+        """Tell which rows will be looked at."""
+        known = self._known(db, predicate)
         new = array("q", [rid for rid in rids if rid not in known.looked_at])
         if new:
-            sql = (
-                "SELECT i.rid, i.id, i.occurred_at, i.occurred_end FROM carray(?) AS w"
-                f" CROSS JOIN item AS i ON i.rid = w.value WHERE {predicate.sql_of_known_rows}"
-            )
+            sql = _TIMES_IN_SCOPE + predicate.sql_of_known_rows
+            read_ahead(db, (sql, (as_table(new), *predicate.values)))
+
+    def find(self, db: Database, rids: Sequence[int], predicate: Predicate) -> RowsInScope:
+        """Return the rows in scope, all of these that the predicate allows among them."""
+        known = self._known(db, predicate)
+        new = array("q", [rid for rid in rids if rid not in known.looked_at])
+        if new:
+            sql = _TIMES_IN_SCOPE + predicate.sql_of_known_rows
             for rid, key, begin, end in select_readable(
                 db, sql, new, predicate.values, bind=as_table
             ):
@@ -450,6 +489,17 @@ class KnownRows:
             # Last: another thread takes what was looked at for complete.
             known.looked_at.update(new)
         return known
+
+
+_TIMES_IN_SCOPE = (
+    "SELECT i.rid, i.id, i.occurred_at, i.occurred_end FROM carray(?) AS w"
+    " CROSS JOIN item AS i ON i.rid = w.value WHERE "
+)
+
+
+def _texts_ahead(db: Database, rids: Sequence[int]) -> None:
+    if rids:
+        read_ahead(db, (_SELECT_TEXTS, (as_table(array("q", rids)),)))
 
 
 def _read_texts(db: Database, rids: Sequence[int]) -> list[CandidateRow]:

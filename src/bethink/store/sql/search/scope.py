@@ -14,7 +14,7 @@ from bethink.core.words import fold
 from bethink.model import LEVELS, Filters
 from bethink.model.item import SHARED_CLASSIFICATION
 from bethink.ports import Scope
-from bethink.store.sql.connection import Database, generation, select
+from bethink.store.sql.connection import Database, generation, is_on_server, read_ahead, select
 from bethink.store.sql.dialect import part
 from bethink.store.sql.history import END_OF_TIME, IDS_WITH_STATUS_AT
 from bethink.store.sql.sql_functions import (
@@ -263,14 +263,26 @@ class ScopeRows:
     def __init__(self, cache: StateCache | None = None) -> None:
         self._cache = cache or StateCache()
 
+    def ahead(self, db: Database, predicate: Predicate) -> None:
+        """Tell that the rows will be looked for: counted and, if they were few before, read."""
+        if not predicate.indexed or not is_on_server(db):
+            return
+        state = str(db.execute(_JOURNAL_HEAD).get)
+        for condition in predicate.indexed:
+            if not self._cache.knows(db, _FEW, _few_key(db, condition), state):
+                read_ahead(db, (_count_of(condition), condition.values))
+                if self._cache.latest(db, _FEW) is not None:
+                    read_ahead(db, (condition.sql, condition.values))
+
     def find(self, db: Database, predicate: Predicate) -> Predicate:
         """Return the predicate with its rows, if an index says that they are few."""
         if not predicate.indexed:
             return predicate
+        self.ahead(db, predicate)
         state = str(db.execute(_JOURNAL_HEAD).get)
         found = []
         for condition in predicate.indexed:
-            key = (condition, generation(db) if condition.sql is _ROWS_MENTIONING else 0)
+            key = _few_key(db, condition)
             select_rows = partial(_select_few, db, condition)
             rows = self._cache.get(db, _FEW, select_rows, key=key, state=state)
             if rows is not None:
@@ -278,12 +290,19 @@ class ScopeRows:
         return predicate._replace(rows=min(found, key=len)) if found else predicate
 
 
+def _few_key(db: Database, condition: Condition) -> tuple[Condition, int]:
+    return condition, generation(db) if condition.sql is _ROWS_MENTIONING else 0
+
+
+def _count_of(condition: Condition) -> str:
+    return f"SELECT count(*) FROM ({condition.sql} LIMIT {MAX_INDEXED_ROWS + 1})"
+
+
 def _select_few(db: Database, condition: Condition) -> IntArray | None:
     """Return the rows of a condition in order; None if they are many."""
     import numpy as np  # start-up time: only a search needs it
 
-    limited = f"{condition.sql} LIMIT {MAX_INDEXED_ROWS + 1}"
-    if db.execute(f"SELECT count(*) FROM ({limited})", condition.values).get > MAX_INDEXED_ROWS:
+    if db.execute(_count_of(condition), condition.values).get > MAX_INDEXED_ROWS:
         return None
     # Not np.unique, which loads numpy.ma.
     return np.array(sorted({rid for (rid,) in select(db, condition.sql, condition.values)}), "i8")

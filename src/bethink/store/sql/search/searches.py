@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from bethink.core.named_tuple import NamedTuple
@@ -21,13 +21,24 @@ from bethink.ports import (
     WordStatistics,
 )
 from bethink.ports.values import Calendar
-from bethink.store.sql.connection import Connections, Database, Row, as_table, generation, select
+from bethink.store.sql.connection import (
+    Connections,
+    Database,
+    Row,
+    as_table,
+    generation,
+    is_on_server,
+    read_ahead,
+    select,
+)
 from bethink.store.sql.damage import met_unreadable, select_readable
 from bethink.store.sql.items import count_days, session_spans
-from bethink.store.sql.rows import item_selection, read_items, to_item
+from bethink.store.sql.rows import item_selection, read_items, read_items_ahead, to_item
 from bethink.store.sql.search.lexical import (
+    SELECT_FREQUENCIES,
     ItemLoader,
     index_terms,
+    parse_query,
     query_words_of,
     rows_in_scope,
     search_text,
@@ -56,19 +67,11 @@ class HydrateRows:
 
     def reader_as_of(self, moment: datetime | None) -> ItemLoader:
         """Return a function that reads items as of the moment; as they are without one."""
-        return partial(self._read, as_of_ms=to_ms_or_none(moment))
-
-    def _read(self, db: Database, rids: Sequence[int], *, as_of_ms: int | None) -> dict[int, Item]:
-        known = self._known(db, as_of_ms)
-        items = known.items
-        missing = [rid for rid in rids if rid not in items]
-        if missing:
-            known.add(read_items(db, missing, as_of_ms))
-        return {rid: items[rid] for rid in rids if rid in items}
+        return _ItemReader(self, to_ms_or_none(moment))
 
     def read_in_scope(self, db: Database, ids: Sequence[str], predicate: Predicate) -> list[Item]:
         """Return those of the items that are in scope."""
-        known = self._known(db, predicate.as_of_ms)
+        known = self.known(db, predicate.as_of_ms)
         rids = array("q", sorted(known.rows[item] for item in ids if item in known.rows))
         others = tuple(item for item in ids if item not in known.rows)
         found = [known.items[rid] for rid in rows_in_scope(db, rids, predicate)]
@@ -83,10 +86,32 @@ class HydrateRows:
 
     def live_rows(self, db: Database) -> Mapping[str, int]:
         """Return the row of each live item that was read in this state of the store."""
-        return self._known(db, None).rows
+        return self.known(db, None).rows
 
-    def _known(self, db: Database, as_of_ms: int | None) -> _KnownItems:
+    def known(self, db: Database, as_of_ms: int | None) -> _KnownItems:
+        """Return what was read of this state of the store."""
         return self._cache.get(db, _ITEMS, lambda: _KnownItems({}, {}), key=as_of_ms)
+
+
+class _ItemReader(NamedTuple):
+    """Reads items as of a moment, each once in a state of the store."""
+
+    rows: HydrateRows
+    as_of_ms: int | None
+
+    def __call__(self, db: Database, rids: Sequence[int]) -> dict[int, Item]:
+        known = self.rows.known(db, self.as_of_ms)
+        items = known.items
+        missing = [rid for rid in rids if rid not in items]
+        if missing:
+            known.add(read_items(db, missing, self.as_of_ms))
+        return {rid: items[rid] for rid in rids if rid in items}
+
+    def ahead(self, db: Database, rids: Sequence[int]) -> None:
+        if not is_on_server(db):
+            return
+        items = self.rows.known(db, self.as_of_ms).items
+        read_items_ahead(db, [rid for rid in rids if rid not in items], self.as_of_ms)
 
 
 class _KnownItems(NamedTuple):
@@ -219,6 +244,12 @@ def count_rows_in_scope(db: Database, predicate: Predicate) -> int:
     return step * len(rows_in_scope(db, sample, predicate))
 
 
+def _question_terms(db: Database, text: str) -> tuple[str, ...]:
+    """Return the index terms by which a question is planned and searched."""
+    words = (term for word in query_words_of(db, text) for term in word.terms)
+    return tuple(dict.fromkeys((*words, *parse_query(db, text).spelling)))
+
+
 class SqlSearch:
     """The searches of a space: `ItemSearch` in SQLite.
 
@@ -279,6 +310,30 @@ class SqlSearch:
         with self._connections.read_transaction() as db:
             found = search(db, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of))
             return self._tell_damage(db, found)
+
+    def read_ahead(self, text: str) -> None:
+        """Tell that the words of a question will be looked up."""
+        with self._connections.read_transaction() as db:
+            if is_on_server(db) and (terms := _question_terms(db, text)):
+                read_ahead(db, (SELECT_FREQUENCIES, (as_table(terms),)))
+
+    def vector_ahead(self, vector: Vector, model: str, depth: int, scope: Scope) -> None:
+        """Tell that `vector` will be asked."""
+        with self._connections.read_transaction() as db:
+            load = self._hydrate.reader_as_of(scope.as_of)
+            self._vectors.search_ahead(db, vector, model, depth, self._predicate(db, scope), load)
+
+    def scope_ahead(self, scope: Scope) -> None:
+        """Tell that searches of a scope will be asked."""
+        with self._connections.read_transaction() as db:
+            self._rows.ahead(db, compile_scope(scope))
+
+    def substring_ahead(self, text: str, scope: Scope) -> None:
+        """Tell that `substring` will be asked."""
+        from bethink.store.sql.search.fuzzy import search_ahead  # see above
+
+        with self._connections.read_transaction() as db:
+            search_ahead(db, text, self._predicate(db, scope))
 
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         return self._search(

@@ -11,6 +11,13 @@ from bethink.store.sql.connection import Database
 
 Tokens = Callable[[str], list[str]]
 _TOKENIZER_ARGS = ("porter", ["unicode61", "remove_diacritics", "2"])  # as in the schema
+# Of vectors: here, where importing them loads no NumPy.
+SELECT_MODELS = "SELECT mid, name, dim, slots, passages FROM model"
+FIND_MODEL = f"{SELECT_MODELS} WHERE name = ?"
+SLOTS_OF_ROWS = (
+    "SELECT v.mid, v.slot, v.key <> v.rid"
+    " FROM carray(?) AS w CROSS JOIN vector AS v ON v.rid = w.value"
+)
 MAX_TERM_LENGTH = 128  # longer ones are blobs: indexed, but not searched
 BLOCK_ROWS = 1_024  # row ids whose postings become blocks together
 

@@ -32,6 +32,7 @@ from bethink.ports import Embedding
 from bethink.store.sql.connection import Database, Row, as_table, select
 from bethink.store.sql.damage import REPAIR_REMEDY, as_bytes, met_unreadable, select_readable
 from bethink.store.sql.dialect import statement
+from bethink.store.sql.search.terms import FIND_MODEL, SELECT_MODELS, SLOTS_OF_ROWS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -207,17 +208,14 @@ def _vectors_of(rid: int, embedding: Embedding) -> Iterator[_NewVector]:
         yield _NewVector(number << _ROW_BITS | rid, rid, passage, 0)
 
 
-_SELECT_MODELS = "SELECT mid, name, dim, slots, passages FROM model"
-
-
 def stored_models(db: Database) -> list[StoredModel]:
     """Return all models with vectors here, the largest first."""
-    return [_to_model(row) for row in select(db, f"{_SELECT_MODELS} ORDER BY slots DESC, mid")]
+    return [_to_model(row) for row in select(db, f"{SELECT_MODELS} ORDER BY slots DESC, mid")]
 
 
 def find_model(db: Database, name: str) -> StoredModel | None:
     """Return the model of that name, if any vector was ever stored for it."""
-    rows = select(db, f"{_SELECT_MODELS} WHERE name = ?", (name,))
+    rows = select(db, FIND_MODEL, (name,))
     return _to_model(rows[0]) if rows else None
 
 
@@ -285,12 +283,8 @@ def remove_vectors(db: Database, rids: Sequence[int]) -> None:
         return
     found: dict[int, list[int]] = {}
     passages: Counter[int] = Counter()
-    for mid, slot, is_passage in select(
-        db,
-        "SELECT v.mid, v.slot, v.key <> v.rid"
-        " FROM carray(?) AS w CROSS JOIN vector AS v ON v.rid = w.value",
-        (as_table(np.array(rids, dtype=np.int64)),),
-    ):
+    wanted = as_table(np.array(rids, dtype=np.int64))
+    for mid, slot, is_passage in select(db, SLOTS_OF_ROWS, (wanted,)):
         found.setdefault(mid, []).append(slot)
         passages[mid] += is_passage
     if not found:
@@ -312,7 +306,7 @@ _TOUCH_CHUNK = statement(
     INSERT INTO bethink.chunk (space_id, cid, mid, number, version)
     VALUES (:space, (?1::bigint << 32) + ?2::bigint, ?1, ?2,
         (random() * 4611686018427387904)::bigint)
-    ON CONFLICT (space_id, mid, number) DO UPDATE SET version = chunk.version + 1 RETURNING cid
+    ON CONFLICT (space_id, mid, number) DO UPDATE SET version = chunk.version + 1
     """,
 )
 # On a server each slot is a row of its own; the keys come with the highest byte first.
@@ -355,18 +349,18 @@ def read_chunk(db: Database, cid: int, model: StoredModel) -> Chunk:
     return Chunk(version, keys[found], to_bit_columns(matrix[found]))
 
 
+SELECT_VECTORS = (
+    "SELECT v.key, v.data FROM carray(?) AS w CROSS JOIN vector AS v ON v.key = w.value"
+)
+
+
 def read_vectors(db: Database, keys: IntArray, dim: int) -> Float16Matrix:
     """Read the stored vectors with these keys, in their order."""
     if not len(keys):
         return np.empty((0, dim), dtype=np.float16)
     # In the order of the file.
     order = np.argsort(keys)
-    rows = select_readable(
-        db,
-        "SELECT v.key, v.data FROM carray(?) AS w CROSS JOIN vector AS v ON v.key = w.value",
-        keys[order],
-        bind=as_table,
-    )
+    rows = select_readable(db, SELECT_VECTORS, keys[order], bind=as_table)
     vectors = np.empty((len(keys), dim), dtype=np.float16)
     if len(rows) != len(keys):
         if not met_unreadable(db, forget=False):
@@ -534,6 +528,7 @@ def write_slots(
         cid: int = db.execute(_TOUCH_CHUNK, (model.mid, number, *sizes)).get
         inside = np.flatnonzero(slots // SLOTS_PER_CHUNK == number)
         if not isinstance(db, apsw.Connection):
+            cid = (model.mid << 32) + number  # as it says
             places = (slots[inside] % SLOTS_PER_CHUNK).tolist()
             rows = zip(places, keys[inside].tolist(), packed[inside], strict=True)
             db.executemany(_PUT_SLOT, [(cid, at, key, bits.tobytes()) for at, key, bits in rows])

@@ -15,10 +15,18 @@ import numpy as np
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.ports import Background
-from bethink.store.sql.connection import Database, Row, as_table, generation, select
+from bethink.store.sql.connection import (
+    Database,
+    Row,
+    as_table,
+    generation,
+    is_on_server,
+    read_ahead,
+    select,
+)
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search import vector_index
-from bethink.store.sql.search.lexical import KnownRows, rows_in_scope
+from bethink.store.sql.search.lexical import KnownRows, rows_in_scope, scope_ahead
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.vector_index import Chunk, StoredModel, read_chunk, read_vectors
 from bethink.store.sql.state_cache import CachePart, StateCache, is_writing
@@ -27,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bethink.ports import Vector
+    from bethink.store.sql.search.lexical import ItemLoader
     from bethink.store.sql.search.vector_index import BitColumns, Float16Matrix, IntArray
 
 
@@ -127,6 +136,14 @@ class Float16Cache:
             self._store(cached, places, found[missing])
         return found
 
+    def read_ahead(
+        self, db: Database, chunks: ChunkVersions, keys: IntArray, positions: IntArray, dim: int
+    ) -> None:
+        """Tell which vectors will be read, as far as they are not known."""
+        missing = positions[self._entry_for(chunks, dim).offsets[positions] < 0]
+        if len(missing):
+            read_ahead(db, (vector_index.SELECT_VECTORS, (as_table(keys[missing]),)))
+
     def _entry_for(self, chunks: ChunkVersions, dim: int) -> CachedChunks:
         """Return the cache entry of this state, with all that earlier entries know of it."""
         with self._lock:
@@ -181,6 +198,7 @@ MAX_FULL_SCAN = 20_000  # vectors; in larger sets the signs preselect
 SIGN_FILTER_RATIO, SIGN_FILTER_FACTOR = 5, 4
 # Factor of the first fetch: enough if a quarter is in scope.
 OVERFETCH, OVERFETCH_DEFAULT_SCOPE = 4, 2
+MAX_AHEAD = 100  # of the nearest, whose memories are read with the look at their scope
 MIN_IN_SCOPE = 0.7  # of those found by an index; with fewer the others are left out first
 BACKGROUND_SAMPLE = 256  # vectors, evenly spaced
 
@@ -226,6 +244,21 @@ class ChunkCache:
         """Return the scan for a query; the last one is cached for other retrievers."""
         make = partial(VectorScan, stored, self._halves, query, self._rows)
         return self._cache.get(db, _SCAN, make, key=query.tobytes(), state=stored.chunks)
+
+    def read_ahead(self, db: Database, scan: VectorScan, predicate: Predicate) -> None:
+        """Tell what the sample of a scan will read, as far as it is not known."""
+        if not is_on_server(db):
+            return
+        sample = self._cache.latest(db, _SAMPLE)
+        if sample is not None and sample.chunks == scan.stored.chunks:
+            sample.read_ahead(db, predicate)
+            return
+        places = _sampled_places(scan)
+        scan.halves_ahead(db, places)
+        rids = np.array(sorted(set(scan.rids[places].tolist())), np.int64)
+        if len(rids):
+            read_ahead(db, (_WITH_VALIDITY, (as_table(rids),)))
+            scope_ahead(db, rids, predicate)
 
     def sample(self, db: Database, scan: VectorScan) -> VectorSample:
         """Return the sample of what a scan searches; the last one is cached."""
@@ -377,6 +410,11 @@ class VectorScan:
         stored = self.stored
         return self._halves.read(db, stored.chunks, stored.keys, positions, len(self.query))
 
+    def halves_ahead(self, db: Database, positions: IntArray) -> None:
+        """Tell which vectors will be read."""
+        stored = self.stored
+        self._halves.read_ahead(db, stored.chunks, stored.keys, positions, len(self.query))
+
     def cosines(self, db: Database, positions: IntArray) -> NDArray[np.float64]:
         """Return the exact cosines of these positions."""
         return MeasuredVectors.of(self.halves(db, positions)).cosines(self.query)
@@ -403,6 +441,10 @@ _WITH_VALIDITY = """
 _Visible = tuple["NDArray[np.bool_]", int]
 
 
+def _sampled_places(scan: VectorScan) -> IntArray:
+    return np.linspace(0, len(scan) - 1, min(len(scan), BACKGROUND_SAMPLE)).astype(np.int64)
+
+
 class VectorSample:
     """Evenly spaced vectors of one state, to tell how similar a question usually is.
 
@@ -411,9 +453,9 @@ class VectorSample:
     """
 
     def __init__(self, db: Database, scan: VectorScan, cache: StateCache) -> None:
-        places = np.linspace(0, len(scan) - 1, min(len(scan), BACKGROUND_SAMPLE)).astype(np.int64)
+        places = _sampled_places(scan)
         self._cache = cache
-        self._chunks = scan.stored.chunks
+        self.chunks = scan.stored.chunks
         self._vectors = MeasuredVectors.of(scan.halves(db, places))
         self._rids: list[int] = scan.rids[places].tolist()
         self._sampled = np.array(sorted(set(self._rids)), np.int64)  # np.unique loads numpy.ma
@@ -436,8 +478,15 @@ class VectorSample:
         if lasting is None:
             return self._select_visible(db, predicate)
         select_visible = partial(self._select_visible, db, predicate)
-        state = (generation(db), self._chunks)
+        state = (generation(db), self.chunks)
         return self._cache.get(db, _VISIBLE, select_visible, key=lasting, state=state)
+
+    def read_ahead(self, db: Database, predicate: Predicate) -> None:
+        """Tell which rows will be looked for in a scope, as far as they are not known."""
+        lasting = predicate.lasting if self._is_lasting else None
+        state = (generation(db), self.chunks)
+        if lasting is None or not self._cache.knows(db, _VISIBLE, lasting, state):
+            scope_ahead(db, self._sampled, predicate)
 
     def _select_visible(self, db: Database, predicate: Predicate) -> _Visible:
         visible = rows_in_scope(db, self._sampled, predicate)
@@ -451,17 +500,20 @@ _SCAN, _SAMPLE = CachePart[VectorScan](), CachePart[VectorSample]()
 _VISIBLE: CachePart[_Visible] = CachePart(limit=16)
 
 
-def find_nearest(db: Database, scan: VectorScan, depth: int, predicate: Predicate) -> Found:
+def find_nearest(
+    db: Database, scan: VectorScan, depth: int, predicate: Predicate, hydrate: ItemLoader
+) -> Found:
     """Return the ``depth`` nearest in scope by cosine, ties by id."""
     # The head of the overall ranking; if few of it are in scope, the scope's own ranking.
     if predicate.rows is not None and _are_rare(scan, len(predicate.rows), depth):
-        return _find_among(db, scan, depth, predicate, predicate.rows)
+        return _find_among(db, scan, depth, predicate, predicate.rows, hydrate)
     ranking, scope_note = scan.nearest(db, depth), ""
     head = ranking.first((OVERFETCH_DEFAULT_SCOPE if predicate.plain else OVERFETCH) * depth)
+    nearest_ahead(db, scan, depth, predicate, hydrate)
     in_scope = _filter_in_scope(db, scan, head, predicate, depth)
     if len(in_scope.rids) < depth and ranking.rescored < len(scan):
         if predicate.rows is not None:
-            return _find_among(db, scan, depth, predicate, predicate.rows)
+            return _find_among(db, scan, depth, predicate, predicate.rows, hydrate)
         ranking, scope_note = _rank_in_scope(db, scan, ranking, depth, predicate), "in scope "
         head = ranking.first(OVERFETCH * depth)
         in_scope = _filter_in_scope(db, scan, head, predicate)
@@ -471,19 +523,40 @@ def find_nearest(db: Database, scan: VectorScan, depth: int, predicate: Predicat
     return in_scope.first(depth), note
 
 
+def nearest_ahead(
+    db: Database, scan: VectorScan, depth: int, predicate: Predicate, hydrate: ItemLoader
+) -> None:
+    """Tell which rows `find_nearest` will look at first."""
+    rare = predicate.rows is not None and _are_rare(scan, len(predicate.rows), depth)
+    if not rare and is_on_server(db):
+        ranking = scan.nearest(db, depth)
+        scan.known.ahead(db, _head_of(ranking, depth).rids.tolist(), predicate)
+        hydrate.ahead(db, ranking.first(min(depth, MAX_AHEAD)).rids.tolist())
+
+
+def _head_of(ranking: Ranking, depth: int) -> Ranking:
+    return ranking.first(depth + depth // 8 + 8)
+
+
 def _are_rare(scan: VectorScan, rows: int, depth: int) -> bool:
     """Whether the overall ranking will hold too few of so many rows."""
     first = initial_rescore_count(len(scan), depth * scan.per_row)
     return first < len(scan) and first * rows * scan.per_row < 2 * depth * len(scan)
 
 
-def _find_among(
-    db: Database, scan: VectorScan, depth: int, predicate: Predicate, rows: IntArray
+def _find_among(  # noqa: PLR0917 - the parts of one search
+    db: Database,
+    scan: VectorScan,
+    depth: int,
+    predicate: Predicate,
+    rows: IntArray,
+    hydrate: ItemLoader,
 ) -> Found:
     """Rank rows that hold all of the scope; of these only, if many others are among them."""
     positions = scan.positions_of(rows)
     ranking = _rank_positions(db, scan, positions, depth)
     head = ranking.first(OVERFETCH * depth)
+    hydrate.ahead(db, head.first(min(depth, MAX_AHEAD)).rids.tolist())
     in_scope = _filter_in_scope(db, scan, head, predicate)
     if len(in_scope.rids) < MIN_IN_SCOPE * len(head.rids) and ranking.rescored < len(positions):
         visible = np.fromiter(rows_in_scope(db, rows, predicate), np.int64)
@@ -512,7 +585,7 @@ def _filter_in_scope(
     With a ``depth`` only the first rows are looked at, where no others can be among the best.
     """
     if depth:
-        head = ranking.first(depth + depth // 8 + 8)
+        head = _head_of(ranking, depth)
         in_scope = _filter_in_scope(db, scan, head, predicate)
         if _is_settled(in_scope, head, ranking, depth):
             return in_scope

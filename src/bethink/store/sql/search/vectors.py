@@ -20,7 +20,16 @@ from bethink.errors import ModelError
 from bethink.model import Entity, Item
 from bethink.ports import Choose, Embedding, Nearest, SearchResult
 from bethink.store.sql.ceiling import hides_rows
-from bethink.store.sql.connection import Connections, Database, Row, as_table, generation, select
+from bethink.store.sql.connection import (
+    Connections,
+    Database,
+    Row,
+    as_table,
+    generation,
+    is_on_server,
+    read_ahead,
+    select,
+)
 from bethink.store.sql.damage import as_bytes, select_readable
 from bethink.store.sql.rows import read_items
 from bethink.store.sql.search.lexical import (
@@ -138,7 +147,8 @@ class VectorIndex:
         if not vector.any():
             return SearchResult((), "the question has no vector")
         scan = self._chunks.scan(db, searched.stored, vector)
-        near, note = vector_scan.find_nearest(db, scan, max(depth, 0), predicate)
+        self._chunks.read_ahead(db, scan, predicate)
+        near, note = vector_scan.find_nearest(db, scan, max(depth, 0), predicate, hydrate)
         rids, cosines = near.rids.tolist(), near.cosines.tolist()
         if choose is not None:
             known = scan.known.find(db, rids, predicate)
@@ -150,6 +160,24 @@ class VectorIndex:
         usual = self._chunks.sample(db, scan).background(db, scan, predicate)
         matches, lacking = load_matches(db, found, hydrate), _lacking(searched.missing)
         return SearchResult(matches, note, 1.0, usual, lacking)
+
+    def search_ahead(  # noqa: PLR0917 - as `search`
+        self,
+        db: Database,
+        vector: Vector,
+        model: str,
+        depth: int,
+        predicate: Predicate,
+        hydrate: ItemLoader,
+    ) -> None:
+        """Tell what `search` will ask about the nearest memories."""
+        from bethink.store.sql.search import vector_scan  # NumPy
+
+        searched = self._find_searched(db, model, len(vector))
+        if searched is not None and vector.any():
+            scan = self._chunks.scan(db, searched.stored, vector)
+            self._chunks.read_ahead(db, scan, predicate)
+            vector_scan.nearest_ahead(db, scan, depth, predicate, hydrate)
 
     def _find_searched(self, db: Database, model: str, dim: int) -> _Searched | None:
         """Return what a search needs, read once for each state; None without vectors."""
@@ -175,6 +203,20 @@ class VectorIndex:
             hidden_rows = np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
             stored = stored.without(hidden_rows, generation(db))
         return _Searched(known, stored, self._count_missing(db, known, stored.chunks))
+
+    def embeddings_ahead(
+        self, db: Database, ids: Sequence[str], model: str, rows: Mapping[str, int]
+    ) -> None:
+        """Tell that the embeddings of these items will be asked for, as far as not known."""
+        from bethink.store.sql.search import vector_index  # NumPy
+
+        known = vector_index.find_model(db, model)
+        if known is None:
+            return
+        cached = self._cache.get(db, _EMBEDDINGS, dict, key=known.mid)
+        wanted = sorted(rows[item] for item in ids if item not in cached and item in rows)
+        if wanted:
+            read_ahead(db, (_EMBEDDINGS_OF_ROWS, (as_table(array("q", wanted)), known.mid)))
 
     def embeddings(
         self,
@@ -335,6 +377,12 @@ class SqlVectors:
             rows = NO_ROWS if as_of else self._hydrate.live_rows(db)
             return self._vectors.embeddings(db, ids, model, to_ms_or_none(as_of), rows)
 
+    def read_ahead(self, ids: Sequence[str], model: str) -> None:
+        """Tell that the embeddings of live items will be asked for."""
+        with self._connections.read_transaction() as db:
+            if is_on_server(db):
+                self._vectors.embeddings_ahead(db, ids, model, self._hydrate.live_rows(db))
+
     def set_embeddings(
         self, model: str, embeddings: Mapping[str, Embedding], *, only: Mapping[str, int]
     ) -> None:
@@ -374,6 +422,14 @@ class SqlVectors:
 
         with self._connections.read_transaction() as db:
             return unembedded_entities(db, model, limit)
+
+    def entities_ahead(self, entities: Sequence[str], model: str) -> None:
+        """Tell that `lacking_vectors` will be asked."""
+        from bethink.store.sql.entities import EMBEDDED_IDS  # a recall needs none
+
+        with self._connections.read_transaction() as db:
+            if entities:
+                read_ahead(db, (EMBEDDED_IDS, (as_table(tuple(entities)), model)))
 
     def lacking_vectors(self, entities: Sequence[str], model: str) -> list[str]:
         from bethink.store.sql.entities import ids_without_vector  # a recall needs none

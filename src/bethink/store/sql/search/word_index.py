@@ -208,7 +208,7 @@ def _add_terms(db: Database, frequencies: Mapping[str, int]) -> dict[str, int]:
 
 
 _ADD_POSTINGS = "INSERT OR REPLACE INTO posting_new (rid, data) VALUES (?, ?)"
-_PACKED_END = """
+PACKED_END = """
     SELECT CAST(substr(value, 1, instr(value, ':') - 1) AS INTEGER) FROM meta WHERE name = 'packed'
 """
 _MAX_COUNT = 255
@@ -233,7 +233,7 @@ def _add_postings(db: Database, rows: Sequence[tuple[int, bytes]]) -> None:
     """Add the postings of new revisions; complete stretches of row ids become blocks."""
     db.executemany(_ADD_POSTINGS, rows)
     end = (max((rid for rid, _ in rows), default=0) + 1) // BLOCK_ROWS * BLOCK_ROWS
-    if end > db.execute(_PACKED_END).get:
+    if end > db.execute(PACKED_END).get:
         from bethink.store.sql.search import postings  # NumPy
 
         postings.pack_postings(db, end)

@@ -1,0 +1,54 @@
+"""How often a recall and a write wait for a PostgreSQL server."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from bethink import Memory
+from postgres_server import CITUS, initialised_url
+
+pytest.importorskip("psycopg")
+
+from round_trips import round_trips
+
+MOST_FOR_A_RECALL = 6
+MOST_FOR_A_WRITE = 12
+NOTES = files("bethink.eval") / "builtin" / "notes"
+
+
+def lines(name: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (NOTES / name).read_text().splitlines()]
+
+
+@pytest.mark.skipif(bool(CITUS), reason="a coordinator has round trips of its own")
+def test_a_recall_and_a_write_wait_seldom_for_the_server(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A recall waits at most six times, a write twelve times, whatever they find.
+
+    In a process that has opened the space before; what it keeps of it is read once.
+    """
+    space = f"trips-{hashlib.sha256(str(tmp_path).encode()).hexdigest()[:16]}"
+    notes, questions = lines("backend-team.jsonl"), lines("backend-team.questions.jsonl")
+    with (
+        round_trips(monkeypatch) as trips,
+        Memory.open(space, store=initialised_url()) as memory,
+    ):
+        memory.remember_many([note["text"] for note in notes[:-12]])
+        memory.remember("The first write and the first recall read what is kept")
+        memory.recall("what is kept?")
+        written = [
+            trips.of(lambda text=note["text"]: memory.remember(text)) for note in notes[-12:]
+        ]
+        memory.recall("what is kept?")
+        asked = [
+            trips.of(lambda text=question["question"]: memory.recall(text))
+            for question in questions[:40]
+        ]
+    assert max(written) <= MOST_FOR_A_WRITE, written
+    assert max(asked) <= MOST_FOR_A_RECALL, asked
