@@ -552,3 +552,35 @@ def test_siftcoders_slash_commands_are_prompts(memory: Memory) -> None:
         assert "{" not in text
     with pytest.raises(Refused, match="no such prompt"):
         render_prompt("begin", {}, lambda: known, prompts)
+
+
+def test_nothing_is_put_into_a_quoted_memory(memory: Memory) -> None:
+    """A memory that holds the name of a prompt's argument is quoted as it is."""
+    memory.remember("Auth templates say {area} where the name goes")
+    prompts = system_manifest(load_system("siftcoder")).prompts
+    known = with_profile(memory, "siftcoder")
+
+    focus = render_prompt("focus", {"area": "auth"}, lambda: known, prompts)
+
+    assert "Auth templates say {area} where the name goes" in focus
+
+
+def test_what_a_caller_may_not_read_is_stored_all_the_same(memory: Memory) -> None:
+    """The answer says so: an error would have it stored again."""
+    tool = load_system("abmind").tools["memory_store"]
+    given = {"text": "The bonus is paid in May", "memoryType": "fact", "classification": 2,
+             "topic": "pay"}  # fmt: skip
+    told = tool(Call(with_profile(memory, "abmind").below(1), given)).content
+
+    assert (told["ok"], told["status"], told["topic"]) == (True, "stored", "pay")
+    assert memory.get(told["memoryId"]).classification == 2
+
+
+def test_odd_values_are_refused(asks: Callable[[str], Ask]) -> None:
+    """Numbers that are none, and an entity without a name."""
+    ask = asks("linksee")
+    for number in (float("nan"), float("inf")):
+        with pytest.raises(Refused, match="finite"):
+            ask("recall", query="deploy", limit=number)
+    with pytest.raises(Refused, match="name of the entity"):
+        ask("remember", entity_name=" ", entity_kind="person", layer="goal", content="A garden")

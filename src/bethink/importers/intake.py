@@ -396,7 +396,11 @@ class Intake:
         """
         self._memory, self._scratch = memory, scratch
         self._kind, self._tally, self._most_in_group = kind, tally, most_in_group
-        self._ctx = WriteContext(memory.store, None, utc_now(), memory.settings.actor, make_id)
+        settings = memory.settings
+        self._ctx = WriteContext(
+            *(memory.store, None, utc_now(), settings.actor, make_id),
+            personal_numbers=settings.personal_numbers,
+        )
         self._is_bulk = False
         self._seen: set[int] = set()
         self._groups: set[int] = set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any, cast
 
@@ -136,7 +136,7 @@ def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, st
     if kind.near:
         _claim_words_near(kind_index, raw, claimed)
         return
-    for match in _compile_kind(kind_index).finditer(raw):
+    for match in _find_matches(kind_index, raw):
         group = match.lastindex or 0
         start, end = match.span(group)
         position = _free_position(claimed, start, end)
@@ -149,6 +149,17 @@ def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, st
             value = trim_value(value)
         if kind.check(value):
             claimed.insert(position, (start, start + len(value.encode()), kind.name))
+
+
+def _find_matches(kind_index: int, raw: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield the matches of a kind; a personal number may begin where the last one ended."""
+    pattern, at = _compile_kind(kind_index), 0
+    if not SECRET_KINDS[kind_index].personal:
+        yield from pattern.finditer(raw)
+        return
+    while match := pattern.search(raw, at):
+        yield match
+        at = match.end(1)
 
 
 def _free_position(claimed: list[tuple[int, int, str]], start: int, end: int) -> int | None:

@@ -258,3 +258,21 @@ def test_only_an_export_can_be_restored(settings: Settings, tmp_path: Path) -> N
     (tmp_path / "a.jsonl").write_text('{"text": "a note"}\n')
     with opened(settings) as memory, pytest.raises(Refused, match="only an export"):
         import_from(memory, tmp_path / "a.jsonl", restore=True)
+
+
+def test_names_of_memories_and_sessions_stay_what_they_are(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """Some have the shape of a key: redacted, two memories would be one, and one be lost."""
+    names = ["msg_" + f"0f9e8d7c6b5a4d3e{number}" * 3 for number in range(2)]
+    with opened(settings) as memory:
+        for name in names:
+            memory.remember(f"The lamp of {name[-1]} is broken", id=name, session=f"s-{name}")
+        memory.link(names[0], "implies", names[1])
+        records = list(memory.export())
+
+    back = taken(other(tmp_path), records)
+
+    assert [(i["id"], i["session"]) for i in of("item", back)] == [(n, f"s-{n}") for n in names]
+    [link] = [one for one in of("link", back) if one["relation"] == "implies"]
+    assert (link["src"], link["dst"]) == (*names,)

@@ -17,6 +17,7 @@ import pytest
 import foreign
 from bethink import Memory
 from bethink.agents.capture import capture
+from bethink.config.settings import Settings
 from bethink.errors import Refused
 from bethink.importers.importer import import_from
 from bethink.importers.intake import Tally
@@ -481,3 +482,17 @@ def test_what_can_be_read_of_a_broken_source_is_kept(tmp_path: Path, space: Memo
     assert tally.stored == 4
     assert tally.n_refused > 0
     assert counts(import_from(space, path, "chatgpt"))[:4] == (0, 0, 0, 4)
+
+
+@each_row(("setting", "stays"), [("captured", False), ("all", False), ("none", True)])
+def test_the_setting_of_personal_numbers_holds_for_imports(
+    setting: str, stays: bool, tmp_path: Path
+) -> None:
+    """A person who wants to keep the numbers keeps those of imported turns, too."""
+    number, path = "DE89370400440532013000", tmp_path / "turns.jsonl"
+    path.write_text(json.dumps({"text": f"Pay to {number}", "level": "raw", "session": "s"}))
+    settings = Settings(embedder="none", personal_numbers=setting)
+    with Memory.open(":memory:", settings=settings) as memory:
+        import_from(memory, path, "jsonl")
+        [turn] = memory.browse(levels=("raw",))
+        assert (number in turn.text) is stays

@@ -456,6 +456,17 @@ def test_personal_numbers_go_where_they_are_to_go():
     assert [text for text in IMPERSONAL if redact(text, personal=True).kinds] == []
 
 
+@each_row("between", ["\n", " ", ", ", " 12.50 EUR\n", " 2026-11-17 "])
+def test_every_personal_number_of_a_list_goes(between):
+    """Whatever stands between them, also other numbers."""
+    numbers = (
+        "DE89370400440532013000", "GB82WEST12345698765432", "219-09-9998", "86095742719",
+        "FR1420041010050500013M02606",
+    )  # fmt: skip
+    left = redact(between.join((*numbers, "")), personal=True).text
+    assert left == between.join(("[redacted:personal-number]",) * 5 + ("",))
+
+
 @each_row(
     ("setting", "told", "captured"),
     [("captured", True, False), ("all", False, False), ("none", True, True)],

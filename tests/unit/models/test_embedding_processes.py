@@ -121,3 +121,15 @@ def test_the_program_ends_with_its_questions() -> None:
     """A killed import leaves no process behind: nothing more can be read."""
     program = [sys.executable, "-c", processes.PROGRAM, *sys.path]
     assert subprocess.run(program, input=b"", check=False, timeout=60).returncode == 0
+
+
+def test_a_process_whose_answer_is_not_one_loses_nothing(
+    two_cores: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as the output of a module that every Python loads at its start."""
+    talking = "import sys; sys.stdout.buffer.write(b'cos\\nx\\n'); sys.stdout.flush(); "
+    monkeypatch.setattr(processes, "PROGRAM", talking + processes.PROGRAM)
+    monkeypatch.setattr(processes, "_CHUNK_CHARACTERS", 1)
+    with embedding_ahead(EncoderEmbedder()) as bulk:
+        embed_ahead(bulk, TEXTS)
+        assert len(bulk.embed(TEXTS)) == len(TEXTS)

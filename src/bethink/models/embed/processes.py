@@ -26,7 +26,7 @@ _MAX_PROCESSES = 8
 # Characters of the texts that a process gets at once, of similar length.
 _CHUNK_CHARACTERS = 24_000
 _NICE = 5  # questions are answered first
-_FAILURES = (OSError, EOFError, pickle.UnpicklingError, CancelledError)
+_FAILURES = (EOFError, CancelledError)
 
 
 # The chunk that a text's embedding will be in, and its place there.
@@ -127,18 +127,18 @@ class _BulkEncoder(EncoderEmbedder):
     def _ask(self, texts: list[str]) -> list[Embedding]:
         process = self._free.get()
         try:
-            if process.stdin is None or process.stdout is None:
-                raise EOFError
+            assert process.stdin is not None
+            assert process.stdout is not None
             pickle.dump(texts, process.stdin)
             process.stdin.flush()
             made: list[Embedding] = pickle.load(process.stdout)  # noqa: S301 - of our own process
-        except _FAILURES:
+        except Exception as error:  # also what something else wrote into its answer
             # Asked no more, unless no other is left: then it fails at once for all that wait.
             with self._lock:
                 self._alive -= 1
             if self._alive < 1:
                 self._free.put(process)
-            raise
+            raise EOFError from error
         self._free.put(process)
         return made
 

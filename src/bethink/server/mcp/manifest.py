@@ -382,6 +382,7 @@ def _declared_prompt(row: Json) -> Prompt:
         from bethink.server.systems.operations import quote_answer  # heavy: after the handshake
 
         quoted = quote_answer(memory, value, row["recall"])
-        return str(row["text"]).replace("{memories}", quoted).replace(f"{{{argument}}}", value)
+        parts = str(row["text"]).split("{memories}")  # nothing is put into the memories
+        return quoted.join(part.replace(f"{{{argument}}}", value) for part in parts)
 
     return Prompt(row["title"], row["about"], {argument: about}, render, "prompt begin")

@@ -205,6 +205,8 @@ def _item_records(call: Call, items: Sequence[Item]) -> list[Json]:
 def _remember(call: Call, given: Json) -> Json:
     entity = given.pop("entity", None)
     if entity is not None:
+        if not entity["name"].strip():
+            raise Refused("the name of the entity is empty")
         key = f" <{entity['key']}>" if entity.get("key") else ""
         given["entities"] = [f"{entity['kind']}:{entity['name']}{key}"]
     if "agent" in given:
@@ -212,7 +214,10 @@ def _remember(call: Call, given: Json) -> Json:
     given = {"source": call.source, **_pin(given)}
     given["source_class"] = "user" if call.via == COMMAND else "agent"
     stored = call.memory.remember(given.pop("text"), **given)
-    [item] = _item_records(call, [call.memory.get(stored.id)])
+    try:
+        [item] = _item_records(call, [call.memory.get(stored.id)])
+    except NotFound:  # classified above what this caller may read
+        item = given | {"entity": None}
     return remembered_json(stored) | {"item": item, "entity": item["entity"]}
 
 

@@ -78,7 +78,9 @@ def _refusal(broken: Violation) -> Refused:
         return Refused(f"{name} is {_describe_value(value)}", remedy=f"one of {choices}")
     if rule in _UNITS:
         return TooLarge(name, limit=schema[rule], actual=len(value), unit=_UNITS[rule])
-    bounds = f"from {schema['minimum']:,} to {schema['maximum']:,}"
+    bounds = "a finite number"
+    if "minimum" in schema:
+        bounds = f"from {schema['minimum']:,} to {schema['maximum']:,}"
     return Refused(f"{name} is {_describe_value(value)}, but must be {bounds}")
 
 

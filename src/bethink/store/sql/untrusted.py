@@ -8,7 +8,7 @@ from bethink.core.json_values import Json
 from bethink.core.words import fold
 from bethink.ingest.admission import TRUST_CEILING, fingerprint_of
 from bethink.ingest.content_checks import content_flags
-from bethink.ingest.redaction import redact_json
+from bethink.ingest.redaction import redact, redact_json
 from bethink.model import Draft
 
 UNTRUSTED_KINDS = frozenset({"entity", "alias", "item", "link", "status_change"})
@@ -21,6 +21,7 @@ _FINGERPRINTED = ("level", "speaker", "session", "seq", "metadata")
 def cap_record(record: Mapping[str, object], actor: str) -> Json:
     """Return a record without secrets; a memory with the trust of an import, not pinned."""
     clean: Json = redact_json(record)
+    clean |= {name: redact(str(record[name]), named=True).text for name in _names_in(record)}
     if record["type"] != "item":
         return clean
     text, source = clean["text"], clean["source"].removeprefix(f"{_CLASS}:")
@@ -39,3 +40,12 @@ def cap_record(record: Mapping[str, object], actor: str) -> Json:
         clean["fingerprint"] = fingerprint_of(draft, fold(text))
         clean.pop("sketch", None)  # of the words with the secret
     return clean
+
+
+def _names_in(record: Mapping[str, object]) -> list[str]:
+    """Return the fields that name a memory or a session: two of them must not become one."""
+    if record["type"] == "entity":
+        return []  # made of the entity's name, and redacted as that is
+    ends = [end for end in ("src", "dst") if record.get(f"{end}_kind") == "item"]
+    names = ("id", "session", "parent", "ended_by", *ends)
+    return [name for name in names if isinstance(record.get(name), str)]
