@@ -446,11 +446,18 @@ class Intake:
                     self._embed_ahead(batch)
                 self._embed_ahead(coming)
                 self._store_batch(batch)
-                if self._uses:
-                    self._memory.store.activity.take_over_use(self._uses, utc_now())
-                    self._uses.clear()
+                self._take_over_uses()
                 yield len(batch)
                 batch = coming
+
+    def _take_over_uses(self) -> None:
+        """Give imported memories the use that they had; not those that somebody else stored."""
+        if self._uses:
+            store = self._memory.store
+            found = store.items.get(tuple(self._uses)).items()
+            own = {one: self._uses[one] for one, item in found if IMPORTED in item.metadata}
+            store.activity.take_over_use(own, utc_now())
+            self._uses.clear()
 
     def _embed_ahead(self, batch: Sequence[PreparedEntry | Refusal]) -> None:
         """Have what seems to be new embedded while the batch before it is stored."""

@@ -121,6 +121,18 @@ def test_use_is_taken_over_once(memory: Memory, tmp_path: Path) -> None:
     assert memory.get(short.id).recalls == 8
 
 
+def test_an_import_does_not_wear_out_what_was_stored_here(memory: Memory, tmp_path: Path) -> None:
+    """A memory of one's own with the same text keeps its strength, however often it is imported."""
+    own = memory.remember("Tokens live for a month")
+    worn = {"access_count": 7, "last_accessed": "2026-05-01T09:00:00", "decay_factor": 0.1}
+    concept = {"id": "c1", "summary": "Tokens live for a month", **worn}
+    path = foreign.remind(tmp_path, concepts=[concept])
+    tallies = [import_from(memory, path) for _ in range(2)]
+
+    assert tallies[0].duplicates == 1
+    assert (memory.get(own.id).recalls, memory.get(own.id).decay) == (0, 1.0)
+
+
 def test_linksee_layers_edges_and_use(memory: Memory, tmp_path: Path) -> None:
     """Layers, importance, entities with keys, edges, JSON as it is, access counts."""
     tally = import_from(memory, foreign_systems.linksee(tmp_path))
