@@ -76,17 +76,18 @@ class ItemSearch(Protocol):
     Filters are applied before any cut, so fewer than ``depth`` matches means there are no more.
     """
 
-    def read_ahead(self, text: str) -> None:
-        """Tell that the words of a question will be looked up, as `Store.read_ahead` does."""
+    def read_ahead(
+        self,
+        scope: Scope | None = None,
+        *,
+        text: str | None = None,
+        nearest: tuple[Vector, str, int] | None = None,
+    ) -> None:
+        """Tell what will be asked, as `Store.read_ahead` does.
 
-    def scope_ahead(self, scope: Scope) -> None:
-        """Tell that searches of a scope will be asked."""
-
-    def substring_ahead(self, text: str, scope: Scope) -> None:
-        """Tell that `substring` will be asked."""
-
-    def vector_ahead(self, vector: Vector, model: str, depth: int, scope: Scope) -> None:
-        """Tell that `vector` will be asked."""
+        That is of a scope `substring` of a text, `vector` with its vector, model and depth
+        (``nearest``), or any search; without a scope the words of a text.
+        """
 
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         """Items with any of the query's words, ranked by BM25. Any text is a valid query."""

@@ -149,7 +149,7 @@ def _reading(ctx: Context) -> Iterator[Context]:
     """
     products = nullcontext() if ctx.embedder is None else ONE_BLAS_THREAD
     with products, ctx.store.snapshot(at_once=False), ExitStack() as views:
-        ctx.store.search.read_ahead(ctx.query.text)
+        ctx.store.search.read_ahead(text=ctx.query.text)
         trusted = ctx.store if ctx.vouched is not None else ctx.store.trusted()
         if trusted is not ctx.store:
             with suppress(StoreDamaged):  # the answer itself tells what is damaged

@@ -11,6 +11,7 @@ import apsw
 
 from bethink.model import Item
 from bethink.store.analysis import extra_index_words
+from bethink.store.sql.connection import Database
 from bethink.store.sql.search import word_index as words
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sqlite.schema import add_functions, migrations
@@ -67,10 +68,19 @@ def add(db: apsw.Connection, texts: Iterable[str], **columns: Any) -> list[words
     return rows
 
 
-def hydrate(db: apsw.Connection, rids: Sequence[int]) -> dict[int, Item]:
-    found = {}
-    for rid in rids:
-        row = db.execute("SELECT id, text FROM item WHERE rid = ?", (rid,)).fetchall()
-        if row:
-            found[rid] = Item(*row[0], stored_at=START, source="test")
-    return found
+class _Hydrate:
+    """Reads the items of rows, each when it is asked for."""
+
+    def __call__(self, db: Database, rids: Sequence[int]) -> dict[int, Item]:
+        found = {}
+        for rid in rids:
+            row = db.execute("SELECT id, text FROM item WHERE rid = ?", (rid,)).fetchall()
+            if row:
+                found[rid] = Item(*row[0], stored_at=START, source="test")
+        return found
+
+    def ahead(self, db: Database, rids: Sequence[int]) -> None:
+        """Nothing is read ahead from a file."""
+
+
+hydrate = _Hydrate()

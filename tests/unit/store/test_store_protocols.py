@@ -43,8 +43,9 @@ def store() -> Iterator[SqliteStore]:
 
 
 def test_a_store_is_its_six_parts() -> None:
-    """Besides them it has a name, two views, a snapshot of all, and an end."""
-    assert public(Store) == {*PARTS, "space", "below", "trusted", "snapshot", "close"}
+    """Besides them it has a name, two views, a snapshot of all, hints for it, and an end."""
+    whole = {"space", "below", "trusted", "snapshot", "read_ahead", "close"}
+    assert public(Store) == {*PARTS, *whole}
 
 
 @each_row("part", PARTS)

@@ -50,7 +50,7 @@ class Dense:
         if self.weighted and not self.after and late_interaction(ctx.embedder):
             vector, scope = ctx.weighted_vector(), self._search_scope(ctx)
             model, depth = cast("Embedder", ctx.embedder).model, self._depth(ctx)
-            ctx.store.search.vector_ahead(vector, model, depth, scope)
+            ctx.store.search.read_ahead(scope, nearest=(vector, model, depth))
 
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         if self.levels and self._requested_count(ctx) == 0:

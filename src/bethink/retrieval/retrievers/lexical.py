@@ -83,7 +83,7 @@ class Substring:
     def read_ahead(self, ctx: Context) -> None:
         """Tell the store that the words will be looked for, where nothing can skip it."""
         if not (self.enough or self.until_full or self.skip({}, ctx)):
-            ctx.store.search.substring_ahead(ctx.query.text, ctx.scope)
+            ctx.store.search.read_ahead(ctx.scope, text=ctx.query.text)
 
     def __call__(self, ctx: Context) -> Pool:
         found = ctx.store.search.substring(ctx.query.text, self.depth, ctx.scope)

@@ -40,7 +40,7 @@ class Temporal:
     def read_ahead(self, ctx: Context) -> None:
         """Tell the store which times will be looked at."""
         for scope in self._scopes(periods(ctx), ctx.query.filters, ctx):
-            ctx.store.search.scope_ahead(scope)
+            ctx.store.search.read_ahead(scope)
 
     @staticmethod
     def _scopes(named: Sequence[Period], filters: Filters, ctx: Context) -> list[Scope]:
@@ -92,7 +92,7 @@ class Temporal:
             try:
                 for scope in scopes if is_remote(ctx.store) else ():
                     vector, model = ctx.weighted_vector(), ctx.embedder.model
-                    ctx.store.search.vector_ahead(vector, model, self.depth, scope)
+                    ctx.store.search.read_ahead(scope, nearest=(vector, model, self.depth))
                 return [self._search_by_vector(scope, ctx, ctx.embedder.model) for scope in scopes]
             except ModelError as error:
                 ctx.add_step_note(f"ranked by time only: {error.message}")

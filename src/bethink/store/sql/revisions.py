@@ -195,9 +195,9 @@ class _PutPlan:
         self._closed: list[tuple[int, str, int]] = []
         self._dropped: list[tuple[str, str]] = []
         self._new_keys: list[tuple[str, str, str, int]] = []
-        read_ahead(
-            db, (SLOTS_OF_ROWS, (as_table(array("q", range(self._rid, self._rid + len(records)))),))
-        )
+        if records:
+            rids = array("q", range(self._rid, self._rid + len(records)))
+            read_ahead(db, (SLOTS_OF_ROWS, (as_table(rids),)))
         ids = to_json_ids(record.item.id for record in records)
         self._latest = {
             row[0]: _Revision(

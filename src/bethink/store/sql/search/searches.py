@@ -311,29 +311,28 @@ class SqlSearch:
             found = search(db, self._predicate(db, scope), self._hydrate.reader_as_of(scope.as_of))
             return self._tell_damage(db, found)
 
-    def read_ahead(self, text: str) -> None:
-        """Tell that the words of a question will be looked up."""
+    def read_ahead(
+        self,
+        scope: Scope | None = None,
+        *,
+        text: str | None = None,
+        nearest: tuple[Vector, str, int] | None = None,
+    ) -> None:
         with self._connections.read_transaction() as db:
-            if is_on_server(db) and (terms := _question_terms(db, text)):
-                read_ahead(db, (SELECT_FREQUENCIES, (as_table(terms),)))
+            if not is_on_server(db):
+                return
+            if scope is None:
+                if terms := _question_terms(db, text or ""):
+                    read_ahead(db, (SELECT_FREQUENCIES, (as_table(terms),)))
+            elif nearest is not None:
+                load = self._hydrate.reader_as_of(scope.as_of)
+                self._vectors.search_ahead(db, *nearest, self._predicate(db, scope), load)
+            elif text is not None:
+                from bethink.store.sql.search.fuzzy import search_ahead  # see above
 
-    def vector_ahead(self, vector: Vector, model: str, depth: int, scope: Scope) -> None:
-        """Tell that `vector` will be asked."""
-        with self._connections.read_transaction() as db:
-            load = self._hydrate.reader_as_of(scope.as_of)
-            self._vectors.search_ahead(db, vector, model, depth, self._predicate(db, scope), load)
-
-    def scope_ahead(self, scope: Scope) -> None:
-        """Tell that searches of a scope will be asked."""
-        with self._connections.read_transaction() as db:
-            self._rows.ahead(db, compile_scope(scope))
-
-    def substring_ahead(self, text: str, scope: Scope) -> None:
-        """Tell that `substring` will be asked."""
-        from bethink.store.sql.search.fuzzy import search_ahead  # see above
-
-        with self._connections.read_transaction() as db:
-            search_ahead(db, text, self._predicate(db, scope))
+                search_ahead(db, text, self._predicate(db, scope))
+            else:
+                self._rows.ahead(db, compile_scope(scope))
 
     def text(self, search: TextSearch, scope: Scope) -> SearchResult:
         return self._search(
