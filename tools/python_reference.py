@@ -26,7 +26,7 @@ Import these names from `bethink`. The [guide](python-guide.md) shows how to use
 `make reference` from the code.
 """
 _GROUPS: dict[str, tuple[str, ...]] = {
-    "The memory": ("Memory",),
+    "The memory": ("Memory", "AsyncMemory"),
     "Values": (
         *("Draft", "Remembered", "Item", "Entity", "Link", "Thread", "Query", "Filters"),
         *("Recall", "Candidate", "Evidence", "Embedding", "Forgotten"),
@@ -149,11 +149,17 @@ def _public_members(kind: type) -> list[str]:
         if base.__module__.startswith("bethink"):
             for name, value in vars(base).items():
                 told = callable(value) or isinstance(value, property | classmethod | staticmethod)
+                told = told and (kind is not bethink.AsyncMemory or _is_own(value))
                 if not name.startswith("_") and told and name not in ignored | fields:
                     found.setdefault(name)
     if "__call__" in vars(kind):
         found.setdefault("__call__")
     return list(found)
+
+
+def _is_own(member: Any) -> bool:
+    """Whether a method of `AsyncMemory` is more than one of `Memory` that is awaited."""
+    return not hasattr(member, "__wrapped__") or isinstance(member, staticmethod)
 
 
 def _entry(name: str, member: Any, level: int = 3) -> Iterator[str]:

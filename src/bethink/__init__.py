@@ -15,6 +15,7 @@ from bethink.version import __version__
 
 if TYPE_CHECKING:
     from bethink.api.write import Forgotten
+    from bethink.async_memory import AsyncMemory
     from bethink.config.settings import Settings, load_settings
     from bethink.errors import (
         BadPlugin,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Assembler",
+    "AsyncMemory",
     "BadPlugin",
     "BadProfile",
     "BadSetting",
@@ -111,6 +113,7 @@ __all__ = [
 
 _NAMES_BY_MODULE = {
     "memory": "Memory",
+    "async_memory": "AsyncMemory",
     "api.write": "Forgotten",
     "model": """Candidate Draft Entity Evidence Filters Item Link Passage Query Recall Remembered
         Thread""",

@@ -25,8 +25,7 @@ class Memory(
 ):  # fmt: skip
     """One space's memory: remember, recall, explain, correct, forget.
 
-    Sync, typed and safe to share between threads. In async code call it through
-    ``asyncio.to_thread``.
+    Sync, typed and safe to share between threads. `AsyncMemory` is the same for async code.
 
     >>> with Memory.open(":memory:") as memory:
     ...     _ = memory.remember("The deploy key lives in vault B")

@@ -263,6 +263,7 @@ def python_operations() -> dict[str, list[Ask]]:
     texts = ("The Heron audit begins on 30 June 2026", "ALICE MEYER runs the vault")
     return {
         "recall": recalls,
+        "recall_text": [lambda w: w.low.recall_text("Heron audit", profile="abmind")],
         "explain": [lambda w: w.low.explain("Heron audit", first(w))],
         "why_not": [lambda w, q=q: w.low.why_not(sixth(w), q) for q in QUERIES],
         "compare": [

@@ -27,7 +27,9 @@ from rows import each_row
 
 ROOT = Path(__file__).parents[2]
 # Where the methods of `Memory` are.
-MEMORY_MODULES = sorted({base.__module__ for base in bethink.Memory.__mro__[:-1]})
+MEMORY_MODULES = sorted(
+    {base.__module__ for base in (*bethink.Memory.__mro__[:-1], bethink.AsyncMemory)}
+)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

@@ -145,6 +145,6 @@ def test_authors_of_parts_need_only_public_names(name: str) -> None:
 
 
 def test_the_package_exports_a_page_of_names() -> None:
-    """Fewer than fifty; the rest of what is public is on the page of interfaces."""
-    assert len(bethink.__all__) < 50
+    """At most fifty; the rest of what is public is on the page of interfaces."""
+    assert len(bethink.__all__) <= 50
     assert "(interfaces.md)" in (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")

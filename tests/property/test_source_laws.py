@@ -16,8 +16,8 @@ import foreign
 import foreign_systems
 from bethink import Memory
 from bethink.errors import BethinkError
-from bethink.importers.importer import import_from
 from bethink.importers.intake import Tally
+from importing import import_from
 from rows import each_row
 
 EXAMPLES = 8

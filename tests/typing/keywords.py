@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bethink import Draft, Filters, Memory, Refused, Remembered
+from bethink import AsyncMemory, Draft, Filters, Memory, Refused, Remembered
+from bethink.importers.intake import Tally
 from bethink.model import Recall
 
 
@@ -31,6 +32,29 @@ def accepted(memory: Memory) -> None:
     memory.compare("db?", ["default"], min_trust=1)
     memory.browse(limit=10, ids=(stored.id,), include_superseded=True)
     memory.put_thread("Databases", [stored.id], kind="work")
+
+
+async def awaited() -> None:
+    """The same of `AsyncMemory`, with the types of the results."""
+    async with AsyncMemory.open("work", embedder="none") as memory:
+        stored: Remembered = await memory.remember("We chose PostgreSQL", kind="decision")
+        await memory.remember_many(["plain", Draft("draft"), {"text": "fields"}])
+        answer: Recall = await memory.recall("db?", k=3, kind=["decision"], user="ana")
+        text: str = await memory.recall_text("db?", topic="db")
+        counted: int = await memory.import_([record async for record in memory.export()])
+        tally: Tally = await memory.import_("mem0.json", kind="mem0", preview=True)
+        view: AsyncMemory = memory.using(judging=False).below(1)
+        await view.forget(stored.id, answer.hits[0].item.id, text, str(counted), tally.kind)
+
+
+async def refused_when_awaited(memory: AsyncMemory) -> None:
+    """The same mistakes."""
+    await memory.remember("text", topik="db")  # type: ignore[call-arg]
+    await memory.recall("q", k="3")  # type: ignore[arg-type]
+    await memory.recall_text("q", topik="db")  # type: ignore[call-arg]
+    await memory.import_([], kind="mem0")  # type: ignore[call-overload]
+    memory.below("1")  # type: ignore[arg-type]
+    AsyncMemory.open(pth="work")  # type: ignore[call-arg]
 
 
 def refused(memory: Memory) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 from bethink.api.session import NO_FILTERS, SessionMethods
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.registry import implements
+from bethink.core.registry import implements, import_object
 from bethink.errors import BadSetting, ModelError, NotFound, Refused, StoreBusy, StoreError
 from bethink.model import Item
 from bethink.ports import CheckResult, Embedder, Progress, embed_ahead
@@ -18,11 +19,13 @@ from bethink.retrieval.context import IndexingRetriever
 
 if TYPE_CHECKING:
     from bethink.api.export_origin import ExportClaims
+    from bethink.importers.intake import Tally
     from bethink.maintain.job import Job, JobContext
     from bethink.maintain.journal import RunRecord
     from bethink.maintain.runner import Plan, Report, SkippedProposal, UndoResult
     from bethink.maintain.succession import RevokeResult
 
+    Announce: TypeAlias = Callable[[ExportClaims], None]
 
 DUE_AFTER = timedelta(days=1)
 _INSIGHT_LEVELS = 3
@@ -241,23 +244,50 @@ class UpkeepMethods(SessionMethods):
 
         return sign_records(self.store.admin.dump(), self.settings)
 
+    @overload
+    def import_(
+        self, source: Iterable[Mapping[str, object]], *, restore: bool = False,
+        announce: Announce | None = None, progress: Progress | None = None,
+    ) -> int: ...  # fmt: skip
+    @overload
+    def import_(
+        self, source: str | Path, *, kind: str = "auto", preview: bool = False,
+        given: Mapping[str, object] = NO_FILTERS, restore: bool = False,
+        announce: Announce | None = None, progress: Progress | None = None,
+    ) -> Tally: ...  # fmt: skip
     def import_(
         self,
-        records: Iterable[Mapping[str, object]],
+        source: str | Path | Iterable[Mapping[str, object]],
         *,
+        kind: str = "auto",
+        preview: bool = False,
+        given: Mapping[str, object] = NO_FILTERS,
         restore: bool = False,
-        announce: Callable[[ExportClaims], None] | None = None,
+        announce: Announce | None = None,
         progress: Progress | None = None,
-    ) -> int:
-        """Import an export, all or nothing; known memories are left as they are.
+    ) -> int | Tally:
+        """Import the records of an export, all or nothing, or what is at a path.
 
-        One that this installation has signed is taken as it is. Any other comes with the
+        Returns how many memories the records brought; known ones are left as they are. An
+        export that this installation has signed is taken as it is. Any other comes with the
         trust of an import, not pinned and without secrets; ``restore`` takes it as it is,
         for a back-up of your own. ``announce`` gets what it claims before anything is stored.
+
+        A path is a file or folder of any format in docs/import.md; returned are the counts of
+        what became of its entries. The format is detected, or it is ``kind``. With ``preview``
+        nothing is written. ``given`` has draft fields for entries that do not set them.
         """
+        if isinstance(source, str | Path):
+            # By name: importers stand above the memory that they fill.
+            run = import_object("bethink.importers.importer:Import")
+            options = {"preview": preview, "given": given, "restore": restore}
+            tally: Tally = run(self, str(source), kind, announce=announce, **options).run(progress)
+            return tally
+        if kind != "auto" or preview or given:
+            raise Refused("kind, preview and given are for the path of a file, not for records")
         from bethink.api.export_origin import open_export  # start-up time
 
-        with open_export(records, self.settings) as (found, claims):
+        with open_export(source, self.settings) as (found, claims):
             if announce is not None:
                 announce(claims)
             trusted = restore or claims.is_own

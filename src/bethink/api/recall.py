@@ -134,6 +134,14 @@ class RecallMethods(SessionMethods):
         cursor = encode_cursor(answer.query, [hit.item.id for hit in answer.hits])
         return replace(answer, page=answer.page._replace(cursor=cursor))
 
+    def recall_text(self, text: str = "", **options: Unpack[RecallOptions]) -> str:
+        """Return the answer of `recall` as text for a model, in the sections of the profile."""
+        from bethink.retrieval.answer_text import render_text  # start-up time
+
+        profile = self.profile(options.get("profile"))
+        given: RecallOptions = {**options, "profile": profile}
+        return render_text(self.recall(text, **given), profile.text)
+
     def explain(self, text: str, item_id: str, **options: Unpack[RecallOptions]) -> str:
         """Explain the arithmetic of one memory's score, or why it was not returned."""
         requested_id, options = self.session.get(item_id).id, _read_once(options)

@@ -184,6 +184,24 @@ def import_object(location: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
+def pydantic_schema(location: str) -> Callable[[type[T]], type[T]]:
+    """Let pydantic, and FastAPI by it, write values as the function at this location does."""
+
+    def schema(cls: type, *_: object) -> Any:
+        from pydantic_core import core_schema  # whoever calls this has it
+
+        shape = core_schema.plain_serializer_function_ser_schema(
+            import_object(location), return_schema=core_schema.dict_schema()
+        )
+        return core_schema.is_instance_schema(cls, serialization=shape)
+
+    def decorate(cls: type[T]) -> type[T]:
+        cls.__get_pydantic_core_schema__ = classmethod(schema)  # type: ignore[attr-defined]
+        return cls
+
+    return decorate
+
+
 def location_of(part: object) -> str | None:
     """The "package.module:Attribute" of a class; None where it cannot be imported by it."""
     location = f"{getattr(part, '__module__', '')}:{getattr(part, '__qualname__', '')}"

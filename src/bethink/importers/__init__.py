@@ -1,7 +1,7 @@
 """Importers of other tools' data, one reader per source, and their registry.
 
 A new source is one reader and one line in this registry.
-`bethink.importers.importer.import_from` runs an import; docs/import.md lists what each
+`Memory.import_` runs an import; docs/import.md lists what each
 source reads.
 """
 

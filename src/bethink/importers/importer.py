@@ -1,4 +1,4 @@
-"""Run an import: `import_from` for library users, and the links between entries."""
+"""Run an import, for `Memory.import_` and the command, and add the links between entries."""
 
 from __future__ import annotations
 
@@ -218,31 +218,11 @@ _NO_GIVEN: Mapping[str, object] = {}
 _PROGRESS_EVERY = 500
 
 
-def import_from(
-    memory: Memory,
-    path: str | Path,
-    kind: str = AUTO,
-    *,
-    preview: bool = False,
-    progress: Progress | None = None,
-    given: Mapping[str, object] = _NO_GIVEN,
-    restore: bool = False,
-) -> Tally:
-    """Import what another tool stores, and return what became of it.
-
-    ``kind`` is one of `bethink.importers.KINDS`; ``auto`` detects it. With ``preview``
-    nothing is written, and the counts are those that an import would have. ``given`` are
-    draft fields for all entries that do not set them. ``restore`` takes an export as it is,
-    with its trust, also where this installation has not signed it. ``progress`` is told how
-    many entries are done, and about how many there are; 0: not known. It can be stopped
-    anywhere and repeated: what was imported is recognised.
-    """
-    running = Import(memory, str(path), kind, preview=preview, given=given, restore=restore)
-    return running.run(progress)
-
-
 class Import:
-    """One import; ``tally`` reports its progress at any time."""
+    """One import; ``tally`` reports its progress at any time.
+
+    It can be stopped anywhere and repeated: what was imported is recognised.
+    """
 
     def __init__(
         self,
@@ -266,7 +246,10 @@ class Import:
         self._restore, self._announce = restore, announce
 
     def run(self, progress: Progress | None = None) -> Tally:
-        """Read everything and import it, or count what an import would do."""
+        """Read everything and import it, or count what an import would do.
+
+        ``progress`` is told how many entries are done and about how many there are; 0: unknown.
+        """
         if self.kind == AUTO and not is_stream(self._path):
             self.kind, found = detect_source(to_path(self._path))
             self._path = str(found)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from bethink.core.dataclass import dataclass, field
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.registry import pydantic_schema
 from bethink.model.evidence import Candidate, Pool
 from bethink.model.item import NO_METADATA, Level
 
@@ -74,6 +75,7 @@ class Collision(NamedTuple):
     resolve: str = ""
 
 
+@pydantic_schema("bethink.render.wire:remembered_json")
 class Remembered(NamedTuple):
     """The result of storing one draft."""
 
@@ -279,6 +281,7 @@ def count_below_relevance(steps: Iterable[Step]) -> int:
     return sum(step.came_in for step in steps if step.name == MIN_RELEVANCE and not step.pool)
 
 
+@pydantic_schema("bethink.render.wire:recall_json")
 @dataclass(frozen=True, slots=True)
 class Recall:
     """The answer to a query: hits, page, status and the trace of how they were found.

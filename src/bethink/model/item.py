@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.registry import pydantic_schema
 
 LAYERS = ("goal", "context", "emotion", "implementation", "caveat", "learning")
 LAYER_ALIASES = {
@@ -50,6 +51,7 @@ RELATIONS = (
 NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 
 
+@pydantic_schema("bethink.render.wire:item_json")
 class Item(NamedTuple):
     """One memory, as of one revision.
 
@@ -161,6 +163,7 @@ def _voice(item: Item) -> tuple[str, str | None]:
     return "" if speaker in ("user", "human") else speaker, item.user
 
 
+@pydantic_schema("bethink.render.wire:entity_json")
 class Entity(NamedTuple):
     """A person or thing that memories mention; its id is ``kind:key``.
 
@@ -317,6 +320,7 @@ class ThreadEvent(NamedTuple):
     meaningful: bool = True
 
 
+@pydantic_schema("bethink.render.wire:thread_json")
 class Thread(NamedTuple):
     """A long-running topic. ``anchor`` is the entity it is attached to, as ``kind:key``.
 

@@ -13,6 +13,7 @@ from typing import Any
 from bethink.core.characters import estimate_tokens, strip_hidden
 from bethink.core.dataclass import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.registry import pydantic_schema
 from bethink.core.words import fold
 from bethink.model import Candidate, Evidence, Filters, Item, Query, Recall, Step, replay
 from bethink.ports import Scope
@@ -161,6 +162,7 @@ class RetrieverView:
     why: str = ""
 
 
+@pydantic_schema("bethink.render.wire:why_not_json")
 @dataclass(frozen=True, slots=True)
 class WhyNot:
     """Where a memory dropped out of an answer, by how much, and how to include it."""

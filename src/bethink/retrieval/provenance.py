@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.registry import pydantic_schema
 from bethink.model import Draft, Filters, Item, Link, Node
 from bethink.ports import Scope, Store
 from bethink.retrieval.scope import rejection_reason
@@ -34,6 +35,7 @@ class ProvenanceEdge(NamedTuple):
     again: bool = False
 
 
+@pydantic_schema("bethink.render.wire:provenance_json")
 class Provenance(NamedTuple):
     """All links found, nearest first; ``cut`` says that there were more."""
 

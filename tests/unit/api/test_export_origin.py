@@ -14,7 +14,7 @@ from bethink.api.export_origin import KEY_FILE, ExportClaims
 from bethink.config.settings import Settings
 from bethink.core.json_values import Json
 from bethink.errors import Refused
-from bethink.importers.importer import import_from
+from importing import import_from
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 Records = list[Json]

@@ -15,7 +15,6 @@ from bethink.config.settings import load_settings, refuse_in_project
 from bethink.core import registry
 from bethink.core.registry import Registry
 from bethink.errors import BadPlugin, BadProfile, BadSetting, NotFound
-from bethink.importers.importer import import_from
 from bethink.models import EMBEDDERS, open_embedder
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.retrieval.profile import load_profile, parse_profile
@@ -24,6 +23,7 @@ from bethink.retrieval.retrievers.lexical import Lexical
 from bethink.retrieval.stages import STAGES
 from bethink.server.tools.calls import log_bug
 from bethink.store import STORES
+from importing import import_from
 from rows import each_row
 
 PARTS = """

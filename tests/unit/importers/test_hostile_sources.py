@@ -14,10 +14,10 @@ import foreign
 from bethink import Memory
 from bethink.importers.entry import Entry
 from bethink.importers.foreign_db import MAX_CELL_BYTES
-from bethink.importers.importer import import_from
 from bethink.importers.intake import Intake, Tally
 from bethink.importers.streams import MAX_JSON_LINE_BYTES
 from bethink.model import Draft
+from importing import import_from
 from rows import each_row
 
 

@@ -19,9 +19,9 @@ from bethink import Memory
 from bethink.agents.capture import capture
 from bethink.config.settings import Settings
 from bethink.errors import Refused
-from bethink.importers.importer import import_from
 from bethink.importers.intake import Tally
 from bethink.model import Item
+from importing import import_from
 from rows import each_row
 
 

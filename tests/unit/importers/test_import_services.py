@@ -11,9 +11,9 @@ import foreign
 from bethink import Memory
 from bethink.errors import Refused
 from bethink.importers.detection import detect_source
-from bethink.importers.importer import import_from
 from bethink.importers.streams import guess_format
 from bethink.systems.remind.export import to_remind
+from importing import import_from
 from rows import each_row
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from bethink import Memory
 from bethink.errors import BadText, Refused
 from bethink.importers import streams
-from bethink.importers.importer import import_from
 from bethink.importers.streams import guess_format, open_stream, read_records
+from importing import import_from
 from rows import each_row
 
 

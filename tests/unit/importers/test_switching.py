@@ -13,9 +13,9 @@ import foreign
 import foreign_systems
 from bethink import Memory
 from bethink.errors import Refused
-from bethink.importers.importer import import_from
 from bethink.model import Item
 from bethink.systems.remind.export import to_remind
+from importing import import_from
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ import pytest
 from bethink import Memory
 from bethink.errors import Refused
 from bethink.importers import intake
-from bethink.importers.importer import import_from
 from bethink.models.embed import processes
 from bethink.models.embed.encoder import EncoderEmbedder
 from bethink.models.embed.processes import embedding_ahead
 from bethink.ports import embed_ahead, is_judged
+from importing import import_from
 
 TEXTS = [
     f"Note {number}: the lamp of room {number * 7} is repaired on a Monday" for number in range(9)

@@ -11,10 +11,10 @@ from bethink import Memory
 from bethink.agents.capture import capture
 from bethink.config.settings import Settings
 from bethink.errors import Refused
-from bethink.importers.importer import import_from
 from bethink.model import Draft
 from bethink.ports.values import erased_mark, is_erased
 from bethink.store.sqlite import SqliteStore
+from importing import import_from
 from records import NOW, at, record
 
 SECRET = "The harbour crane is painted yellow"

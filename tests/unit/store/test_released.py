@@ -17,8 +17,8 @@ import pytest
 from bethink import Memory
 from bethink.config.settings import Settings
 from bethink.errors import SchemaTooNew
-from bethink.importers.importer import import_from
 from bethink.store.sqlite.schema import SCHEMA_VERSION
+from importing import import_from
 
 RELEASED = Path(__file__).parents[2] / "released"
 SCHEMAS = range(1, SCHEMA_VERSION + 1)
