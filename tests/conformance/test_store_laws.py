@@ -897,7 +897,8 @@ def test_a_memory_without_passages_does_not_hide_one_without_a_vector(store: Sto
     store.items.end(["gone"], how="forgotten", actor="tester", now=at(seconds=20))
 
     assert ids(store.vectors.unembedded(MODEL, 9)) == ["none"]
-    assert "1 memories" in store.search.vector(embedding(1).vector, MODEL, 5, scope()).note
+    damage = store.search.vector(embedding(1).vector, MODEL, 5, scope()).damage
+    assert damage.startswith("1 memory without a vector")
 
 
 def test_a_vector_must_say_its_model(store: Store) -> None:

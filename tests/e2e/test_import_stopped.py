@@ -16,7 +16,7 @@ from bethink.store.sqlite import SqliteStore
 
 SCRIPT = str(Path(sys.executable).with_name("bethink"))
 LINES = [
-    json.dumps(f"Note number {n} about subject {n * 7} " + "and so on " * 20) for n in range(700)
+    json.dumps(f"Note number {n} about subject {n * 7} " + "and so on " * 20) for n in range(1_200)
 ]
 
 
@@ -70,7 +70,7 @@ def test_ctrl_c_keeps_what_was_stored(tmp_path: Path) -> None:
     while count(space) < 500:
         assert time.monotonic() < end, "it stores nothing"
         time.sleep(0.2)
-    wait_until_idle(process.pid)  # for the rest of the third piece: nothing is under way
+    wait_until_idle(process.pid)  # for the rest of the third batch: nothing is under way
 
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
@@ -85,4 +85,4 @@ def test_ctrl_c_keeps_what_was_stored(tmp_path: Path) -> None:
     assert b"500 memories stored so far" in said
     assert stopped == 500
     told = json.loads(again.stdout)
-    assert (told["stored"], told["duplicates"] + told["repeated"]) == (200, 500)
+    assert (told["stored"], told["duplicates"] + told["repeated"]) == (700, 500)

@@ -82,7 +82,7 @@ def _survey(records: Iterable[object], spool: IO[bytes], secret: Secret) -> Expo
             origin = fields.get("origin")
             claims = claims._replace(space=str(fields.get("space", "")))
         is_end = fields.get("type") == END
-        signature = str(fields.get("signature")).encode() if is_end else b""
+        signature = str(fields.get("signature")).encode(errors="replace") if is_end else b""
         try:
             # In the order of its keys: the hash of a memory covers its fields as they are.
             spool.write(json.dumps(record, default=dict).encode() + b"\n")

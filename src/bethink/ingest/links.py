@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -46,7 +47,8 @@ def _mentioned(records: Sequence[Record]) -> dict[str, Entity]:
 def entities_ahead(records: Sequence[Record], ctx: WriteContext) -> None:
     """Tell the store that `entities_without_vector` will be asked."""
     if ctx.embedder is not None:
-        ctx.store.vectors.entities_ahead(list(_mentioned(records)), ctx.embedder.model)
+        with suppress(ModelError):  # a server that has not told its model yet
+            ctx.store.vectors.entities_ahead(list(_mentioned(records)), ctx.embedder.model)
 
 
 def entities_without_vector(records: Sequence[Record], ctx: WriteContext) -> list[str]:
