@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -66,14 +67,16 @@ def test_ctrl_c_keeps_what_was_stored(tmp_path: Path) -> None:
     process.stdin.write("\n".join(LINES).encode())
     process.stdin.flush()
     space = tmp_path / "data" / "spaces" / "mine.db"
-    end = time.monotonic() + 120
-    while count(space) < 500:
-        assert time.monotonic() < end, "it stores nothing"
-        time.sleep(0.2)
-    wait_until_idle(process.pid)  # for the rest of the third batch: nothing is under way
+    with process, ExitStack() as stack:
+        stack.callback(process.kill)  # if it has not ended
+        end = time.monotonic() + 120
+        while count(space) < 500:
+            assert time.monotonic() < end, "it stores nothing"
+            time.sleep(0.2)
+        wait_until_idle(process.pid)  # for the rest of the third batch: nothing is under way
 
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
     stopped = count(space)
     again = subprocess.run(
         [*command, "--json"], input="\n".join(LINES).encode(), env=room, cwd=tmp_path,

@@ -227,6 +227,7 @@ def test_a_lost_connection_says_that_nothing_was_saved(url: str) -> None:
     def write_half() -> None:
         with store._connections.write_transaction() as db:
             db.execute("INSERT INTO meta (name, value) VALUES ('half', 'done')")
+            assert db.execute("SELECT value FROM meta WHERE name = 'half'").get == "done"
             end_connections()
             _ = db.execute("SELECT value FROM meta WHERE name = 'half'").get
 
@@ -239,7 +240,14 @@ def test_a_lost_connection_says_that_nothing_was_saved(url: str) -> None:
         with store._connections.write_transaction() as db:
             _ = db.execute("SELECT value FROM meta WHERE name = 'half'").get
             session: Any = db
-            session.finish = end_connections
+            finish = session.finish
+
+            def finish_too_late(end: str) -> str | None:
+                end_connections()
+                said: str | None = finish(end)
+                return said
+
+            session.finish = finish_too_late
 
     with pytest.raises(StoreError, match="not known") as told:
         lose_commit()

@@ -126,9 +126,11 @@ def test_a_space_that_was_distributed_meanwhile_is_found_again(
     monkeypatch.setattr("bethink.store.postgres.connections.is_distributed", is_distributed)
     run = connections._run_beginning
 
-    def see_nothing(connection: psycopg.Connection[Any], *, writes: bool) -> list[Any]:
-        rows = run(connection, writes=writes)
-        return rows if connections.server.distributed else []
+    def see_nothing(
+        connection: psycopg.Connection[Any], also: list[Any], *, writes: bool
+    ) -> tuple[list[Any], list[Any]]:
+        rows, answers = run(connection, also, writes=writes)
+        return rows if connections.server.distributed else [], answers
 
     monkeypatch.setattr(connections, "_run_beginning", see_nothing)
     try:

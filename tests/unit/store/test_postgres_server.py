@@ -329,6 +329,18 @@ def test_without_a_free_connection_a_call_says_so(
     store.close()
 
 
+def test_a_store_that_is_closed_while_it_is_read_leaves_no_connection() -> None:
+    """What reads may end after the last user has released the server."""
+    url = initialised_url() + "?application_name=closed-early"
+    store = PostgresStore.open(url, space="closed-early")
+    lent_by = store._connections.server
+    with store.snapshot():
+        assert store.admin.count() == 0
+        assert lent_by.lent == 1
+        store.close()
+    assert lent_by.lent == 0
+
+
 def test_a_recall_needs_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Callers that hold one and wait for a second would wait for each other.
 

@@ -275,7 +275,10 @@ class Server:
 
     def end_later(self, connection: Connection, lent: ExitStack) -> None:
         """End a transaction that only reads, and take its connection back; nobody waits for it."""
-        self._ending.submit(_end_reading, connection, lent)
+        try:
+            self._ending.submit(_end_reading, connection, lent)
+        except RuntimeError:  # the last user has closed it meanwhile, or the process ends
+            _end_reading(connection, lent)
 
     @property
     def lent(self) -> int:
