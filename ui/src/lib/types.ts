@@ -26,6 +26,7 @@ export interface Operations {
       min_relevance?: number | null;
       turns_before?: string[] | null;
       own_session?: string | null;
+      include_superseded?: boolean | null;
     };
     answer: {
       status: "found" | "unsure" | "nothing_matched" | "nothing_stored";
@@ -117,6 +118,7 @@ export interface Operations {
       min_relevance?: number;
       turns_before?: string[];
       own_session?: string;
+      include_superseded?: boolean;
     };
     answer: {
       status: "found" | "unsure" | "nothing_matched" | "nothing_stored";
@@ -225,6 +227,7 @@ export interface Operations {
       min_relevance?: number | null;
       turns_before?: string[] | null;
       own_session?: string | null;
+      include_superseded?: boolean | null;
       id?: string | null;
       candidates?: number | null;
     };
@@ -893,6 +896,7 @@ export interface Operations {
       intent?: string | null;
       session?: string | null;
       at?: string | null;
+      item?: string | null;
     };
     answer: {
       new: number;
@@ -1003,6 +1007,7 @@ export interface Operations {
     arguments: Record<string, never>;
     answer: {
       stored: number;
+      signed: boolean;
     };
   };
   "GET /v1/checks": {
