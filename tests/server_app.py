@@ -134,3 +134,62 @@ async def mcp(
     }
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params | {"_meta": meta}}
     return await client.post("/mcp", json=body, headers=told)
+
+
+class EventStream:
+    """A request whose answer does not end: what has come of it so far."""
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.heads: dict[str, str] = {}
+        self._chunks: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._buffer = ""
+
+    async def send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.heads = {name.decode(): value.decode() for name, value in message["headers"]}
+            return
+        await self._chunks.put(message.get("body", b""))
+        if not message.get("more_body", False):
+            await self._chunks.put(None)
+
+    async def next(self) -> dict[str, str] | None:
+        """The next event; None where the stream has ended."""
+        while "\n\n" not in self._buffer:
+            chunk = await asyncio.wait_for(self._chunks.get(), 60)
+            if chunk is None:
+                return None
+            self._buffer += chunk.decode().replace("\r\n", "\n")
+        block, _, self._buffer = self._buffer.partition("\n\n")
+        fields = [line.partition(": ") for line in block.splitlines()]
+        return {name: value for name, _, value in fields if name}
+
+
+@asynccontextmanager
+async def open_stream(
+    app: Any, path: str, headers: dict[str, str] | None = None
+) -> AsyncIterator[EventStream]:
+    """An open stream of the application, which the client closes at the end."""
+    gone, stream = asyncio.Event(), EventStream()
+    told = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> Any:
+        if told:
+            return told.pop()
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    named = {"host": "127.0.0.1:8765", **(headers or {})}
+    scope = {
+        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(),
+        "query_string": b"", "client": ("127.0.0.1", 50_000), "scheme": "http",
+        "http_version": "1.1", "root_path": "", "server": ("127.0.0.1", 8765),
+        "headers": [(name.lower().encode(), value.encode()) for name, value in named.items()],
+    }  # fmt: skip
+    task = asyncio.create_task(app(scope, receive, stream.send))
+    try:
+        yield stream
+    finally:
+        gone.set()
+        await asyncio.wait_for(task, 60)

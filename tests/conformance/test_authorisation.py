@@ -110,7 +110,9 @@ def test_no_route_deviates_from_the_table(
                 for route, status in (await call_rest(client, operation, headers, item)).items():
                     found[f"{route} {operation}"] = (operation, status)
             for plain in PLAIN_ROUTES:
-                answer = await client.request(plain.method, plain.path, headers=headers)
+                # A stream does not end; what HEAD answers is how it would begin.
+                method = "HEAD" if plain.operation == "watch" else plain.method
+                answer = await client.request(method, plain.path, headers=headers)
                 found[f"{plain.method} {plain.path}"] = (plain.operation, answer.status_code)
             for route, (operation, status) in found.items():
                 if not fits(operation, right, caller, status):

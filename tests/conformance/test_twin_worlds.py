@@ -20,6 +20,7 @@ import httpx
 import pytest
 
 from bethink import Memory
+from bethink.access.journal_reader import JournalReader, event_json
 from bethink.config.settings import Settings
 from bethink.core import ids
 from bethink.errors import BethinkError, Refused
@@ -538,7 +539,10 @@ def test_twin_worlds_answer_alike_over_rest(seed: int, tmp_path: Path) -> None:
             assert answer.status_code < 500, answer.text
             heard.append(f"{method} {path} {answer.status_code} {answer.text}")
         for route in PLAIN_ROUTES:
-            if route.method == "GET" and route.operation != "metrics":
+            if route.method == "GET" and route.operation == "watch":
+                reader = JournalReader("0-e3b0c44298fc1c14")  # a stream does not end
+                heard += [str(event_json(one)) for one in reader.read(world.low.store) or ()]
+            elif route.method == "GET" and route.operation != "metrics":
                 answer = await client.get(route.path, headers=headers)
                 heard.append(f"{route.path} {answer.status_code} {answer.text}")
 

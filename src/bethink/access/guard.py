@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from ipaddress import IPv6Address, ip_address
 from typing import Any, TypedDict, Unpack
 
@@ -306,11 +307,11 @@ class Guard:
             return
         principal, caller = ANONYMOUS, ""
         if refusal is None:
-            principal, caller, refusal = self._authenticate(scope)
+            principal, caller, refusal = await self._authenticate(scope)
         if refusal is not None:
             await _refuse(refusal, scope, receive, send)
             return
-        attach_principal(scope, principal)
+        attach_principal(scope, principal, partial(self._find_principal, scope))
         await self._read_body_and_forward(scope, receive, send, principal, caller)
 
     def _check_head(self, scope: Scope) -> Refusal | None:
@@ -329,10 +330,10 @@ class Guard:
         opens = self._config.is_open(scope["path"]) and names.is_visit(scope["method"], headers)
         return None if opens else WRONG_ORIGIN
 
-    def _authenticate(self, scope: Scope) -> tuple[Principal, str, Refusal | None]:
+    async def _authenticate(self, scope: Scope) -> tuple[Principal, str, Refusal | None]:
         """Return the principal, the caller to count the request for, and a refusal if any."""
         try:
-            found = self._find_principal(scope)
+            found = await self._find_principal(scope)
         except BadSetting as error:
             # The token file was damaged while running: no caller can be authenticated.
             _log.error("%s", error.message)
@@ -359,7 +360,7 @@ class Guard:
         """
         return scope["path"] in self._config.public_paths and not principal.key
 
-    def _find_principal(self, scope: Scope) -> Principal | None:
+    async def _find_principal(self, scope: Scope) -> Principal | None:
         """Return the principal of a request; None if its credentials are not valid here."""
         headers: Headers = scope["headers"]
         credentials = [value for name, value in headers if name == b"authorization"]

@@ -7,13 +7,15 @@ around another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from enum import IntEnum
+from typing import Any
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Forbidden
 
 _SCOPE_KEY = "bethink.principal"
+_AGAIN_KEY = "bethink.again"
 
 
 class Right(IntEnum):
@@ -53,9 +55,22 @@ LOOPBACK = Principal("loopback", Right.WRITE)  # a local program without a token
 ANONYMOUS = Principal("nobody", Right.ANYONE)
 
 
-def attach_principal(scope: MutableMapping[str, object], principal: Principal) -> None:
-    """Store the principal in a request's ASGI scope."""
+Again = Callable[[], Awaitable[Principal | None]]  # authenticates a request's caller once more
+
+
+def attach_principal(
+    scope: MutableMapping[str, object], principal: Principal, again: Again | None = None
+) -> None:
+    """Store the principal in a request's ASGI scope, and how to authenticate it later."""
     scope[_SCOPE_KEY] = principal
+    scope[_AGAIN_KEY] = again
+
+
+async def principal_now(scope: Mapping[str, Any]) -> Principal:
+    """Authenticate the caller of a long request again; ANONYMOUS if it lost its credentials."""
+    again: Again | None = scope.get(_AGAIN_KEY)
+    found = await again() if again else None
+    return found if found and found.key == principal_of(scope).key else ANONYMOUS
 
 
 def principal_of(scope: Mapping[str, object]) -> Principal:
@@ -72,7 +87,7 @@ POLICY: dict[str, Right] = {
         # Reading.
         (READ, ("recall", "explain", "list_entities", "recall_file", "history", "timeline",
                 "threads", "insights", "get_memory", "list_memories", "links", "stats", "events",
-                "inspect", "profiles", "usage", "graph", "times", "maintenance")),
+                "inspect", "profiles", "usage", "graph", "times", "maintenance", "watch")),
         # Writing that can be undone.
         (WRITE, ("recall with mark_accessed", "remember", "remember_many", "update_memory",
                  "forget", "restore", "undo", "note_edit", "consolidate", "link")),
@@ -87,7 +102,7 @@ POLICY: dict[str, Right] = {
         (READ, ("page", "openapi", "metrics", "mcp")),
         # Local commands only, never over a network.
         (LOCAL, ("config", "token", "spaces", "revoke", "maintain", "doctor", "reindex",
-                 "forget_file")),
+                 "forget_file", "webhook")),
     )
     for operation in operations
 }  # fmt: skip

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
-import os
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bethink.access.policy import GRANTABLE, Principal, Right
-from bethink.config.paths import make_private_folder
-from bethink.core.atomic_write import atomic_replace
+from bethink.access.private_file import PrivateFile
 from bethink.core.json_values import Json, iso
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import BadSetting, NotFound, Refused
+from bethink.errors import NotFound, Refused
 
 FILE = "tokens.json"
 PREFIX = "bt_"
 ANY_SPACE = "*"
-_VERSION = 1
 _NAME = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 _MAX_LENGTH = 200  # maximum length of a token
 _KEY_LENGTH = 16  # characters of a hash that tell tokens apart
@@ -71,8 +66,7 @@ class TokenStore:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
-        self._cached_stat: tuple[int, int, int] | None = None
-        self._cached: tuple[Token, ...] = ()
+        self._file = PrivateFile(self.path, "tokens", _parse_token, _dump_token)
 
     def create(
         self, name: str, right: Right, spaces: tuple[str, ...], *, expires: datetime | None = None
@@ -85,18 +79,18 @@ class TokenStore:
             )
         secret = PREFIX + secrets.token_urlsafe(32)
         now = datetime.now(UTC)
-        with self._transaction() as kept:
+        with self._file.transaction() as kept:
             if any(token.name == name for token in kept):
                 raise Refused(
                     f"the token {name} already exists",
                     remedy=f"use another name, or revoke it with: bethink token revoke {name}",
                 )
-            kept.append(Token(name, _hash_secret(secret), right, spaces, now, expires))
+            kept.append(Token(name, hash_secret(secret), right, spaces, now, expires))
         return secret
 
     def revoke(self, name: str) -> Token:
         """Delete a token; it is invalid from now on."""
-        with self._transaction() as kept:
+        with self._file.transaction() as kept:
             for place, token in enumerate(kept):
                 if token.name == name:
                     return kept.pop(place)
@@ -106,16 +100,7 @@ class TokenStore:
 
     def all(self) -> tuple[Token, ...]:
         """Return every token, expired ones too, in order of creation."""
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            self._cached_stat, self._cached = None, ()
-            return ()
-        mark = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if mark != self._cached_stat:
-            self._cached = _load(self.path, found)
-            self._cached_stat = mark
-        return self._cached
+        return self._file.read()
 
     def has_valid(self, space: str, now: datetime) -> bool:
         """Check whether any token is valid for a space now."""
@@ -128,7 +113,7 @@ class TokenStore:
         """
         if not secret.isascii() or len(secret) > _MAX_LENGTH:
             return None
-        hashed, found = _hash_secret(secret), None
+        hashed, found = hash_secret(secret), None
         for token in self.all():
             if hmac.compare_digest(token.hashed, hashed):
                 found = token
@@ -143,23 +128,9 @@ class TokenStore:
             for token in self.all()
         )
 
-    @contextmanager
-    def _transaction(self) -> Iterator[list[Token]]:
-        """Yield the tokens to change under a file lock; save them on success."""
-        from bethink.store.sqlite.lock import FileLock, hold_lock  # only writing needs it
 
-        try:
-            make_private_folder(self.path.parent)
-        except OSError as error:
-            raise _write_error(self.path, error) from error
-        lock = FileLock(self.path.with_name(f"{FILE}.lock"))
-        with hold_lock(lock, str(self.path)):
-            kept = list(self.all())
-            yield kept
-            _save(self.path, kept)
-
-
-def _hash_secret(secret: str) -> str:
+def hash_secret(secret: str) -> str:
+    """Return the hash of a secret, which is what files keep of it."""
     # A plain hash is right here: a token is 256 random bits, so there is no dictionary to
     # try and nothing that salt or a slow function could add but time on every request.
     return hashlib.sha256(secret.encode()).hexdigest()
@@ -174,21 +145,6 @@ def expiry_after(duration: str, now: datetime) -> datetime:
         return now + int(found[1]) * _UNITS[found[2]]
     except OverflowError as error:
         raise Refused(f"{duration} from now is out of range", remedy="omit --expires") from error
-
-
-def _load(path: Path, stat: os.stat_result) -> tuple[Token, ...]:
-    if os.name == "posix" and stat.st_mode & 0o022:
-        # A user who can write this file can create tokens.
-        raise BadSetting(f"other users can write to {path}", remedy=f"chmod 600 {path}")
-    try:
-        data = json.loads(path.read_bytes())
-        if data["version"] != _VERSION:
-            raise BadSetting(f"{path} was written by another version of Bethink")
-        return tuple(_parse_token(record) for record in data["tokens"])
-    except OSError as error:
-        raise BadSetting(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadSetting(f"{path} is not a token file", remedy="remove it") from error
 
 
 def _parse_token(record: Json) -> Token:
@@ -207,16 +163,5 @@ def _parse_token(record: Json) -> Token:
     )
 
 
-def _save(path: Path, kept: list[Token]) -> None:
-    tokens = [token.to_json() | {"hash": token.hashed} for token in kept]
-    text = json.dumps({"version": _VERSION, "tokens": tokens}, indent=1) + "\n"
-    # Follow a symbolic link: the target is replaced, the link stays.
-    real = Path(os.path.realpath(path))
-    try:
-        atomic_replace(real, text.encode())
-    except OSError as error:
-        raise _write_error(path, error) from error
-
-
-def _write_error(path: Path, error: OSError) -> BadSetting:
-    return BadSetting(f"{path} cannot be written: {error.strerror}")
+def _dump_token(token: Token) -> Json:
+    return token.to_json() | {"hash": token.hashed}

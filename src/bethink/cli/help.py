@@ -77,6 +77,7 @@ _COMMANDS = {
         "serve": ("server.commands:serve", "Serve this project's memory over HTTP."),
         "ui": ("server.commands:ui", "Open the inspector in the browser."),
         "token": ("server.commands:token", "Create, list and revoke tokens."),
+        "webhook": ("server.webhook_commands:webhook", "Tell other programs of changes."),
         "worker": (
             "cli.maintenance:worker",
             "Show, start and stop the worker, which keeps models loaded.",

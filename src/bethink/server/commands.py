@@ -37,7 +37,8 @@ PORT = 8765
 UI_PORT = 8766
 ACTOR = "http"
 _MCP_MODULES = ("mcp", "mcp_types", "anyio")
-_EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "uvicorn", "h11", "prometheus_client")
+_EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "sse_starlette", "uvicorn", "h11",
+                  "prometheus_client")  # fmt: skip
 
 
 @command(
@@ -161,7 +162,8 @@ def _run_server(
     workers: int = 1,
 ) -> None:
     """Serve until a signal; for a ``reader`` print a link to the inspector and open it."""
-    from bethink.server.mcp.manifest import ServerManifest  # help does without
+    from bethink.access.webhooks import WebhookStore  # help does without
+    from bethink.server.mcp.manifest import ServerManifest
     from bethink.server.telemetry import start_tracing
     from bethink.server.tools import select_tools
 
@@ -191,9 +193,11 @@ def _run_server(
             open_browser(link) if opens else nullcontext(),
             closing(pool) if pool else nullcontext(),
         ):
+            hooks = WebhookStore(config.tokens.path.parent) if reader is None else None
             made = make_app(
-                manifest, loader, config, sessions=sessions, pool=pool, timeout_s=limit_s
-            )
+                manifest, loader, config, sessions=sessions, pool=pool, timeout_s=limit_s,
+                hooks=hooks,
+            )  # fmt: skip
             serve_until_signal(made, listener)
 
 

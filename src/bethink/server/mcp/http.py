@@ -71,6 +71,7 @@ class SessionTracker:
 
 
 PATH = "/mcp"
+EVENTS_PATH = "/v1/events/stream"
 MAX_SESSIONS = 256
 IDLE_S = 1800.0
 _SESSION_HEADER = b"mcp-session-id"
@@ -150,8 +151,8 @@ def _access_token(principal: Principal) -> AccessToken:
 
 
 def is_short_lived(scope: Mapping[str, object]) -> bool:
-    """Check whether a request is short-lived: all but the client's open event stream."""
-    return not (scope["path"] == PATH and scope["method"] == "GET")
+    """Check whether a request is short-lived: all but the open streams of events."""
+    return not (scope["path"] in (PATH, EVENTS_PATH) and scope["method"] == "GET")
 
 
 def make_guarded_app(server: Server[object], config: GuardConfig) -> Guard:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import partial
 
-from anyio import fail_after, to_thread
+from anyio import create_task_group, fail_after, to_thread
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from starlette.applications import Starlette
@@ -27,10 +27,12 @@ from bethink.access.policy import (
     principal_of,
     require,
 )
+from bethink.access.webhooks import WebhookStore
 from bethink.config.spaces import resolve_space
 from bethink.core.json_values import Json
 from bethink.errors import BethinkError
 from bethink.memory import Memory
+from bethink.server.events import EventStreams, WebhookSender
 from bethink.server.mcp.http import PATH as MCP_PATH
 from bethink.server.mcp.http import StreamableEndpoint, is_short_lived
 from bethink.server.mcp.manifest import ServerManifest
@@ -147,6 +149,7 @@ def make_app(
     tool_routes: Sequence[ToolRoute] = TOOL_ROUTES,
     sessions: BrowserSessions | None = None,
     pool: ReadPool | None = None,
+    hooks: WebhookStore | None = None,
 ) -> Guard:
     """Build the application that `serve` runs: REST, MCP and the inspector behind the guard."""
     metrics = Metrics()
@@ -157,8 +160,12 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with mcp.run():
+        async with mcp.run(), create_task_group() as group:
+            if hooks is not None:
+                send = WebhookSender(hooks, executor).run
+                group.start_soon(send, config.space, rest.streams.generation)
             yield
+            group.cancel_scope.cancel()
 
     app = Starlette(
         routes=[*rest.routes(), Route(MCP_PATH, _RoutedMcp(mcp)), *page_routes()],
@@ -213,6 +220,7 @@ class RestApi:
     ) -> None:
         self._executor, self._request_metrics, self._timeout_s = executor, metrics, timeout_s
         self._tool_routes, self._sessions = tool_routes, sessions
+        self.streams = EventStreams(executor)
         self._openapi_json, self._index_html = (
             json_response(openapi_document()).body,
             render_index(),
@@ -277,6 +285,9 @@ class RestApi:
         loader = self._executor.loader
         ready = loader.is_open and loader.is_loaded
         return json_response({"status": "ok" if ready else "not ok"}, 200 if ready else 503)
+
+    async def _watch(self, request: Request) -> Response:
+        return self.streams.open(request)
 
     async def _metrics(self, _: Request) -> Response:
         return Response(self._request_metrics.render(), headers={"content-type": METRICS_MEDIA})

@@ -83,6 +83,10 @@ class PlainRoute(NamedTuple):
 
 
 PLAIN_ROUTES = (
+    PlainRoute("GET", "/v1/events/stream", "watch",
+               "Follow changes as server-sent events: kinds and ids, never text. Last-Event-ID "
+               "continues up to a day later; an event `reset` says that events were missed.",
+               "text/event-stream"),
     PlainRoute("GET", "/v1/export", "export",
                "Export everything without loss, one record per line.", "application/x-ndjson"),
     PlainRoute("POST", "/v1/import", "import",
@@ -280,6 +284,7 @@ _PLAIN_SCHEMAS: dict[str, Json] = {
     "session": _SESSION,
     "login": record(**_SESSION["properties"], page_key=described(str, _PAGE_KEY)),
     "logout": record(ended=bool),
+    "watch": {"type": "string"},
     "export": {"type": "string"},
     "health": record(status=str),
     "ready": record(status=str),

@@ -1,0 +1,154 @@
+"""Changes as they happen: streams of server-sent events, and the sending of webhooks.
+
+Both follow the journal of a view, so that nobody hears of what the view hides, and tell kinds
+and ids, never text. Other processes write as well, so the store is asked once a second.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from time import monotonic
+
+from anyio import sleep, to_thread
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.requests import Request
+
+from bethink.access.journal_reader import PAGE, JournalReader, event_json
+from bethink.access.policy import Principal, Right, permits, principal_now, principal_of
+from bethink.access.webhooks import Webhook, WebhookStore, post_message
+from bethink.core.json_values import Json
+from bethink.errors import BethinkError, StoreBusy
+from bethink.server.tools.calls import ToolExecutor, log_bug
+
+POLL_S = 1.0
+REPLAY = timedelta(hours=24)
+MAX_STREAMS = 64
+MAX_STREAMS_PER_CALLER = 8
+_TURN_S = 10.0
+_WEBHOOK = Principal("webhook", Right.READ)
+_log = logging.getLogger("bethink")
+
+
+class EventStreams:
+    """The open streams of a server, and the check whether anything has changed."""
+
+    def __init__(self, executor: ToolExecutor) -> None:
+        self._executor = executor
+        self._open: Counter[str] = Counter()
+        self._generation, self._read_at = -1, 0.0
+
+    async def generation(self) -> int:
+        """Return the store's generation of at most a second ago."""
+        if self._generation < 0 or monotonic() - self._read_at >= POLL_S:
+            self._read_at = monotonic()
+            self._generation = await to_thread.run_sync(self._read_generation)
+        return self._generation
+
+    def _read_generation(self) -> int:
+        return self._executor.loader.memory().store.admin.generation()
+
+    def open(self, request: Request) -> EventSourceResponse:
+        """Open a stream for a caller, of which each may have a few."""
+        principal = principal_of(request.scope)
+        caller = principal.key or principal.name
+        if self._open.total() >= MAX_STREAMS or self._open[caller] >= MAX_STREAMS_PER_CALLER:
+            raise StoreBusy("too many streams are open", remedy="close one")
+        return EventSourceResponse(self._counted(caller, self._messages(request)), send_timeout=30)
+
+    async def _counted(
+        self, caller: str, messages: AsyncIterator[ServerSentEvent]
+    ) -> AsyncIterator[ServerSentEvent]:
+        self._open[caller] += 1
+        try:
+            async for message in messages:
+                yield message
+        finally:
+            self._open[caller] -= 1
+            self._open += Counter()  # drops callers without a stream
+
+    async def _messages(self, request: Request) -> AsyncIterator[ServerSentEvent]:
+        """Yield events for as long as the caller may see them: rights are checked for each."""
+        given, seen = request.headers.get("last-event-id", ""), -1
+        reader, told = JournalReader(given), "reset" if given else "ready"
+        while permits(principal := await principal_now(request.scope), "watch"):
+            generation = await self.generation()
+            if generation == seen:
+                await sleep(POLL_S)
+                continue
+            memory = await to_thread.run_sync(self._executor.memory_for, principal)
+            events = await to_thread.run_sync(reader.read, memory.store)
+            if events is None or (given and events and events[0].at < memory.now - REPLAY):
+                await to_thread.run_sync(reader.go_to_end, memory.store)
+                yield _message(told, reader.cursor, {})
+                events = []
+            given, told = "", "reset"
+            for event in events:
+                if not permits(await principal_now(request.scope), "watch"):
+                    return
+                reader.advance(event)
+                yield _message(event.kind, reader.cursor, event_json(event))
+            seen = seen if len(events) >= PAGE - 1 else generation
+
+
+def _message(kind: str, cursor: str, data: Json) -> ServerSentEvent:
+    return ServerSentEvent(json.dumps(data), event=kind, id=cursor, sep="\n")
+
+
+class WebhookSender:
+    """Sends what changes to the webhooks of a space, to each in the order of the journal."""
+
+    def __init__(self, hooks: WebhookStore, executor: ToolExecutor) -> None:
+        self._hooks, self._executor, self._is_running = hooks, executor, True
+        self._done: dict[str, int] = {}  # generation up to which a webhook has everything
+
+    async def run(self, space: str, generation: Callable[[], Awaitable[int]]) -> None:
+        """Send until cancelled. Webhooks take turns: a slow one delays the others little."""
+        try:
+            while True:
+                try:
+                    for hook in self._hooks.all():
+                        if hook.space == space and hook.is_due(datetime.now(UTC)):
+                            turn = partial(self._take_turn, hook, await generation())
+                            await to_thread.run_sync(turn, abandon_on_cancel=True)
+                except BethinkError as error:
+                    _log.error("webhooks: %s", error.message)
+                await sleep(POLL_S)
+        finally:
+            self._is_running = False  # a thread that sends ends after its message
+
+    def _take_turn(self, hook: Webhook, generation: int) -> None:
+        try:
+            if self._done.get(hook.name) != generation and self._send_page(hook):
+                self._done[hook.name] = generation
+        except BethinkError as error:
+            _log.error("webhook %s: %s", hook.name, error.message)
+        except Exception as error:  # noqa: BLE001 - a server outlives its webhooks
+            log_bug("webhook", error)
+
+    def _send_page(self, hook: Webhook) -> bool:
+        """Send what follows the webhook's place; return whether that was all."""
+        store, reader = self._executor.memory_for(_WEBHOOK).store, JournalReader(hook.cursor)
+        events, give_up = reader.read(store), monotonic() + _TURN_S
+        if events is None:
+            reader.go_to_end(store)
+            return self._send(hook, reader.cursor, "reset", {})
+        for event in events:
+            reader.advance(event)
+            sent = self._send(hook, reader.cursor, event.kind, event_json(event))
+            if not sent or not self._is_running or monotonic() > give_up:
+                return False
+            hook = hook._replace(failures=0)
+        return len(events) < PAGE - 1
+
+    def _send(self, hook: Webhook, cursor: str, kind: str, data: Json) -> bool:
+        if hook.wants(kind):
+            status = post_message(hook, cursor, kind, data)
+            if not 200 <= status < 300:
+                self._hooks.note_failure(hook, status)
+                return False
+        return self._hooks.change(hook, cursor=cursor, failures=0, next_at=None, status=0)

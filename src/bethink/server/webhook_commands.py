@@ -1,0 +1,124 @@
+"""The command `webhook`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from bethink.cli.app import App
+from bethink.cli.options import Group, command, option, pass_app
+from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
+
+if TYPE_CHECKING:
+    from bethink.access.webhooks import Webhook, WebhookStore
+
+
+@click.group(
+    "webhook",
+    cls=Group,
+    examples=[
+        "bethink webhook add deploys https://hooks.example.org/memory",
+        "bethink webhook add notes http://127.0.0.1:9000/ --private --kind stored",
+        "bethink webhook list",
+        "bethink webhook rotate deploys",
+        "bethink webhook remove deploys",
+    ],
+)
+@click.pass_context
+def webhook(ctx: click.Context) -> int:
+    """Tell other programs of changes: add, list and remove webhooks.
+
+    bethink serve posts the kind and the id of every change in this space, never a text, to
+    the addresses that were added here: signed as Standard Webhooks has it, in order, at least
+    once, for three days where an address does not answer. What the server's
+    max_classification hides is not told.
+    """
+    return 0 if ctx.invoked_subcommand else ctx.invoke(list_hooks)
+
+
+def _open_hooks() -> WebhookStore:
+    from bethink.access.webhooks import WebhookStore  # help does without
+    from bethink.config.paths import config_folder
+
+    return WebhookStore(config_folder(os.environ))
+
+
+@command("add", examples=["bethink webhook add deploys https://hooks.example.org/memory"])
+@click.argument("name")
+@click.argument("url")
+@option("--kind kinds NAME", "Only changes of this kind, for example stored.", multiple=True)
+@option("--private", "Allow http, and addresses that are not on the public Internet.")
+@pass_app
+def add(app: App, /, name: str, url: str, *, kinds: tuple[str, ...], private: bool) -> None:
+    """Add a webhook and print its secret once.
+
+    It is told of what changes from now on.
+    """
+    from bethink.access.journal_reader import JournalReader  # help does without
+
+    reader = JournalReader()
+    with app.open() as memory:
+        reader.go_to_end(memory.below(memory.settings.max_classification).store)
+        space = memory.store.space
+    _print_secret(
+        app, _open_hooks().add(name, url, space, reader.cursor, kinds=kinds, private=private)
+    )
+
+
+@command("rotate", examples=["bethink webhook rotate deploys"])
+@click.argument("name")
+@pass_app
+def rotate(app: App, name: str) -> None:
+    """Give a webhook a new secret and print it once.
+
+    For a day both secrets sign. A webhook that was given up is tried again.
+    """
+    _print_secret(app, _open_hooks().rotate(name))
+
+
+def _print_secret(app: App, hook: Webhook) -> None:
+    if app.json:
+        app.out.json({"secret": hook.secret, **hook.to_json()})
+        return
+    app.out.line(hook.secret)
+    app.note(green(f"{hook.name}: {hook.url}"), dim("; the secret is not shown again"))
+
+
+@command("list", examples=["bethink webhook list", "bethink webhook list --json"])
+@pass_app
+def list_hooks(app: App) -> int:
+    """List the webhooks of every space, and how sending goes."""
+    found = _open_hooks().all()
+    if app.json:
+        app.out.json([hook.to_json() for hook in found])
+    elif found:
+        heads = columns("name", "space", "state", "kinds", "*url")
+        print_table(app.out, heads, [_row(hook) for hook in found])
+    else:
+        app.note("there are no webhooks; add one with: bethink webhook add NAME URL")
+    return 0 if found else 1
+
+
+def _row(hook: Webhook) -> tuple[Piece, ...]:
+    state = yellow("given up") if hook.given_up else green("in order")
+    if hook.next_at is not None and not hook.given_up:
+        state = yellow(f"{hook.failures} failed, next {format_time(hook.next_at)}")
+    return bold(hook.name), hook.space, state, ", ".join(hook.kinds) or "all", dim(hook.url)
+
+
+@command("remove", examples=["bethink webhook remove deploys"])
+@click.argument("name")
+@pass_app
+def remove(app: App, name: str) -> None:
+    """Remove a webhook at once.
+
+    Running servers notice.
+    """
+    _open_hooks().remove(name)
+    app.out.json({"removed": name}) if app.json else app.out.line(green("removed"), " ", bold(name))
+
+
+for one in (add, list_hooks, rotate, remove):
+    webhook.add_command(one)
