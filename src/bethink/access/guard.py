@@ -19,8 +19,9 @@ from datetime import UTC, datetime
 from functools import partial
 from ipaddress import IPv6Address, ip_address
 from typing import Any, TypedDict, Unpack
+from urllib.parse import urlsplit
 
-from bethink.access.hosts import Address, HostPolicy, host_policy_for
+from bethink.access.hosts import Address, HostPolicy, host_policy_for, parse_public_url
 from bethink.access.policy import ANONYMOUS, LOOPBACK, Principal, attach_principal
 from bethink.access.tokens import TokenStore
 from bethink.core.lazy import lazy_pattern
@@ -226,6 +227,7 @@ class GuardConfig:
     public_paths: frozenset[str] = field(default=frozenset())
     session: Callable[[Headers], Principal | None] = _no_session
     is_open: Callable[[str], bool] = _never_open
+    public_url: str = ""
 
 
 class AllowedCallers(TypedDict, total=False):
@@ -234,13 +236,19 @@ class AllowedCallers(TypedDict, total=False):
     hosts: tuple[str, ...]
     origins: tuple[str, ...]
     require_token: bool
+    public_url: str | None
 
 
 def make_guard_config(
     address: Address, space: str, tokens: TokenStore, **allowed: Unpack[AllowedCallers]
 ) -> GuardConfig:
     """Build the guard's settings for an address; raise BadSetting if it cannot be secured."""
-    require_token = allowed.get("require_token", False)
+    public_url, hosts = allowed.get("public_url") or "", allowed.get("hosts", ())
+    if public_url:
+        public_url = parse_public_url(public_url)
+        hosts = (*hosts, urlsplit(public_url).hostname or "")
+    # Behind a proxy on this machine every caller may look like a local one.
+    require_token = allowed.get("require_token", False) or bool(public_url)
     needs_token = require_token or not address.is_loopback
     if needs_token and not tokens.has_valid(space, datetime.now(UTC)):
         why = (
@@ -252,8 +260,8 @@ def make_guard_config(
             f"{why}, and there is no token for the space {space}",
             remedy=f"create one with: bethink token create NAME --scope read --space {space}",
         )
-    names = host_policy_for(address, allowed.get("hosts", ()), allowed.get("origins", ()))
-    return GuardConfig(space, tokens, names, trust_loopback=not needs_token)
+    names = host_policy_for(address, hosts, allowed.get("origins", ()))
+    return GuardConfig(space, tokens, names, not needs_token, public_url=public_url)
 
 
 class Guard:

@@ -160,6 +160,14 @@ def _parse_host(host: str) -> str:
     return found[1].strip("[]").lower()
 
 
+def parse_public_url(text: str) -> str:
+    """Parse the URL that others reach a server at: https and no path, http for loopback only."""
+    origin = _parse_origin(text.removesuffix("/"))
+    if origin.startswith("http:") and not is_loopback(urlsplit(origin).hostname or ""):
+        raise BadSetting(f"{text!r:.80} is not an https URL", remedy="use --tls-cert, or a proxy")
+    return origin
+
+
 def _parse_origin(origin: str) -> str:
     parts = urlsplit(origin)
     plain = f"{parts.scheme}://{parts.netloc}".lower()

@@ -48,6 +48,7 @@ _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "sse_starlette", "uv
         "bethink serve --port 9000 --tools all",
         "bethink serve --require-token",
         "bethink serve --host 0.0.0.0 --allow-host memory.example.org --rate 300/min",
+        "bethink serve --host 0.0.0.0 --port 443 --tls-cert chain.pem --tls-key key.pem",
     ],
 )
 @option(
@@ -57,6 +58,9 @@ _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "sse_starlette", "uv
 @option("--allow-host hosts NAME", "Also accept this Host name.", multiple=True)
 @option("--allow-origin origins URL", "Also accept pages of this origin.", multiple=True)
 @option("--require-token", "Require a token on this machine as well.")
+@option("--public-url URL", "The https URL at which others reach this server; needs a token.")
+@option("--tls-cert FILE", "Serve https with this certificate and its chain (PEM).")
+@option("--tls-key FILE", "The certificate's private key (PEM).")
 @option("--tools A,B,...", "Additional MCP tools, or all.", default="")
 @option("--rate N/min", "Rate limit per token or address; 0 for none.", shown="1200/min")
 @option(
@@ -75,6 +79,8 @@ def serve(
     tools: str,
     rate: str,
     workers: int,
+    tls_cert: str | None,
+    tls_key: str | None,
     **allowed: Unpack[AllowedCallers],
 ) -> int:
     """Serve this project's memory over HTTP.
@@ -91,7 +97,10 @@ def serve(
     address = Address(host.removeprefix("[").removesuffix("]"), port)
     loader = _make_loader(app)
     config = replace(_make_config(loader, address, **allowed), rate=parse_rate(rate))
-    _run_server(app, loader, config, address, _tool_names(tools), workers=workers)
+    tls = (tls_cert or "", tls_key or "")
+    if bool(tls_cert) != bool(tls_key):
+        raise Refused("--tls-cert and --tls-key belong together")
+    _run_server(app, loader, config, address, _tool_names(tools), workers=workers, tls=tls)
     return 0
 
 
@@ -160,6 +169,7 @@ def _run_server(
     reader: Principal | None = None,
     opens: bool = False,
     workers: int = 1,
+    tls: tuple[str, str] = ("", ""),
 ) -> None:
     """Serve until a signal; for a ``reader`` print a link to the inspector and open it."""
     from bethink.access.webhooks import WebhookStore  # help does without
@@ -169,7 +179,7 @@ def _run_server(
 
     manifest = ServerManifest(select_tools(tools))
     try:
-        from bethink.server.listener import bind_socket, ended_by_signal, serve_until_signal
+        from bethink.server import listener as http
         from bethink.server.rest.app import make_app
         from bethink.server.rest.browser import BrowserSessions, open_browser
         from bethink.server.tools.calls import ReadPool
@@ -178,10 +188,12 @@ def _run_server(
             raise
         raise MissingExtra("the HTTP server", extra="serve") from error
     limit_s = read_limit_s()
-    listener = bind_socket(address)
-    with ended_by_signal(), closing(loader), listener:
+    context = http.load_certificate(*tls) if tls[0] else None
+    listener = http.bind_socket(address)
+    with http.ended_by_signal(), closing(loader), listener:
         start_tracing(app.note)
-        url = f"http://{address._replace(port=listener.getsockname()[1]).netloc}"
+        at = address._replace(port=listener.getsockname()[1]).netloc
+        url = config.public_url or f"{'https' if context else 'http'}://{at}"
         loader.start()
         sessions = BrowserSessions(config.tokens, config.space)
         link = url if reader is None else f"{url}/login#{sessions.issue_ticket(reader)}"
@@ -194,11 +206,9 @@ def _run_server(
             closing(pool) if pool else nullcontext(),
         ):
             hooks = WebhookStore(config.tokens.path.parent) if reader is None else None
-            made = make_app(
-                manifest, loader, config, sessions=sessions, pool=pool, timeout_s=limit_s,
-                hooks=hooks,
-            )  # fmt: skip
-            serve_until_signal(made, listener)
+            parts: Any = {"sessions": sessions, "pool": pool, "hooks": hooks}
+            made = make_app(manifest, loader, config, timeout_s=limit_s, **parts)
+            http.serve_until_signal(made, listener, context)
 
 
 def _print_link(app: App, link: str, space: str, *, is_once: bool) -> None:

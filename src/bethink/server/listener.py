@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -237,7 +238,24 @@ def bind_socket(address: Address) -> socket.socket:
     return made
 
 
-def serve_until_signal(app: Guard, listener: socket.socket) -> None:
+def load_certificate(cert: str, key: str) -> ssl.SSLContext:
+    """Load a certificate with its chain, and its key; raise BadSetting with the reason."""
+    made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        made.load_cert_chain(cert, key, password=lambda: b"")  # else the terminal is asked for it
+    except OSError as error:  # also what OpenSSL cannot read
+        reason = getattr(error, "reason", None) or error.strerror or "it is not one"
+        raise BadSetting(
+            f"the certificate {cert} and its key cannot be used: {reason}".lower(),
+            remedy="give two PEM files that belong together, the key without a passphrase",
+        ) from error
+    made.set_alpn_protocols(["http/1.1"])
+    return made
+
+
+def serve_until_signal(
+    app: Guard, listener: socket.socket, tls: ssl.SSLContext | None = None
+) -> None:
     """Serve an application until SIGTERM or SIGINT; requests in progress are finished."""
     # URLs contain questions (GET ?q=), so requests are not logged.
     config = uvicorn.Config(
@@ -254,5 +272,7 @@ def serve_until_signal(app: Guard, listener: socket.socket) -> None:
         timeout_keep_alive=15,
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
     )
+    config.load()
+    config.ssl = tls
     with listener:
         _Server(config).run(sockets=[listener])
