@@ -1,0 +1,140 @@
+"""Check the statements that a language model makes of turns: what is kept is said there.
+
+A model invents, mixes up, translates and repeats its instructions. Whatever it is told, a
+statement is kept only if the turns it names bear it out, word by word as far as can be checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+
+from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
+from bethink.core.sentences import sentences
+from bethink.core.words import fold, word_set
+from bethink.ingest.content_checks import content_flags, detect_paste
+from bethink.ingest.llm_extraction import MIN_CONFIDENCE
+from bethink.lang.words import load_words, negations, stop_words, word_set_of
+from bethink.model import Item
+
+Terms = Callable[[str], Sequence[str]]
+
+_LEAST_SUPPORT = 0.75  # of the words that tell something
+# What an agent says of its own work is short and of the moment.
+_LEAST_WORDS = {True: 2, False: 4}
+_WORD = lazy_pattern(r"\w+(?:[.:/'’-]\w+)*")
+_CLAUSE_END = lazy_pattern(r"(?<=[,;:.!?])\s+|(?<=[。，、；！？])")
+_POSSESSIVE = ("'s", "’s")
+_LANGUAGES = ("en", "de", "fr", "es")
+
+
+class Statement(NamedTuple):
+    """A sentence that a model made of turns, and how sure it is."""
+
+    text: str
+    kind: str
+    sources: tuple[Item, ...]
+    confidence: float
+
+
+class StatementCheck:
+    """Says why a statement is not kept. ``terms`` are a store's search terms of a text."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+
+    def __call__(self, said: Statement) -> str | None:
+        """Return why the statement is refused; None where its turns bear it out."""
+        text, heard = said.text, "\n".join(item.text for item in said.sources)
+        telling = self._telling(text)
+        if said.confidence < MIN_CONFIDENCE:
+            return "the model is not sure of it"
+        if content_flags(text) or detect_paste(text):
+            return "it gives instructions or is pasted output"
+        if text.rstrip().endswith(("?", "？")):
+            return "it is a question"
+        if not _names_its_subject(text) or len(telling) < _least_words(said.sources):
+            return "it says too little to be understood alone"
+        if _details(text) - {_bare(word) for word in _WORD.findall(heard)}:
+            return "it has a name or number that its turns do not have"
+        if len(telling & self._telling(heard)) < _LEAST_SUPPORT * len(telling):
+            return "its turns do not say it in these words"
+        return self._compare_clauses(text, said.sources)
+
+    def _compare_clauses(self, text: str, sources: Sequence[Item]) -> str | None:
+        """Compare each clause with the one it was made of: denials, doubts and questions."""
+        heard = [
+            (clause, sentence, self._telling(clause))
+            for item in sources
+            for sentence in sentences(item.text)
+            for clause in _clauses(sentence)
+        ]
+        for clause in _clauses(text):
+            words = self._telling(clause)
+            if not words or not heard:
+                continue
+            near, sentence, _ = max(heard, key=lambda one: (len(one[2] & words), -len(one[2])))
+            if _denies(clause) != _denies(near):
+                return "it denies what its turns say, or says what they deny"
+            if sentence.rstrip().endswith(("?", "？")) or _doubts(sentence):
+                return "its turns ask or doubt it"
+        return None
+
+    def _telling(self, text: str) -> frozenset[str]:
+        """Return the terms that tell something: no stop words, not who speaks."""
+        dull = stop_words(*_LANGUAGES) | word_set_of("en", "speakers", "words")
+        words = (word for word in _WORD.findall(text) if _bare(word) not in dull)
+        return frozenset(self._terms(" ".join(words)))
+
+
+def is_worth_reading(turn: Item) -> bool:
+    """Whether statements may be made of a turn: trusted, not flagged, not pasted."""
+    return turn.trust > 0 and not turn.flags and detect_paste(turn.text) is None
+
+
+def _least_words(sources: Iterable[Item]) -> int:
+    return _LEAST_WORDS[any(item.source_class in {"user", "owner"} for item in sources)]
+
+
+def _names_its_subject(text: str) -> bool:
+    """Whether a sentence does not begin with a pronoun, which nobody can resolve later."""
+    first = _WORD.search(fold(text))
+    return first is not None and first[0] not in word_set_of("en", "speakers", "pronouns")
+
+
+def _details(text: str) -> frozenset[str]:
+    """Return what must not be invented: numbers, names, paths."""
+    return frozenset(
+        _bare(word)
+        for place, word in enumerate(_WORD.findall(text))
+        if re.search(r"[\d./:]", word) or (place and word[0].isupper())
+    )
+
+
+def _bare(word: str) -> str:
+    folded = fold(word)
+    return folded[:-2] if folded.endswith(_POSSESSIVE) else folded
+
+
+def _clauses(text: str) -> list[str]:
+    return [clause for clause in _CLAUSE_END.split(text) if clause.strip()]
+
+
+def _denies(clause: str) -> bool:
+    return any(map(negations().deny, (*_WORD.findall(fold(clause)), *word_set(clause))))
+
+
+def _doubts(sentence: str) -> bool:
+    folded = fold(sentence)
+    signs = tuple(sign for sign in _doubt_words() if not sign.isascii())
+    return not _doubt_words().isdisjoint(_WORD.findall(folded)) or any(
+        sign in folded for sign in signs
+    )
+
+
+@cache
+def _doubt_words() -> frozenset[str]:
+    tables = load_words("doubts").values()
+    return frozenset(word for words in tables for word in str(words).split())
