@@ -195,6 +195,43 @@ WRONG: dict[str, Fault] = {
 }
 
 
+def _stream(asked: Talking, answer: Any) -> None:
+    """An answer in pieces that nobody asked for, as each protocol streams."""
+    text = json.dumps(answer)
+    halves = text[: len(text) // 2], text[len(text) // 2 :]
+    if asked.protocol == "ollama":
+        lines = [json.dumps({"message": {"content": half}, "done": False}) for half in halves]
+        asked.send("\n".join([*lines, json.dumps({"done": True})]).encode())
+        return
+    events = [json.dumps({"choices": [{"delta": {"content": half}}]}) for half in halves]
+    body = "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"])
+    asked.send(body.encode(), Content_Type="text/event-stream")
+
+
+BROKEN["a stream nobody asked for"] = _stream
+
+
+def tool_call(asked: Talking, answer: Any) -> None:
+    """The answer as the arguments of a tool that nobody offered."""
+    shaped = asked.shape("")
+    if asked.protocol == "openai":
+        call = {"type": "function", "function": {"name": "x", "arguments": json.dumps(answer)}}
+        shaped["choices"][0]["message"] = {"content": None, "tool_calls": [call]}
+    elif asked.protocol == "ollama":
+        shaped["message"] = {"content": "", "tool_calls": [{"function": {"arguments": answer}}]}
+    else:
+        shaped = asked.shape(answer)
+    asked.give(shaped)
+
+
+def uncounted(asked: Talking, answer: Any) -> None:
+    """The answer without a word of what it cost."""
+    shaped = asked.shape(answer)
+    for key in ("usage", "prompt_eval_count", "eval_count"):
+        shaped.pop(key, None)
+    asked.give(shaped)
+
+
 def refusing(asked: Talking, answer: Any) -> None:
     """A model that will not say it."""
     shaped = asked.ended("", openai="content_filter", anthropic="refusal", ollama="stop")

@@ -53,10 +53,11 @@ def filled(name: str) -> Prompt:
     parts = {
         "question": "where?", "known": "", "gaps": "which vault", "today": date(2024, 5, 1),
         "memories": passages, "entries": passages, "memory": passages[:1],
-        "candidate": passages[:1],
+        "candidate": passages[:1], "turns": passages,
     }  # fmt: skip
     wanted = {
         "expand": ("question", "known", "gaps", "today"),
+        "distil": ("turns",),
         "extract": ("memory",),
         "rerank": ("question", "candidate"),
         "sufficiency": ("question", "memories", "today"),

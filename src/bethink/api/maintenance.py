@@ -41,7 +41,7 @@ class MaintenanceMethods(SessionMethods):
         Raises ModelError where the model does not answer; nothing is lost then, and
         ``maintain`` tries again.
         """
-        from bethink.maintain.entities import ExtractByModel  # start-up time: recall does without
+        from bethink.maintain.extract import ExtractByModel  # start-up time: recall does without
 
         if self.llm is None:
             raise BadSetting(

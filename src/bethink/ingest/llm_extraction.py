@@ -6,6 +6,7 @@ from recall: a fact read by a model can be flagged but cannot supersede.
 
 from __future__ import annotations
 
+import re
 from typing import TypedDict, cast
 
 from bethink.core.json_values import Json
@@ -14,13 +15,13 @@ from bethink.core.words import fold, word_set
 from bethink.ingest.admission import WriteContext
 from bethink.ingest.entity_extraction import ENTITY_KINDS, entity_key
 from bethink.ingest.revision import MODEL_FACT_KEY, revise
+from bethink.ingest.statements import MIN_CONFIDENCE, clauses_of, denies, doubts
 from bethink.model import Filters, Item, Link, Node
 from bethink.ports import Budget, LanguageModel, Scope, Store
 from bethink.prompts import fill_prompt, load_passages
 
 MODEL_SOURCE = "model"
 EXTRACTED_EVENT = "read by model"
-MIN_CONFIDENCE = 0.6
 _MAX_NAME_CHARACTERS = 80
 
 
@@ -85,15 +86,20 @@ def keep_supported(answer: ExtractAnswer, item: Item) -> Extraction:
 
 
 def _is_named_in(name: str, text: str) -> bool:
-    return len(name) <= _MAX_NAME_CHARACTERS and entity_key(name) in text and ":" not in name
+    if len(name) > _MAX_NAME_CHARACTERS or ":" in name:
+        return False
+    return re.search(rf"(?<!\w){re.escape(entity_key(name))}(?!\w)", text) is not None
 
 
 def _is_supported_fact(fact: ExtractedFact, text: str) -> bool:
-    """Check that a fact is confident, complete and made of the memory's words."""
+    """Check that a fact is confident, complete, not denied and of the memory's words."""
     if fact["confidence"] < MIN_CONFIDENCE or not fact["attribute"].strip():
         return False
     value, subject = word_set(fact["value"]), word_set(fact["subject"])
-    return bool(value) and (value | subject) <= word_set(text)
+    if not value or not (value | subject) <= word_set(text):
+        return False
+    told = [clause for clause in clauses_of(text) if not value.isdisjoint(word_set(clause))]
+    return not any(denies(clause) or doubts(clause) for clause in told)
 
 
 def apply_extraction(item: Item, extraction: Extraction, model: str, ctx: WriteContext) -> Item:

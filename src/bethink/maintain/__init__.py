@@ -19,7 +19,7 @@ JOBS: Registry[Callable[[], Job]] = Registry(
         "entities": "bethink.maintain.entities:RefreshEntities",
         "updates": "bethink.maintain.updates:JudgeUpdates",
         "relate": "bethink.maintain.cleanup:Relate",
-        "extract": "bethink.maintain.entities:Extract",
+        "extract": "bethink.maintain.extract:Extract",
         "threads": "bethink.maintain.threads:FindThreads",
         "insights": "bethink.maintain.insights:Insights",
         "notes": "bethink.maintain.notes:WriteNotes",

@@ -19,6 +19,8 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import caption, sentences, shorten
 from bethink.core.words import fold, word_set
 from bethink.errors import ModelError
+from bethink.ingest.content_checks import content_flags
+from bethink.ingest.statements import support
 from bethink.maintain.job import (
     JobContext,
     Proposal,
@@ -51,6 +53,8 @@ _DETAIL = lazy_pattern(r"\S*\d\S*|\S+[_/.:@#]\w\S*|[A-Z][\w'’-]*[A-Z]\w*|(?<=[
 _TRIM = "\"'`()[]{}<>,;:!?…"
 _NUMBER = lazy_pattern(r"\d+(?:[.,:/-]\d+)*")
 _MAX_SENTENCES = 400
+_LEAST_SUPPORT = 0.5
+UNSUPPORTED = "the sources do not support what the model wrote"
 
 
 class CondensedText(NamedTuple):
@@ -168,10 +172,21 @@ def _condense_by_model(subject: str, items: Sequence[Item], work: JobContext) ->
     text = f"{answer['title'].strip()}\n{answer['learning'].strip()}"
     by_id = {item.id: item for item in items}
     held = [by_id[item_id] for item_id in holds if item_id in by_id]
-    if stray := next(unsupported_numbers(text, held), None):
+    stray = next(unsupported_numbers(text, held), None)
+    if stray or not is_borne_out(text, held, work):
         condensed = condense_by_rules(subject, held or items)
-        return condensed._replace(remark=f"by rules: the model added {stray!r:.40}")
+        what = f"the model added {stray!r:.40}" if stray else UNSUPPORTED
+        return condensed._replace(remark=f"by rules: {what}")
     return CondensedText(text, work.model.name, holds)
+
+
+def is_borne_out(text: str, sources: Iterable[Item], work: JobContext) -> bool:
+    """Whether a model's text has at least half of its words from its sources, and no orders.
+
+    A translation, a refusal or the prompt itself does not.
+    """
+    share = support(text, (item.text for item in sources), work.store.search.terms)
+    return share >= _LEAST_SUPPORT and not content_flags(text)
 
 
 def unsupported_numbers(text: str, sources: Iterable[Item]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Refresh what is derived: missing vectors, momenta, and extraction by a language model."""
+"""Refresh what is derived: missing vectors and momenta."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from bethink.core.passages import split_passages
 from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.ingest.links import entity_text
-from bethink.ingest.llm_extraction import EXTRACTED_EVENT, apply_extraction, extract_with_model
 from bethink.ingest.record_builder import embed_memories
-from bethink.maintain.job import JobContext, NamedAction, Proposal, batches, iter_items
+from bethink.maintain.job import JobContext, NamedAction, Proposal, batches
 from bethink.model import Draft, Item
 from bethink.ports import Embedder, Embedding, Store, joining
 from bethink.retrieval.provenance import content_digest, recorded_sources
@@ -170,72 +169,3 @@ class RefreshEntities:
                 for key, momentum in sorted(found.items())
                 if momentum.recomputed
             )
-
-
-_EXTRACTION_BATCH = 10
-_JOURNAL_LINES = 50
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractByModel:
-    """Extract from memories, one model request each.
-
-    Memories that were read before are not read again, so it is idempotent.
-    """
-
-    ids: tuple[str, ...]
-
-    def __call__(self, work: JobContext) -> None:
-        if work.model is None:
-            return
-        for item in work.store.items.get(self.ids).values():
-            if item.live_to is not None or was_read_by_model(item.id, work):
-                continue
-            reading = extract_with_model(item, work.model, work.budget, work.store)
-            # Changed while the model was reading it: the result no longer applies.
-            now = work.store.items.get([item.id])[item.id]
-            if now.live_to is None and now.rev == item.rev:
-                ctx = work.write_context()
-                apply_extraction(now, reading, work.model.name, ctx)
-                work.store.admin.log(
-                    EXTRACTED_EVENT, item=item.id, actor=ctx.actor, detail="", now=work.now
-                )
-
-    def __str__(self) -> str:
-        return f"extract facts from {len(self.ids)} memories with the model"
-
-
-@dataclass(frozen=True, slots=True)
-class Extract:
-    """Extract from the newest ``most`` memories that no model has read; none without a model."""
-
-    most: int = 100
-    name: str = "extract"
-    by_age: bool = False
-
-    def plan(self, work: JobContext) -> Iterator[Proposal]:
-        """Propose small batches, so that a failing model costs only one of them."""
-        if work.model is None:
-            return
-        waiting = (
-            item.id
-            for item in iter_items(work, levels=("item",))
-            if not was_read_by_model(item.id, work)
-        )
-        left = self.most
-        for batch in batches(waiting, _EXTRACTION_BATCH):
-            some = tuple(batch[:left])
-            left -= len(some)
-            if not some:
-                return
-            yield Proposal(
-                f"{len(some)} memories without extracted facts",
-                f"extract facts from {len(some)} memories",
-                actions=(ExtractByModel(some),),
-            )
-
-
-def was_read_by_model(item_id: str, work: JobContext) -> bool:
-    """Whether a model has read a memory."""
-    lines = work.store.admin.changes(item=item_id, actor=None, limit=_JOURNAL_LINES)
-    return any(line.kind == EXTRACTED_EVENT for line in lines)

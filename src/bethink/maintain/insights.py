@@ -30,7 +30,9 @@ from bethink.maintain.consolidate import (
     RULES,
     SECRET_CLASSIFICATION,
     TYPICAL_PREFIX,
+    UNSUPPORTED,
     entity_name,
+    is_borne_out,
     split_by_meaning,
     unsupported_numbers,
 )
@@ -504,10 +506,10 @@ def _points_by_model(
     written = []
     for point in answer["points"]:
         bearing = tuple(key for key in cited_ids(passages, point["sources"]) if key in by_id)
-        if bearing and not any(unsupported_numbers(point["text"], [by_id[key] for key in bearing])):
-            written.append(Point(" ".join(point["text"].split()), bearing))
+        said, held = " ".join(point["text"].split()), [by_id[key] for key in bearing]
+        if held and not any(unsupported_numbers(said, held)) and is_borne_out(said, held, work):
+            written.append(Point(said, bearing))
     named = " ".join(answer["name"].split())
     if not written or any(unsupported_numbers(named, sources)):
-        why = "by rules: the sources do not support what the model wrote"
-        return _WrittenPoints(title, points, RULES, why)
+        return _WrittenPoints(title, points, RULES, f"by rules: {UNSUPPORTED}")
     return _WrittenPoints(named, written, work.model.name)

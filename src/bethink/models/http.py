@@ -11,7 +11,7 @@ from http import HTTPStatus
 from math import inf
 from socket import SHUT_RDWR
 from threading import Lock, Thread
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -190,9 +190,19 @@ class _HttpExchange:
                 return ModelError(f"the answer of {self._url.host} is larger than {limit:,} bytes")
             if response.length:
                 return NoReply(f"the answer of {self._url.host} is incomplete")
-            waits = response.headers.get("Retry-After", "")
-            retry_after_s = float(waits) if waits.isdecimal() else 0.0
-            return HttpReply(response.status, bytes(found), retry_after_s)
+            waits = _retry_after_s(response.headers.get("Retry-After", "").strip())
+            return HttpReply(response.status, bytes(found), waits)
+
+
+def _retry_after_s(text: str) -> float:
+    """Return the seconds that a server asks to wait: a number of them, or a date."""
+    from email.utils import parsedate_to_datetime  # start-up time
+
+    if text.isdecimal():
+        return float(text)
+    with suppress(ValueError, TypeError):
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time())
+    return 0.0
 
 
 def _make_connection(url: Url, timeout_s: float) -> HTTPConnection:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import socket
+from email.utils import formatdate
+from time import time
 
 import pytest
 
@@ -17,7 +19,7 @@ from bethink.models.llm.providers import open_anthropic, open_ollama, open_opena
 from bethink.ports import Budget, BudgetSpent, Unusable
 from bethink.prompts import Passage, fill_prompt
 from embedding_server import ENDLESS
-from language_server import BROKEN, INJECTED, WRONG, refusing, talking
+from language_server import BROKEN, INJECTED, WRONG, refusing, talking, tool_call
 from rows import each_row
 
 KEY = "sk-never-to-be-seen"
@@ -255,11 +257,38 @@ def test_a_server_that_asks_for_patience_gets_it(server, provider):
     assert slept == [3.0]
 
 
+@each_row("date", ["Wed, 21 Oct 2015 07:28:00 GMT", "soon", ""])
+def test_a_date_that_is_over_or_none_is_not_waited_for(server, model, date):
+    """Retry-After may be a date; one that cannot be read counts as none."""
+    server.fault = failing(1, lambda asked, _: asked.give({}, 429, Retry_After=date))
+
+    assert model.complete(prompt(), budget=Budget()) == {"score": 7}
+
+
+def test_a_date_to_come_is_waited_for(server, provider):
+    """In an hour is too late for this answer."""
+    model = OPEN[provider]("test", timeouts=PATIENT)
+    later = formatdate(time() + 3600, usegmt=True)
+    server.fault = failing(1, lambda asked, _: asked.give({}, 429, Retry_After=later))
+
+    with pytest.raises(ModelError, match="status 429"):
+        model.complete(prompt(), budget=Budget())
+
+    assert len(server.asked) == 1
+
+
+def test_a_tool_call_is_read_as_the_answer(server, model):
+    """Small models answer so, also where no tool was offered."""
+    server.fault = tool_call
+
+    assert model.complete(prompt(), budget=Budget()) == {"score": 7}
+
+
 def test_tries_need_a_budget_too(server, model):
     """When there is no call left for a second try, the server's failure is what is said."""
     server.fault, budget = BROKEN["500"], Budget(calls=1)
 
-    with pytest.raises(ModelError, match="failed, and the budget allows no retry") as caught:
+    with pytest.raises(ModelError, match="status 500, and the budget allows no retry") as caught:
         model.complete(prompt(), budget=budget)
 
     assert not isinstance(caught.value, BudgetSpent)

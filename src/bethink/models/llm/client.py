@@ -21,7 +21,7 @@ from typing import Any
 from bethink.core.json_schema import SchemaViolation, validate, without_limits
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import BadSetting
+from bethink.errors import BadSetting, ModelError
 from bethink.models.http import (
     CircuitBreaker,
     HttpReply,
@@ -166,6 +166,7 @@ class BilledRequest:
     charge: BudgetReservation | None
     connect_s: float
     completion: Completion | None = None
+    failure: str = ""
 
     def __call__(self, left_s: float) -> HttpReply:
         """Send the request once and record its cost."""
@@ -176,7 +177,12 @@ class BilledRequest:
             server.headers()  # raises where a key is missing: then nothing is sent
             # Once sent, the request may be billed, whether or not an answer arrives.
             charge.commit(self.request.input_tokens, 0)
-            reply = server.post_once(request)
+            try:
+                reply = server.post_once(request)
+            except ModelError as error:
+                self.failure = error.message
+                raise
+            self.failure = f"{server.name} answered with status {reply.status}"
             if reply.status == HTTPStatus.OK:
                 read, problem = self.protocol.read_completion, "sent a reply that is not an answer"
                 self.completion = server.parse(reply, read, problem)
@@ -191,8 +197,7 @@ class BilledRequest:
             return self.budget.reserve(request.input_tokens, request.output_tokens)
         except BudgetSpent as spent:
             # Report the server's failure: without it there would be no second attempt.
-            problem = "failed, and the budget allows no retry"
-            raise self.protocol.server.error(problem) from spent
+            raise ModelError(f"{self.failure}, and the budget allows no retry") from spent
 
     def _price(self, completion: Completion) -> tuple[int, int]:
         written = (

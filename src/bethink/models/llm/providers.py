@@ -66,9 +66,16 @@ def _ollama_body(request: CompletionRequest) -> Body:
     return _chat_body(request, options=options)
 
 
+def _tool_input(message: Any) -> Any:
+    """Return the arguments of a tool call: some models answer so without being offered a tool."""
+    calls = message.get("tool_calls") or ()
+    return calls[0]["function"]["arguments"] if calls else message.get("content")
+
+
 def _read_ollama(answer: Any) -> Completion:
-    content = answer["message"]["content"]
-    if not isinstance(content, str):
+    message = answer["message"]
+    content = message.get("content") or _tool_input(message)
+    if not isinstance(content, str | dict):
         raise TypeError("no text")
     return Completion(
         content,
@@ -119,9 +126,9 @@ def _openai_body(request: CompletionRequest, *, is_home: bool, **settings: objec
 def _read_openai(answer: Any) -> Completion:
     choice = answer["choices"][0]
     message, ended = choice["message"], choice.get("finish_reason")
-    content = message.get("content")
+    content = message.get("content") or _tool_input(message)
     is_refused = ended == "content_filter" or bool(message.get("refusal"))
-    if not isinstance(content, str) and not is_refused and ended != "length":
+    if not isinstance(content, str | dict) and not is_refused and ended != "length":
         raise ValueError("no text")
     usage = answer.get("usage") or {}
     return Completion(
