@@ -27,9 +27,9 @@ from bethink.errors import BethinkError, StoreBusy, StoreError
 from bethink.model import Member
 from bethink.store import prepare_server
 from bethink.store.postgres import PostgresStore, distribution, opening
-from bethink.store.postgres.connections import SERVING_ROLE, space_id_of
+from bethink.store.postgres.connections import space_id_of
 from bethink.store.postgres.schema import SCHEMA, Migration, migrations, tables
-from bethink.store.postgres.server import PROPAGATE, connect
+from bethink.store.postgres.server import PROPAGATE, connect, serving_role
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from postgres_server import CITUS, distributed_url
@@ -110,7 +110,7 @@ def application(url: str) -> str:
         known = owner.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APPLICATION,))
         if known.fetchone() is None:
             owner.execute(f"CREATE ROLE {APPLICATION} LOGIN")
-        owner.execute(f"GRANT {SERVING_ROLE} TO {APPLICATION}")
+        owner.execute(f"GRANT {serving_role(owner)} TO {APPLICATION}")
     return at(url, user=APPLICATION)
 
 
@@ -330,8 +330,7 @@ def test_an_owner_that_is_no_superuser_distributes(fresh: Callable[[str], str]) 
     url = fresh("bethink_owned")
     with suppress(psycopg.errors.DuplicateObject):
         _run(url, "CREATE ROLE bethink_owner LOGIN CREATEROLE")
-    _run(url, "GRANT CREATE ON DATABASE bethink_owned TO bethink_owner",
-         f"GRANT {SERVING_ROLE} TO bethink_owner WITH ADMIN OPTION")  # fmt: skip
+    _run(url, "GRANT CREATE ON DATABASE bethink_owned TO bethink_owner")
     owner = at(url, user="bethink_owner")
     opening.init_store(owner)
     with opened(owner, "theirs") as memory:
@@ -384,7 +383,7 @@ def test_migrations_go_on_after_it(
                 "SELECT c.relforcerowsecurity, has_table_privilege(%s, c.oid, 'INSERT'),"
                 " (SELECT count(*) FROM pg_policy AS p WHERE p.polrelid = c.oid)"
                 r" FROM pg_class AS c WHERE c.relname LIKE 'extra\_1%%' AND c.relkind = 'r'",
-                (SERVING_ROLE,),
+                (status.role,),
             ).fetchall()
             assert shards, place
             assert set(shards) == {(True, True, 1)}

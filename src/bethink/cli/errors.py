@@ -11,10 +11,11 @@ import click
 from bethink.cli.app import App
 from bethink.cli.commands import bethink
 from bethink.cli.help import COMPLETION_VARIABLE, PROGRAM
-from bethink.cli.output import dim, printable, red
+from bethink.cli.output import dim, printable, red, yellow
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import name_failure
 from bethink.errors import BethinkError, ModelError, NotFound, StoreError
+from bethink.store.url import is_server, shown_store
 
 EXIT_NOT_FOUND = 1
 EXIT_USAGE = 2
@@ -119,6 +120,7 @@ def call_command(args: list[str]) -> int:
     # Arguments that cannot be parsed must still be reported as JSON where --json is set.
     app = App(json="--json" in (args[: args.index("--")] if "--" in args else args))
     try:
+        _warn_of_passwords(args, app)
         with bethink.make_context(PROGRAM, args, obj=app) as ctx:
             code = bethink.invoke(ctx)
             return code if isinstance(code, int) else 0
@@ -128,6 +130,14 @@ def call_command(args: list[str]) -> int:
         raise
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - all are reported
         return report_error(error, app)
+
+
+def _warn_of_passwords(args: list[str], app: App) -> None:
+    """Say that the arguments of a process can be read by others, where one has a password."""
+    urls = [word.removeprefix("--store=").removeprefix("--to=") for word in args]
+    if any(is_server(url) and shown_store(url) != url for url in urls):
+        told = " everyone on this machine can read a password among the arguments; "
+        app.err.line(yellow("warning:"), told, "use ~/.pgpass or PGPASSWORD, and change it")
 
 
 def report_error(error: KeyboardInterrupt | Exception, app: App) -> int:

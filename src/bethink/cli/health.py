@@ -330,7 +330,8 @@ def store() -> None:
     """Prepare a PostgreSQL database for memories.
 
     The role that calls init and migrate owns the tables. Those that only use them need no
-    more than to be members of bethink_serve. Without URL it is the store in use.
+    more than to be members of the role that serves, which status names. Without URL it is the
+    store in use.
     """
 
 

@@ -1,4 +1,4 @@
-"""NumPy in a short process: when it is loaded, and the threads of its OpenBLAS."""
+"""NumPy in a process: when it is loaded, its memory, and the threads of its OpenBLAS."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ def load_numpy(*, keep_memory: bool) -> None:
     import_module("numpy")
 
 
-_MEMORY_OPTIONS = {-3: 2**26, -1: 2**28}  # bytes: M_MMAP_THRESHOLD, M_TRIM_THRESHOLD of glibc
+def share_memory_between_threads() -> None:
+    """Have glibc serve all threads from two heaps, not each from one of its own: for a server.
+
+    Freed memory of one heap is of no use to another, so that each grows to the most it ever had.
+    """
+    _set_memory_options({-8: 2})  # M_ARENA_MAX
 
 
 def _keep_freed_memory() -> None:
@@ -31,13 +36,17 @@ def _keep_freed_memory() -> None:
 
     Arrays of more than 128 KB would each be given by the system anew, page by page.
     """
+    _set_memory_options({-3: 2**26, -1: 2**28})  # bytes: M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+
+
+def _set_memory_options(options: dict[int, int]) -> None:
     import ctypes  # which NumPy needs as well
 
     try:
         set_option = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
         return  # another C library
-    for option, value in _MEMORY_OPTIONS.items():
+    for option, value in options.items():
         set_option(option, value)
 
 

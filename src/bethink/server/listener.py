@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bethink.access.guard import Guard
 from bethink.access.hosts import Address
+from bethink.core.blas import share_memory_between_threads
 from bethink.core.sparse_log import SparseLog
 from bethink.errors import BadSetting
 
@@ -257,6 +258,7 @@ def serve_until_signal(
     app: Guard, listener: socket.socket, tls: ssl.SSLContext | None = None
 ) -> None:
     """Serve an application until SIGTERM or SIGINT; requests in progress are finished."""
+    share_memory_between_threads()
     # URLs contain questions (GET ?q=), so requests are not logged.
     config = uvicorn.Config(
         app,

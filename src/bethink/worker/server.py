@@ -20,6 +20,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from bethink.config.spaces import resolve_space
+from bethink.core.blas import share_memory_between_threads
 from bethink.core.json_values import Json, iso
 from bethink.core.lazy import BackgroundCall
 from bethink.core.registry import name_failure, without_own_classes
@@ -229,6 +230,7 @@ class WorkerServer:
 
     def run(self) -> None:
         """Serve until there is a reason to stop."""
+        share_memory_between_threads()
         self._log(f"listening, version {__version__}, idle limit {self._idle_s:.0f} s")
         self._spool_worker.begin()
         BackgroundCall(_preload_modules)

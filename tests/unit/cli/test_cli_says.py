@@ -329,3 +329,22 @@ def test_one_entity_is_not_called_entities(call: Caller) -> None:
     said = call("maintain", "--job", "entities", "--dry-run")
 
     assert "the momentum of 1 entity is out of date" in said.out
+
+
+@each_row(
+    "words",
+    [
+        ("--store", "{url}", "stats"),
+        ("--store={url}", "recall", "anything", "--json"),
+        ("store", "status", "{url}"),
+        ("move", "work", "--to", "{url}"),
+        ("config", "set", "store", "{url}"),
+    ],
+)
+def test_a_password_among_the_arguments_is_warned_of(words: tuple[str, ...], call: Caller) -> None:
+    """Everyone who may list the processes reads it; other URLs are passed over in silence."""
+    for user, warned in (("app", False), ("app:hunter22", True)):
+        url = f"postgresql://{user}@127.0.0.1:1/memories"
+        said = call(*(word.format(url=url) for word in words))
+        assert ("password among the arguments" in said.err) == warned, said
+        assert "hunter22" not in said.out + said.err

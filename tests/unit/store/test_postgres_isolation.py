@@ -15,10 +15,10 @@ from bethink import Memory
 from bethink.model import Member
 from bethink.store.postgres import PostgresStore
 from bethink.store.postgres.bindings import parsed
-from bethink.store.postgres.connections import SERVING_ROLE, space_id_of
+from bethink.store.postgres.connections import space_id_of
 from bethink.store.postgres.hidden import ceiling_view
 from bethink.store.postgres.schema import SCHEMA, tables
-from bethink.store.postgres.server import connect
+from bethink.store.postgres.server import connect, serving_role
 from bethink.store.postgres.session import Session
 from bethink.store.postgres.translate import NO_VIEW, Shape, View, translate
 from bethink.store.sql.search.scope import _MENTIONS_BY_ROW, _NAMED_ENTITIES
@@ -41,7 +41,7 @@ def application() -> str:
         known = owner.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APPLICATION,))
         if known.fetchone() is None:
             owner.execute(f"CREATE ROLE {APPLICATION} LOGIN PASSWORD 'app'")
-        owner.execute(f"GRANT {SERVING_ROLE} TO {APPLICATION}")
+        owner.execute(f"GRANT {serving_role(owner)} TO {APPLICATION}")
     host = initialised_url().rpartition("@")[2]
     return f"postgresql://{APPLICATION}:app@{host}"
 
@@ -99,13 +99,14 @@ def test_the_serving_role_owns_nothing_and_passes_no_fence(
     connection: psycopg.Connection[Any],
 ) -> None:
     """It is no superuser, bypasses no policy and owns no table; every table forces them."""
+    serving = serving_role(connection)
     roles = connection.execute(
         "SELECT bool_or(rolsuper OR rolbypassrls) FROM pg_roles WHERE rolname IN (%s, %s)",
-        (SERVING_ROLE, APPLICATION),
+        (serving, APPLICATION),
     ).fetchone()
     owned = connection.execute(
         "SELECT count(*) FROM pg_tables WHERE schemaname = %s AND tableowner IN (%s, %s)",
-        (SCHEMA, SERVING_ROLE, APPLICATION),
+        (SCHEMA, serving, APPLICATION),
     ).fetchone()
     open_tables = connection.execute(
         "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s)"
@@ -119,7 +120,7 @@ def test_a_superuser_serves_with_the_same_rights(tmp_path: Path) -> None:
     """Whoever connects, the transactions are those of the serving role."""
     store = open_space(tmp_path)
     with store._connections.read_transaction() as db:
-        assert db.execute("SELECT current_user").get == SERVING_ROLE
+        assert db.execute("SELECT current_user").get == store._connections.server.role
     store.close()
 
 
@@ -307,7 +308,7 @@ def test_lookups_use_their_index(sql: str, view: View, wanted: set[str], tmp_pat
             " FROM generate_series(1, 2000) AS n"
         )
         owner.execute(f"ANALYZE {SCHEMA}.entity, {SCHEMA}.alias, {SCHEMA}.link")
-        owner.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
+        owner.execute(f"SET LOCAL ROLE {serving_role(owner)}")
         owner.execute("SET LOCAL bethink.space = '7'")
         owner.execute("SET LOCAL enable_seqscan = off")  # other tables are as good as empty
         cursor = psycopg.RawCursor(owner)

@@ -61,7 +61,7 @@ def database() -> Iterator[str]:
         with psycopg.connect(url, autocommit=True) as inside:
             inside.execute("DROP SCHEMA bethink CASCADE")
         superuser.execute(
-            f"GRANT bethink_serve TO {_OWNER} WITH ADMIN TRUE, INHERIT TRUE, SET TRUE"
+            f"GRANT bethink_serve_{name} TO {_OWNER} WITH ADMIN TRUE, INHERIT TRUE, SET TRUE"
         )
         yield f"postgresql://{_OWNER}:role@{url.rpartition('@')[2]}"
         superuser.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")

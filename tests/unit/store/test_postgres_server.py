@@ -111,13 +111,54 @@ def test_an_owner_without_the_rights_of_a_superuser_prepares_and_uses_a_database
         url = as_role(empty, "bethink_owner")
         superuser.execute(f"ALTER DATABASE {name} OWNER TO bethink_owner")
         for state in ("ADMIN TRUE, INHERIT FALSE, SET FALSE", "ADMIN TRUE"):
-            superuser.execute("REVOKE bethink_serve FROM bethink_owner CASCADE")
-            superuser.execute(f"GRANT bethink_serve TO bethink_owner WITH {state}")
+            superuser.execute(f"REVOKE bethink_serve_{name} FROM bethink_owner CASCADE")
+            superuser.execute(f"GRANT bethink_serve_{name} TO bethink_owner WITH {state}")
             assert opening.init_store(url).serving
         PostgresStore.open(url, space="a").close()
-        superuser.execute("REVOKE bethink_serve FROM bethink_owner CASCADE")
-        superuser.execute("GRANT bethink_serve TO bethink_owner WITH SET FALSE")
+        superuser.execute(f"REVOKE bethink_serve_{name} FROM bethink_owner CASCADE")
+        superuser.execute(f"GRANT bethink_serve_{name} TO bethink_owner WITH SET FALSE")
         assert not opening.store_status(url).serving
+
+
+def test_who_serves_one_database_reads_no_other(empty: str) -> None:
+    """Roles belong to the whole server, so each database has a serving role of its own."""
+    application = as_role(empty, "of_one_database")
+    opening.init_store(empty)
+    initialised_url()
+    role = opening.store_status(empty).role
+    with psycopg.connect(empty, autocommit=True) as owner:
+        owner.execute(f"GRANT {role} TO of_one_database")
+    PostgresStore.open(application, space="a").close()
+    other = as_role(running_server().url, "of_one_database")
+    for call in (opening.store_status, lambda url: PostgresStore.open(url, space="a")):
+        with pytest.raises(StoreError, match="permission denied"):
+            call(other)
+
+
+def test_a_database_keeps_the_role_that_its_schema_names(empty: str) -> None:
+    """One of an earlier version, one that was renamed, one restored under another name."""
+    opening.init_store(empty)
+    first = opening.store_status(empty).role
+    with psycopg.connect(empty, autocommit=True) as owner:
+        owner.execute(f"ALTER ROLE {first} RENAME TO bethink_serve")
+        try:
+            assert opening.init_store(empty).role == "bethink_serve"
+            PostgresStore.open(empty, space="a").close()
+        finally:
+            owner.execute(f"ALTER ROLE bethink_serve RENAME TO {first}")
+
+
+def test_tables_that_came_without_rights_are_given_them_by_init(empty: str) -> None:
+    """As a dump has them that leaves the rights out."""
+    opening.init_store(empty)
+    role = opening.store_status(empty).role
+    with psycopg.connect(empty, autocommit=True) as owner:
+        owner.execute(f"REVOKE ALL ON ALL TABLES IN SCHEMA bethink FROM {role}")
+        owner.execute(f"REVOKE ALL ON SCHEMA bethink FROM {role}")
+    with pytest.raises(StoreError, match="permission denied"):
+        PostgresStore.open(empty, space="a")
+    opening.init_store(empty)
+    PostgresStore.open(empty, space="a").close()
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
@@ -477,9 +518,10 @@ def test_a_server_that_was_upgraded_lets_its_rows_be_vacuumed(empty: str) -> Non
     """The right to do so exists from PostgreSQL 17 on; a database from before lacks it."""
     opening.init_store(empty)
     with psycopg.connect(empty, autocommit=True) as owner:
-        owner.execute("REVOKE MAINTAIN ON ALL TABLES IN SCHEMA bethink FROM bethink_serve")
+        role = f"bethink_serve_{empty.rpartition('/')[2]}"
+        owner.execute(f"REVOKE MAINTAIN ON ALL TABLES IN SCHEMA bethink FROM {role}")
         opening.migrate_store(empty)
-        sql = "SELECT has_table_privilege('bethink_serve', 'bethink.item', 'MAINTAIN')"
+        sql = f"SELECT has_table_privilege('{role}', 'bethink.item', 'MAINTAIN')"
         assert owner.execute(sql).fetchone() == (True,)
 
 

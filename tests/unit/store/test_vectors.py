@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import apsw
 import numpy as np
@@ -604,6 +605,32 @@ def test_vectors_kept_in_memory_are_those_that_are_stored(
 
         expected = made[stored.rids[places] - 1].astype(np.float16)
         assert (read == expected).all()
+
+
+def test_vectors_kept_in_memory_take_no_more_room_than_the_store_has_use_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However often they are written and read again; nor is what has not changed read again."""
+    monkeypatch.setattr(vector_scan, "_SPARE_VECTORS", 0)
+    db, cache, read_rows = empty_database(), Float16Cache(), 0
+    fill(db, VectorIndex(), vectors(60, 4))
+
+    def counted(db: Any, keys: Any, dim: int) -> Any:
+        nonlocal read_rows
+        read_rows += len(keys)
+        return read(db, keys, dim)
+
+    read = vector_scan.read_vectors
+    monkeypatch.setattr(vector_scan, "read_vectors", counted)
+    for number in range(50):
+        chunks.append_vectors(db, MODEL, [(1, Embedding(vectors(1, 4, seed=number)[0]))])
+        stored = ChunkCache().read(db, chunks.stored_models(db)[0])
+        for _ in range(3):
+            cache.read(db, stored.chunks, stored.rids, np.arange(60), 4)
+        assert cache._cached is not None
+        assert len(cache._cached.arena.rows) <= 120
+
+    assert read_rows <= 50 * 60
 
 
 # Bits

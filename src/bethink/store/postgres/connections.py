@@ -35,7 +35,6 @@ from bethink.store.sql.connection import (
     open_transaction_error,
 )
 
-SERVING_ROLE = "bethink_serve"
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 # What the row of a space has after its name while the space is moved, and when it has left.
@@ -239,7 +238,7 @@ class PgConnections:
         """Return the statements that begin a transaction; all settings end with it."""
         parts = [
             _BEGIN_WRITE if writes else _BEGIN_READ,
-            f"SET LOCAL ROLE {SERVING_ROLE}",
+            f"SET LOCAL ROLE {self.server.role}",
             f"SET LOCAL {SPACE_SETTING} = '{self.space_id:d}'",
         ]
         if not writes:

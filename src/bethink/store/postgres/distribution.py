@@ -13,9 +13,14 @@ import re
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
-from bethink.store.postgres.connections import SERVING_ROLE
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.server import Connection, is_distributed, needs_right, read_value
+from bethink.store.postgres.server import (
+    Connection,
+    is_distributed,
+    needs_right,
+    read_value,
+    serving_role,
+)
 
 MIN_CITUS = 12
 _FIRST = "space"  # the table that all others are co-located with
@@ -61,9 +66,10 @@ def _on_every_node(connection: Connection, sql: str) -> dict[str, str | None]:
         " WHERE shouldhaveshards AND isactive AND noderole = 'primary' ORDER BY nodeid"
     ).fetchall()
     found: dict[str, str | None] = {}
+    role = serving_role(connection)
     for name, port in nodes:
         with connection.transaction():
-            connection.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
+            connection.execute(f"SET LOCAL ROLE {role}")
             found[f"{name}:{port}"] = _run_on(connection, name, port, sql)
     return found
 
@@ -201,10 +207,11 @@ def require_citus(connection: Connection, name: str) -> None:
 
 def require_login(connection: Connection) -> None:
     """Let the serving role log in: as it the coordinator connects to the other servers."""
-    sql = "SELECT rolcanlogin FROM pg_roles WHERE rolname = %s"
-    if read_value(connection, sql, (SERVING_ROLE,)) is False:
-        let = f"ALTER ROLE {SERVING_ROLE} LOGIN"
-        problem = f"the role {SERVING_ROLE} may not log in, as the coordinator must on each server"
+    role = serving_role(connection)
+    sql = "SELECT rolcanlogin FROM pg_roles WHERE oid = %s::regrole"
+    if read_value(connection, sql, (role,)) is False:
+        let = f"ALTER ROLE {role} LOGIN"
+        problem = f"the role {role} may not log in, as the coordinator must on each server"
         with needs_right(connection, problem, f"{let};"):
             connection.execute(let)
 
@@ -231,9 +238,10 @@ def require_nodes(connection: Connection) -> None:
     """Raise an error where a server does not let the coordinator in as the serving role."""
     away = [name for name, one in _on_every_node(connection, "SELECT 1").items() if one is None]
     if away:
+        role = serving_role(connection)
         raise StoreError(
-            f"the coordinator cannot connect to {', '.join(away)} as {SERVING_ROLE}",
-            remedy=f"allow {SERVING_ROLE} in pg_hba.conf there, with its password in the"
+            f"the coordinator cannot connect to {', '.join(away)} as {role}",
+            remedy=f"allow {role} in pg_hba.conf there, with its password in the"
             " coordinator's .pgpass or pg_dist_authinfo",
         )
 

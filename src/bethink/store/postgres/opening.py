@@ -13,7 +13,6 @@ from bethink.errors import NotFound, SchemaTooNew, StoreBusy, StoreError, instal
 from bethink.store.postgres.connections import (
     ARRIVING,
     LEFT,
-    SERVING_ROLE,
     PgConnections,
     space_id_of,
 )
@@ -38,6 +37,7 @@ from bethink.store.postgres.server import (
     is_distributed,
     needs_right,
     read_value,
+    serving_role,
     translate_errors,
 )
 from bethink.store.url import shown_store
@@ -67,6 +67,7 @@ class StoreStatus(NamedTuple):
     server: str
     schema: int
     known: int
+    role: str
     serving: bool
     secured: bool
     spaces: int | None
@@ -130,7 +131,7 @@ def store_status(url: str) -> StoreStatus:
     with translate_errors(shown_store(url)), connect(url) as connection:
         version = read_value(connection, "SHOW server_version")
         schema = schema_version(connection)
-        serving = _may_serve(connection)
+        role, serving = serving_role(connection), _may_serve(connection)
         secured = read_value(
             connection,
             "SELECT bool_and(c.relrowsecurity AND c.relforcerowsecurity)"
@@ -146,6 +147,7 @@ def store_status(url: str) -> StoreStatus:
         server=str(version or ""),
         schema=schema,
         known=migrations()[-1].version,
+        role=role,
         serving=serving,
         secured=bool(secured) and (over is None or over.secured),
         spaces=spaces if countable else None,
@@ -192,17 +194,16 @@ def _create_schema(connection: Connection, url: str) -> None:
 
 def _create_role(connection: Connection, url: str) -> None:
     """Create the role that serves, where it is missing, and join it."""
-    known = "SELECT 1 FROM pg_roles WHERE rolname = %s"
-    user = sql.Identifier(connection.info.user).as_string(None)
-    if read_value(connection, known, (SERVING_ROLE,)) is None:
-        create = f"CREATE ROLE {SERVING_ROLE} NOLOGIN"
-        problem = f"the role {user} may not create the role {SERVING_ROLE} in {shown_store(url)}"
-        with needs_right(connection, problem, f"{create}; GRANT {SERVING_ROLE} TO {user};"):
+    role, user = serving_role(connection), sql.Identifier(connection.info.user).as_string(None)
+    if read_value(connection, "SELECT to_regrole(%s)", (role,)) is None:
+        create = f"CREATE ROLE {role} NOLOGIN"
+        problem = f"the role {user} may not create the role {role} in {shown_store(url)}"
+        with needs_right(connection, problem, f"{create}; GRANT {role} TO {user};"):
             connection.execute(create)
     if not _may_serve(connection):
         options = " WITH INHERIT TRUE, SET TRUE" if _has_set_option(connection) else ""
-        grant = f"GRANT {SERVING_ROLE} TO {user}{options}"
-        problem = f"the role {user} is not a member of {SERVING_ROLE}"
+        grant = f"GRANT {role} TO {user}{options}"
+        problem = f"the role {user} is not a member of {role}"
         with needs_right(connection, problem, f"{grant};"):
             connection.execute(grant)
 
@@ -215,8 +216,8 @@ def _has_set_option(connection: Connection) -> bool:
 def _may_serve(connection: Connection) -> bool:
     """Whether the role that connected can set the one that serves."""
     right = "SET" if _has_set_option(connection) else "MEMBER"
-    sql = "SELECT count(*) FROM pg_roles WHERE rolname = %s AND pg_has_role(current_user, oid, %s)"
-    return bool(read_value(connection, sql, (SERVING_ROLE, right)))
+    sql = "SELECT coalesce(pg_has_role(current_user, to_regrole(%s), %s), false)"
+    return bool(read_value(connection, sql, (serving_role(connection), right)))
 
 
 def _migrate(connection: Connection, url: str) -> None:
@@ -233,10 +234,7 @@ def _migrate(connection: Connection, url: str) -> None:
                 connection.execute(step.sql.encode())
             connection.execute(f"INSERT INTO {SCHEMA}.migration VALUES ({step.version:d})")
     _secure(connection)
-    if connection.info.server_version >= 170_000:
-        # So that what is erased can be vacuumed away at once. A server may have been upgraded.
-        for name in tables():
-            connection.execute(f"GRANT MAINTAIN ON {SCHEMA}.{name} TO {SERVING_ROLE}")
+    _grant(connection)
 
 
 def require_supported(found: int, name: str) -> None:
@@ -250,7 +248,7 @@ def require_supported(found: int, name: str) -> None:
 
 
 def _secure(connection: Connection) -> None:
-    """Force row-level security on every table, and let the serving role use them.
+    """Force row-level security on every table.
 
     Tables that have it are left alone: an exclusive lock would wait for all that use them.
     """
@@ -261,8 +259,6 @@ def _secure(connection: Connection) -> None:
         " ORDER BY 1",
         (SCHEMA,),
     ).fetchall()
-    if names:
-        connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {SERVING_ROLE}")
     for (name,) in names:
         table = f"{SCHEMA}.{name}"
         connection.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
@@ -270,15 +266,24 @@ def _secure(connection: Connection) -> None:
         connection.execute(f"DROP POLICY IF EXISTS of_space ON {table}")
         if name == "migration":
             connection.execute(f"CREATE POLICY of_space ON {table} USING (true)")
-            connection.execute(f"GRANT SELECT ON {table} TO {SERVING_ROLE}")
             continue
         connection.execute(
             f"CREATE POLICY of_space ON {table} USING ({_OF_SPACE}) WITH CHECK ({_OF_SPACE})"
         )
-        connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {SERVING_ROLE}")
         if name == "space":
             connection.execute(f"DROP POLICY IF EXISTS listing ON {table}")
             connection.execute(f"CREATE POLICY listing ON {table} FOR SELECT USING ({_LISTED})")
+
+
+def _grant(connection: Connection) -> None:
+    """Let the serving role use the tables, also those that came without rights from a dump."""
+    role, rights = serving_role(connection), "SELECT, INSERT, UPDATE, DELETE"
+    if connection.info.server_version >= 170_000:
+        rights += ", MAINTAIN"  # so that what is erased can be vacuumed away at once
+    connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {role}")
+    connection.execute(f"GRANT SELECT ON {SCHEMA}.migration TO {role}")
+    for name in tables():
+        connection.execute(f"GRANT {rights} ON {SCHEMA}.{name} TO {role}")
 
 
 def list_spaces(url: str) -> list[str]:
@@ -291,7 +296,7 @@ def list_spaces(url: str) -> list[str]:
 def _list_spaces(connection: Connection) -> list[str]:
     with connection.transaction():
         connection.execute(PROPAGATE)
-        connection.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
+        connection.execute(f"SET LOCAL ROLE {serving_role(connection)}")
         connection.execute(f"SET LOCAL {_LISTING_SETTING} = 'on'")
         rows = connection.execute(f"SELECT name FROM {SCHEMA}.space ORDER BY name").fetchall()
     return [name for (name,) in rows]
@@ -330,7 +335,7 @@ def _serving(connection: Connection, space_id: int) -> Iterator[None]:
     """Open a transaction of the serving role in a space."""
     with connection.transaction():
         connection.execute(PROPAGATE)
-        connection.execute(f"SET LOCAL ROLE {SERVING_ROLE}")
+        connection.execute(f"SET LOCAL ROLE {serving_role(connection)}")
         connection.execute(f"SET LOCAL {SPACE_SETTING} = '{space_id:d}'")
         yield
 

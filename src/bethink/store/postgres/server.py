@@ -36,6 +36,14 @@ _OPTIONS = {
 INIT_REMEDY = "bethink store init URL"
 # On a coordinator of Citus: settings of a transaction are those of the other servers, too.
 PROPAGATE = "SET LOCAL citus.propagate_set_commands = 'local'"
+_SERVING_ROLE = """
+    SELECT quote_ident(coalesce(
+        (SELECT min(r.rolname::text) FROM pg_namespace AS n CROSS JOIN aclexplode(n.nspacl) AS a
+         JOIN pg_roles AS r ON r.oid = a.grantee
+         WHERE n.nspname = 'bethink' AND starts_with(r.rolname, 'bethink_serve')),
+        ('bethink_serve_' || current_database())::name::text
+    ))
+"""
 
 
 class _NumericLoader(NumericBinaryLoader):
@@ -131,7 +139,7 @@ _RULES = (
         (errors.InsufficientPrivilege, errors.InvalidParameterValue),
         StoreError,
         "{name} does not allow it: {error}",
-        "as the owner: GRANT bethink_serve TO the role that connects",
+        "as the owner: GRANT bethink_serve_DATABASE TO the role that connects",
     ),
     _Rule(
         (errors.ReadOnlySqlTransaction,),
@@ -204,6 +212,7 @@ class Server:
         self.name = shown_store(url)
         self.process = os.getpid()
         self.distributed = False
+        self.role = ""
         self._users = 0
         self._ending = ThreadPoolExecutor(POOL_SIZE, "bethink-end")
         self._lent = 0
@@ -245,6 +254,7 @@ class Server:
             # The pool only says that it timed out; this says why.
             with connect(url) as connection:
                 server.distributed = is_distributed(connection)
+                server.role = serving_role(connection)
             server.pool.open()
         return server
 
@@ -328,6 +338,14 @@ def is_distributed(connection: Connection) -> bool:
         return False
     sql = "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = to_regclass('bethink.space')"
     return bool(read_value(connection, sql))
+
+
+def serving_role(connection: Connection) -> str:
+    """Return the role, quoted, whose rights all transactions have: the one with the schema's.
+
+    Roles belong to the whole server; so each database has its own, at first named after it.
+    """
+    return str(read_value(connection, _SERVING_ROLE))
 
 
 def read_value(connection: Connection, sql: str, values: Row = ()) -> int | str | None:

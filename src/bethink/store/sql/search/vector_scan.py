@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 MAX_CACHED_VECTORS = 131_072  # vectors, 67 MB of 256 dimensions
+_SPARE_VECTORS = 4_096
 
 ChunkVersions = tuple[tuple[int, int, int], ...]  # of each its id, version and number of rows
 
@@ -102,11 +103,22 @@ class CachedChunks(NamedTuple):
     offsets: NDArray[np.int32]
     arena: Float16Arena
 
+    def has_room(self, count: int) -> bool:
+        return self.arena.used + count <= len(self.arena.rows)
+
+    def add(self, positions: IntArray, vectors: Float16Matrix) -> None:
+        """Append the vectors of these positions to the arena."""
+        start, end = self.arena.used, self.arena.used + len(positions)
+        self.arena.rows[start:end] = vectors
+        self.offsets[positions] = np.arange(start, end)
+        self.arena.used = end
+
 
 class Float16Cache:
     """Cache of vectors by their position among all of a model's; changed ones are reread.
 
-    When it is full it is filled anew.
+    Its arena has room for twice the vectors of the store, up to a limit. When it is full, what
+    is still of use moves to a new one.
     """
 
     def __init__(self, max_vectors: int = MAX_CACHED_VECTORS) -> None:
@@ -155,19 +167,22 @@ class Float16Cache:
             return cached
 
     def _empty(self, chunks: ChunkVersions, dim: int) -> CachedChunks:
-        return CachedChunks(chunks, _no_offsets(chunks), Float16Arena(self._max_vectors, dim))
+        offsets = _no_offsets(chunks)
+        capacity = min(self._max_vectors, 2 * len(offsets) + _SPARE_VECTORS)
+        return CachedChunks(chunks, offsets, Float16Arena(capacity, dim))
 
     def _store(self, cached: CachedChunks, positions: IntArray, vectors: Float16Matrix) -> None:
         with self._lock:
-            if cached.arena.used + len(positions) > self._max_vectors:
-                if self._cached is not cached or len(positions) > self._max_vectors:
+            if not cached.has_room(len(positions)):
+                if self._cached is not cached:
                     return
-                cached = self._cached = self._empty(cached.chunks, vectors.shape[1])
-            _, offsets, arena = cached
-            end = arena.used + len(positions)
-            arena.rows[arena.used : end] = vectors
-            offsets[positions] = np.arange(arena.used, end)
-            arena.used = end
+                fresh = self._cached = self._empty(cached.chunks, vectors.shape[1])
+                known = np.flatnonzero(cached.offsets >= 0)
+                if fresh.has_room(len(known) + len(positions)):
+                    fresh.add(known, cached.arena.rows[cached.offsets[known]])
+                cached = fresh
+            if cached.has_room(len(positions)):
+                cached.add(positions, vectors)
 
 
 def _no_offsets(chunks: ChunkVersions) -> NDArray[np.int32]:
