@@ -21,6 +21,7 @@ PACKAGES = (
     "@modelcontextprotocol/conformance@0.1.16",
     "@modelcontextprotocol/ext-apps@2.0.4",
     "@modelcontextprotocol/inspector-cli@0.15.0",
+    "oidc-provider@9.13.3",
     "playwright-core@1.65.0",
 )
 SCRIPTS = Path(__file__).parent / "e2e" / "scripts"

@@ -22,8 +22,15 @@ from typing import Any, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from bethink.access.hosts import Address, HostPolicy, host_policy_for, parse_public_url
-from bethink.access.policy import ANONYMOUS, LOOPBACK, Principal, attach_principal
-from bethink.access.tokens import TokenStore
+from bethink.access.policy import (
+    ANONYMOUS,
+    GRANTABLE,
+    LOOPBACK,
+    Principal,
+    Right,
+    attach_principal,
+)
+from bethink.access.tokens import PREFIX, TokenStore
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting
@@ -88,6 +95,8 @@ class Refusal(NamedTuple):
 
 
 _CHALLENGE = b'Bearer realm="bethink"'
+RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
+SCOPES_ASKED = "memory:read memory:write"  # more is asked for when it is needed
 
 WRONG_HOST = Refusal(
     421,
@@ -133,6 +142,26 @@ def invalid_token() -> Refusal:
     )
 
 
+def insufficient_scope(public_url: str, needed: Right) -> Refusal:
+    """Build the 403 that makes an OAuth client ask its user for more."""
+    scopes = " ".join(f"memory:{right.scope_name}" for right in GRANTABLE if right <= needed)
+    refusal = Refusal(403, "forbidden", f"the scope {needed.scope_name} is needed")
+    challenge = _CHALLENGE + b', error="insufficient_scope"'
+    return with_metadata(
+        refusal._replace(headers=((b"www-authenticate", challenge),)), public_url, scopes
+    )
+
+
+def with_metadata(refusal: Refusal, public_url: str, scopes: str = SCOPES_ASKED) -> Refusal:
+    """Return a refusal whose challenge tells OAuth clients where to begin."""
+    where = f', resource_metadata="{public_url}{RESOURCE_METADATA}/mcp", scope="{scopes}"'
+    headers = [
+        (name, value + where.encode() if name == b"www-authenticate" else value)
+        for name, value in refusal.headers
+    ]
+    return refusal._replace(headers=tuple(headers))
+
+
 def rate_limited(wait_s: int) -> Refusal:
     """Build the 429 for a caller that exceeds its rate."""
     return Refusal(
@@ -169,7 +198,7 @@ BODY_TIMEOUT_S = 30.0
 MAX_HEAD_BYTES = 16 * 1024
 MAX_CONCURRENT = 64  # active requests
 MAX_CONCURRENT_PER_CALLER = 32  # active requests of one caller, and as many still being received
-_MAX_TOKEN_LENGTH = 4096
+_MAX_TOKEN_LENGTH = 8192 + len("Bearer ") + 1
 _MAX_DRAIN_BYTES = 8 << 20  # bytes of a refused body to read
 _DRAIN_TIMEOUT_S = 3.0
 _ALLOWED_HEADERS = (
@@ -210,7 +239,9 @@ class GuardConfig:
 
     ``max_body`` gives the largest body a request may have; ``count_concurrency`` says whether a
     request is short-lived and so counts towards the limits of concurrent requests. ``session``
-    returns the principal of a browser's cookie, ``is_open`` whether a path is for anybody.
+    returns the principal of a browser's cookie, ``is_open`` whether a path is for anybody, and
+    ``verify`` the principal of a token that is not our own; pages of any origin may call the
+    paths ``for_any_page``, which take no credentials.
     """
 
     space: str
@@ -228,6 +259,8 @@ class GuardConfig:
     session: Callable[[Headers], Principal | None] = _no_session
     is_open: Callable[[str], bool] = _never_open
     public_url: str = ""
+    verify: Callable[[str], Principal | None] | None = None
+    for_any_page: frozenset[str] = frozenset()
 
 
 class AllowedCallers(TypedDict, total=False):
@@ -237,6 +270,7 @@ class AllowedCallers(TypedDict, total=False):
     origins: tuple[str, ...]
     require_token: bool
     public_url: str | None
+    verify: Callable[[str], Principal | None] | None
 
 
 def make_guard_config(
@@ -250,7 +284,8 @@ def make_guard_config(
     # Behind a proxy on this machine every caller may look like a local one.
     require_token = allowed.get("require_token", False) or bool(public_url)
     needs_token = require_token or not address.is_loopback
-    if needs_token and not tokens.has_valid(space, datetime.now(UTC)):
+    verify = allowed.get("verify")
+    if needs_token and verify is None and not tokens.has_valid(space, datetime.now(UTC)):
         why = (
             "a token is required"
             if require_token
@@ -261,7 +296,7 @@ def make_guard_config(
             remedy=f"create one with: bethink token create NAME --scope read --space {space}",
         )
     names = host_policy_for(address, hosts, allowed.get("origins", ()))
-    return GuardConfig(space, tokens, names, not needs_token, public_url=public_url)
+    return GuardConfig(space, tokens, names, not needs_token, public_url=public_url, verify=verify)
 
 
 class Guard:
@@ -286,7 +321,7 @@ class Guard:
 
     async def _handle_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         start, status, open_ended = time.monotonic(), [0], [False]
-        extra = _SECURITY_HEADERS + self._cors_headers(scope["headers"])
+        extra = _SECURITY_HEADERS + self._cors_headers(scope["path"], scope["headers"])
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -332,7 +367,7 @@ class Guard:
             return AMBIGUOUS_LENGTH
         if not names.allows_host(headers):
             return WRONG_HOST
-        if names.allows_origin(headers):
+        if names.allows_origin(headers) or scope["path"] in self._config.for_any_page:
             return None
         # The page holds no data, and its own requests are judged again.
         opens = self._config.is_open(scope["path"]) and names.is_visit(scope["method"], headers)
@@ -352,13 +387,18 @@ class Guard:
         if wait:
             return ANONYMOUS, caller, rate_limited(wait)
         if found is None:
-            return ANONYMOUS, caller, invalid_token()
+            return ANONYMOUS, caller, self._challenged(invalid_token())
         if found is ANONYMOUS and not self._is_for_anybody(scope["path"]):
-            return ANONYMOUS, caller, TOKEN_REQUIRED
+            return ANONYMOUS, caller, self._challenged(TOKEN_REQUIRED)
         return found, caller, None
 
+    def _challenged(self, refusal: Refusal) -> Refusal:
+        config = self._config
+        return refusal if config.verify is None else with_metadata(refusal, config.public_url)
+
     def _is_for_anybody(self, path: str) -> bool:
-        return path in self._config.public_paths or self._config.is_open(path)
+        config = self._config
+        return path in config.public_paths or path in config.for_any_page or config.is_open(path)
 
     def _is_exempt(self, scope: Scope, principal: Principal) -> bool:
         """Check whether a request is exempt from rate and concurrency limits.
@@ -382,9 +422,10 @@ class Guard:
         kind, _, secret = credentials[0].decode("latin-1")[:_MAX_TOKEN_LENGTH].partition(" ")
         if len(credentials) > 1 or kind.lower() != "bearer":
             return None
-        return self._config.tokens.authenticate(
-            secret.strip(), self._config.space, datetime.now(UTC)
-        )
+        secret, verify = secret.strip(), self._config.verify
+        if verify is not None and not secret.startswith(PREFIX):
+            return await asyncio.to_thread(verify, secret)
+        return self._config.tokens.authenticate(secret, self._config.space, datetime.now(UTC))
 
     async def _read_body_and_forward(
         self, scope: Scope, receive: Receive, send: Send, principal: Principal, caller: str
@@ -449,11 +490,13 @@ class Guard:
                 if not own:
                     self._receiving.pop(caller, None)
 
-    def _cors_headers(self, headers: Headers) -> Headers:
+    def _cors_headers(self, path: str, headers: Headers) -> Headers:
         """Return the CORS headers of an answer.
 
-        They name the one allowed origin of the request, never all origins.
+        They name the one allowed origin of the request; all origins only where nothing is secret.
         """
+        if path in self._config.for_any_page:
+            return [(b"access-control-allow-origin", b"*")]
         origin = next((value for name, value in headers if name == b"origin"), b"")
         if origin.decode("latin-1").lower() not in self._config.host_policy.origins:
             return []

@@ -42,12 +42,14 @@ GRANTABLE = (Right.READ, Right.WRITE, Right.ADMIN)  # rights that a token can ha
 class Principal(NamedTuple):
     """An authenticated caller.
 
-    ``key`` distinguishes two tokens that had the same name one after the other.
+    ``key`` distinguishes two tokens that had the same name one after the other. ``client`` is
+    the id of the OAuth client that calls, if it is one.
     """
 
     name: str
     right: Right
     key: str = ""
+    client: str = ""
 
 
 OWNER = Principal("owner", Right.LOCAL)  # the user who started this process

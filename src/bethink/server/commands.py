@@ -22,7 +22,9 @@ from bethink.server.systems import SYSTEMS
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
+    from starlette.routing import Route
 
+    from bethink.access.connections import Connections
     from bethink.access.guard import AllowedCallers, GuardConfig
     from bethink.access.hosts import Address
     from bethink.access.policy import Principal
@@ -59,6 +61,8 @@ _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "sse_starlette", "uv
 @option("--allow-origin origins URL", "Also accept pages of this origin.", multiple=True)
 @option("--require-token", "Require a token on this machine as well.")
 @option("--public-url URL", "The https URL at which others reach this server; needs a token.")
+@option("--oauth", "Let remote hosts ask you for access on a consent page of this server.")
+@option("--oauth-register", "With --oauth: hosts without a metadata document register themselves.")
 @option("--tls-cert FILE", "Serve https with this certificate and its chain (PEM).")
 @option("--tls-key FILE", "The certificate's private key (PEM).")
 @option("--tools A,B,...", "Additional MCP tools, or all.", default="")
@@ -81,6 +85,8 @@ def serve(
     workers: int,
     tls_cert: str | None,
     tls_key: str | None,
+    oauth: bool,
+    oauth_register: bool,
     **allowed: Unpack[AllowedCallers],
 ) -> int:
     """Serve this project's memory over HTTP.
@@ -96,12 +102,57 @@ def serve(
 
     address = Address(host.removeprefix("[").removesuffix("]"), port)
     loader = _make_loader(app)
+    signs_in = _sign_in(loader, allowed, own=oauth or oauth_register, registers=oauth_register)
     config = replace(_make_config(loader, address, **allowed), rate=parse_rate(rate))
     tls = (tls_cert or "", tls_key or "")
     if bool(tls_cert) != bool(tls_key):
         raise Refused("--tls-cert and --tls-key belong together")
-    _run_server(app, loader, config, address, _tool_names(tools), workers=workers, tls=tls)
+    _run_server(
+        app,
+        loader,
+        config,
+        address,
+        _tool_names(tools),
+        workers=workers,
+        tls=tls,
+        signs_in=signs_in,
+    )
     return 0
+
+
+def _sign_in(
+    loader: MemoryLoader, allowed: AllowedCallers, *, own: bool, registers: bool
+) -> Callable[[], list[Route]]:
+    """Let callers sign in with OAuth, if there is a public URL; return what makes its routes."""
+    from bethink.access.connections import ACCESS, Connections  # help does without
+    from bethink.access.hosts import parse_public_url
+    from bethink.access.identities import load_identities
+    from bethink.config.paths import config_folder
+    from bethink.config.spaces import resolve_space
+
+    if not allowed.get("public_url"):
+        if own:
+            raise Refused("--oauth needs --public-url", remedy="name the URL others reach it at")
+        return list
+    folder, url = config_folder(os.environ), parse_public_url(allowed.get("public_url") or "")
+    space = resolve_space(None, loader.settings).name
+    outside, kept = load_identities(folder, f"{url}/mcp", space), Connections(folder)
+    servers = [*([url] if own else []), *outside.issuers]
+
+    def verify(token: str) -> Principal | None:
+        if token.startswith(ACCESS):
+            return kept.authenticate(token, space) if own else None
+        return outside.authenticate(token)
+
+    def routes() -> list[Route]:
+        from bethink.server.rest.oauth import AuthorizationServer, resource_routes  # the extra
+
+        own_routes = AuthorizationServer(url, space, kept, registers=registers).routes()
+        return [*(own_routes if own else []), *(resource_routes(url, servers) if servers else [])]
+
+    if servers:
+        allowed["verify"] = verify
+    return routes
 
 
 def _tool_names(listed: str) -> list[str]:
@@ -170,6 +221,7 @@ def _run_server(
     opens: bool = False,
     workers: int = 1,
     tls: tuple[str, str] = ("", ""),
+    signs_in: Callable[[], list[Route]] = list,
 ) -> None:
     """Serve until a signal; for a ``reader`` print a link to the inspector and open it."""
     from bethink.access.webhooks import WebhookStore  # help does without
@@ -207,6 +259,7 @@ def _run_server(
         ):
             hooks = WebhookStore(config.tokens.path.parent) if reader is None else None
             parts: Any = {"sessions": sessions, "pool": pool, "hooks": hooks}
+            parts["oauth_routes"] = signs_in()
             made = make_app(manifest, loader, config, timeout_s=limit_s, **parts)
             http.serve_until_signal(made, listener, context)
 
@@ -484,15 +537,41 @@ def _resolve_spaces(app: App, spaces: tuple[str, ...]) -> tuple[str, ...]:
     return spaces or (app.where().name,)
 
 
+def _open_connections() -> Connections:
+    from bethink.access.connections import Connections  # help does without
+    from bethink.config.paths import config_folder
+
+    return Connections(config_folder(os.environ))
+
+
+@command("sign-in", examples=["bethink token sign-in", "bethink token sign-in --scope read"])
+@option("--scope", "The most that the host may get.", click.Choice(_SCOPES), shown="write")
+@pass_app
+def sign_in(app: App, scope: str) -> None:
+    """Print a code to enter on the consent page of bethink serve --oauth.
+
+    It works once, within ten minutes, for the space in use here.
+    """
+    from bethink.access.policy import Right  # help does without
+
+    space = app.where().name
+    code = _open_connections().make_code(Right[scope.upper()], space)
+    if app.json:
+        app.out.json({"code": code, "scope": scope, "space": space})
+        return
+    app.out.line(code)
+    app.note(green(f"for one host, up to {scope}, in {space}"), dim("; within ten minutes"))
+
+
 @command("list", examples=["bethink token list", "bethink token list --json"])
 @pass_app
 def list_tokens(app: App) -> int:
-    """List the tokens without their secrets."""
+    """List the tokens without their secrets, and the hosts connected by OAuth."""
     return _print_tokens(app)
 
 
 def _print_tokens(app: App) -> int:
-    found, now = _open_tokens().all(), datetime.now(UTC)
+    found, now = [*_open_tokens().all(), *_open_connections().all()], datetime.now(UTC)
     if app.json:
         app.out.json([record.to_json() | {"expired": record.has_expired(now)} for record in found])
     elif found:
@@ -521,17 +600,19 @@ def _token_row(record: Token, now: datetime) -> tuple[Piece, ...]:
 @click.argument("name")
 @pass_app
 def revoke(app: App, name: str) -> None:
-    """Revoke a token at once.
+    """Revoke a token, or the connection of a host, at once.
 
     Running servers notice.
     """
-    gone = _open_tokens().revoke(name)
+    if not _open_connections().revoke_named(name):
+        _open_tokens().revoke(name)
     if app.json:
-        app.out.json({"revoked": gone.name})
+        app.out.json({"revoked": name})
     else:
-        app.out.line(green("revoked"), " ", bold(gone.name))
+        app.out.line(green("revoked"), " ", bold(name))
 
 
 token.add_command(create)
+token.add_command(sign_in)
 token.add_command(list_tokens)
 token.add_command(revoke)

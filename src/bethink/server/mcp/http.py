@@ -6,9 +6,10 @@ least recently used session; a client that returns to it gets an error and start
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -19,8 +20,22 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from bethink.access.guard import MAX_BODY_BYTES, TOKEN_REQUIRED, Guard, GuardConfig
-from bethink.access.policy import Principal, permits, principal_of
+from bethink.access.guard import (
+    MAX_BODY_BYTES,
+    TOKEN_REQUIRED,
+    Guard,
+    GuardConfig,
+    insufficient_scope,
+)
+from bethink.access.policy import (
+    GRANTABLE,
+    POLICY,
+    Principal,
+    Right,
+    operation_of,
+    permits,
+    principal_of,
+)
 
 MAX_SESSIONS_PER_CALLER = 64
 
@@ -81,8 +96,13 @@ class StreamableEndpoint:
     """The MCP endpoint. A session belongs to its caller, and each caller has a limit."""
 
     def __init__(
-        self, server: Server[object], *, max_per_caller: int = MAX_SESSIONS_PER_CALLER
+        self,
+        server: Server[object],
+        *,
+        max_per_caller: int = MAX_SESSIONS_PER_CALLER,
+        public_url: str = "",
     ) -> None:
+        self._public_url = public_url
         self._tracker = SessionTracker(max_per_caller)
         self._manager = StreamableHTTPSessionManager(
             server,
@@ -97,6 +117,12 @@ class StreamableEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal = principal_of(scope)
+        if principal.client:
+            # An OAuth client can ask its user for more; a plain token is told by the tool.
+            receive, needed = await _right_needed(receive)
+            if needed > principal.right:
+                await insufficient_scope(self._public_url, needed).respond(send)
+                return
         if not permits(principal, "mcp"):
             await TOKEN_REQUIRED.respond(send)
             return
@@ -133,6 +159,24 @@ class StreamableEndpoint:
             """Ignore the answer; the session may have ended already."""
 
         await self._manager.handle_request(delete_scope, receive_empty, discard)
+
+
+async def _right_needed(receive: Receive) -> tuple[Receive, Right]:
+    """Return the right that a message needs, and what gives the message once more."""
+    message = await receive()
+    needed = Right.READ
+    with suppress(ValueError, AttributeError, TypeError):
+        told = json.loads(message.get("body", b""))
+        if told.get("method") == "tools/call":
+            called = told.get("params", {})
+            operation = operation_of(called.get("name"), called.get("arguments") or {})
+            needed = max(needed, POLICY.get(operation, Right.READ))
+    first = [message]
+
+    async def again() -> Message:
+        return first.pop() if first else await receive()
+
+    return again, needed if needed in GRANTABLE else Right.READ
 
 
 def _session_header(headers: Iterable[tuple[bytes, bytes]]) -> str | None:

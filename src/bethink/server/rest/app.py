@@ -56,6 +56,7 @@ from bethink.server.rest.http_messages import (
     routing_error_response,
     timeout_response,
 )
+from bethink.server.rest.oauth import AUTHORIZE
 from bethink.server.rest.routes import (
     PLAIN_ROUTES,
     TOOL_ROUTES,
@@ -150,13 +151,17 @@ def make_app(
     sessions: BrowserSessions | None = None,
     pool: ReadPool | None = None,
     hooks: WebhookStore | None = None,
+    oauth_routes: Sequence[Route] = (),
 ) -> Guard:
     """Build the application that `serve` runs: REST, MCP and the inspector behind the guard."""
     metrics = Metrics()
     executor = ToolExecutor(loader, [metrics.observe_call], default_principal=ANONYMOUS, pool=pool)
     sessions = sessions or BrowserSessions(config.tokens, config.space)
     rest = RestApi(executor, metrics, timeout_s, tool_routes, sessions)
-    mcp = StreamableEndpoint(make_server(manifest, loader, timeout_s=timeout_s, executor=executor))
+    mcp = StreamableEndpoint(
+        make_server(manifest, loader, timeout_s=timeout_s, executor=executor),
+        public_url=config.public_url,
+    )
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -168,7 +173,7 @@ def make_app(
             group.cancel_scope.cancel()
 
     app = Starlette(
-        routes=[*rest.routes(), Route(MCP_PATH, _RoutedMcp(mcp)), *page_routes()],
+        routes=[*rest.routes(), Route(MCP_PATH, _RoutedMcp(mcp)), *page_routes(), *oauth_routes],
         lifespan=lifespan,
         exception_handlers={HTTPException: routing_error_response},
     )
@@ -185,7 +190,8 @@ def make_app(
         observer=metrics.observe_request,
         public_paths=public_paths,
         session=sessions.principal,
-        is_open=is_page_path,
+        is_open=lambda path: is_page_path(path) or path == AUTHORIZE,
+        for_any_page=frozenset(route.path for route in oauth_routes if route.path != AUTHORIZE),
     )
     return Guard(app, guard_config)
 
