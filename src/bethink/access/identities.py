@@ -9,6 +9,7 @@ import hashlib
 import json
 import tomllib
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from time import monotonic
@@ -19,7 +20,7 @@ from bethink.access.policy import GRANTABLE, Principal, Right
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.small_files import read_small_file
-from bethink.errors import BadSetting
+from bethink.errors import BadSetting, MissingExtra
 
 FILE = "oauth.toml"
 SCOPES = {f"memory:{right.scope_name}": right for right in GRANTABLE}
@@ -88,7 +89,7 @@ class Issuer:
             if not is_known and now - self._tried_at >= COOLDOWN_S:
                 self._tried_at = now
                 # If that fails, the keys of before stay.
-                with suppress(Unreachable, ValueError, KeyError, TypeError, AttributeError):
+                with suppress(Unreachable, ValueError, KeyError, TypeError, RecursionError):
                     keys = json.loads(fetch(self._jwks, _LIMITS)[1])["keys"]
                     self._keys = {key["kid"]: key for key in keys if "kid" in key}
                     self._read_at = now
@@ -125,7 +126,7 @@ class Identities:
                 audience=self._resource, leeway=SKEW_S,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )  # fmt: skip
-        except (jwt.PyJWTError, ValueError, KeyError, TypeError, AttributeError):
+        except (jwt.PyJWTError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
         is_ours = claims["aud"] in (self._resource, [self._resource])
         return self._principal(claims) if is_ours and not _is_id_token(claims) else None
@@ -147,6 +148,8 @@ def load_identities(folder: Path, resource: str, space: str) -> Identities:
         data = tomllib.loads(read_small_file(path).decode()) if path.exists() else {}
         issuers = [Issuer(**row) for row in data.get("issuer", [])]
         table = [_parse_grant(row) for row in data.get("grant", [])]
+        if issuers and find_spec("jwt") is None:
+            raise MissingExtra("the check of JWTs", extra="serve")
     except (OSError, ValueError, TypeError, KeyError, Unreachable) as error:
         raise BadSetting(f"{path} cannot be used: {error}", remedy="see docs/remote.md") from error
     return Identities(issuers, table, resource, space)

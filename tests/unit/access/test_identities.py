@@ -140,6 +140,7 @@ WRONG: dict[str, Callable[[], str]] = {
     "nothing": lambda: "",
     "no JWT": lambda: "a.b.c",
     "a list": lambda: "W10.W10.W10",
+    "a deep one": lambda: f"{base64.urlsafe_b64encode(b'[' * 5000).decode().rstrip('=')}.W10.W10",
 }
 
 

@@ -175,7 +175,7 @@ def make_app(
     app = Starlette(
         routes=[*rest.routes(), Route(MCP_PATH, _RoutedMcp(mcp)), *page_routes(), *oauth_routes],
         lifespan=lifespan,
-        exception_handlers={HTTPException: routing_error_response},
+        exception_handlers={HTTPException: routing_error_response, BethinkError: _failed},
     )
     app.router.redirect_slashes = False
     public_paths = frozenset(
@@ -194,6 +194,11 @@ def make_app(
         for_any_page=frozenset(route.path for route in oauth_routes if route.path != AUTHORIZE),
     )
     return Guard(app, guard_config)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Answer where sign-ins and connections cannot be read or written."""
+    return bug_response(request.url.path, error)
 
 
 class _RoutedMcp:

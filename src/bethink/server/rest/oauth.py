@@ -17,6 +17,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from html import escape
+from importlib.resources import files
+from string import Template
 from threading import Lock
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
@@ -31,11 +33,13 @@ from bethink.access.hosts import is_loopback
 from bethink.access.identities import scope_right
 from bethink.access.outbound import Limits, Unreachable, check_url, fetch
 from bethink.access.policy import Right
+from bethink.access.tokens import hash_secret
 from bethink.core.characters import strip_hidden
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
+from bethink.errors import BethinkError
 from bethink.server.mcp.http import PATH as MCP_PATH
-from bethink.server.rest.http_messages import json_response
+from bethink.server.rest.http_messages import json_response, read_json_body
 
 AUTHORIZE, TOKEN, REVOKE, REGISTER = "/authorize", "/token", "/revoke", "/register"
 METADATA = "/.well-known/oauth-authorization-server"
@@ -45,11 +49,6 @@ _LIMITS = Limits(5.0, 5 * 1024)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _NO_APP = {"javascript", "data", "vbscript", "file", "blob", "about", "http", "ws", "wss", "ftp"}
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem;"
-    "color-scheme:light dark}input,button{font:inherit;padding:.4rem .8rem;margin:.3rem .3rem 0 0}"
-    "input{width:100%;box-sizing:border-box}.warn{border-left:4px solid #c60;padding-left:.8rem}"
-)
 _SAID = {
     Right.READ: "read all memories of this space",
     Right.WRITE: "store, correct and forget memories; that can be undone",
@@ -139,7 +138,8 @@ class AuthorizationServer:
             client = await to_thread.run_sync(self._client_of, given)
         except (OAuthError, Unreachable) as error:
             # Not to the address: nobody has said whose it is.
-            return _page("This host cannot be connected", f"<p>{escape(str(error))}</p>", 400)
+            title = "This host cannot be connected"
+            return _page(400, title=title, problem=escape(str(error)))
         try:
             right = self._check_request(given)
             if not is_answer:
@@ -185,7 +185,7 @@ class AuthorizationServer:
     def _remember(self, made: Code) -> str:
         code = secrets.token_urlsafe(32)
         with self._lock:
-            self._codes[_hash(code)] = made
+            self._codes[hash_secret(code)] = made
             while len(self._codes) > _MAX_KEPT or (
                 self._clock() - next(iter(self._codes.values())).since > _REMEMBERED_S
             ):
@@ -197,32 +197,18 @@ class AuthorizationServer:
     ) -> Response:
         """Show what is asked for, by whom, and where the answer goes."""
         target = urlsplit(given["redirect_uri"])
-        host = target.netloc or f"{target.scheme}:"
         is_url = client.id.startswith("https:")
         known = client.id if is_url else "it gave itself this name, which nobody has checked"
-        asked = "".join(f"<li>{said}</li>" for need, said in _SAID.items() if need <= right)
-        fields = "".join(
+        told = {"problem": problem, "name": client.name, "known": known, "space": self._space,
+                "host": target.netloc or f"{target.scheme}:"}  # fmt: skip
+        made = {name: escape(value) for name, value in told.items()}
+        made["asked"] = "".join(f"<li>{said}</li>" for need, said in _SAID.items() if need <= right)
+        made["fields"] = "".join(
             f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
             for name, value in given.items()
             if name not in ("code", "decision")
         )
-        warning = (
-            '<p class="warn">The answer goes to a program on the computer of this browser. Go on '
-            "only if you have just started it yourself: any program there can claim this name.</p>"
-        )
-        body = (
-            f"<p><b>{escape(client.name)}</b> ({escape(known)}) asks to connect to the space "
-            f"<b>{escape(self._space)}</b>, and to</p><ul>{asked}</ul>"
-            f"<p>The answer goes to <b>{escape(host)}</b>.</p>"
-            f"{warning if is_loopback(target.hostname or '') else ''}"
-            f'<p role="alert">{escape(problem)}</p>'
-            f'<form method="post" action="{AUTHORIZE}">{fields}<label>To allow it, run <code>'
-            "bethink token sign-in</code> on the server and enter the code it prints:"
-            '<input name="code" autocomplete="off" autofocus></label>'
-            '<button name="decision" value="allow">Allow</button>'
-            '<button name="decision" value="deny">Deny</button></form>'
-        )
-        return _page("Connect to Bethink", body, 403 if problem else 200, target)
+        return _page(403 if problem else 200, target, title="Connect to Bethink", **made)
 
     async def _post(self, request: Request) -> Response:
         """Answer a host: with tokens, or once it gave them back."""
@@ -251,7 +237,7 @@ class AuthorizationServer:
 
     def _redeem(self, given: dict[str, str]) -> Json | None:
         """Return the tokens for a code, once; a second use ends what the first one opened."""
-        key, verifier = _hash(given.get("code", "")), given.get("code_verifier", "")
+        key, verifier = hash_secret(given.get("code", "")), given.get("code_verifier", "")
         with self._lock:
             code = self._codes.get(key)
             if code is None:
@@ -279,9 +265,8 @@ class AuthorizationServer:
 
     async def _register(self, request: Request) -> Response:
         try:
-            told = json.loads(await request.body())
-            client = _parse_client("", told)
-        except (ValueError, OAuthError):
+            client = _parse_client("", await read_json_body(request))
+        except (BethinkError, OAuthError):
             return json_response({"error": "invalid_redirect_uri"}, 400)
         kept = {"client_name": client.name, "redirect_uris": list(client.redirects)}
         client_id = await to_thread.run_sync(self._kept.register, kept)
@@ -315,7 +300,7 @@ class AuthorizationServer:
                 if status != 200 or told.get("client_id") != client_id:
                     raise OAuthError("the host's document is not about it")
                 found = _parse_client(client_id, told)
-            except (ValueError, AttributeError) as error:
+            except (ValueError, AttributeError, RecursionError) as error:
                 raise OAuthError("the host's document cannot be read") from error
             self._clients[client_id] = found, self._clock()
             while len(self._clients) > _MAX_KEPT:
@@ -324,7 +309,7 @@ class AuthorizationServer:
 
 
 def _parse_client(client_id: str, told: Json) -> Client:
-    redirects = told.get("redirect_uris") if isinstance(told, dict) else None
+    redirects = told.get("redirect_uris")
     is_list = isinstance(redirects, list) and 0 < len(redirects) <= 20
     if not is_list or not all(map(_is_redirect, redirects or ())):
         raise OAuthError("the host gives no addresses that may be answered")
@@ -353,15 +338,9 @@ def _is_redirect(uri: object) -> bool:
 
 def _matches(uri: str, known: str) -> bool:
     """Check whether an address is a known one; on loopback the port is free."""
-    if uri == known:
-        return True
-    one, other = urlsplit(uri), urlsplit(known)
-    is_local = one.scheme == "http" and is_loopback(one.hostname or "") and _is_redirect(uri)
-    return is_local and _without_port(one) == _without_port(other)
-
-
-def _without_port(parts: SplitResult) -> tuple[object, ...]:
-    return parts.scheme, parts.hostname, parts.path, parts.query
+    one, other = (urlsplit(text if _is_redirect(text) else "") for text in (uri, known))
+    is_local = one.scheme == "http" and one.hostname == other.hostname
+    return uri == known or (is_local and one._replace(netloc="") == other._replace(netloc=""))
 
 
 def _parse_form(query: bytes) -> dict[str, str]:
@@ -374,11 +353,15 @@ def _parse_form(query: bytes) -> dict[str, str]:
     return dict(pairs)
 
 
-def _page(title: str, body: str, status: int, target: SplitResult | None = None) -> Response:
+def _page(status: int, target: SplitResult | None = None, **told: str) -> Response:
     """Build a page that no other page can frame, from which forms go here and to the host."""
-    goes_to = f"{target.scheme}://{target.netloc}" if target and target.netloc else ""
-    if target and target.scheme not in ("https", "http"):
-        goes_to = f"{target.scheme}:"
+    text = (files("bethink.server.rest") / "consent.html").read_text("utf-8")
+    is_local = target is not None and is_loopback(target.hostname or "")
+    for part, is_shown in (("local", is_local), ("ask", target is not None)):
+        if not is_shown:
+            text = re.sub(f"(?s)<!--{part}-->.*<!--/{part}-->", "", text)
+    scheme, place = (target.scheme, target.netloc) if target else ("", "")
+    goes_to = f"{scheme}://{place}" if scheme in ("https", "http") else f"{scheme}:" * bool(scheme)
     # Browsers apply form-action to the redirect as well. Without a referrer policy of its own
     # the page's form would have the origin null.
     headers = {
@@ -387,13 +370,4 @@ def _page(title: str, body: str, status: int, target: SplitResult | None = None)
         "x-frame-options": "DENY",
         "referrer-policy": "same-origin",
     }
-    text = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        '<meta name="viewport" content="width=device-width">'
-        f"<style>{_STYLE}</style></head><body><main><h1>{title}</h1>{body}</main></body></html>"
-    )
-    return HTMLResponse(text, status, headers)
-
-
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
+    return HTMLResponse(Template(text).substitute(told), status, headers)

@@ -182,6 +182,8 @@ def test_a_person_allows_and_the_host_comes_in(site: Site) -> None:
         {"redirect_uri": "http://localhost:8787/callback"},
         {"redirect_uri": "http://127.0.0.1:8787@evil.example/callback"},
         {"redirect_uri": "javascript:alert(1)"},
+        {"redirect_uri": "http://[127.0.0.1/callback"},
+        {"redirect_uri": "http://127.0.0.1:8787/callback#x"},
     ],
 )
 def test_nobody_is_sent_to_an_address_that_is_not_the_hosts(
@@ -397,8 +399,12 @@ def test_a_document_of_a_host_is_checked(
 
     async def conversation(client: httpx.AsyncClient) -> None:
         assert (await client.get("/authorize", params=asking())).status_code == 400
-        documents[HOST_ID] = ["no", "object"]
-        assert (await client.get("/authorize", params=asking())).status_code == 400
+        deep: Any = []
+        for _ in range(900):
+            deep = [deep]
+        for odd in (["no", "object"], deep, "text", None):
+            documents[HOST_ID] = odd
+            assert (await client.get("/authorize", params=asking())).status_code == 400
 
     site.talk(conversation)
 
@@ -448,6 +454,8 @@ def test_hosts_register_only_where_that_is_switched_on(memory: Memory, tmp_path:
         asked["client_id"] = made.json()["client_id"]
         for wrong in ({}, {"redirect_uris": ["http://evil.example/"]}, []):
             assert (await client.post("/register", json=wrong)).status_code == 400
+        deep = {"content": b"[" * 100_000, "headers": {"Content-Type": "application/json"}}
+        assert (await client.post("/register", **deep)).status_code == 400
         page = await client.get("/authorize", params=asking(**asked, redirect_uri=LOCAL))
         assert page.status_code == 200
 
@@ -502,5 +510,24 @@ def test_no_header_makes_a_url(site: Site) -> None:
             told = (await client.get(path, headers=lies)).text
             assert "evil.example" not in told
             assert "localhost" not in told
+
+    site.talk(conversation)
+
+
+def test_a_damaged_file_is_no_way_in(site: Site, tmp_path: Path) -> None:
+    """It is an error of the server, which tells nothing of it."""
+    header = bearer("bta_" + "x" * 43)
+    code = site.code()
+    (tmp_path / "oauth" / "connections.json").write_text("{")
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        told = asking() | {"code": code, "decision": "allow"}
+        for answer in (
+            await client.get("/v1/stats", headers=header),
+            await client.post("/authorize", data=told),
+            await client.post("/token", data={"grant_type": "refresh_token"}),
+        ):
+            assert answer.status_code in (500, 503)
+            assert str(tmp_path) not in answer.text
 
     site.talk(conversation)
