@@ -145,21 +145,16 @@ def invalid_token() -> Refusal:
 def insufficient_scope(public_url: str, needed: Right) -> Refusal:
     """Build the 403 that makes an OAuth client ask its user for more."""
     scopes = " ".join(f"memory:{right.scope_name}" for right in GRANTABLE if right <= needed)
-    refusal = Refusal(403, "forbidden", f"the scope {needed.scope_name} is needed")
-    challenge = _CHALLENGE + b', error="insufficient_scope"'
-    return with_metadata(
-        refusal._replace(headers=((b"www-authenticate", challenge),)), public_url, scopes
-    )
+    header = (b"www-authenticate", _CHALLENGE + b', error="insufficient_scope"')
+    told = f"the scope {needed.scope_name} is needed"
+    return with_metadata(Refusal(403, "forbidden", told, headers=(header,)), public_url, scopes)
 
 
 def with_metadata(refusal: Refusal, public_url: str, scopes: str = SCOPES_ASKED) -> Refusal:
     """Return a refusal whose challenge tells OAuth clients where to begin."""
     where = f', resource_metadata="{public_url}{RESOURCE_METADATA}/mcp", scope="{scopes}"'
-    headers = [
-        (name, value + where.encode() if name == b"www-authenticate" else value)
-        for name, value in refusal.headers
-    ]
-    return refusal._replace(headers=tuple(headers))
+    name, challenge = refusal.headers[0]
+    return refusal._replace(headers=((name, challenge + where.encode()),))
 
 
 def rate_limited(wait_s: int) -> Refusal:

@@ -121,6 +121,13 @@ def operation_of(name: str, arguments: Mapping[str, object]) -> str:
     return name
 
 
+def right_for(name: object, arguments: object) -> Right:
+    """Return the right that a token needs to call a tool; READ if no token gives enough."""
+    given = arguments if isinstance(arguments, Mapping) else {}
+    needed = POLICY.get(operation_of(str(name), given), READ)
+    return needed if needed in GRANTABLE else READ
+
+
 def permits(principal: Principal, operation: str) -> bool:
     """Check whether a principal may do an operation; the owner's own process always may."""
     if principal.right is LOCAL:

@@ -102,21 +102,12 @@ def serve(
 
     address = Address(host.removeprefix("[").removesuffix("]"), port)
     loader = _make_loader(app)
-    signs_in = _sign_in(loader, allowed, own=oauth or oauth_register, registers=oauth_register)
+    routes = _sign_in(loader, allowed, own=oauth or oauth_register, registers=oauth_register)
     config = replace(_make_config(loader, address, **allowed), rate=parse_rate(rate))
-    tls = (tls_cert or "", tls_key or "")
     if bool(tls_cert) != bool(tls_key):
         raise Refused("--tls-cert and --tls-key belong together")
-    _run_server(
-        app,
-        loader,
-        config,
-        address,
-        _tool_names(tools),
-        workers=workers,
-        tls=tls,
-        signs_in=signs_in,
-    )
+    more: Any = {"workers": workers, "tls": (tls_cert or "", tls_key or ""), "signs_in": routes}
+    _run_server(app, loader, config, address, _tool_names(tools), **more)
     return 0
 
 

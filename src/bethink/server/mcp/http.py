@@ -27,15 +27,7 @@ from bethink.access.guard import (
     GuardConfig,
     insufficient_scope,
 )
-from bethink.access.policy import (
-    GRANTABLE,
-    POLICY,
-    Principal,
-    Right,
-    operation_of,
-    permits,
-    principal_of,
-)
+from bethink.access.policy import Principal, Right, permits, principal_of, right_for
 
 MAX_SESSIONS_PER_CALLER = 64
 
@@ -165,18 +157,16 @@ async def _right_needed(receive: Receive) -> tuple[Receive, Right]:
     """Return the right that a message needs, and what gives the message once more."""
     message = await receive()
     needed = Right.READ
-    with suppress(ValueError, AttributeError, TypeError):
+    with suppress(ValueError, AttributeError, LookupError, TypeError, RecursionError):
         told = json.loads(message.get("body", b""))
         if told.get("method") == "tools/call":
-            called = told.get("params", {})
-            operation = operation_of(called.get("name"), called.get("arguments") or {})
-            needed = max(needed, POLICY.get(operation, Right.READ))
+            needed = right_for(told["params"].get("name"), told["params"].get("arguments"))
     first = [message]
 
     async def again() -> Message:
         return first.pop() if first else await receive()
 
-    return again, needed if needed in GRANTABLE else Right.READ
+    return again, needed
 
 
 def _session_header(headers: Iterable[tuple[bytes, bytes]]) -> str | None:

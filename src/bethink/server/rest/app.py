@@ -190,7 +190,7 @@ def make_app(
         observer=metrics.observe_request,
         public_paths=public_paths,
         session=sessions.principal,
-        is_open=lambda path: is_page_path(path) or path == AUTHORIZE,
+        is_open=lambda path: is_page_path(path) or (path == AUTHORIZE and bool(oauth_routes)),
         for_any_page=frozenset(route.path for route in oauth_routes if route.path != AUTHORIZE),
     )
     return Guard(app, guard_config)

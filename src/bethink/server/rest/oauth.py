@@ -22,7 +22,7 @@ from string import Template
 from threading import Lock
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
-from anyio import to_thread
+from anyio import CapacityLimiter, fail_after, to_thread
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -43,7 +43,7 @@ from bethink.server.rest.http_messages import json_response, read_json_body
 
 AUTHORIZE, TOKEN, REVOKE, REGISTER = "/authorize", "/token", "/revoke", "/register"
 METADATA = "/.well-known/oauth-authorization-server"
-CODE_S, _REMEMBERED_S = 60.0, 600.0  # a code, and how long its second use is noticed
+CODE_S = 60.0
 _CLIENT_S, _MAX_KEPT = 3600.0, 200
 _LIMITS = Limits(5.0, 5 * 1024)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
@@ -101,8 +101,9 @@ class AuthorizationServer:
     ) -> None:  # fmt: skip
         self._url, self._space, self._kept = url, space, kept
         self._registers, self._clock, self._lock = registers, clock, Lock()
+        self._fetching = CapacityLimiter(4)
         self._codes: OrderedDict[str, Code] = OrderedDict()
-        self._clients: OrderedDict[str, tuple[Client, float]] = OrderedDict()
+        self._clients: dict[str, tuple[Client, float]] = {}
 
     def routes(self) -> list[Route]:
         """Return the routes, with registration where it is switched on."""
@@ -135,11 +136,15 @@ class AuthorizationServer:
             is_answer = request.method == "POST"
             query = await request.body() if is_answer else request.scope["query_string"]
             given = _parse_form(query)
-            client = await to_thread.run_sync(self._client_of, given)
-        except (OAuthError, Unreachable) as error:
+            # Strangers say what is fetched: names that resolve slowly keep few threads busy.
+            with fail_after(_LIMITS.timeout_s):
+                client = await to_thread.run_sync(
+                    self._client_of, given, abandon_on_cancel=True, limiter=self._fetching
+                )
+        except (OAuthError, Unreachable, TimeoutError) as error:
             # Not to the address: nobody has said whose it is.
-            title = "This host cannot be connected"
-            return _page(400, title=title, problem=escape(str(error)))
+            problem = str(error) or "its document did not come in time"
+            return _page(400, title="This host cannot be connected", problem=escape(problem))
         try:
             right = self._check_request(given)
             if not is_answer:
@@ -186,9 +191,7 @@ class AuthorizationServer:
         code = secrets.token_urlsafe(32)
         with self._lock:
             self._codes[hash_secret(code)] = made
-            while len(self._codes) > _MAX_KEPT or (
-                self._clock() - next(iter(self._codes.values())).since > _REMEMBERED_S
-            ):
+            while len(self._codes) > _MAX_KEPT:  # used ones too: a second use is noticed
                 self._codes.popitem(last=False)
         return code
 
@@ -302,9 +305,9 @@ class AuthorizationServer:
                 found = _parse_client(client_id, told)
             except (ValueError, AttributeError, RecursionError) as error:
                 raise OAuthError("the host's document cannot be read") from error
+            if len(self._clients) >= _MAX_KEPT:
+                self._clients.clear()
             self._clients[client_id] = found, self._clock()
-            while len(self._clients) > _MAX_KEPT:
-                self._clients.popitem(last=False)
         return found
 
 

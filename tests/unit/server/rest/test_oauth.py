@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -440,6 +441,25 @@ def test_no_document_is_fetched_from_a_private_address(
     site.talk(conversation)
 
 
+def test_a_name_that_resolves_slowly_keeps_nobody_waiting(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page says so, and everything else is answered meanwhile."""
+    ended = threading.Event()
+    monkeypatch.setattr(oauth, "_LIMITS", oauth._LIMITS._replace(timeout_s=0.2))
+    monkeypatch.setattr(oauth, "fetch", lambda *_: (ended.wait(60), (404, b""))[1])
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        asked = [client.get("/authorize", params=asking()) for _ in range(60)]
+        pages = await asyncio.gather(*asked, return_exceptions=True)
+        others = await client.get("/v1/stats", headers=site.callers.headers["read"])
+        ended.set()
+        assert others.status_code == 200
+        assert {one.status_code for one in pages if isinstance(one, httpx.Response)} <= {400, 503}
+
+    site.talk(conversation)
+
+
 def test_hosts_register_only_where_that_is_switched_on(memory: Memory, tmp_path: Path) -> None:
     """And get no secret; an id is worth nothing on another server."""
     told = {"client_name": "Host", "redirect_uris": [LOCAL], "scope": "memory:read",
@@ -494,6 +514,14 @@ def test_a_host_that_needs_more_is_told_what(site: Site) -> None:
             assert plain.status_code == 200
         call = {"name": "recall", "arguments": {"query": "x"}}
         assert (await mcp(client, "tools/call", call, header)).status_code == 200
+        for odd in (
+            b"[" * 100_000,
+            b'{"method": "tools/call"}',
+            b'{"method":"tools/call","params":7}',
+        ):
+            kind = {"Content-Type": "application/json", "Accept": "application/json"}
+            answer = await client.post("/mcp", content=odd, headers=header | kind)
+            assert 400 <= answer.status_code < 500
         assert (await mcp(client, "tools/list", {}, header)).status_code == 200
 
     site.talk(conversation)
