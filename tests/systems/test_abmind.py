@@ -184,8 +184,8 @@ def test_a_filled_limit_ends_the_search_by_words(filled: Memory) -> None:
     """Se and Ss are skipped with the reason; S6 and S8 look elsewhere and always run."""
     answer = filled.recall("the webhook sender and the release train", profile="abmind", k=2)
 
-    assert names_of(answer, "skipped") == ["sf.trigram", "sf.spelling", "sf.original", "se", "ss"]
-    assert names_of(answer, "ok") == ["sf.porter", "s6", "s8"]
+    assert names_of(answer, "skipped") == ["sf.spelling", "sf.original", "se", "ss"]
+    assert names_of(answer, "ok") == ["sf.porter", "sf.trigram", "s6", "s8"]
     assert step(answer, "channel.se").note == "sf already found 3; 2 are enough"
 
 
@@ -978,3 +978,24 @@ def test_an_edge_is_no_second_memory() -> None:
 
     assert Interference()(hits, ctx).warnings == ()
     assert {item for line in timelines for item in line.items} == {"a1", "a2"}
+
+
+def test_abminds_own_notes_are_found_without_a_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In ~/.abmind/memory/consolidation; they are read, and never written."""
+    folder = tmp_path / ".abmind" / "memory" / "consolidation" / "daily"
+    folder.mkdir(parents=True)
+    (folder / "daily_2026-03-01.md").write_text(
+        "The ferry was moved to pier 4.\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = Settings(data_dir=tmp_path / "data")
+
+    with Memory.open("own", embedder="none", settings=settings) as memory:
+        memory.remember("The ferry is white")
+        answer = memory.recall("which pier has the ferry?", profile="abmind")
+        memory.maintain("notes")
+
+    assert "The ferry was moved to pier 4." in [hit.item.text for hit in answer.hits]
+    assert [path.name for path in folder.parent.rglob("*.md")] == ["daily_2026-03-01.md"]

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     Announce: TypeAlias = Callable[[ExportClaims], None]
 
-DUE_AFTER = timedelta(days=1)
 _INSIGHT_LEVELS = 3
 
 
@@ -115,11 +114,20 @@ class MaintenanceMethods(SessionMethods):
 
         return execute_plan(plan, self.session.job_context(share, where), progress=progress)
 
-    def build_insights(self) -> list[Report]:
-        """Build the insights that are due, level by level up to the root."""
+    def build_insights(self, *, min_memories: int | None = None) -> list[Report]:
+        """Build the insights that are due, level by level up to the root.
+
+        ``min_memories`` of one subject make an insight, instead of ten (four in a small space).
+        """
+        from bethink.maintain.insights import Insights  # start-up time: recall does without
+
+        if min_memories is not None and min_memories < 2:
+            raise Refused("an insight is made of two memories or more")
+        least = min_memories
+        job = Insights(least, least, small_loose=least, small_leaf=least) if least else Insights()
         reports: list[Report] = []
         for _ in range(_INSIGHT_LEVELS):
-            report = self.maintain("insights")
+            report = self.maintain(job)
             if report.run is None:
                 break
             reports.append(report)
@@ -128,17 +136,19 @@ class MaintenanceMethods(SessionMethods):
     def maintain_due(self, *, most_steps: int = 20) -> Report | None:
         """Run a small part of the maintenance that is due, for long-lived processes.
 
-        One job that has not run for a day, a few of its proposals. None where nothing is due.
+        One job that has not run for ``maintain_every`` minutes, by default a day, a few of its
+        proposals. None where nothing is due.
         Never acts on a clock that may have jumped: any write at the new time confirms it.
         """
         from bethink.maintain import DEFAULT_JOBS  # start-up time: recall does without
         from bethink.maintain.journal import recent_runs
 
         now, generation = self.now, self.store.admin.generation()
+        every = timedelta(minutes=self.settings.maintain_every)
         recent_jobs = {
             name
             for record in recent_runs(self.store, limit=50)
-            if timedelta(0) <= now - record.at < DUE_AFTER
+            if timedelta(0) <= now - record.at < every
             for name in record.jobs
         }
         for name in DEFAULT_JOBS:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
+from bethink.config.paths import home_folder
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir, resolve_space
 from bethink.core.dataclass import replace
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 
 NOTE_ID_PREFIX = "note:"
+_ABMIND_NOTES = (".abmind", "memory", "consolidation")
 DAMAGED_TEXT = "(damaged)"  # in the place of a text that is not what was stored
 DEFAULT_SHARE = 0.02  # share of the memories that one maintenance run may retire
 MIN_LEAVING = 5  # so many may always leave, up to half of them, unless a share is given
@@ -388,15 +390,18 @@ class Session:
 
     @property
     def notes(self) -> NoteStore | None:
-        """The folder of notes next to the memories, if there is one."""
-        if self._notes is None and self.notes_dir is not None and self.notes_dir.is_dir():
+        """The folder of notes next to the memories or, without one, abmind's; None without."""
+        folder = self.notes_dir
+        if folder is not None and not folder.is_dir() and self.settings.notes_dir is None:
+            folder = home_folder(os.environ).joinpath(*_ABMIND_NOTES)
+        if self._notes is None and folder is not None and folder.is_dir():
             from bethink.ingest.notes import NotesFolder  # start-up time: most have none
 
             # A project may come from a stranger: its notes have not the owner's trust.
             from_project = self.settings.origin("notes_dir").kind == "project file"
             trust = self.settings.notes_trust
             self._notes = NotesFolder(
-                self.notes_dir,
+                folder,
                 trust=min(trust, 1) if from_project else trust,
                 within=self.settings.project if from_project else None,
                 space=self.store.space,
@@ -479,7 +484,7 @@ class Session:
             filters=make_filters({"max_classification": 3, **where}, now),
             shown=self.settings.max_classification,
             min_age_days=min_age_days,
-            similarity=similarity,
+            similarity=similarity or self.settings.least_similarity,
         )
 
     def write_context(self, *, relating: bool = False) -> WriteContext:

@@ -313,15 +313,16 @@ def _print_event(app: App, event: ThreadEvent, item: Item, role: str) -> None:
 )
 @click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
 @option("--build", "First create the insights that are due.")
+@option("--min-memories N", "With --build: memories of one subject that make one.", int)
 @pass_app
-def insights(app: App, item_id: str | None, *, build: bool) -> int:
+def insights(app: App, item_id: str | None, *, build: bool, min_memories: int | None) -> int:
     """Show the insight tree.
 
     With ID one insight: its points, and the memories that support each. Insights are made
     by `bethink maintain --job insights`, or here with --build.
     """
     with app.open() as memory:
-        reports = memory.build_insights() if build else []
+        reports = memory.build_insights(min_memories=min_memories) if build else []
         tree = memory.insights()
         insight_id = None if item_id is None else memory.get(item_id).id
     for line in dict.fromkeys(line for report in reports for line in report.reasons()):
@@ -350,12 +351,15 @@ def leaf_memory_ids(branch: InsightNode) -> set[str]:
     """Collect the ids of the leaf memories below an insight, without insights between."""
     if branch.below:
         return {leaf for below in branch.below for leaf in leaf_memory_ids(below)}
-    return {source.id for point in branch.points for source in point.sources}
+    from bethink.retrieval.provenance import recorded_sources  # not needed for help
+
+    return set(recorded_sources(branch.insight))
 
 
 def _print_branch(app: App, branch: InsightNode, lead: str, indent: str) -> None:
     item = branch.insight
-    details = f"  {item.kind} of {plural(len(leaf_memory_ids(branch)), 'memory')}  {item.id}"
+    count = plural(len(leaf_memory_ids(branch)), "memory")
+    details = f"  {item.kind} of {count}, {_written_by(item)}  {item.id}"
     stale = yellow("  stale") if branch.stale else ""
     app.out.line(lead, bold(item.caption or one_line(item.text, 60)), dim(details), stale)
     for number, below in enumerate(branch.below, 1):
@@ -365,11 +369,16 @@ def _print_branch(app: App, branch: InsightNode, lead: str, indent: str) -> None
         )
 
 
+def _written_by(insight: Item) -> str:
+    """Say what an insight consists of: sentences of its memories, or those of a model."""
+    made_by = insight.metadata.get("made_by", "unknown")
+    return "sentences chosen by rules" if made_by == "rules" else f"written by {made_by}"
+
+
 def _print_insight(app: App, branch: InsightNode) -> None:
     item = branch.insight
-    made_by = item.metadata.get("made_by", "unknown")
     stale = yellow("  stale: a source has changed") if branch.stale else ""
-    app.out.line(bold(item.caption or item.kind), dim(f"  {item.kind}, by {made_by}"), stale)
+    app.out.line(bold(item.caption or item.kind), dim(f"  {item.kind}, {_written_by(item)}"), stale)
     for point in branch.points:
         app.out.line()
         app.out.block(point.text, indent=2, first=("• ",))

@@ -49,6 +49,7 @@ __all__ = [
 
 ENV_PREFIX = "BETHINK_"
 SettingValue = str | int | Path | None  # a truth value is an int
+_SIMILARITY = lazy_pattern(r"words|0\.[5-9]\d{0,3}|1(?:\.0+)?")
 SPACE_NAME = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -95,6 +96,8 @@ class Settings:
     worker: str = "auto"
     worker_idle: int = 600
     maintain_in_background: bool = False
+    maintain_every: int = 1440
+    duplicate_similarity: str = "words"
     prompt_unsure: bool = False
     project: Path | None = None
     config: Path | None = None
@@ -112,6 +115,11 @@ class Settings:
     def explicit(self, name: str) -> Any:
         """The value if it was set explicitly, else None: for settings a profile can override."""
         return getattr(self, name) if self.origin(name) != _DEFAULT else None
+
+    @property
+    def least_similarity(self) -> float | None:
+        """The setting ``duplicate_similarity`` as a number; None where words decide."""
+        return None if self.duplicate_similarity == "words" else float(self.duplicate_similarity)
 
     def changes(self, profile: str) -> tuple[Change, ...]:
         """The changes that a profile's original system makes by its variables and config files."""
@@ -238,6 +246,15 @@ SETTINGS: tuple[Setting, ...] = (
         limits=(1, 86_400),
     ),
     Setting("maintain_in_background", bool, "whether the worker runs maintenance while idle"),
+    Setting(
+        "maintain_every", int, "minutes after which a job is due again in the background",
+        limits=(1, 525_600),
+    ),
+    Setting(
+        "duplicate_similarity", str, "the cosine from which other wordings are duplicates: 0.5 "
+        "to 1 (siftcoder's is 0.95), or words: only the same words are",
+        pattern=_SIMILARITY,
+    ),
     Setting("prompt_unsure", bool, "whether the prompt hook also gives what may be related"),
 )  # fmt: skip
 SETTINGS_BY_NAME = {setting.name: setting for setting in SETTINGS}

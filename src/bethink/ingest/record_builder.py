@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
@@ -11,6 +12,7 @@ from itertools import islice
 from bethink.core.characters import estimate_tokens
 from bethink.core.dataclass import dataclass
 from bethink.core.json_values import Json
+from bethink.core.lazy import lazy_pattern
 from bethink.core.passages import split_passages
 from bethink.core.sentences import caption
 from bethink.core.speakers import Captioned, own_caption, searched_text
@@ -75,6 +77,9 @@ def classify_kind(folded: str, level: Level) -> str:
     ]
     return min(matches)[1] if matches else "note"
 
+
+_PLAIN_KINDS = frozenset(("note", "fact", "tool"))
+_STEPS = lazy_pattern(r"(?:^|\s)1[.)]\s+\S.*?\s2[.)]\s+\S", re.DOTALL)
 
 # Fields that a rule completes; of the others a draft's value becomes the item's.
 _RULED_FIELDS = frozenset(
@@ -237,7 +242,7 @@ def make_item(
         id=prepared.id,
         stored_at=ctx.now,
         writer=ctx.actor,
-        kind=draft.kind or classify_kind(prepared.folded, draft.level),
+        kind=draft.kind or _kind_of(prepared, times),
         tier=draft.tier or ("core" if abs(draft.emotion) >= CORE_EMOTION else "general"),
         tags=tuple(dict.fromkeys(draft.tags)),
         entities=tuple(mention.entity.id for mention in mentions),
@@ -249,6 +254,17 @@ def make_item(
         occurred_end=ended,
         flags=prepared.flags,
     )
+
+
+def _kind_of(prepared: PreparedDraft, times: Sequence[TimeSpan]) -> str:
+    """Classify a draft by its words, then by its form: numbered steps, a day at its start."""
+    draft = prepared.draft
+    kind = classify_kind(prepared.folded, draft.level)
+    if kind in _PLAIN_KINDS and _STEPS.search(draft.text[:_SEARCHED_CHARACTERS]):
+        return "playbook"
+    if kind == "note" and times and times[0].granularity == "day":
+        return "event" if len(draft.text[: times[0].at].split()) <= 1 else kind
+    return kind
 
 
 def parent_ids(draft: Draft) -> tuple[str, ...]:

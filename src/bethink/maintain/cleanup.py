@@ -74,7 +74,7 @@ class Duplicates:
             for newer, like in found:
                 close = (one for one in like if near.get((newer.id, one.id), 1.0) >= least)
                 older = [one for one in close if not gone.intersection((newer.id, one.id))]
-                if older:
+                if older := older[:room]:  # the next run takes the rest
                     gone.update(item.id for item in older)
                     room -= len(older)
                     yield _duplicate_proposal(newer, older)

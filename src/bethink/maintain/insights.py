@@ -194,7 +194,8 @@ class Insights:
     """Build and renew the insight tree.
 
     From ``min_loose`` memories that no leaf holds, those with ``min_leaf`` of one subject
-    become leaves of at most ``most_leaf``. A branch is made over ``min_leaves`` leaves of a
+    become leaves of at most ``most_leaf``; in a space of fewer than ``small`` memories
+    ``small_loose`` and ``small_leaf`` are enough. A branch is made over ``min_leaves`` leaves of a
     subject and renewed after ``branch_after`` of them changed; a root over ``min_branches``
     branches, single leaves included, and renewed after ``root_after``. A leaf whose
     memories changed or were removed is renewed at once, or removed.
@@ -203,6 +204,9 @@ class Insights:
     min_loose: int = 20
     min_leaf: int = 10
     most_leaf: int = 30
+    small: int = 100
+    small_loose: int = 8
+    small_leaf: int = 4
     min_leaves: int = 2
     branch_after: int = 3
     min_branches: int = 2
@@ -221,11 +225,13 @@ class Insights:
             if place.is_settled():
                 return
             tree = current_tree(work, self.name)
-            loose, stale, until = self._unsettled(tree[LEAF], work)
+            items, until = self._visible(work)
+            held, stale = _held_by(tree[LEAF], items)
             here = place.describe(until)
         is_due = False
         for proposal in chain(
-            self._plan_leaves(loose, stale, work),
+            self._renew_leaves(stale, work),
+            self._plan_leaves(items, held, work),
             self._plan_level_above(tree[LEAF], tree[BRANCH], BRANCH, work),
             self._plan_level_above(self._root_children(tree), tree[ROOT], ROOT, work),
         ):
@@ -234,13 +240,8 @@ class Insights:
         if not is_due:
             yield Proposal("", "", place=here)
 
-    def _unsettled(
-        self, leaves: Sequence[Item], work: JobContext
-    ) -> tuple[list[LooseMemory], list[StaleLeaf], datetime | None]:
-        """Return the memories that no leaf holds, and the leaves to renew.
-
-        Also when a memory next becomes valid or ceases to be.
-        """
+    def _visible(self, work: JobContext) -> tuple[dict[str, LooseMemory], datetime | None]:
+        """Return the memories to make leaves of, and when one next becomes valid or ceases to."""
         items: dict[str, LooseMemory] = {}
         until: datetime | None = None
         for item in iter_items(work, levels=self.levels, include_expired=True):
@@ -248,8 +249,7 @@ class Insights:
             until = min((at for at in moments if at and at > work.now), default=None)
             if is_valid(item, work) and not item.flags and not is_made_by(item, self.name):
                 items[item.id] = LooseMemory.of(item)
-        held, stale = _held_by(leaves, items)
-        return [item for key, item in items.items() if key not in held], stale, until
+        return items, until
 
     def _root_children(self, tree: Mapping[str, Sequence[Item]]) -> list[Item]:
         """Return the children of the root: the branches, and leaves too few for one."""
@@ -257,22 +257,33 @@ class Insights:
         alone = [leaf for leaf in tree[LEAF] if counted[_group_of(leaf).key] < self.min_leaves]
         return [*tree[BRANCH], *alone]
 
-    def _plan_leaves(
-        self, loose: Sequence[LooseMemory], stale: Sequence[StaleLeaf], work: JobContext
-    ) -> Iterator[Proposal]:
+    def _renew_leaves(self, stale: Sequence[StaleLeaf], work: JobContext) -> Iterator[Proposal]:
         for leaf, ids in sorted(stale, key=lambda pair: (_group_of(pair[0]), pair[0].id)):
             items = visible_items(ids, self.levels, work)
             there = [items[item_id] for item_id in ids if item_id in items]
             yield self._renew_leaf(_group_of(leaf), leaf, there, work)
-        if len(loose) >= self.min_loose:
-            of_class = Counter(one.classification for one in loose)
-            for group, waiting in group_by_subject(loose).items():
-                seen = sum(n for level, n in of_class.items() if level <= group.classification)
-                if len(waiting) >= self.min_leaf and seen >= self.min_loose:
-                    items = visible_items(waiting, self.levels, work)
-                    # By text, so that ids decide nothing.
-                    in_order = sorted(items.values(), key=lambda one: (one.text, one.when, one.id))
-                    yield from self._plan_new_leaves(group, in_order, work)
+
+    def _plan_leaves(
+        self, items: Mapping[str, LooseMemory], held: set[str], work: JobContext
+    ) -> Iterator[Proposal]:
+        loose = [item for key, item in items.items() if key not in held]
+        if len(loose) < min(self.min_loose, self.small_loose):
+            return
+        counts = [Counter(one.classification for one in some) for some in (loose, items.values())]
+        for group, waiting in group_by_subject(loose).items():
+            # Counted without a look at higher classes.
+            free, there = (
+                sum(count for level, count in of_class.items() if level <= group.classification)
+                for of_class in counts
+            )
+            least = self.min_loose, self.min_leaf
+            if there < self.small:
+                least = min(self.small_loose, least[0]), min(self.small_leaf, least[1])
+            if free >= least[0] and len(waiting) >= least[1]:
+                found = visible_items(waiting, self.levels, work)
+                # By text, so that ids decide nothing.
+                in_order = sorted(found.values(), key=lambda one: (one.text, one.when, one.id))
+                yield from self._plan_new_leaves(group, in_order, work)
 
     def _plan_new_leaves(
         self, group: SubjectGroup, waiting: Sequence[Item], work: JobContext

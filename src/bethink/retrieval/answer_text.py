@@ -132,7 +132,7 @@ def _render_line(hit: Candidate, relations: Sequence[Relation], section: Section
     marks = [older_mark(hit)] if hit.see_newer else []
     prefix = ", ".join([*(_item_labels(item) if labels is None else labels), *marks])
     prefix = f"[{prefix}] " if prefix else ""
-    yield f"{section.mark} {prefix}{_escape_line(hit.marked_text)}"
+    yield f"{section.mark} {prefix}{_hit_line(hit)}"
     yield from (f"  {line}" for line in relation_lines(relations))
 
 
@@ -143,13 +143,21 @@ def _render_block(hit: Candidate, relations: Sequence[Relation]) -> Iterator[str
     title = item.caption or hit.marked_text
     yield f"[{item.id}] {_escape_line(title)} ({', '.join(labels)})"
     if item.caption and item.caption != item.text:
-        yield f"  {_escape_line(hit.marked_text)}"
+        yield f"  {_hit_line(hit)}"
     if not any(relation.type == "contradicts" for relation in relations):
         yield "  Contradictions: (none)"
     yield from (f"  {line}" for line in relation_lines(relations))
     if item.entities:
         yield f"  Entities: {', '.join(map(_escape_line, item.entities))}"
     yield f"  Source: {_escape_line(item.source)}"
+
+
+def _hit_line(hit: Candidate) -> str:
+    """The text of a hit on one line; of an insight its points one after the other."""
+    if hit.item.level != "insight":
+        return _escape_line(hit.marked_text)
+    lines = (line.strip().removeprefix("- ") for line in hit.marked_text.splitlines())
+    return "; ".join(_escape_line(line) for line in lines if line)
 
 
 def _item_labels(item: Item) -> Iterator[str]:

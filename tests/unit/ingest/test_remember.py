@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from bethink import Memory
 from bethink.core.ids import IdGenerator
 from bethink.errors import Conflict, LooksPasted, Refused, TooLarge
 from bethink.ingest.deduplication import NEAR_THRESHOLD as NEAR_SHARE
@@ -555,3 +556,21 @@ def test_any_text_is_kept_as_it_was_or_refused_by_name(ctx, part):
             broken.add(rule(ctx, f"an honest sentence about {name}", **{name: value}))
 
     assert broken <= {"", "refused", "too_large", "bad_text", "conflict"}
+
+
+@each_row(
+    ("text", "kind"),
+    [
+        ("To release: 1. tag the commit 2. push the tag 3. run make publish", "playbook"),
+        ("Deploying:\n1) build\n2) push", "playbook"),
+        ("On 3 May the crane fell on the harbour wall", "event"),
+        ("Am 3. Mai fiel der Kran um", "event"),
+        ("Le 3 mai la grue tomba", "event"),
+        ("On Mondays the crane rests", "note"),
+        ("Version 1.2, then 2.0", "note"),
+    ],
+)
+def test_steps_and_days_tell_the_kind(text, kind):
+    """Numbered steps are a playbook, a day that opens a text makes an event, in any language."""
+    with Memory.open(":memory:", embedder="none") as memory:
+        assert memory.get(memory.remember(text).id).kind == kind

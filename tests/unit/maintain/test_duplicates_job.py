@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bethink import Memory
+from bethink.config.settings import Settings
 from bethink.errors import Refused
 from bethink.maintain.cleanup import comparable_words, is_same_wording
 from bethink.ports import Embedder
@@ -187,3 +188,45 @@ def test_a_similarity_must_be_a_cosine(memory: Memory, similarity: Any) -> None:
     """Anything else is refused by name."""
     with pytest.raises(Refused, match="similarity"):
         memory.maintain("duplicates", similarity=similarity)
+
+
+NINE = (
+    "Fixed the race in the session store by locking around the write",
+    "Fixed the race in the session store by taking a lock around the write",
+    "Fixed race in the session store by locking around the write",
+    "Fixed the race condition in the session store by locking around the write",
+    "Fixed the race in session store, locking around the write",
+    "We fixed the race in the session store by locking around the write",
+    "Fixed the session store race by locking around the write",
+    "Fixed the race in the session store by adding a lock around the write",
+    "Fixed the race in the session store: lock around the write",
+)
+
+
+def test_a_setting_supersedes_the_nine_wordings_of_one_fix() -> None:
+    """A group above the limit of a run is not left whole: each run takes a part of it."""
+    settings = Settings(duplicate_similarity="0.95")
+    with Memory.open(":memory:", settings=settings, clock=FixedClock(NOW)) as memory:
+        store_wordings(memory, *NINE)
+
+        left = [len(memory.maintain("duplicates").done) and len(memory.browse()) for _ in range(3)]
+
+        assert left == [5, 2, 0]
+
+
+def test_the_background_supersedes_as_often_as_a_setting_says() -> None:
+    """Every five minutes, as siftcoder does, instead of once a day."""
+    settings = Settings(duplicate_similarity="0.95", maintain_every=5)
+    clock = FixedClock(NOW)
+    with Memory.open(":memory:", settings=settings, clock=clock) as memory:
+        store_wordings(memory, *NINE)
+        assert memory.maintain_due() is not None
+        assert len(memory.browse()) == 5
+
+        memory.maintain_due()
+        assert len(memory.browse()) == 5
+        clock.forward(minutes=6)
+        memory.remember("The cranes of the harbour are painted blue")
+        memory.maintain_due()
+
+        assert len(memory.browse()) == 3

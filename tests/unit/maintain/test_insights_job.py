@@ -873,3 +873,41 @@ def test_a_branch_is_embedded_by_its_text(joining: Memory) -> None:
 
     assert join_insights({"branch": branch}, joining.store, embedder) == {}
     assert vector_of(joining, branch.id).tokens == embedder.embed([searched_text(branch)])[0].tokens
+
+
+def test_a_small_space_gets_insights(memory: Memory) -> None:
+    """Four of a subject are enough where there are fewer than a hundred memories."""
+    tell(memory, "cranes", 4)
+    tell(memory, "beans", 3)
+    memory.maintain("insights")
+    assert memory.insights() == []
+
+    tell(memory, "boats", 1)
+    memory.maintain("insights")
+
+    (node,) = memory.insights()
+    assert node.insight.topic == "cranes"
+
+
+def test_how_many_memories_make_an_insight_can_be_said(memory: Memory) -> None:
+    """Two at the least."""
+    tell(memory, "cranes", 3)
+
+    with pytest.raises(Refused, match="two memories or more"):
+        memory.build_insights(min_memories=1)
+    memory.build_insights(min_memories=3)
+
+    assert len(memory.insights()) == 1
+
+
+def test_the_text_of_an_insight_is_one_line_without_escapes(clock: FixedClock) -> None:
+    """Its points one after the other; the escape of a line break is nothing to read."""
+    with open_memory(clock, embedder="encoder") as memory:
+        tell(memory, "cranes", 12)
+        memory.build_insights(min_memories=4)
+
+        text = memory.recall_text("cranes", profile="memind-simple")
+
+    line = next(line for line in text.splitlines() if line.count("; ") >= 3)
+    assert "\\n" not in text
+    assert line.startswith("- 20")
