@@ -252,7 +252,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "duplicate_similarity", str, "the cosine from which other wordings are duplicates: 0.5 "
-        "to 1 (siftcoder's is 0.95), or words: only the same words are",
+        "to 1, or words: only the same words are",
         pattern=_SIMILARITY,
     ),
     Setting("prompt_unsure", bool, "whether the prompt hook also gives what may be related"),
