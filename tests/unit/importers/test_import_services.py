@@ -182,12 +182,13 @@ def test_lines_and_json_lines_are_still_recognised(content: str, kind: str) -> N
 def test_the_real_remind_can_be_imported(memory: Memory, tmp_path: Path) -> None:
     """Where Remind is installed: what its own store writes is read."""
     file_store = pytest.importorskip("remind.file_store")
-    from remind.models import Concept, Episode  # type: ignore[import-not-found]
-
+    models = pytest.importorskip("remind.models")
     store = file_store.FileMemoryStore(tmp_path / ".remind" / "memory")
-    store.add_episode(Episode(id="e1", content="The ferry leaves at nine", episode_type="fact"))
+    store.add_episode(
+        models.Episode(id="e1", content="The ferry leaves at nine", episode_type="fact")
+    )
     store.add_concept(
-        Concept(id="c1", title="Ferry", summary="It is early", source_episodes=["e1"])
+        models.Concept(id="c1", title="Ferry", summary="It is early", source_episodes=["e1"])
     )
     (tmp_path / "export.json").write_text(json.dumps(store.export_data(), indent=2))
 
