@@ -607,6 +607,39 @@ my card pin is ⟦5190⟧
 wifi: HomeBase, key ⟦blueberry.jam.4⟧
 root:⟦Tr1ck-or-Treat⟧ on the build box
 The backup's passphrase is "⟦copper lantern meadow thistle⟧"
+If it asks, the vault opens up with ⟦Tr4verse&Canyon⟧
+a senha do banco é ⟦839201⟧
+My 1Password master password: ⟦correct horse battery staple⟧
+wallet recovery: ⟦ripple scissors kick mammal hire column oak again sun offer wealth tomorrow⟧
+locker 44, combo ⟦7-29-13⟧
+iPad of the kids, code ⟦1379⟧
+telegram bot 110201543:⟦AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw⟧
+snmp community string is ⟦Pr1vateNet⟧
+FTP → ftp.acme.io | webmaster | ⟦s3cr3tDr0p⟧
+the deploy hook is https://api.render.com/deploy/srv-abc?key=⟦Zk3Jq9Lm2Xw⟧
+calendar feed https://cal.acme.io/ical/private-⟦7d8f9a6b5c4e3d2f1a0b⟧/basic.ics
+the intercom: press 4 then ⟦0071⟧
+the code to the shed padlock has been ⟦6204⟧ since May
+front gate: ⟦1357#⟧, side gate: 2468#
+Airbnb lockbox ⟦8802⟧ next to the meter
+Türcode Büro 3. Stock: ⟦7391*⟧
+Schließfach 12, Kombination ⟦4-4-9-1⟧
+Handy-PIN von Lisa ist die ⟦3141⟧
+my debit card's pin? same as always, ⟦6060⟧
+fernet key: b'⟦ZmDfcTF7_60GrrY167zsiPd67pEvs0aGOv2oasOM1Pg=⟧'
+das Kennwort lautet ab morgen ⟦Herbst@2024⟧
+The front door: enter ⟦3306⟧ and wait for the beep
+gym locker is ⟦0419⟧
+the parking barrier wants ⟦7788*⟧
+entry code for the coworking space changed to ⟦92746⟧
+code for our building is ⟦C4471⟧
+der Code fürs Fahrradschloss ist ⟦2 7 4 1⟧
+le digicode est passé à ⟦84B39⟧
+el código del portal ahora es ⟦3307⟧
+PIN: ⟦0 4 2 1⟧
+phone unlock pattern is no more, it's ⟦147258⟧ now
+JetBrains licence A1B2C3D4E5-⟦eyJsaWNlbnNlSWQiOiJBMUIyQzNENEU1In0⟧
+https://s3.amazonaws.com/b/f?X-Amz-Signature=⟦3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a⟧
 """.strip().splitlines()
 SPOKEN_OF = r"""
 The password must have at least 12 characters and a symbol
@@ -788,4 +821,86 @@ The account is billing@acme.io, plan Pro2024
 two-factor codes are 6 digits since 2022
 My bike lock is an Abus 6500
 unlock the phone with Face ID 2
+The password policy requires 12 characters and a number
+We moved the password reset page to /account/reset-2
+PIN 7 of the header is ground
+GPIO pin 17 drives the relay
+The error code was 4042 on the scanner
+zip code 90210 is in Beverly Hills
+Area code 212 for Manhattan
+The token bucket allows 100 requests a minute
+We use JWT tokens with RS256
+The secret to good bread is time and 75 % hydration
+key result: revenue of 4,500,000 by Q3
+Public key fingerprint SHA256:uNiVztksCsDhcc0u9e8BgrJXVGDXkv0e3n8Yw1zT2rE
+Primary key is user_id, foreign key order_id
+He set the API key in the vault, ask Jonas for it
+password: ask Maria
+pw: see 1Password
+Passwort steht im Tresor
+the passcode is on the sticker
+My PIN was blocked after three tries
+Kombination aus Rot und Blau
+combo meal number 7
+the safe is 120 cm high
+gate B42 closes at 10:15
+alarm at 06:45 every weekday
+door 3 needs paint
+Lock the door by 22:00
+backup codes are printed in the drawer
+licence plate B-MW 1234
+room code name Apollo11
+project code ACME-2024-17
+promo code SUMMER25 gives 25 % off
+voucher code WELCOME10
+discount code: FRIENDS2024
+source code in src/auth/login2.py
+exit code 137 means killed
+status code 503 from the gateway
+user story 1182: password change
+test_password_reset_flow2 fails on CI
+PasswordField2 is deprecated
+const passwordRegex = /^.{12,}$/
+password_hash column is varchar(60)
+token count was 4,096 for this prompt
+max_tokens=2048 temperature=0.7
+key signature of C minor, 3 flats
+piano has 88 keys, 52 white
+Spare key under the pot
+the key to room 12 is at reception
+car key battery CR2032
+ssh key rotated on 3 March 2025
+pgp key id 0x4AEE18F83AFDEB23 is public
+secret santa on 12 December 2024
+secret menu item no. 9
+The keypad has 12 buttons and costs 3,999 yen
+combination of 3 to 5 exercises
+We combine 2500 samples per batch
+phone code path needs 1200 ms
+passcode length is 6 digits
+The lockbox company was founded in 1998
+padlock emoji U+1F512
+intercom.io invoice 4471 USD
+door number 1357 on Elm Street
+gate 12 departs 18:40
+press release of 4 May
+Dial 112 in an emergency
+entrance fee 1500 JPY
+code coverage is 87 percent
+ISO code 8601 for dates
+https://acme.io/search?key=customer-name
+https://acme.io/?token=abc
+the wallet recovery feature ships soon
+master password feature: design the reset screen first
+FTP server moved to eu-west-1
+smtp relay smtp.acme.io on port 587
+imap folder Archive2024
+the vault opens up with the fingerprint
+fernet keys rotate monthly
+Kombination aus 2 Sorten
+passwords: 1200 leaked
+password 2024 report
+the passwords were rotated in 1999
+locker room opens 0700
+iPhone code name D37
 """.strip().splitlines()

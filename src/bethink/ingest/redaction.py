@@ -33,7 +33,7 @@ _TOKEN_SHAPE = lazy_pattern(
     r"|[A-Z0-9_]=[\"']?[A-Za-z0-9_\-+/.~]{20}"
 )
 _PERSONAL_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if kind.personal)
-_PERSONAL = lazy_pattern(r"[0-9](?:[ \-]?[0-9]){5}")
+_PERSONAL = lazy_pattern(r"[0-9](?:[\s\-]?[0-9]){5}")
 _LONG_WORD = 20  # characters
 _SEARCH_BYTES = 32 << 20  # bytes: the most that searching keywords takes
 _QUOTES = (b'"', b"'", b"`")

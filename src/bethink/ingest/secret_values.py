@@ -281,6 +281,12 @@ def is_card_number(value: str) -> bool:
 
 
 _IBAN = lazy_pattern(r"[A-Z]{2}\d\d[A-Z0-9]{11,30}")
+_IBAN_LENGTHS = (
+    "AD24 AE23 AL28 AT20 BA20 BE16 BG22 BR29 CH21 CY28 CZ24 DE22 DK18 EE20 EG29 ES24 FI18 FO18"
+    " FR27 GB22 GE22 GI23 GR27 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LI21 LT20"
+    " LU20 LV21 MC27 MD24 ME22 MK19 MT31 NL18 NO15 PK24 PL28 PT25 QA29 RO24 RS22 SA24 SE24 SI19"
+    " SK24 SM27 TN24 TR26 UA29 VA22 XK20"
+)
 # No letters that the office does not use, and no prefix that it has withdrawn.
 _INSURANCE = lazy_pattern(r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\d{6}[A-D]")
 _SOCIAL = lazy_pattern(r"(?!000|666|9)\d{3}(?!00)\d\d(?!0000)\d{4}")
@@ -288,8 +294,10 @@ _SOCIAL = lazy_pattern(r"(?!000|666|9)\d{3}(?!00)\d\d(?!0000)\d{4}")
 
 def is_personal_number(value: str) -> bool:
     """Check the number of a person or an account: by its check digits, or the parts it has."""
-    bare = re.sub(r"[ \-]", "", value).upper()
+    bare = re.sub(r"[\s\-]", "", value).upper()
     if _IBAN.fullmatch(bare):
+        if f"{bare[:2]}{len(bare)}" not in _IBAN_LENGTHS:
+            return False
         return int("".join(str(int(char, 36)) for char in bare[4:] + bare[:4])) % 97 == 1
     if not bare.isdigit():
         return _INSURANCE.fullmatch(bare) is not None
