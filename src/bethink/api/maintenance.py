@@ -301,8 +301,13 @@ class UpkeepMethods(SessionMethods):
             if announce is not None:
                 announce(claims)
             trusted = restore or claims.is_own
-            actor = self.settings.actor
-            count = self.store.admin.load(found, actor=actor, now=self.now, trusted=trusted)
+            count = self.store.admin.load(
+                found,
+                actor=self.settings.actor,
+                now=self.now,
+                trusted=trusted,
+                personal_numbers=self.settings.personal_numbers,
+            )
         # Without a working model items are found by words only, until a reindex.
         with suppress(ModelError):
             self.reindex(progress=progress)

@@ -24,7 +24,7 @@ from bethink.cli.app import App, progress
 from bethink.cli.options import command, option, pass_app
 from bethink.cli.output import dim, green, red, yellow
 from bethink.core import plural
-from bethink.errors import BethinkError, Refused
+from bethink.errors import BethinkError, Refused, SchemaTooNew, StoreDamaged
 from bethink.importers import IMPORTERS, KINDS
 from bethink.render.wire import dumps
 
@@ -406,7 +406,8 @@ def upgrade(app: App, *, folder: str | None, dry_run: bool) -> int:
         config = app.settings.config or config_folder(os.environ)
         for name, problem in carry_settings(earlier_folder("config"), config):
             app.note(yellow(f"{name} was not copied: {problem}") if problem else f"copied {name}")
-        if not failed:
+        # What nobody can read is not offered for ever.
+        if all(outcome.get("unreadable", "error" not in outcome) for outcome in outcomes):
             (data_dir(app.settings) / CARRIED_OVER).write_text(f"{source}\n", "utf-8")
     app.note(f"{source} is as it was; remove it when you no longer need it")
     return 3 if failed else 0
@@ -424,7 +425,9 @@ def _carry_over(app: App, space: SpaceInfo, *, dry_run: bool) -> Json:
             done = carry_over(space, app.settings, advance)
     except BethinkError as error:
         app.note(red(f"{space.name}: {error.message}"), dim(f" (try: {error.remedy})"))
-        return {"space": space.name, "error": error.message, "remedy": error.remedy}
+        unreadable = isinstance(error, StoreDamaged | SchemaTooNew)
+        told = {"error": error.message, "remedy": error.remedy, "unreadable": unreadable}
+        return {"space": space.name, **told}
     counts = f"{plural(done['memories'], 'memory')} carried over and compared"
     app.note(green(f"{space.name}: {counts}, {done['known']:,} known here and left as they are"))
     if done["damaged"]:

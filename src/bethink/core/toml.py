@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from bethink.core.lazy import lazy_pattern
 from bethink.core.small_files import MAX_DEPTH, refuse_extremes
 
 
@@ -20,8 +21,10 @@ def parse_toml(text: str) -> dict[str, Any]:
     except _NotPlainError:
         import tomllib  # start-up time: 3 % of a recall
 
-        if any(line.count(".") > _MAX_DOTS for line in text.split("\n")):
-            raise ValueError(f"a line has more than {_MAX_DOTS} dots") from None
+        has_long_texts = '"""' in text or "'''" in text  # which go on in the next line
+        keys = text if has_long_texts else _TEXT.sub("", text)
+        if any(line.count(".") > _MAX_DOTS for line in keys.split("\n")):
+            raise ValueError(f"a key has more than {_MAX_DOTS} dots") from None
         try:
             found = tomllib.loads(text)
         except RecursionError:
@@ -35,6 +38,7 @@ class _NotPlainError(ValueError):
 
 
 _MAX_NUMBER_SIGNS = 18
+_TEXT = lazy_pattern(r"""'[^'\n]*'|"(?:[^"\\\n]|\\.)*"|#[^\n]*""")
 _MAX_DOTS = 100  # in one line, where they may separate the parts of a key
 _TRUTH = {"true": True, "false": False}
 

@@ -14,7 +14,7 @@ from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import SpaceInfo, data_dir
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.json_values import Json
-from bethink.errors import BadSetting, StoreDamaged
+from bethink.errors import BadSetting, StoreError
 from bethink.memory import Memory
 from bethink.ports import Progress, Store
 from bethink.render.wire import dumps
@@ -30,7 +30,7 @@ _SETTINGS_FILES = ("config.toml", "tokens.json", "profiles/*.toml")
 def carry_over(space: SpaceInfo, settings: Settings, progress: Progress) -> Json:
     """Import an earlier version's space into the one of its name; compare and count.
 
-    The old file is not changed. Raises StoreDamaged where something did not arrive.
+    The old file is not changed. Raises StoreError where something did not arrive.
     """
     home = data_dir(settings)
     make_private_folder(home)
@@ -45,7 +45,7 @@ def carry_over(space: SpaceInfo, settings: Settings, progress: Progress) -> Json
         skipped = known | _ids(memory.store, "tombstone")
         missing = _marks(old, skipped) - _marks(memory.store, skipped)
         if missing:
-            raise StoreDamaged(
+            raise StoreError(
                 f"{len(missing):,} records of {space.path} did not arrive here",
                 remedy=f"bethink doctor; the old file is unchanged, and {space.name} incomplete",
             )

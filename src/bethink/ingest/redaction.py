@@ -250,9 +250,9 @@ def redact_draft(draft: Draft, *, personal: bool = False) -> tuple[Draft, tuple[
     return (draft._replace(**changes) if kinds else draft), tuple(kinds)
 
 
-def redact_json(value: object) -> Any:
+def redact_json(value: object, *, personal: bool = False) -> Any:
     """Redact all texts in a JSON value."""
-    return _redact_json(value, lambda text: redact(text).text, {})
+    return _redact_json(value, lambda text: redact(text, personal=personal).text, {})
 
 
 def _redact_json(value: object, clean: Callable[[str], str], kinds: dict[str, None]) -> object:
@@ -268,7 +268,8 @@ def _redact_json(value: object, clean: Callable[[str], str], kinds: dict[str, No
     if isinstance(value, list | tuple):
         # One search for all strings of a list: what is a sign in one is one in the lines of all.
         only_text = len(value) > 1 and all(isinstance(entry, str) for entry in value)
-        if only_text and not _candidate_kinds("\n".join(value)):
+        joined = "\n".join(value) if only_text else ""
+        if only_text and not (_PERSONAL.search(joined) or _candidate_kinds(joined)):
             return list(value)
         return [_redact_json(entry, clean, kinds) for entry in value]
     return value

@@ -498,10 +498,19 @@ class StoreAdmin(Protocol):
     def dump(self) -> Iterator[Json]:
         """All persistent data as JSON-ready records, in an order that `load` accepts."""
 
-    def load(self, records: JsonObjects, *, actor: str, now: datetime, trusted: bool = True) -> int:
+    def load(
+        self,
+        records: JsonObjects,
+        *,
+        actor: str,
+        now: datetime,
+        trusted: bool = True,
+        personal_numbers: str = "none",
+    ) -> int:
         """Import a dump in one transaction. Known ids are left unchanged.
 
-        What is not ``trusted`` comes as an import, without secrets, journal, keys and threads.
+        What is not ``trusted`` comes as an import, without secrets, journal, keys and threads,
+        and as the setting ``personal_numbers`` says without those.
         """
 
     def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from bethink.config.settings import Settings
 from bethink.core.json_values import Json
 from bethink.errors import Refused
 from importing import import_from
+from rows import each_row
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 Records = list[Json]
@@ -276,3 +278,41 @@ def test_names_of_memories_and_sessions_stay_what_they_are(
     assert [(i["id"], i["session"]) for i in of("item", back)] == [(n, f"s-{n}") for n in names]
     [link] = [one for one in of("link", back) if one["relation"] == "implies"]
     assert (link["src"], link["dst"]) == (*names,)
+
+
+def test_a_foreign_export_gives_no_known_entity_another_name(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """Else what is said of one would be found as said of the other."""
+    with opened(other(tmp_path)) as memory:
+        memory.remember(
+            "Ines Ferreira met Rufus Okoro in Lisbon", entities=["person:Ines Ferreira"]
+        )
+        foreign = list(memory.export())
+    (ines,) = [one for one in of("alias", foreign) if one["alias"] == "ines ferreira"]
+    end = {"type": "end", "records": len(foreign) - 1}
+    forged = [*foreign[:-1], {**ines, "alias": "the owner"}, end]
+    with opened(settings) as memory:
+        memory.remember("Ines Ferreira owns the billing service", entities=["person:Ines Ferreira"])
+        before = of("alias", list(memory.export()))
+        assert memory.import_(forged) == 1
+        after = of("alias", list(memory.export()))
+
+    assert [one for one in after if one["entity"] == ines["entity"]] == before
+
+
+@each_row(
+    ("setting", "level", "left"),
+    [("all", "item", False), ("captured", "item", True), ("captured", "raw", False),
+     ("none", "raw", True)],
+)  # fmt: skip
+def test_personal_numbers_of_a_foreign_export_go_as_the_setting_says(
+    setting: str, level: str, left: bool, tmp_path: Path
+) -> None:
+    number = "DE89370400440532013000"
+    with opened(replace(other(tmp_path), personal_numbers="none")) as memory:
+        memory.remember(f"The rent goes to {number}", level=level, metadata={"to": [number, "x"]})
+        foreign = list(memory.export())
+    mine = Settings(data_dir=tmp_path / "home", embedder="none", personal_numbers=setting)
+
+    assert (number in json.dumps(taken(mine, foreign))) == left

@@ -71,6 +71,11 @@ def test_what_would_take_all_memory_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match="dots"):
             parse_toml(text)
+    hidden = 'a = ["""\n""", {' + deep + ' = "1"}]'
+    with pytest.raises(ValueError, match="dots"):
+        parse_toml(hidden)
+    for text in (f"a = [ '{deep}' ]", f'a = [ "{deep}" ]', f"a = [1] # {deep}"):
+        assert parse_toml(text) == tomllib.loads(text)
     for text in ("a = " + "[" * 100_000, "a = " + "[" * 200 + "]" * 200, "a = " + "{b=" * 5_000):
         with pytest.raises(ValueError, match="nested"):
             parse_toml(text)

@@ -162,14 +162,24 @@ class SqlAdmin:
 
         return dump_records(self._connections, self._space)
 
-    def load(self, records: JsonObjects, *, actor: str, now: datetime, trusted: bool = True) -> int:
+    def load(
+        self,
+        records: JsonObjects,
+        *,
+        actor: str,
+        now: datetime,
+        trusted: bool = True,
+        personal_numbers: str = "none",
+    ) -> int:
         # start-up time: a recall needs none of it
         from bethink.store.sql.load import load_records
+        from bethink.store.sql.untrusted import Stranger
 
         with self._connections.write_transaction() as db:
             ceiling = self._connections.ceiling
+            strange = None if trusted else Stranger(actor, personal_numbers)
             return load_records(
-                db, records, actor=actor, now=to_ms(now), ceiling=ceiling, trusted=trusted
+                db, records, actor=actor, now=to_ms(now), ceiling=ceiling, strange=strange
             )
 
     def check(self, *, repair: bool = False, progress: Progress | None = None) -> list[CheckResult]:

@@ -36,7 +36,7 @@ from bethink.store.sql.rows import (
     content_hash,
 )
 from bethink.store.sql.search import word_index
-from bethink.store.sql.untrusted import UNTRUSTED_KINDS, cap_record
+from bethink.store.sql.untrusted import UNTRUSTED_KINDS, Stranger, cap_record
 from bethink.store.sql.usage import ImportedTicks
 
 _ITEM_LAYOUT = (*ITEM, *ITEM_STATE, SKETCH._replace(needed=False))
@@ -94,14 +94,14 @@ def load_records(
     actor: str,
     now: int,
     ceiling: int = HIGHEST,
-    trusted: bool = True,
+    strange: Stranger | None = None,
 ) -> int:
     """Import records; return how many memories came in. Known or erased ones are skipped.
 
-    Below a ceiling nothing of the import depends on what is above it. What is not ``trusted``
-    comes as any other import: see `untrusted`.
+    Below a ceiling nothing of the import depends on what is above it. What is ``strange`` comes
+    as any other import: see `untrusted`.
     """
-    loader, end = _Loader(db, ceiling, None if trusted else actor), _EndCheck()
+    loader, end = _Loader(db, ceiling, strange), _EndCheck()
     for number, record in enumerate(records, 1):
         if not end.takes(number, record):
             loader.add(number, record)
@@ -189,9 +189,9 @@ class _EndCheck:
 class _Loader:
     """The state of one import: what was stored, and what waits to be referenced."""
 
-    def __init__(self, db: Database, ceiling: int, untrusted_actor: str | None) -> None:
-        """Set up an import; ``untrusted_actor`` is who brings in what proves no origin."""
-        self._db, self._ceiling, self._untrusted_actor = db, ceiling, untrusted_actor
+    def __init__(self, db: Database, ceiling: int, strange: Stranger | None) -> None:
+        """Set up an import; ``strange`` is one that proves no origin."""
+        self._db, self._ceiling, self._strange = db, ceiling, strange
         self._rid = next_rid(db)
         self._imported: dict[str, None] = {}
         self._skipped: set[str] = set()
@@ -205,7 +205,7 @@ class _Loader:
         self._ticks = ImportedTicks()
         # A journal cannot be merged into another without breaking its chain. Below a ceiling
         # it never comes along, or its absence would tell of something above.
-        is_free = untrusted_actor is None and ceiling >= HIGHEST
+        is_free = strange is None and ceiling >= HIGHEST
         self._takes_events = is_free and history.journal_head(db)[0] == 0
         self._chain = ""
         self._is_broken = False
@@ -252,11 +252,11 @@ class _Loader:
                 "item.content_hash does not match the content: the line was changed",
                 remedy="export again, or import another copy of the export",
             )
-        if self._untrusted_actor is None:
+        if self._strange is None:
             return row
         if kind not in UNTRUSTED_KINDS:
             return None
-        return _parse_record(number, kind, cap_record(record, self._untrusted_actor))
+        return _parse_record(number, kind, cap_record(record, self._strange))
 
     def _load_item(self, number: int, row: Row) -> None:
         content = row[: len(CONTENT)]
@@ -318,8 +318,10 @@ class _Loader:
         row = self._entities.pop(entity, None)
         if row is None:
             return bool(self._db.execute(_ENTITY_EXISTS, (entity,)).get)
-        self._db.execute(_INSERTS["entity"], row)
         named = self._aliases.pop(entity, [])
+        if self._strange and self._db.execute(_ENTITY_EXISTS, (entity,)).get:
+            return True  # what is known here is called as it is here
+        self._db.execute(_INSERTS["entity"], row)
         # Exports of earlier versions do not have the classification of a name.
         unknown = [(*alias[:2], _UNKNOWN) for alias in named if alias[2] is None]
         self._db.executemany(_INSERTS["alias"], unknown)
@@ -338,9 +340,7 @@ class _Loader:
         if stated_by is None or not all(self._item_exists(item) for item in items):
             return
         # Without proof it must not speak of, or in the name of, a memory of this space.
-        if self._untrusted_actor is not None and not self._imported.keys() >= (
-            {*items} or {stated_by}
-        ):
+        if self._strange is not None and not self._imported.keys() >= ({*items} or {stated_by}):
             return
         if all(self._require_entity(name) for kind, name in ends if kind == "entity"):
             self._db.execute(_INSERT_LINK, (*row, stated_by))
@@ -442,7 +442,7 @@ class _Loader:
         lines = [history.JournalLine("imported", item) for item in self._imported]
         if self._imported_threads and not self._takes_events:
             lines.append(history.JournalLine("threads imported", None))
-        if self._is_broken and self._untrusted_actor is None:
+        if self._is_broken and self._strange is None:
             lines.insert(0, history.JournalLine("journal", None, _CUT.format(len(self._events))))
         history.write_journal(self._db, lines, actor=actor, at=now)
         return len(self._imported) - self._erase_again(actor, now)

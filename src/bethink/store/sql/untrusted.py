@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bethink.core.json_values import Json
+from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.ingest.admission import TRUST_CEILING, fingerprint_of
 from bethink.ingest.content_checks import content_flags
@@ -18,9 +19,19 @@ _CLASS = "import"
 _FINGERPRINTED = ("level", "speaker", "session", "seq", "metadata")
 
 
-def cap_record(record: Mapping[str, object], actor: str) -> Json:
+class Stranger(NamedTuple):
+    """An import that proves no origin: who brings it in, and the setting of personal numbers."""
+
+    actor: str
+    personal_numbers: str
+
+
+def cap_record(record: Mapping[str, object], strange: Stranger) -> Json:
     """Return a record without secrets; a memory with the trust of an import, not pinned."""
-    clean: Json = redact_json(record)
+    personal = strange.personal_numbers == "all" or (
+        strange.personal_numbers == "captured" and record.get("level") == "raw"
+    )
+    clean: Json = redact_json(record, personal=personal)
     clean |= {name: redact(str(record[name]), named=True).text for name in _names_in(record)}
     if record["type"] != "item":
         return clean
@@ -28,7 +39,7 @@ def cap_record(record: Mapping[str, object], actor: str) -> Json:
     clean |= {
         "source": f"{_CLASS}:{source}",
         "source_class": _CLASS,
-        "writer": actor,
+        "writer": strange.actor,
         "trust": min(clean["trust"], TRUST_CEILING[_CLASS]),
         "pinned": False,
         "protected": clean.get("layer") == "caveat",
