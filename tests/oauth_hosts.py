@@ -42,7 +42,15 @@ class Storage:
 class Host:
     """A host: its user agrees to what it asks for, by ``agree``, which returns the redirect."""
 
-    def __init__(self, url: str, agree: Callable[[str], Awaitable[str]], **more: Any) -> None:
+    def __init__(
+        self,
+        url: str,
+        agree: Callable[[str], Awaitable[str]],
+        *,
+        transport: Any = None,
+        **more: Any,
+    ) -> None:
+        self._transport = transport
         self.asked: list[dict[str, str]] = []
         self.storage = Storage()
         self._agree, self._url, self._more = agree, url, more
@@ -71,7 +79,9 @@ class Host:
             **self._more,
         )
         async with AsyncExitStack() as stack:
-            http = await stack.enter_async_context(httpx2.AsyncClient(auth=auth, timeout=60))
+            http = await stack.enter_async_context(
+                httpx2.AsyncClient(auth=auth, timeout=60, transport=self._transport)
+            )
             transport = sdk.streamable_http_client(self._url, http_client=http)
             client = await stack.enter_async_context(sdk.Client(transport))
             return await work(client)

@@ -10,6 +10,7 @@ import json
 import tomllib
 from contextlib import suppress
 from importlib.util import find_spec
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from time import monotonic
@@ -46,23 +47,17 @@ class Grant(NamedTuple):
     name: str
     claim: str = "sub"
 
-    @property
-    def right(self) -> Right:
-        """The right that the row gives."""
-        return SCOPES[f"memory:{self.scope}"]
-
 
 def right_of(claims: Json, table: list[Grant], space: str) -> tuple[str, Right] | None:
     """Return the name and the right of an identity in a space; None if it is not known there."""
     found = [
-        row
+        (row.name, SCOPES[f"memory:{row.scope}"])
         for row in table
         if row.issuer == claims["iss"]
         and {space, "*"} & {*row.spaces}
         and row.value in _words(claims.get(row.claim), None)
     ]
-    best = max(found, key=lambda row: row.right, default=None)
-    return (best.name, best.right) if best else None
+    return max(found, key=itemgetter(1), default=None)
 
 
 def scope_right(scopes: list[str]) -> Right:
@@ -157,8 +152,8 @@ def load_identities(folder: Path, resource: str, space: str) -> Identities:
 
 def _parse_grant(row: Json) -> Grant:
     made = Grant(**row)
-    if not made.right or not isinstance(made.spaces, list):
-        raise TypeError("spaces must be a list")
+    if f"memory:{made.scope}" not in SCOPES or not isinstance(made.spaces, list):
+        raise TypeError("a scope is read, write or admin, and spaces are a list")
     return made
 
 

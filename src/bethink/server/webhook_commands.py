@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from bethink.cli.app import App
-from bethink.cli.options import Group, command, option, pass_app
+from bethink.cli.options import Command, Group, option, pass_app
 from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
 
 if TYPE_CHECKING:
     from bethink.access.webhooks import Webhook, WebhookStore
 
 
+_URL = "https://hooks.example.org/memory"
+
+
 @click.group(
     "webhook",
     cls=Group,
     examples=[
-        "bethink webhook add deploys https://hooks.example.org/memory",
+        f"bethink webhook add deploys {_URL}",
         "bethink webhook add notes http://127.0.0.1:9000/ --private --kind stored",
         "bethink webhook list",
         "bethink webhook rotate deploys",
@@ -45,7 +48,7 @@ def _open_hooks() -> WebhookStore:
     return WebhookStore(config_folder(os.environ))
 
 
-@command("add", examples=["bethink webhook add deploys https://hooks.example.org/memory"])
+@webhook.command("add", cls=Command, examples=[f"bethink webhook add deploys {_URL}"])
 @click.argument("name")
 @click.argument("url")
 @option("--kind kinds NAME", "Only changes of this kind, for example stored.", multiple=True)
@@ -61,13 +64,11 @@ def add(app: App, /, name: str, url: str, *, kinds: tuple[str, ...], private: bo
     reader = JournalReader()
     with app.open() as memory:
         reader.go_to_end(memory.below(memory.settings.max_classification).store)
-        space = memory.store.space
-    _print_secret(
-        app, _open_hooks().add(name, url, space, reader.cursor, kinds=kinds, private=private)
-    )
+        place = (memory.store.space, reader.cursor)
+    _print_secret(app, _open_hooks().add(name, url, *place, kinds=kinds, private=private))
 
 
-@command("rotate", examples=["bethink webhook rotate deploys"])
+@webhook.command("rotate", cls=Command, examples=["bethink webhook rotate deploys"])
 @click.argument("name")
 @pass_app
 def rotate(app: App, name: str) -> None:
@@ -80,13 +81,13 @@ def rotate(app: App, name: str) -> None:
 
 def _print_secret(app: App, hook: Webhook) -> None:
     if app.json:
-        app.out.json({"secret": hook.secret, **hook.to_json()})
-        return
+        return app.out.json({"secret": hook.secret, **hook.to_json()})
     app.out.line(hook.secret)
     app.note(green(f"{hook.name}: {hook.url}"), dim("; the secret is not shown again"))
+    return None
 
 
-@command("list", examples=["bethink webhook list", "bethink webhook list --json"])
+@webhook.command("list", cls=Command, examples=["bethink webhook list"])
 @pass_app
 def list_hooks(app: App) -> int:
     """List the webhooks of every space, and how sending goes."""
@@ -108,7 +109,7 @@ def _row(hook: Webhook) -> tuple[Piece, ...]:
     return bold(hook.name), hook.space, state, ", ".join(hook.kinds) or "all", dim(hook.url)
 
 
-@command("remove", examples=["bethink webhook remove deploys"])
+@webhook.command("remove", cls=Command, examples=["bethink webhook remove deploys"])
 @click.argument("name")
 @pass_app
 def remove(app: App, name: str) -> None:
@@ -118,7 +119,3 @@ def remove(app: App, name: str) -> None:
     """
     _open_hooks().remove(name)
     app.out.json({"removed": name}) if app.json else app.out.line(green("removed"), " ", bold(name))
-
-
-for one in (add, list_hooks, rotate, remove):
-    webhook.add_command(one)

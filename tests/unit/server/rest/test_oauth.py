@@ -22,7 +22,7 @@ from bethink.access.connections import Connections
 from bethink.access.policy import Right
 from bethink.server.rest import oauth
 from bethink.server.rest.oauth import AuthorizationServer, resource_routes
-from oauth_hosts import fields_of
+from oauth_hosts import REDIRECT, Host, fields_of
 from rows import each_row
 from server_app import SPACE, URL, Callers, bearer, make_guard, make_test_app, mcp, talk
 
@@ -557,5 +557,35 @@ def test_a_damaged_file_is_no_way_in(site: Site, tmp_path: Path) -> None:
         ):
             assert answer.status_code in (500, 503)
             assert str(tmp_path) not in answer.text
+
+    site.talk(conversation)
+
+
+def test_the_official_client_is_known_by_its_document(
+    site: Site, documents: dict[str, Any]
+) -> None:
+    """It registers nowhere: the URL of its metadata is its id; the next time nobody is asked."""
+    import httpx2  # what the official client is built on
+
+    documents[HOST_ID]["redirect_uris"].append(REDIRECT)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        async def accept(link: str) -> str:
+            page = await client.get(link)
+            told = {**fields_of(page.text), "code": site.code(), "decision": "allow"}
+            answer = await client.post("/authorize", data=told)
+            return answer.headers["location"]
+
+        async def work(connected: Any) -> list[str]:
+            return [tool.name for tool in (await connected.list_tools()).tools]
+
+        transport = httpx2.ASGITransport(site.app, client=("127.0.0.1", 50_000))
+        host = Host(f"{URL}/mcp", accept, transport=transport, client_metadata_url=HOST_ID)
+        assert "remember" in await host.run(work)
+        assert host.storage.client_info.client_id == HOST_ID
+        before = host.storage.tokens
+        assert "remember" in await host.run(work)
+        assert len(host.asked) == 1
+        assert host.storage.tokens == before
 
     site.talk(conversation)
