@@ -264,19 +264,24 @@ def _match_unchanged(entries: Sequence[PreparedEntry], slots: Mapping[str, Item]
 
 def _match_changed(entries: Mapping[int, PreparedEntry], vacant: dict[str, Item]) -> dict[int, str]:
     """Match changed entries to the items they were before, by text similarity."""
-    if not vacant or len(vacant) > _MAX_COMPARED or len(entries) > _MAX_COMPARED:
+    texts = {place: ready.draft.text for place, ready in entries.items()}
+    return match_similar(texts, {key: item.text for key, item in vacant.items()})
+
+
+def match_similar(texts: Mapping[int, str], vacant: Mapping[str, str]) -> dict[int, str]:
+    """Match texts with earlier ones (by key) that they are clearly alike, each with one."""
+    if not vacant or len(vacant) > _MAX_COMPARED or len(texts) > _MAX_COMPARED:
         return {}
     alike = sorted(
         (-share, place, key)
-        for place, ready in entries.items()
-        for key, item in vacant.items()
-        if (share := _text_similarity(ready.draft.text, item.text)) >= _MIN_SIMILARITY
+        for place, text in texts.items()
+        for key, other in vacant.items()
+        if (share := _text_similarity(text, other)) >= _MIN_SIMILARITY
     )
     keys: dict[int, str] = {}
     for _, place, key in alike:
-        if place not in keys and key in vacant:
+        if place not in keys and key not in keys.values():
             keys[place] = key
-            del vacant[key]
     return keys
 
 

@@ -7,6 +7,7 @@ Front matter is the plain part of YAML that people write there.
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from abc import ABC, abstractmethod
@@ -69,10 +70,11 @@ def parse_note(text: str) -> Note:
     found = _FRONT_MATTER.match(text[:_MAX_FRONT_MATTER]) if text.startswith("---") else None
     if found is None:
         return Note({}, text)
-    return Note(_parse_keys(found["head"]), text[found.end() :], found[0].count("\n"))
+    return Note(parse_front_matter(found["head"]), text[found.end() :], found[0].count("\n"))
 
 
-def _parse_keys(head: str) -> dict[str, FrontMatterValue]:
+def parse_front_matter(head: str) -> dict[str, FrontMatterValue]:
+    """Parse the lines of a front matter; keys in lower case."""
     keys: dict[str, FrontMatterValue] = {}
     under = ""
     for line in head.splitlines():
@@ -91,15 +93,27 @@ def _parse_keys(head: str) -> dict[str, FrontMatterValue]:
 
 def _parse_value(value: str) -> FrontMatterValue:
     if value.startswith("[") and value.rstrip().endswith("]"):
+        listed = _json_or_none(value)
+        if isinstance(listed, list) and all(isinstance(part, str) for part in listed):
+            return listed
         parts = value.strip()[1:-1].split(",")
         return [_unquote_value(part) for part in parts if part.strip()]
     return _unquote_value(value)
 
 
+def _json_or_none(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
 def _unquote_value(value: str) -> str:
     text = value.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
-        return text[1:-1]
+        # Escapes in double quotes are those of JSON.
+        plain = _json_or_none(text) if text[0] == '"' and "\\" in text else None
+        return plain if isinstance(plain, str) else text[1:-1]
     return _COMMENT.sub("", text)
 
 

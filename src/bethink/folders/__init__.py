@@ -1,0 +1,1 @@
+"""A space as a folder of Markdown files that people edit, both ways."""

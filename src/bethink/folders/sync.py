@@ -1,0 +1,134 @@
+"""One pass over a folder: read what people changed, then write what the space has."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+from bethink.core import plural
+from bethink.core.named_tuple import NamedTuple
+from bethink.errors import NotFound, Refused
+from bethink.folders.base import Base, Scan, load_base, lock_folder, save_base, scan_folder
+from bethink.folders.reading import Line, Plan, Report, Work, apply_plan, count_reverted, make_plan
+from bethink.folders.writing import Assigned, Writer
+from bethink.memory import Memory
+from bethink.ports import Progress
+
+MAX_GONE = 20  # texts that may vanish at once without a question
+_MAX_GONE_SHARE = 0.05
+_PASSES = 5
+_QUIET_S = 2.0
+
+Confirm = Callable[[str], bool]
+
+
+class Options(NamedTuple):
+    """How a folder is synchronised.
+
+    ``confirm`` is asked before much is forgotten. A text is forgotten once its file has been
+    left alone for ``quiet_s`` seconds and it is still missing.
+    """
+
+    dry_run: bool = False
+    ceiling: int | None = None
+    confirm: Confirm = lambda _question: False
+    quiet_s: float = _QUIET_S
+
+
+_USUAL = Options()
+
+
+def sync_folder(
+    memory: Memory, folder: Path, options: Options = _USUAL, progress: Progress | None = None
+) -> Report:
+    """Bring a folder and a space together, both ways."""
+    folder = folder.resolve()
+    with lock_folder(memory, folder):
+        base = load_base(memory, folder)
+        if base.kind:
+            raise Refused(f"{folder} is a linked folder, which is only read")
+        if not folder.is_dir():
+            if base.rows or folder.exists():
+                raise NotFound(f"{folder} is no folder; nothing was forgotten")
+            if not options.dry_run:
+                folder.mkdir(parents=True)
+        base.ceiling = base.ceiling if options.ceiling is None else options.ceiling
+        report = Report(str(folder), dry_run=options.dry_run)
+        for _ in range(_PASSES):
+            work = Work(memory, folder, base, report, progress)
+            is_behind = _run_pass(work, options)
+            if options.dry_run:
+                break
+            save_base(memory, base)
+            if not is_behind:
+                break
+        return report
+
+
+def export_folder(memory: Memory, folder: Path, ceiling: int, progress: Progress | None) -> Report:
+    """Write a space as files into a new or empty folder."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise Refused(f"{folder} is not empty", remedy="bethink files FOLDER updates a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    base, report = Base(str(folder), ceiling=ceiling), Report(str(folder))
+    work = Work(memory, folder, base, report, progress)
+    work.load()
+    Writer(work, Scan(), {}).write()
+    report.memories = len(base.rows)
+    return report
+
+
+def _run_pass(work: Work, options: Options) -> bool:
+    """Read and write once; return whether a file changed meanwhile."""
+    scan, plan = _read(work, options.quiet_s)
+    _guard(plan, scan, work, options)
+    work.report.held = [Line(path, "", why) for path, why in scan.held.items()]
+    work.report.refused.clear()
+    added = apply_plan(plan, work)
+    if not work.report.dry_run:
+        work.load()
+    assigned: Assigned = defaultdict(dict)
+    for item_id, placed in (*plan.kept.items(), *added.items()):
+        assigned[placed.path][placed.block.start] = item_id
+    if work.report.dry_run:
+        work.frozen |= {line.id for line in (*work.report.updated, *work.report.undone)}
+        forgotten = {line.id for line in work.report.forgotten}
+        work.visible = {one: item for one, item in work.visible.items() if one not in forgotten}
+    writer = Writer(work, scan, assigned)
+    writer.write()
+    work.report.memories = len(work.base.rows)
+    return writer.is_behind
+
+
+def _read(work: Work, quiet_s: float) -> tuple[Scan, Plan]:
+    """Scan the folder; where texts are gone from a file that is being worked on, once more."""
+    while True:
+        scan = scan_folder(work.folder, work.base)
+        work.load()
+        plan = make_plan(work, scan)
+        young = time.time() - quiet_s
+        if not any(_changed_since(work.folder / row.path, young) for row in plan.gone.values()):
+            return scan, plan
+        time.sleep(quiet_s)
+
+
+def _changed_since(path: Path, moment: float) -> bool:
+    place = path if path.exists() else path.parent
+    return place.exists() and place.stat().st_mtime > moment
+
+
+def _guard(plan: Plan, scan: Scan, work: Work, options: Options) -> None:
+    """Ask before much is forgotten: a drive may be missing, or an old branch checked out."""
+    total, gone = len(work.base.rows), len(plan.gone)
+    reverted = count_reverted(plan, work)
+    is_much = gone + reverted > max(MAX_GONE, total * _MAX_GONE_SHARE)
+    is_empty = gone > 0 and not (scan.unchanged or scan.sources or scan.held)
+    if not (is_much or is_empty) or options.dry_run:
+        return
+    parts = [f"{plural(gone, 'memory')} would be forgotten"] if gone else []
+    parts += [f"{plural(reverted, 'memory')} would get an earlier text"] if reverted else []
+    told = f"of {total:,} memories in {work.folder}, {' and '.join(parts)}"
+    if not options.confirm(f"{told}. Go on?"):
+        raise Refused(f"{told}; nothing was changed", remedy="if that is meant: --yes")
