@@ -303,7 +303,8 @@ def _note_shown(document: Document, start: int, end: int) -> Editable:
     times = {
         name: _parse_time(_text_of(keys[key])) for key, name in TIME_KEYS.items() if keys.get(key)
     }
-    links = [found.groups() for link in _words_of(keys.get("links")) if (found := _as_link(link))]
+    found = (_LINK.fullmatch(link) for link in _words_of(keys.get("links")))
+    links = [(one[1], one[2]) for one in found if one and one[1] in RELATIONS]
     return Editable(
         text.removesuffix("\n"),
         kind=_text_of(keys.get("kind")),
@@ -311,13 +312,8 @@ def _note_shown(document: Document, start: int, end: int) -> Editable:
         tags=_words_of(keys.get("tags")),
         pinned=_text_of(keys.get("pinned")).lower() in ("yes", "true", "on"),
         links=tuple(sorted(links)),
-        **times,  # type: ignore[arg-type]
+        **times,
     )
-
-
-def _as_link(text: str) -> re.Match[str] | None:
-    found = _LINK.fullmatch(text)
-    return found if found and found["relation"] in RELATIONS else None
 
 
 def _text_of(value: FrontMatterValue | None) -> str:
