@@ -38,6 +38,7 @@ _COMMANDS = {
         "stats": ("cli.health:stats", "Show statistics of the store."),
     },
     "Files": {
+        "files": ("cli.folders:files", "Keep memories as Markdown files that you can edit."),
         "recall-file": ("cli.files:recall_file", "Show the edits of a file and their reasons."),
         "read-smart": ("cli.files:read_smart", "Read a file, or only what changed in it."),
         "note-edit": ("cli.files:note_edit", "Record an edit of a file."),
@@ -50,6 +51,7 @@ _COMMANDS = {
     },
     "Correct and forget": {
         "update": ("cli.write:update", "Correct a memory; its history keeps the old text."),
+        "edit": ("cli.folders:edit", "Edit a memory in your editor."),
         "boost": ("cli.links:boost", "Mark a memory as relevant."),
         "demote": ("cli.links:demote", "Mark a memory as less relevant."),
         "forget": ("cli.forget:forget", "Exclude memories from recall, or erase them."),

@@ -61,6 +61,9 @@ class Report:
     written: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     memories: int = 0
+    linked: str = ""  # the importer of a linked folder, and what it did
+    imported: int = 0
+    changed: int = 0
 
 
 class Work:

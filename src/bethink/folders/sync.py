@@ -67,12 +67,12 @@ def sync_folder(
         return report
 
 
-def export_folder(memory: Memory, folder: Path, ceiling: int, progress: Progress | None) -> Report:
+def export_folder(memory: Memory, folder: Path, progress: Progress | None = None) -> Report:
     """Write a space as files into a new or empty folder."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise Refused(f"{folder} is not empty", remedy="bethink files FOLDER updates a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    base, report = Base(str(folder), ceiling=ceiling), Report(str(folder))
+    base, report = Base(str(folder)), Report(str(folder))
     work = Work(memory, folder, base, report, progress)
     work.load()
     Writer(work, Scan(), {}).write()
@@ -121,14 +121,20 @@ def _changed_since(path: Path, moment: float) -> bool:
 
 def _guard(plan: Plan, scan: Scan, work: Work, options: Options) -> None:
     """Ask before much is forgotten: a drive may be missing, or an old branch checked out."""
-    total, gone = len(work.base.rows), len(plan.gone)
+    is_empty = bool(plan.gone) and not (scan.unchanged or scan.sources or scan.held)
     reverted = count_reverted(plan, work)
+    check_loss(len(plan.gone), reverted, len(work.base.rows), work.folder, options, is_empty)
+
+
+def check_loss(  # noqa: PLR0917 - counts and what they are of
+    gone: int, reverted: int, total: int, folder: Path, options: Options, is_empty: bool = False
+) -> None:
+    """Raise Refused where much would be forgotten and nobody agrees."""
     is_much = gone + reverted > max(MAX_GONE, total * _MAX_GONE_SHARE)
-    is_empty = gone > 0 and not (scan.unchanged or scan.sources or scan.held)
     if not (is_much or is_empty) or options.dry_run:
         return
     parts = [f"{plural(gone, 'memory')} would be forgotten"] if gone else []
     parts += [f"{plural(reverted, 'memory')} would get an earlier text"] if reverted else []
-    told = f"of {total:,} memories in {work.folder}, {' and '.join(parts)}"
+    told = f"of {total:,} memories in {folder}, {' and '.join(parts)}"
     if not options.confirm(f"{told}. Go on?"):
         raise Refused(f"{told}; nothing was changed", remedy="if that is meant: --yes")
