@@ -309,6 +309,7 @@ def _change(item: Item, now: Editable, placed: Placed, work: Work) -> None:
         return
     if item.live_to is not None:
         memory.restore(item.id)
+        item = memory.stored(item.id)
         report.restored.append(placed.line())
     here = memory.update(item.id, revision=item.rev, **changes) if changes else item
     if clashes and placed.changed_at < (item.live_from or item.stored_at):

@@ -50,6 +50,10 @@ class Page(NamedTuple):
     ids: dict[int, str]
     joining: list[str]
 
+    @property
+    def newline(self) -> str:
+        return self.source.document.newline if self.source else "\n"
+
 
 class Writer:
     """Writes the files of one pass."""
@@ -229,7 +233,7 @@ class Writer:
         if self._places.get(item_id) != page.path:
             del lines[block.start : stop]
             return
-        end = "\r\n" if lines[block.start].endswith("\r\n") else "\n"
+        end = page.newline
         if self._conflict(item_id) and block.stop == block.end:
             other = self._conflict(item_id, "  ").replace("\n", end)
             lines[block.end : block.end] = other.splitlines(keepends=True)
