@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 20  # lines of each kind; --json lists all
 _POLL_MS = 2000  # how often --watch looks whether the space has changed
-_WATCH_QUIET_S = 5.0
 # What is reported, and in which words.
 _VERBS = {
     "remembered": ("remembered", "would remember"),
@@ -103,7 +102,7 @@ def files(
             for report in reports:
                 _print_report(app, report)
         if watch:
-            _watch(app, memory, folders, options._replace(quiet_s=_WATCH_QUIET_S), poll=poll)
+            _watch(app, memory, folders, options._replace(is_watching=True), poll=poll)
     return 2 if any(report.refused or report.held for report in reports) else 0
 
 

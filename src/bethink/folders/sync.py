@@ -28,13 +28,15 @@ class Options(NamedTuple):
     """How a folder is synchronised.
 
     ``confirm`` is asked before much is forgotten. A text is forgotten once its file has been
-    left alone for ``quiet_s`` seconds and it is still missing.
+    left alone for ``quiet_s`` seconds and it is still missing. ``is_watching`` reads no file
+    before it was left alone as long: an editor may save every other word.
     """
 
     dry_run: bool = False
     ceiling: int | None = None
     confirm: Confirm = lambda _question: False
     quiet_s: float = _QUIET_S
+    is_watching: bool = False
 
 
 _USUAL = Options()
@@ -82,7 +84,7 @@ def export_folder(memory: Memory, folder: Path, progress: Progress | None = None
 
 def _run_pass(work: Work, options: Options) -> bool:
     """Read and write once; return whether a file changed meanwhile."""
-    scan, plan = _read(work, options.quiet_s)
+    scan, plan = _read(work, options)
     _guard(plan, scan, work, options)
     work.report.held = [Line(path, "", why) for path, why in scan.held.items()]
     work.report.refused.clear()
@@ -102,16 +104,19 @@ def _run_pass(work: Work, options: Options) -> bool:
     return writer.is_behind
 
 
-def _read(work: Work, quiet_s: float) -> tuple[Scan, Plan]:
-    """Scan the folder; where texts are gone from a file that is being worked on, once more."""
+def _read(work: Work, options: Options) -> tuple[Scan, Plan]:
+    """Scan the folder, once more while somebody works on a file that matters."""
     while True:
         scan = scan_folder(work.folder, work.base)
         work.load()
         plan = make_plan(work, scan)
-        young = time.time() - quiet_s
-        if not any(_changed_since(work.folder / row.path, young) for row in plan.gone.values()):
+        matters = {row.path for row in plan.gone.values()}
+        matters |= scan.sources.keys() if options.is_watching else set()
+        young = time.time() - options.quiet_s
+        if not any(_changed_since(work.folder / path, young) for path in matters):
             return scan, plan
-        time.sleep(quiet_s)
+        work.report.refused.clear()
+        time.sleep(options.quiet_s)
 
 
 def _changed_since(path: Path, moment: float) -> bool:

@@ -25,6 +25,7 @@ IMPORTERS: Registry[Any] = Registry(
         "memind": "bethink.importers.memind:Memind",
         "claude-mem": "bethink.importers.claude_mem:ClaudeMem",
         "basic-memory": "bethink.importers.basic_memory:BasicMemory",
+        "logseq": "bethink.importers.logseq:Logseq",
         "claude-code": "bethink.importers.claude_code:ClaudeCode",
         "chatgpt": "bethink.importers.chat_exports:ChatGpt",
         "claude": "bethink.importers.chat_exports:ClaudeAi",

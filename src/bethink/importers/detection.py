@@ -13,6 +13,7 @@ from bethink.importers.abmind import BACKUP_MAGIC, find_abmind
 from bethink.importers.chat_exports import ZIP_MAGIC, conversation_files, open_members
 from bethink.importers.entry import Fields, ReadProgress
 from bethink.importers.foreign_db import MAGIC, open_foreign
+from bethink.importers.logseq import is_logseq
 from bethink.importers.markdown import MARKDOWN_ENDINGS, parse_note
 from bethink.importers.memory_services import (
     LIST_KEYS,
@@ -184,6 +185,7 @@ def _detect_folder(path: Path) -> tuple[str, Path]:
 
 # Programs that keep a folder of files; the first that recognises it counts.
 _FOLDERS_BY_KIND: dict[str, Callable[[Path], bool]] = {
+    "logseq": is_logseq,
     "remind": lambda path: find_remind_folder(path) is not None,
     "abmind": lambda path: _try_detect(find_abmind(path)) == "abmind",
     "siftcoder": lambda path: any(

@@ -145,8 +145,11 @@ def test_both_changed_keeps_both_and_shows_the_other(room: Room, later: str) -> 
     assert {"Deploy on Mondays", "Deploy on Fridays"} <= set(texts_of(room, own))
     assert f"Deploy on {current}" in shown.split("[!conflict]")[0]
     assert f": Deploy on {other}\n" in shown.split("[!conflict]")[1]
-    assert not (quiet.written or quiet.updated or quiet.conflicts)
-    assert not (settled.written or settled.updated)
+    assert not (quiet.written)
+    assert not (quiet.updated)
+    assert not (quiet.conflicts)
+    assert not (settled.written)
+    assert not (settled.updated)
     assert load_base(room.memory, room.folder).rows[own].conflict == 0
 
 
@@ -167,8 +170,12 @@ def test_a_conflict_of_a_note_stands_below_its_text(room: Room) -> None:
     (room.folder / name).write_text(shown[:callout])
     settled = room.sync()
 
-    assert not (quiet.updated or quiet.written or again.updated or again.written)
-    assert not (settled.updated or settled.written)
+    assert not (quiet.updated)
+    assert not (quiet.written)
+    assert not (again.updated)
+    assert not (again.written)
+    assert not (settled.updated)
+    assert not (settled.written)
     assert shown.count("[!conflict]") == 3
     assert "long" in room.memory.get(own).text
 
@@ -257,7 +264,8 @@ def test_line_ends_and_the_mark_of_utf_8_are_kept(room: Room) -> None:
     room.sync()
     deploy(room, "Ask Ana")
 
-    assert not (quiet.updated or quiet.written)
+    assert not (quiet.updated)
+    assert not (quiet.written)
     content = path.read_bytes()
     assert content.startswith(b"\xef\xbb\xbf---\r\n")
     assert b"Deploy on\r\n  Mondays ^" in content
@@ -276,7 +284,8 @@ def test_names_are_compared_as_file_systems_do(room: Room) -> None:
     report = room.sync()
 
     assert "topics/deployment-2.md" in room.files()
-    assert not (report.forgotten or report.remembered)
+    assert not (report.forgotten)
+    assert not (report.remembered)
 
 
 def test_links_are_not_followed(room: Room, tmp_path: Path) -> None:
@@ -322,7 +331,8 @@ def test_a_line_that_lost_its_id_is_the_missing_memory(room: Room) -> None:
 
     report = room.sync()
 
-    assert not (report.remembered or report.forgotten)
+    assert not (report.remembered)
+    assert not (report.forgotten)
     assert texts_of(room, other)[-1] == "The deploy key is in vault B since June"
     assert room.memory.get(own).rev == 1
     assert f"^{own}\n" in path.read_text()
@@ -627,5 +637,6 @@ def test_files_of_others_are_neither_read_nor_written(room: Room) -> None:
 
     report = room.sync()
 
-    assert not (report.remembered or report.held)
+    assert not (report.remembered)
+    assert not (report.held)
     assert {name: room.files()[name] for name in foreign} == foreign
