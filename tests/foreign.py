@@ -316,6 +316,19 @@ def claude_mem(folder: Path, observations: list[tuple[Any, ...]] = OBSERVATIONS,
 # --- basic-memory, Markdown --------------------------------------------------------------------
 
 
+def logseq(folder: Path) -> Path:
+    root = folder / "graph"
+    for name in ("logseq", "pages", "journals"):
+        (root / name).mkdir(parents=True)
+    (root / "logseq" / "config.edn").write_text("{}")
+    (root / "pages" / "Pour Over.md").write_text(
+        "type:: method\n\n- Water at 94 degrees keeps the cup sweet #coffee\n  id:: 6512-ab\n"
+        "\t- with light roasts of [[Ana]]\n- Rinse the paper first\n"
+    )
+    (root / "journals" / "2026_01_05.md").write_text("- Bought filters\n")
+    return root
+
+
 def basic_memory(folder: Path) -> Path:
     root = folder / "basic"
     (root / "brewing").mkdir(parents=True)
@@ -452,6 +465,7 @@ MAKERS: dict[str, Maker] = {
     "memind": foreign_systems.memind,
     "claude-mem": claude_mem,
     "basic-memory": basic_memory,
+    "logseq": logseq,
     "claude-code": claude_code,
     "chatgpt": chatgpt,
     "claude": claude,

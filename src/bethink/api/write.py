@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from bethink.api.session import SessionMethods
@@ -251,14 +252,27 @@ class WriteMethods(SessionMethods):
             )
         result = erase(impact, self.session.job_context(), actor=self.settings.actor)
         self.session.drop_caches()
+        receipt = result.receipt
+        places = (*receipt.out_of_reach, *self._files_showing(receipt.ids))
         return Forgotten(
             items,
-            receipt=result.receipt,
+            receipt=receipt._replace(out_of_reach=places),
             derived=derived,
             quarantined=result.quarantined,
             restored=result.restored,
             notes=result.notes,
         )
+
+    def _files_showing(self, ids: Sequence[str]) -> Iterator[str]:
+        """Yield the folders of files that still show one of these memories."""
+        from bethink.config.spaces import files_folder  # start-up time: recall does without
+
+        home = files_folder(self.settings, self.store.space)
+        for base in sorted(home.glob("*.json")) if home.is_dir() else ():
+            known = json.loads(base.read_text("utf-8"))
+            if known["rows"].keys() & set(ids):
+                folder = known["folder"]
+                yield f"the files in {folder} until bethink files runs, and their git history"
 
     def _undo_supersessions(self, ids: Sequence[str]) -> None:
         from bethink.ingest.revision import (

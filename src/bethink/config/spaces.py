@@ -129,6 +129,11 @@ def data_dir(settings: Settings) -> Path:
     return settings.data_dir or data_folder()
 
 
+def files_folder(settings: Settings, space: str) -> Path:
+    """The folder with the state of the files that show a space (`bethink files`)."""
+    return data_dir(settings) / space / "files"
+
+
 def space_path(name: str, folder: Path) -> Path:
     """The file of a space in the data folder; a name can never lead out of it."""
     if not SPACE_NAME.fullmatch(name) or name.partition(".")[0] in _WINDOWS_DEVICES:

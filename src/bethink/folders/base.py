@@ -16,7 +16,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from bethink.config.paths import make_private_folder
-from bethink.config.spaces import data_dir
+from bethink.config.spaces import files_folder
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused, StoreBusy, TooLarge
@@ -71,18 +71,14 @@ class Base:
     imported: dict[str, int] = field(default_factory=dict)
 
 
-def _base_folder(memory: Memory) -> Path:
-    return data_dir(memory.settings) / memory.store.space / "files"
-
-
 def _base_path(memory: Memory, folder: Path) -> Path:
     name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-    return _base_folder(memory) / f"{name}.json"
+    return files_folder(memory.settings, memory.store.space) / f"{name}.json"
 
 
 def known_folders(memory: Memory) -> list[Path]:
     """List the folders of a space, by path."""
-    home = _base_folder(memory)
+    home = files_folder(memory.settings, memory.store.space)
     files = sorted(home.glob("*.json")) if home.is_dir() else []
     return sorted(Path(json.loads(file.read_text("utf-8"))["folder"]) for file in files)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -112,16 +113,17 @@ def _read(work: Work, options: Options) -> tuple[Scan, Plan]:
         plan = make_plan(work, scan)
         matters = {row.path for row in plan.gone.values()}
         matters |= scan.sources.keys() if options.is_watching else set()
-        young = time.time() - options.quiet_s
-        if not any(_changed_since(work.folder / path, young) for path in matters):
+        if not any(_age_s(work.folder / path) < options.quiet_s for path in matters):
             return scan, plan
         work.report.refused.clear()
         time.sleep(options.quiet_s)
 
 
-def _changed_since(path: Path, moment: float) -> bool:
+def _age_s(path: Path) -> float:
+    """Return how long ago a file, or the folder it was in, changed; a wrong clock is no age."""
     place = path if path.exists() else path.parent
-    return place.exists() and place.stat().st_mtime > moment
+    age = time.time() - place.stat().st_mtime if place.exists() else math.inf
+    return age if age >= 0 else math.inf
 
 
 def _guard(plan: Plan, scan: Scan, work: Work, options: Options) -> None:

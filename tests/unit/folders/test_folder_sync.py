@@ -416,7 +416,9 @@ def test_an_erased_memory_never_returns(room: Room) -> None:
     """Its line goes; one that was edited meanwhile is left alone and not stored."""
     own, other = deploy(room), deploy(room, "Ask Ana")
     line = next(x for x in (room.folder / TOPIC).read_text().split("\n") if own in x)
-    room.memory.forget(own, erase=True)
+    receipt = room.memory.forget(own, erase=True).receipt
+    assert receipt is not None
+    assert any(str(room.folder) in place for place in receipt.out_of_reach)
     room.sync()
     path = room.folder / TOPIC
     gone = own not in path.read_text()
