@@ -66,6 +66,7 @@ class Base:
     kind: str = ""
     ceiling: int = 1
     checked_ns: int = 0
+    generation: int = -1  # of the store when the files were written
     files: dict[str, FileState] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
     imported: dict[str, int] = field(default_factory=dict)

@@ -85,6 +85,7 @@ class Work:
         filters = Filters(max_classification=self.base.ceiling, include_expired=True)
         scope, last = Scope(filters, self.memory.now), None
         self.visible, self.links = {}, {}
+        self.base.generation = self.memory.store.admin.generation()
         while page := self.memory.store.items.browse(scope, limit=_PAGE, after=last):
             last = page[-1].id
             shown = [one for one in page if one.level != "raw" or one.session is None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -49,25 +50,35 @@ def sync_folder(
     """Bring a folder and a space together, both ways."""
     folder = folder.resolve()
     with lock_folder(memory, folder):
-        base = load_base(memory, folder)
-        if base.kind:
-            raise Refused(f"{folder} is a linked folder, which is only read")
-        if not folder.is_dir():
-            if base.rows or folder.exists():
-                raise NotFound(f"{folder} is no folder; nothing was forgotten")
-            if not options.dry_run:
-                folder.mkdir(parents=True)
-        base.ceiling = base.ceiling if options.ceiling is None else options.ceiling
+        base = _open_base(memory, folder, options)
         report = Report(str(folder), dry_run=options.dry_run)
         for _ in range(_PASSES):
-            work = Work(memory, folder, base, report, progress)
-            is_behind = _run_pass(work, options)
+            is_behind = _run_pass(Work(memory, folder, base, report, progress), options)
             if options.dry_run:
                 break
+            if is_behind or report.held:
+                base.generation = -1  # there is more to do
+            if report.written and hasattr(os, "sync"):
+                os.sync()
             save_base(memory, base)
             if not is_behind:
                 break
+        report.memories = len(base.rows)
         return report
+
+
+def _open_base(memory: Memory, folder: Path, options: Options) -> Base:
+    base = load_base(memory, folder)
+    if base.kind:
+        raise Refused(f"{folder} is a linked folder, which is only read")
+    if not folder.is_dir():
+        if base.rows or folder.exists():
+            raise NotFound(f"{folder} is no folder; nothing was forgotten")
+        if not options.dry_run:
+            folder.mkdir(parents=True)
+    if options.ceiling not in (None, base.ceiling):
+        base.ceiling, base.generation = options.ceiling, -1
+    return base
 
 
 def export_folder(memory: Memory, folder: Path, progress: Progress | None = None) -> Report:
@@ -85,7 +96,10 @@ def export_folder(memory: Memory, folder: Path, progress: Progress | None = None
 
 def _run_pass(work: Work, options: Options) -> bool:
     """Read and write once; return whether a file changed meanwhile."""
-    scan, plan = _read(work, options)
+    found = _read(work, options)
+    if found is None:
+        return False
+    scan, plan = found
     _guard(plan, scan, work, options)
     work.report.held = [Line(path, "", why) for path, why in scan.held.items()]
     work.report.refused.clear()
@@ -101,14 +115,17 @@ def _run_pass(work: Work, options: Options) -> bool:
         work.visible = {one: item for one, item in work.visible.items() if one not in forgotten}
     writer = Writer(work, scan, assigned)
     writer.write()
-    work.report.memories = len(work.base.rows)
     return writer.is_behind
 
 
-def _read(work: Work, options: Options) -> tuple[Scan, Plan]:
-    """Scan the folder, once more while somebody works on a file that matters."""
+def _read(work: Work, options: Options) -> tuple[Scan, Plan] | None:
+    """Scan the folder, once more while somebody works on a file; None: nothing has changed."""
+    base = work.base
     while True:
-        scan = scan_folder(work.folder, work.base)
+        scan = scan_folder(work.folder, base)
+        is_same = not (scan.sources or scan.held) and base.files.keys() == scan.unchanged.keys()
+        if is_same and base.generation == work.memory.store.admin.generation():
+            return None
         work.load()
         plan = make_plan(work, scan)
         matters = {row.path for row in plan.gone.values()}

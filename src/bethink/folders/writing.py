@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from datetime import UTC
 from pathlib import Path
 
-from bethink.core.atomic_write import atomic_replace, replace_unchanged
+from bethink.core.atomic_write import replace_unchanged
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.folders.base import FileState, Row, Scan, Source, read_file, read_source
@@ -308,7 +308,9 @@ def _replace(path: Path, old: bytes | None, new: bytes | None) -> bool:
         return True
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".bethink-{os.getpid()}.new")
-    atomic_replace(fresh, new)
+    # Not flushed: all new files are, before the base says that they are there.
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(new)
     try:
         os.link(fresh, path)
     except FileExistsError:
