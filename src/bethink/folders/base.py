@@ -218,6 +218,8 @@ def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     try:
         with os.scandir(folder / prefix) as found:
             entries = sorted(found, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return  # a new folder, or one that was removed meanwhile
     except OSError as error:
         raise Refused(f"{folder / prefix} cannot be read: {error.strerror}") from error
     for entry in entries:
