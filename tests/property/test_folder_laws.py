@@ -206,3 +206,120 @@ def test_bytes_of_others_are_kept_and_an_edit_is_one_line(
 
 def _lines(content: bytes) -> list[bytes]:
     return content.split(b"\n")
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            [
+                "edit",
+                "edit",
+                "append",
+                "remove",
+                "copy",
+                "bare",
+                "move",
+                "join",
+                "truncate",
+                "update",
+                "forget",
+                "topic",
+                "remember",
+                "old",
+                "sync",
+                "sync",
+            ]
+        ),
+        st.integers(0, 99),
+    ),
+    max_size=14,
+)
+
+
+@given(STEPS)
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+def test_no_text_is_lost_whatever_both_sides_do(steps: list[tuple[str, int]]) -> None:
+    """What a file said when it was read, some revision says; the next pass has nothing to do."""
+    with open_room() as room:
+        for number, topic in enumerate(["Tea", "Pots", "Tea"]):
+            room.memory.remember(f"First fact {number} of it", kind="fact", topic=topic)
+        room.sync()
+        before = room.files()
+        for count, (step, seed) in enumerate(steps):
+            if step == "sync":
+                _check_pass(room)
+            elif step == "old":
+                for name, content in before.items():
+                    room.path(name).write_bytes(content)
+            elif step in ("update", "forget", "topic", "remember"):
+                _change_space(room, step, seed, count)
+            else:
+                _change_file(room, step, seed, count)
+        _check_pass(room)
+
+
+def _check_pass(room: Room) -> None:
+    said = {
+        block.shown.text
+        for name, content in room.files().items()
+        if (read := parse_document(content, name)) is not None
+        for block in read.blocks
+        if block.shown.text and "^" not in block.shown.text
+    }
+    room.sync(yes=True)
+    files, generation = room.files(), room.memory.store.admin.generation()
+    report = room.sync(yes=True)
+
+    assert not report.written
+    assert (room.files(), room.memory.store.admin.generation()) == (files, generation)
+    assert said <= {record["text"] for record in room.memory.export() if "text" in record}
+    shown = b"".join(files.values()).decode()
+    assert all(item.id in shown for item in room.memory.browse())
+
+
+def _change_space(room: Room, step: str, seed: int, count: int) -> None:
+    items = sorted(room.memory.browse(), key=lambda item: item.id)
+    if step == "remember" or not items:
+        room.memory.remember(f"Told by agent {count}", kind="fact", topic=["Tea", None][seed % 2])
+        return
+    own = items[seed % len(items)]
+    if step == "forget":
+        room.memory.forget(own.id)
+    elif step == "topic":
+        room.memory.update(own.id, topic=["Tea", "Pots", "New"][seed % 3])
+    else:
+        room.memory.update(own.id, text=f"Corrected by agent {count}")
+
+
+def _change_file(room: Room, step: str, seed: int, count: int) -> None:
+    paths = sorted(path for path in room.folder.rglob("*.md") if path.is_file())
+    if not paths:
+        return
+    path = paths[seed % len(paths)]
+    lines = path.read_text().splitlines(keepends=True)
+    items = [n for n, line in enumerate(lines) if line.startswith("- ")]
+    at = items[seed % len(items)] if items else None
+    if step == "append" or at is None:
+        lines.append(f"- Written by hand {count}\n")
+    elif step == "edit":
+        head, _, tail = lines[at].partition(" ^")
+        lines[at] = (
+            f"- Edited by hand {count} of {head[-5:].strip()} ^{tail}" if tail else lines[at]
+        )
+    elif step == "remove":
+        del lines[at]
+    elif step == "copy":
+        lines.append(lines[at])
+    elif step == "bare":
+        lines[at] = lines[at].partition(" ^")[0].rstrip() + "\n"
+    elif step == "join":
+        lines[at] = lines[at].rstrip("\n") + " "
+    elif step == "truncate":
+        lines = lines[: at + 1]
+    else:
+        other = paths[(seed + 1) % len(paths)]
+        moved = lines.pop(at)
+        path.write_text("".join(lines))
+        other.write_text(other.read_text() + moved)
+        return
+    path.write_text("".join(lines))

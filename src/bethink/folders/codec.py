@@ -403,7 +403,8 @@ def format_note(document: Document, shown: Editable, ref: str, conflict: str = "
     body = tuple(f"{line}\n" for line in text.split("\n")[:-1])
     old = document.lines[document.head[1] :]
     if old and not old[-1].endswith("\n") and not conflict:
-        body = (*body[:-1], body[-1].rstrip("\r\n"))  # the file has no last line end
+        last = body[-1].removesuffix(document.newline)  # the file has no last line end
+        body = (*body[:-1], last)
     return headed._replace(lines=(*headed.lines[: headed.head[1]], *body))
 
 

@@ -203,7 +203,10 @@ def _place(
     if known and item_id:
         # Several lines were joined: the first memory goes on, it supersedes the others.
         ids = [refs.get(one, one) for one in (*known, block.ref)]
-        item_id, joined = ids[0], tuple(ids[1:])
+        item_id = ids[0]
+        joined = tuple(
+            one for one in dict.fromkeys(ids[1:]) if one != item_id and one in work.visible
+        )
         shown = shown._replace(text=_INNER_ID.sub(" ", f"{shown.text}\n").strip())
     at = datetime.fromtimestamp(source.state.mtime_ns / 1e9, UTC)
     return Placed(path, block, shown, item_id, at, source.document.group, joined)
