@@ -145,7 +145,8 @@ _CI_LINE = lazy_pattern(
     r"|make(?:\[\d+\])?: \*\*\* |.{0,60}\d{1,3}%\|[█▏▎▍▌▋▊▉ #]|\[[=#>. -]{8,}\] +\d{1,3}%"
     r"|Run actions/|remote: (?:Enumerating|Counting|Compressing)|Attempt #?\d+ (?:failed|succeeded)"
 )
-# What compilers, linkers, make and terraform print; two such lines are no sentence of a person.
+# What compilers, linkers, make, terraform, git, ls, psql and ping print; two such lines are no
+# sentence of a person.
 _TOOL_LINE = lazy_pattern(
     r"\S{1,300}\(\d+,\d+\): (?:error|warning) TS\d+:|\S{1,300}:\d+:\d+ - (?:error|warning) TS\d+:"
     r"|\S{1,300}:\d+(?::\d+)?: (?:fatal error|error|warning|note): "
@@ -155,6 +156,9 @@ _TOOL_LINE = lazy_pattern(
     r"|(?:Compiling|Checking) \S{1,100} v[\d.]+ \(|Finished .{0,40}\btarget\(s\) in "
     r"|make(?:\[\d+\])?: (?:Entering directory|Leaving directory|Nothing to be done|\S+ is up)"
     r"|(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?|ld|ar|rustc) -\S.{0,400}\.(?:o|a|so|c|cc|cpp|rs)\b"
+    r"|commit [0-9a-f]{7,64}(?: \(.{1,200}\))?$|Author: .{1,100} <.{0,100}>$|Date: {3}[A-Z]"
+    r"|[-dlcbps](?:[r-][w-][xsStT-]){3}[.+@]? +\d+ |total \d+$|-{2,}\+[-+]*$|\(\d+ rows?\)$"
+    r"|PING \S{1,100} \(|\d+ bytes from \S{1,100}: icmp_seq=|--- \S{1,100} ping statistics ---"
     r"|Found \d+ errors? in \d+ files?|collect2: error"
     r"|# \S{1,200} (?:will|must) be (?:created|destroyed|updated in-place|replaced|read)"
     r'|[-+~]/?[-+]? (?:resource|data) "\w+" "|Plan: \d+ to add, \d+ to change'

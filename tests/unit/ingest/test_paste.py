@@ -231,6 +231,20 @@ main.c:12:5: note: each undeclared identifier is reported only once""",
     }
 
 Plan: 1 to add, 0 to change, 0 to destroy.""",
+    "git log": """commit 8f14e45fceea167a5a36dedd4bea2543 (HEAD -> main)
+Author: Ada <ada@example.org>
+Date:   Mon Mar 2 10:00:00 2026 +0100
+
+    Fix the gate""",
+    "ls": """total 12
+-rw-r--r-- 1 ada staff 120 Mar  2 10:00 a.txt
+drwxr-xr-x 2 ada staff  64 Mar  2 10:01 src""",
+    "psql": """ id | name
+----+------
+  1 | crane
+(1 row)""",
+    "ping": """PING host (10.0.0.1) 56(84) bytes of data.
+64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.4 ms""",
 }
 HONEST_NOTES = [
     "The kubectl table showed web-6d4b in Error with 12 restarts; it was out of memory",
@@ -243,6 +257,8 @@ HONEST_NOTES = [
     "make test runs the tests\nmake lint runs the linter",
     "error: the word the parser prints first\nwarning: the word it prints for the rest",
     "Use gcc -O2 for releases and -O0 for debugging",
+    "Author: Ines\nThe report is due on Friday",
+    "total 12 seats in the hall\nping the caterer on Monday",
     "We chose terraform over pulumi\nApply needs two approvals",
 ]
 
