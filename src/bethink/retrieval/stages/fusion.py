@@ -16,8 +16,8 @@ ContributionFunction = Callable[[Retriever, Evidence, Pool], Evidence]
 class Rrf:
     """Reciprocal rank fusion (Cormack et al., SIGIR 2009): Σ weight / (k + rank).
 
-    Only ranks count, so retrievers need no common scale. ``pool`` limits the result; 0
-    returns everything.
+    Only ranks count, so retrievers need no common scale. What only retrievers of weight 0
+    found is left out. ``pool`` limits the result; 0 returns everything.
     """
 
     k: float = 60.0
@@ -32,6 +32,8 @@ class Rrf:
             )
 
         merged = merge_pools(found, share)
+        if any(not channel.weight for channel in found):
+            merged = tuple(cand for cand in merged if cand.score)
         return merged[: ctx.candidate_limit(self.pool)] if self.pool else merged
 
 
