@@ -20,8 +20,14 @@ from zlib import crc32
 
 import numpy as np
 
-from bethink.models.embed.encoder import EncoderEmbedder
-from bethink.models.update_model import tokenizer
+from bethink.core.sentences import sentences
+from bethink.models.embed.encoder import (
+    ENCODER_DATA,
+    ENCODER_VOCABULARY,
+    EncoderEmbedder,
+    shared_tokenizer,
+)
+from bethink.models.embed.tokenizers import BertTokenizer
 
 DATA = Path(__file__).resolve().parent / "data"
 UPDATE, SAME, ADDS, OTHER = range(4)
@@ -31,9 +37,10 @@ NEIGHBOUR, DOUBTFUL = 4, 5
 LABELS = {"update": UPDATE, "same": SAME, "adds": ADDS, "other": OTHER}
 # What a second reading makes of a pair whose first label it does not confirm.
 VERDICTS = {"U": UPDATE, "S": SAME, "N": DOUBTFUL, "?": DOUBTFUL}
-# As the model reads a text: its first pieces, and pieces that the vocabulary
-# lacks in rows of their own after it.
+# Of a text the first pieces are read.
 MAX_PIECES = 80
+# The teacher knows the first pieces of the encoder's vocabulary; those that it lacks (most
+# Chinese characters) share rows after them.
 UNKNOWN, VOCABULARY, SHARED_ROWS = 100, 30_522, 2_048
 # A note's nearest earlier ones in its store.
 STORE_NEIGHBOURS = 10
@@ -53,10 +60,19 @@ class Texts:
         self.sources: list[str] = []
 
     def add(self, text: str, source: str) -> int:
+        text = without_questions(text)
         if text not in self.places:
             self.places[text] = len(self.sources)
             self.sources.append(source)
         return self.places[text]
+
+
+def without_questions(text: str) -> str:
+    """A text without its questions, which state nothing, unless it has nothing else."""
+    if "?" not in text and "？" not in text:
+        return text
+    said = [one for one in sentences(text) if one.rstrip("\"')]’”")[-1:] not in ("?", "？")]
+    return " ".join(said) or text
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -161,21 +177,27 @@ def pair_neighbours(vectors: np.ndarray, known: set[tuple[int, int]]) -> np.ndar
 # -- word pieces
 
 
-def piece_ids(text: str) -> list[int]:
-    pieces = tokenizer()(text)
-    return [
-        VOCABULARY + crc32(pieces.text[begin:end].encode()) % SHARED_ROWS
-        if piece == UNKNOWN
-        else piece
-        for piece, (begin, end) in zip(
-            pieces.ids[:MAX_PIECES], pieces.spans[:MAX_PIECES], strict=True
-        )
-    ]
+def teacher_ids(texts: Iterable[str]) -> Iterator[list[int]]:
+    known = (ENCODER_DATA / ENCODER_VOCABULARY).read_bytes().split(b"\n")[:VOCABULARY]
+    split = BertTokenizer(b"\n".join(known))
+    for text in texts:
+        pieces = split(text)
+        yield [
+            VOCABULARY + crc32(pieces.text[begin:end].encode()) % SHARED_ROWS
+            if piece == UNKNOWN
+            else piece
+            for piece, (begin, end) in zip(pieces.ids, pieces.spans, strict=True)
+        ]
 
 
-def tokenise(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The pieces of each text in a row of their own, and how many there are."""
-    rows = [piece_ids(text) for text in texts]
+def student_ids(texts: Iterable[str]) -> Iterator[list[int]]:
+    split = shared_tokenizer()
+    return (list(split(text).ids) for text in texts)
+
+
+def in_rows(texts: Iterable[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """The first pieces of each text in a row of their own, and how many there are."""
+    rows = [text[:MAX_PIECES] for text in texts]
     made = np.zeros((len(rows), MAX_PIECES), np.uint16)
     for place, row in enumerate(rows):
         made[place, : len(row)] = row
@@ -212,10 +234,12 @@ def main() -> None:
     rows += [row for places in still.values() for row in pair_still(places, vectors)]
     unlabelled = pair_neighbours(vectors, {(older, newer) for older, newer, _ in rows})
     labelled = np.array([row for row in rows if row[2] != DOUBTFUL], np.int32)
-    pieces, lengths = tokenise(texts.places)
+    pieces, lengths = in_rows(teacher_ids(texts.places))
+    own_pieces, own_lengths = in_rows(student_ids(texts.places))
     given.out.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(
-        given.out, pieces=pieces, lengths=lengths, sources=np.array(texts.sources),
+        given.out, pieces=pieces, lengths=lengths, own_pieces=own_pieces,
+        own_lengths=own_lengths, sources=np.array(texts.sources),
         labelled=labelled[:, :2], labels=labelled[:, 2], unlabelled=unlabelled,
     )  # fmt: skip
     print(f"{len(pieces)} texts, {len(unlabelled)} unlabelled pairs, labelled:",

