@@ -252,7 +252,7 @@ def test_a_reversed_decision_is_not_told_as_one(
 
     def judge(pairs: Sequence[tuple[str, str]]) -> list[PairVerdict]:
         reversals = ["use redis" in older and "drop the redis" in newer for older, newer in pairs]
-        return [PairVerdict(0.9 * one, 0.0, 1.0 - 0.9 * one, 0.0) for one in reversals]
+        return [PairVerdict(0.95 * one, 0.0, 1.0 - 0.95 * one, 0.0) for one in reversals]
 
     monkeypatch.setattr(update_model, "judge", judge)
     turns = [

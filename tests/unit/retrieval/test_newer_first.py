@@ -319,7 +319,7 @@ def test_a_link_counts_without_vectors(chain):
         ({"speaker": "user", "level": "raw"}, True),
         ({"speaker": "Ana", "level": "raw"}, False),
         ({"speaker": "user", "level": "raw", "session": "s"}, False),
-        ({"context": "long"}, False),
+        ({"tags": ["long"]}, False),
     ],
     ids=str,
 )
@@ -328,7 +328,7 @@ def test_where_updates_are_rare_a_link_must_be_surer(chain, about, lifted):
 
     Long texts speak of several things.
     """
-    more = ". We talked of the weather" * 24 if about.get("context") else ""
+    more = ". We talked of the weather" * 24 if "tags" in about else ""
     for number, text in ((7, "I drink my coffee black"), (8, "I drink my coffee with milk")):
         day = f"2026-11-0{number}T10:00:00Z"
         said = {"session": f"s{number}"} | about if "speaker" in about else about

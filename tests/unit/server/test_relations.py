@@ -23,7 +23,7 @@ from bethink.server.tools.tool import Call, Reply, validate_arguments
 from rows import each_row
 from server_app import Callers, make_guard, make_test_app, talk
 
-TEXTS = ("Mara writes the release notes", "The release train leaves from main", "Tea is at four")
+TEXTS = ("Mara writes the release notes", "The office is in Leith", "Tea is at four")
 
 
 def ask(memory: Memory, name: str, **told: Any) -> Reply:

@@ -110,10 +110,10 @@ class NewerFirst:
     far the newer one's share of the older one's score is above ``even``: two values of one
     thing fit a question about equally well. Some pairs are seldom updates, and something is
     taken off: of people who talk with one another, who mostly tell of something else that
-    happened (``among_people``), of one session (``same_session``), and of long texts, which
-    speak of several things (``length`` for each time that their tokens grow e-fold). The older one
-    is marked where the link is certain (``supersedes``). A question for what was before gets
-    the value before the one that it names, or before the newest.
+    happened (``among_people``), of one session, unless certain (``same_session``), and of long
+    texts, which speak of several things (``length`` for each time that their tokens grow
+    e-fold). The older one is marked where the link is certain (``supersedes``). A question for
+    what was before gets the value before the one that it names, or before the newest.
     """
 
     top: int = 30
@@ -154,7 +154,7 @@ class NewerFirst:
         newer, older = found[link.src.id], found[link.dst.id]
         share = newer.score / older.score if older.score > 0 else 1.0
         prior = self.among_people if is_said_among_people(older.item) else 0.0
-        if older.item.session and older.item.session == newer.item.session:
+        if link.type == "updates" and newer.item.session == older.item.session is not None:
             prior += self.same_session
         tokens = newer.item.tokens + older.item.tokens
         prior += self.length * math.log(max(1.0, tokens / _SHORT_PAIR))

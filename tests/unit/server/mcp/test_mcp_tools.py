@@ -219,7 +219,7 @@ def test_a_correction_made_twice_is_made_once(ask: Ask, memory: Memory) -> None:
     [
         (0.0, "near", "call update_memory on that id"),
         (0.5, "related", "Forget what is wrong now"),
-        (0.9, "supersedes", "the newer"),
+        (0.95, "supersedes", "the newer"),
     ],
 )
 def test_what_collides_comes_with_what_to_do(
