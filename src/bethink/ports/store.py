@@ -20,11 +20,13 @@ from bethink.ports.values import (
     Calendar,
     CheckResult,
     Choose,
+    Device,
     EntityListing,
     EraseReceipt,
     Event,
     ForgottenFiles,
     Momentum,
+    OpBatch,
     PriorUse,
     PutResult,
     Record,
@@ -32,6 +34,8 @@ from bethink.ports.values import (
     ScoredEntity,
     SearchResult,
     SharedEntities,
+    SyncConflict,
+    SyncResult,
     TextSearch,
     TrigramSearch,
     Usage,
@@ -517,8 +521,51 @@ class StoreAdmin(Protocol):
         """Run all checks, reporting each to ``progress``; return one finding each."""
 
 
+class SyncStore(Protocol):
+    """The log of what each machine did to a space, of which every machine makes the same."""
+
+    def settings(self) -> Json:
+        """What the space knows of itself as one of several; empty before the first sync."""
+
+    def keep(self, **values: object) -> None:
+        """Set some of the settings."""
+
+    def devices(self) -> list[Device]:
+        """The machines that are known."""
+
+    def add_device(self, device: Device) -> None:
+        """Add or replace what is known of a machine."""
+
+    def capture(self, now: datetime) -> None:
+        """Write into the log what was done here since the last time."""
+
+    def vector(self, ceiling: int = 3) -> dict[str, int]:
+        """Up to which number the log has each series of operations."""
+
+    def read(self, after: Mapping[str, int], *, ceiling: int, limit: int) -> OpBatch:
+        """The next operations that somebody with this vector lacks; none where that has all."""
+
+    def apply(self, batch: OpBatch, *, actor: str, now: datetime) -> SyncResult:
+        """Add operations to the log and make the memories what it then says. Repeatable."""
+
+    def forks(self, batch: OpBatch) -> int:
+        """The first number that this machine and a copy of it have both given; 0 if none."""
+
+    def renew(self, first: int, **identity: object) -> None:
+        """Become another machine, whose are the operations from a number on."""
+
+    def conflicts(self, ids: Sequence[str] | None = None) -> dict[str, list[SyncConflict]]:
+        """Memories that were changed in two places at once, all or some."""
+
+    def settle(self, item: str, *, now: datetime) -> None:
+        """Note that what the memory says now is what was decided, for all machines."""
+
+    def digest(self, ceiling: int = 3) -> str:
+        """A hash of all memories, links, uses and erases: equal on machines that agree."""
+
+
 class Store(Protocol):
-    """The store of one space: six parts over the same data. Thread-safe."""
+    """The store of one space: seven parts over the same data. Thread-safe."""
 
     @property
     def space(self) -> str:
@@ -541,6 +588,9 @@ class Store(Protocol):
 
     @property
     def admin(self) -> StoreAdmin: ...
+
+    @property
+    def sync(self) -> SyncStore: ...
 
     def below(self, ceiling: int) -> Store:
         """Return the same space as seen by those who may see up to a classification.

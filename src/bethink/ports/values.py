@@ -193,6 +193,47 @@ class EraseReceipt(NamedTuple):
     out_of_reach: tuple[str, ...]
 
 
+class Device(NamedTuple):
+    """A machine that shares a space: its public key, and whether what it says is taken."""
+
+    id: str
+    name: str
+    key: str
+    accepted: bool = False
+
+
+class OpBatch(NamedTuple):
+    """Operations as lines of JSON, and of each series the first and last number they cover."""
+
+    ranges: Mapping[str, Sequence[int]]
+    ops: Sequence[str]
+
+
+class SyncResult(NamedTuple):
+    """What operations have changed: ids of memories.
+
+    Those that wait need something that has not come. ``gaps`` are series with the number that
+    is missing.
+    """
+
+    changed: Sequence[str] = ()
+    erased: Sequence[str] = ()
+    waiting: Sequence[str] = ()
+    gaps: Mapping[str, int] = {}
+
+
+class SyncConflict(NamedTuple):
+    """What another machine did to a memory meanwhile: ``edited``, ``forgotten``, ``replaced``.
+
+    ``rev`` is the revision with its text; 0 where it changed none.
+    """
+
+    kind: str
+    device: str
+    at: datetime
+    rev: int
+
+
 class Event(NamedTuple):
     """One journal entry. Never contains the content of a memory."""
 

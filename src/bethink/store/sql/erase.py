@@ -34,6 +34,10 @@ _DROP_LINKS = """
 """
 # What this memory states of entities; others may state it, too.
 _DROP_STATEMENTS = "DELETE FROM link WHERE stated_by = ? AND stated_by <> ''"
+# Who was told of the memory is to be told of the erase: the log keeps that much until then.
+_EMPTY_OPERATIONS = """
+    UPDATE op SET kind = 'erased', data = CAST('' AS BLOB) WHERE item = ? AND kind <> 'erase'
+"""
 # Rows deleted with an id, in this order, counted under these names.
 _DELETE_BY_ID = (
     ("links", _DROP_LINKS),
@@ -45,6 +49,8 @@ _DELETE_BY_ID = (
     ("thread events", "DELETE FROM thread_event WHERE item = ?"),
     ("file edits", "DELETE FROM file_edit WHERE item = ?"),
     ("idempotency keys", "DELETE FROM idempotency WHERE id = ?"),
+    ("conflicts", "DELETE FROM conflict WHERE item = ?"),
+    ("operations", _EMPTY_OPERATIONS),
     ("revisions", "DELETE FROM item WHERE id = ?"),
 )
 _SELECT_LEVELS = """
@@ -91,6 +97,7 @@ _DELETE_ENTITY = (
     ("aliases", "DELETE FROM alias WHERE entity = ?"),
     ("entity vectors", "DELETE FROM entity_vector WHERE entity = ?"),
     ("links", _DROP_ENTITY_LINKS),
+    ("operations", "DELETE FROM op WHERE item = '=' || ?"),
     ("entities", "DELETE FROM entity WHERE id = ?"),
 )
 _INSERT_TOMBSTONE = "INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, ?, ?)"

@@ -86,6 +86,10 @@ _REMOVE_LINK = """
     AND ? >= coalesce((SELECT i.classification FROM item AS i WHERE i.id = stated_by
         ORDER BY i.rev DESC LIMIT 1), 0)
 """
+_IS_LOGGED = "SELECT count(*) FROM meta WHERE name = 'sync'"
+_ADD_UNLOGGED = """
+    INSERT OR IGNORE INTO unlogged (item) SELECT id FROM item WHERE id = ? LIMIT 1
+"""
 LINK_COLUMNS = """
     l.src_kind, l.src, l.dst_kind, l.dst, l.type, l.weight, l.confidence, l.context,
     l.source, l.stated_by, l.created_at
@@ -328,6 +332,7 @@ class SqlGraph:
         at = now or datetime.now(UTC)
         with self._connections.write_transaction() as db:
             add_links(db, links, at)
+            _note_unlogged(db, links)
             if actor:
                 history.write_journal(db, map(_link_line, links), actor=actor, at=to_ms(at))
 
@@ -387,6 +392,13 @@ class SqlGraph:
 
         with self._connections.read_transaction() as db:
             return read_activity(db, entities, now)
+
+
+def _note_unlogged(db: Database, links: Sequence[Link]) -> None:
+    """Note whose links have changed, where a log of operations is kept: not all are journalled."""
+    if db.execute(_IS_LOGGED).get:
+        ends = ([link.src.id, link.dst.id, link.context, link.source] for link in links)
+        db.executemany(_ADD_UNLOGGED, [(end,) for found in ends for end in found if end])
 
 
 def _link_line(link: Link) -> history.JournalLine:

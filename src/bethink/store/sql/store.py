@@ -18,6 +18,7 @@ from bethink.store.sql.state_cache import StateCache
 
 if TYPE_CHECKING:
     from bethink.store.sql.activity import SqlActivity
+    from bethink.store.sql.oplog.part import SqlSync
 
 
 class SqlStore:
@@ -42,6 +43,13 @@ class SqlStore:
         from bethink.store.sql.activity import SqlActivity  # start-up time of a recall
 
         return SqlActivity(self._connections)
+
+    @cached_property
+    def sync(self) -> SqlSync:
+        """The log of operations."""
+        from bethink.store.sql.oplog.part import SqlSync  # start-up time of a recall
+
+        return SqlSync(self._connections)
 
     @contextmanager
     def snapshot(self, *, at_once: bool = True) -> Iterator[None]:

@@ -1,0 +1,1 @@
+"""The log of operations of a space: what each device did, and the rows that it makes."""

@@ -1,0 +1,300 @@
+"""Make the tables what the log says: rows, statuses, links, keys and uses of memories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from bethink.core.characters import find_unstorable
+from bethink.errors import NotFound, Refused
+from bethink.model.fields import ITEM_FIELDS, ItemField
+from bethink.store.sql import history
+from bethink.store.sql.connection import Database, Row, select
+from bethink.store.sql.entities import (
+    MENTIONS,
+    bump_entities_version,
+    merge_entities,
+    set_times,
+    split_entities,
+)
+from bethink.store.sql.erase import erase_items
+from bethink.store.sql.links import ADD_ALIAS, normalise_alias
+from bethink.store.sql.oplog.capture import (
+    SELECT_MERGES,
+    dumps,
+    erased_parents,
+    full,
+    read_merges,
+    read_ops,
+)
+from bethink.store.sql.oplog.fold import Folded, FoldedRow, Json, fold, resolve_merges, sum_uses
+from bethink.store.sql.oplog.state import OWN_FIELDS, State, entities_of, read_states
+from bethink.store.sql.revisions import ADD_SKETCH, next_rid
+from bethink.store.sql.rows import CONTENT, INSERT_ITEM, NewRow
+from bethink.store.sql.search import signatures, word_index
+from bethink.store.sql.sql_functions import new_state_hash, to_json_ids
+
+_SET_STATE = f"""
+    UPDATE item SET live_to = ?1, ended_by = ?2, status = ?3,
+        state_hash = {new_state_hash(live_to="?1", ended_by="?2", status="?3")}
+    WHERE rid = ?4
+"""
+_DROP_ROW = ("DELETE FROM sketch WHERE rid = ?", "DELETE FROM item WHERE rid = ?")
+_DROP_STATUSES = "DELETE FROM status_change WHERE id = ?"
+_ADD_STATUS = "INSERT OR REPLACE INTO status_change (id, at, status) VALUES (?, ?, ?)"
+_ADD_ENTITY = """
+    INSERT OR IGNORE INTO entity (id, kind, name, created_at, last_seen_at) VALUES (?, ?, ?, ?, ?)
+"""
+_ADD_LINK = """
+    INSERT OR REPLACE INTO link (src_kind, src, type, dst_kind, dst, stated_by,
+        weight, confidence, context, source, created_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_DROP_LINK = """
+    DELETE FROM link WHERE src_kind = ? AND src = ? AND type = ? AND dst_kind = ? AND dst = ?
+    AND stated_by = ?
+"""
+_ADD_KEY = "INSERT OR IGNORE INTO idempotency (key, id, fingerprint, at) VALUES (?, ?, ?, ?)"
+_SET_USE = """
+    INSERT INTO usage (id, recalls, last_at, stamps) VALUES (?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET recalls = excluded.recalls, last_at = excluded.last_at,
+        stamps = excluded.stamps
+"""
+_SET_DAY = "INSERT OR REPLACE INTO usage_day (id, day, recalls) VALUES (?, ?, ?)"
+_SET_CONFLICT = "INSERT OR REPLACE INTO conflict (item, data) VALUES (?, ?)"
+_DROP_CONFLICT = "DELETE FROM conflict WHERE item = ?"
+_RECOUNT = f"UPDATE entity SET mentions = {MENTIONS} WHERE id IN (SELECT value FROM json_each(?))"
+_EXISTING = "SELECT id FROM entity WHERE id IN (SELECT value FROM json_each(?))"
+_ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
+_FIELDS = {field.name: field for field in ITEM_FIELDS}
+_BATCH = 500
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "whole": int, "scale": int, "flag": int, "time": int, "number": (int, float)
+}  # fmt: skip
+
+
+def is_sound(fields: Json) -> bool:
+    """Whether a row of these fields can be stored; what cannot waits in the log."""
+    return (
+        fields.keys() == {*OWN_FIELDS, "sketch"}
+        and all(_is_value(_FIELDS.get(name), fields[name]) for name in OWN_FIELDS)
+        and all(isinstance(band, int) for band in fields["sketch"])
+    )
+
+
+def _is_value(field: ItemField | None, value: Any) -> bool:
+    if field is None:  # words to find it by, and its fingerprint
+        return isinstance(value, str) and not find_unstorable(value)
+    if value is None:
+        return field.nullable
+    if field.kind in _TYPES:
+        is_high = field.kind == "scale" and not field.low <= value <= field.high
+        return isinstance(value, _TYPES[field.kind]) and not is_high
+    if not isinstance(value, str) or find_unstorable(value):
+        return False
+    if field.kind in ("words", "object"):
+        return _is_json(value, list if field.kind == "words" else dict)
+    return not field.choices or value in field.choices
+
+
+def _is_json(value: str, kind: type) -> bool:
+    try:
+        return isinstance(json.loads(value), kind)
+    except ValueError:
+        return False
+
+
+class Applying:
+    """The memories of one transaction that are made what the log says."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._rid = next_rid(db)
+        self._new: list[tuple[NewRow, list[int]]] = []
+        self._entities: set[str] = set()
+        self.changed: list[str] = []
+        self.erased: list[str] = []
+        self.waiting: list[str] = []
+
+    def apply(self, ids: Sequence[str], *, actor: str, now: int) -> None:
+        """Apply what the log says of these memories, and of merges of entities."""
+        found = [item for item in ids if item and not item.startswith("=")]
+        for start in range(0, len(found), _BATCH):
+            self._apply_batch(found[start : start + _BATCH])
+        if self.erased:
+            erase_items(self._db, self.erased, actor=actor, now=now)
+            self._bury([item for item in self.erased], actor, now)
+        if self._entities or any(item.startswith("=") for item in ids):
+            self._merge_again(now)
+        if self._entities:
+            self._db.execute(_RECOUNT, (to_json_ids(sorted(self._entities)),))
+            set_times(self._db, self._entities)
+            bump_entities_version(self._db)
+        lines = [history.JournalLine("synced", item) for item in self.changed]
+        history.write_journal(self._db, lines, actor=actor, at=now)
+
+    def _bury(self, ids: Sequence[str], actor: str, now: int) -> None:
+        """Leave a tombstone also of what never was here: it does not come."""
+        sql = "INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, ?, ?)"
+        self._db.executemany(sql, [(item, now, actor) for item in ids])
+
+    def _apply_batch(self, ids: Sequence[str]) -> None:
+        states, ops = read_states(self._db, ids), read_ops(self._db, ids)
+        lost = erased_parents(self._db, ops)
+        gone = {row[0] for row in select(self._db, _ERASED, (to_json_ids(ids),))}
+        folded: dict[str, Folded] = {}
+        for item in ids:
+            if item in gone:
+                continue
+            made = fold(ops.get(item, ()), lost)
+            rows = tuple(row._replace(fields=full(row.fields)) for row in made.rows)
+            if made.erased:
+                self.erased.append(item)
+            elif not rows or not all(is_sound(row.fields) for row in rows):
+                self.waiting.append(item)
+            else:
+                folded[item] = made._replace(rows=rows)
+        self._split_merged(folded, states)
+        for item, made in folded.items():
+            self._write_rows(item, made.rows, states[item])
+        self._insert()
+        erased_ends = self._erased_ends(folded)
+        for item, made in folded.items():
+            self._write_rest(item, made, states[item], erased_ends)
+            self.changed.append(item)
+
+    def _write_rows(self, item: str, rows: Sequence[FoldedRow], state: State) -> None:
+        """Change as few rows as possible; those from the first that differs are made anew."""
+        same = 0
+        for one, other in zip(rows, state.rows, strict=False):
+            if one.fields != other.fields or one.live_from != other.live_from:
+                break
+            same += 1
+        self._remove(list(zip(state.rids[same:], state.rows[same:], strict=True)))
+        for rid, row, before in zip(state.rids[:same], rows, state.rows, strict=False):
+            if row[2:] != before[2:]:
+                self._db.execute(_SET_STATE, (row.live_to, row.ended_by, row.status, rid))
+        for rev, row in enumerate(rows[same:], same + 1):
+            values = row.fields | {"id": item, "rev": rev, "live_from": row.live_from}
+            content = tuple(values[name] for name in CONTENT)
+            new = NewRow(self._rid, content, row.live_to, row.ended_by, row.status, 0)
+            self._new.append((new, row.fields["sketch"]))
+            self._rid += 1
+        if rows[same:] or len(state.rows) > same or rows[-1][2:] != state.rows[-1][2:]:
+            named = (json.loads(row.fields["entities"]) for row in (*rows, *state.rows))
+            self._entities.update(entity for found in named for entity in found)
+
+    def _remove(self, rows: Sequence[tuple[int, FoldedRow]]) -> None:
+        if not rows:
+            return
+        from bethink.store.sql.search import vector_index  # NumPy
+
+        rids = [rid for rid, _ in rows]
+        texts = [
+            (row.fields["text"], row.fields["about"], row.fields["original"]) for _, row in rows
+        ]
+        indexed = [word_index.IndexRow(rid, *text) for rid, text in zip(rids, texts, strict=True)]
+        word_index.unindex_rows(self._db, indexed)
+        vector_index.remove_vectors(self._db, rids)
+        signatures.remove_signatures(self._db, rids)
+        for rid in rids:
+            for sql in _DROP_ROW:
+                self._db.execute(sql, (rid,))
+
+    def _insert(self) -> None:
+        """Insert the new rows and index them."""
+        new, self._new = self._new, []
+        if not new:
+            return
+        words = [word_index.IndexRow(row.rid, *row.content[_TEXT : _TEXT + 3]) for row, _ in new]
+        split = [word_index.split_row(self._db, row) for row in words]
+        rows = [row._replace(length=one.length) for (row, _), one in zip(new, split, strict=True)]
+        self._db.executemany(INSERT_ITEM, (row.values() for row in rows))
+        bands = [(band, row.rid) for row, sketch in new for band in sketch]
+        self._db.executemany(ADD_SKETCH, bands)
+        word_index.index_rows(self._db, words, split)
+
+    def _erased_ends(self, folded: dict[str, Folded]) -> set[str]:
+        """Return the ends of links that were erased: nothing leads to them again."""
+        ends = {key[4] for made in folded.values() for key in made.links if key[3] == "item"}
+        found = select(self._db, _ERASED, (to_json_ids(sorted(ends)),)) if ends else []
+        return {row[0] for row in found}
+
+    def _write_rest(self, item: str, made: Folded, state: State, erased_ends: set[str]) -> None:
+        if list(made.statuses) != state.statuses:
+            self._db.execute(_DROP_STATUSES, (item,))
+            self._db.executemany(_ADD_STATUS, [(item, *one) for one in made.statuses])
+        links = {key: list(one) for key, one in made.links.items() if key[4] not in erased_ends}
+        self._db.executemany(_DROP_LINK, [key for key in state.links if key not in links])
+        new = {key: one for key, one in links.items() if state.links.get(key) != one}
+        self._add_entities(new, made)
+        self._db.executemany(_ADD_LINK, [(*key, *values) for key, values in new.items()])
+        self._entities |= entities_of({*new, *(key for key in state.links if key not in links)})
+        keys = [(key, item, *rest) for key, rest in made.keys.items() if key not in state.keys]
+        self._db.executemany(_ADD_KEY, keys)
+        if made.uses:
+            self._write_use(item, sum_uses(made.uses.values()), state)
+        self._db.execute(_DROP_CONFLICT, (item,))
+        if made.conflicts:
+            self._db.execute(_SET_CONFLICT, (item, dumps([list(one) for one in made.conflicts])))
+
+    def _add_entities(self, links: dict[tuple[str, ...], list[Any]], made: Folded) -> None:
+        level = int(made.rows[-1].fields["classification"])
+        for entity in sorted(entities_of(links)):
+            kind, name, aliases = made.entities.get(entity, (entity.partition(":")[0], "", ()))
+            at = made.rows[0].live_from
+            name = name or entity.partition(":")[2]
+            self._db.execute(_ADD_ENTITY, (entity, kind, name, at, at))
+            known = {normalise_alias(one) for one in (name, *aliases)} - {""}
+            self._db.executemany(ADD_ALIAS, [(one, entity, level) for one in sorted(known)])
+
+    def _write_use(self, item: str, use: Json, state: State) -> None:
+        if use["recalls"] != state.use.get("recalls", 0):
+            last = use["stamps"][-1] if use["stamps"] else None
+            self._db.execute(_SET_USE, (item, use["recalls"], last, json.dumps(use["stamps"])))
+            days = [(item, int(day), count) for day, count in use["days"].items()]
+            self._db.executemany(_SET_DAY, days)
+
+    def _split_merged(self, folded: dict[str, Folded], states: dict[str, State]) -> None:
+        """Undo merges of entities whose links change; they are made again at the end."""
+        merges = select(self._db, SELECT_MERGES)
+        if not merges:
+            return
+        changed: set[str] = set()
+        for item, made in folded.items():
+            links = states[item].links
+            keys = {key for key, one in made.links.items() if links.get(key) != list(one)}
+            changed |= entities_of(keys | (links.keys() - made.links.keys()))
+        if changed & {end for gone, kept, _ in merges for end in (gone, kept)}:
+            self._split(merges)
+            self._entities |= {end for gone, kept, _ in merges for end in (gone, kept)}
+
+    def _split(self, merges: Iterable[Row]) -> None:
+        """Undo merges, each before the one that its entity was merged by."""
+        left = {gone: kept for gone, kept, _ in merges}
+        while left:
+            for gone, kept in sorted(left.items()):
+                if kept not in left:
+                    split_entities(self._db, kept, gone)
+                    del left[gone]
+
+    def _merge_again(self, now: int) -> None:
+        """Make the merges of entities what the log says."""
+        wanted = resolve_merges(op for ops in read_merges(self._db).values() for op in ops)
+        merges = select(self._db, SELECT_MERGES)
+        if {(gone, kept) for gone, kept, _ in merges} == wanted.keys():
+            return
+        self._split(merges)
+        ends = to_json_ids(sorted({end for ends in wanted for end in ends}))
+        known = {row[0] for row in select(self._db, _EXISTING, (ends,))}
+        ats = {(gone, kept): at for gone, kept, at in merges}
+        for gone, kept in wanted:
+            if {gone, kept} <= known:
+                try:
+                    merge_entities(self._db, kept, gone, ats.get((gone, kept), now))
+                except (NotFound, Refused):  # of an entity that was split in between
+                    continue
+
+
+_TEXT = CONTENT.index("text")

@@ -1,0 +1,440 @@
+"""Write into the log what was done to memories since the last time.
+
+Nothing is written when a memory is stored: the journal tells which memories changed, and what
+an operation has to say is the difference between their rows and what the log makes of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.store.sql import history
+from bethink.store.sql.connection import Database, select
+from bethink.store.sql.links import read_entities
+from bethink.store.sql.oplog.fold import (
+    Folded,
+    FoldedRow,
+    Json,
+    Op,
+    Vector,
+    fold,
+    resolve_merges,
+    sum_uses,
+)
+from bethink.store.sql.oplog.state import (
+    DEFAULTS,
+    TEXT_FIELDS,
+    State,
+    entities_of,
+    read_states,
+)
+from bethink.store.sql.sql_functions import to_json_ids
+
+BATCH = 500
+SELECT_SYNC = "SELECT value FROM meta WHERE name = 'sync'"
+_SET_SYNC = "INSERT OR REPLACE INTO meta (name, value) VALUES ('sync', ?)"
+_ALL_ITEMS = "SELECT DISTINCT id FROM item ORDER BY id"
+_CHANGED_ITEMS = """
+    SELECT DISTINCT item FROM event WHERE seq > ? AND item IS NOT NULL AND kind <> 'synced'
+    UNION SELECT item FROM unlogged
+    UNION SELECT id FROM usage WHERE last_at >= ?
+    ORDER BY 1
+"""
+_ERASED = "SELECT item, at, detail FROM event WHERE seq > ? AND kind = 'erased' ORDER BY seq"
+_BURIED = "SELECT id, at, '' FROM tombstone ORDER BY id"
+_LEVELS = "SELECT DISTINCT series FROM op WHERE item = ?"
+SELECT_MERGES = """
+    SELECT src, dst, created_at FROM link
+    WHERE type = 'same_as' AND src_kind = 'entity' AND dst_kind = 'entity' ORDER BY src, dst
+"""
+_LEAST_LEVEL = """
+    SELECT coalesce(min(i.classification), 1) FROM link AS l JOIN item AS i ON i.id = l.src
+    WHERE l.dst = ? AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+"""
+_EXISTING = "SELECT id FROM entity WHERE id IN (SELECT value FROM json_each(?))"
+_SELECT_ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
+_OPS_OF_ITEMS = """
+    SELECT o.series, o.number, o.mark, o.clock, o.at, o.kind, o.item, o.seen, o.data
+    FROM json_each(?) AS wanted CROSS JOIN op AS o ON o.item = wanted.value
+    WHERE o.kind <> 'erased' ORDER BY o.item, o.series, o.number
+"""
+_OPS_OF_MERGES = """
+    SELECT o.series, o.number, o.mark, o.clock, o.at, o.kind, o.item, o.seen, o.data
+    FROM op AS o WHERE o.kind IN ('merge', 'split') ORDER BY o.item, o.series, o.number
+"""
+_SEEN = "SELECT data FROM op WHERE series = ? AND number = ? AND kind = 'seen'"
+_LAST_SEEN = """
+    SELECT number, data FROM op WHERE series = ? AND kind = 'seen' ORDER BY number DESC LIMIT 1
+"""
+ADD_OP = """
+    INSERT OR IGNORE INTO op (series, number, mark, clock, at, kind, item, seen, data)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+SET_UPTO = "INSERT OR REPLACE INTO series (name, upto) VALUES (?, ?)"
+_DROP_OLD_USE = "DELETE FROM op WHERE item = ? AND kind = 'use' AND series = ?"
+_DROP_STUBS = "DELETE FROM op WHERE item = ? AND kind = 'erased'"
+_CLASSES = """
+    SELECT i.id, i.classification FROM json_each(?) AS wanted CROSS JOIN item AS i
+    ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
+"""
+
+
+class Draft(NamedTuple):
+    """An operation without its place in a series."""
+
+    item: str
+    kind: str
+    at: int
+    level: int
+    data: Json
+
+
+def read_sync(db: Database) -> Json:
+    """Return what this space knows of itself as a device; empty before the first sync."""
+    found = select(db, SELECT_SYNC)
+    return json.loads(found[0][0]) if found else {}
+
+
+def write_sync(db: Database, values: Json) -> None:
+    """Keep what this space knows of itself as a device."""
+    db.execute(_SET_SYNC, (json.dumps(values),))
+
+
+def encode(data: Json) -> bytes:
+    """Return the data of an operation as the log keeps it."""
+    return zlib.compress(dumps(data).encode(), 1)
+
+
+def dumps(data: object) -> str:
+    """Return JSON in canonical form."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def vector(db: Database) -> dict[str, int]:
+    """Return up to which number the log has each series."""
+    return dict(select(db, "SELECT name, upto FROM series ORDER BY name"))
+
+
+def read_ops(db: Database, ids: Sequence[str]) -> dict[str, list[Op]]:
+    """Return the operations on memories, by id."""
+    return _to_ops(db, select(db, _OPS_OF_ITEMS, (to_json_ids(ids),)))
+
+
+def read_merges(db: Database) -> dict[str, list[Op]]:
+    """Return the merges and splits of entities, by the entity that is gone."""
+    return _to_ops(db, select(db, _OPS_OF_MERGES))
+
+
+def _to_ops(db: Database, rows: Iterable[Sequence[Any]]) -> dict[str, list[Op]]:
+    found: dict[str, list[Op]] = {}
+    vectors: dict[tuple[str, int], Vector] = {}
+    for series, number, mark, clock, at, kind, item, seen, data in rows:
+        if (series, seen) not in vectors:
+            told = select(db, _SEEN, (series, seen))
+            vectors[series, seen] = json.loads(zlib.decompress(told[0][0])) if told else {}
+        said = json.loads(zlib.decompress(data)) if data else {}
+        op = Op(series, number, mark, clock, at, kind, item, vectors[series, seen], said)
+        found.setdefault(item, []).append(op)
+    return found
+
+
+def capture(db: Database, now: int) -> list[str]:
+    """Log what changed since the last time; return memories whose rows differ from the log.
+
+    Those are rows that were changed in place, which only a repair does.
+    """
+    known = read_sync(db)
+    head = history.journal_head(db).seq
+    is_first = "seq" not in known or known["seq"] > head
+    writer = LogWriter(db, known["device"])
+    _capture_erased(db, writer, -1 if is_first else known["seq"])
+    since = known.get("used", 0)
+    rows = _ALL_ITEMS if is_first else _CHANGED_ITEMS
+    ids = [row[0] for row in select(db, rows, () if is_first else (known["seq"], since))]
+    rewritten = []
+    for start in range(0, len(ids), BATCH):
+        batch = ids[start : start + BATCH]
+        rewritten += _capture_items(db, writer, batch, known["device"], is_first=is_first)
+    _capture_merges(db, writer, now)
+    writer.finish()
+    db.execute("DELETE FROM unlogged")
+    last = select(db, "SELECT max(last_at) FROM usage")[0][0] or 0
+    write_sync(db, known | {"seq": head, "used": last})
+    return rewritten
+
+
+def _capture_erased(db: Database, writer: LogWriter, since: int) -> None:
+    """Log erases, for all who were told of the memory: ids and nothing else."""
+    rows = select(db, _ERASED, (since,))
+    rows += select(db, _BURIED) if since < 0 else []
+    for item, at, detail in rows:
+        told = detail.removeprefix("classification ")
+        levels = {int(told) if told.isdecimal() else 1}
+        levels |= {int(name.partition(".")[2]) for (name,) in select(db, _LEVELS, (item,))}
+        db.execute(_DROP_STUBS, (item,))
+        if not select(db, "SELECT 1 FROM op WHERE item = ? AND kind = 'erase'", (item,)):
+            for level in sorted(levels):
+                writer.add(Draft(item, "erase", at, level, {}), at)
+
+
+def _capture_items(
+    db: Database, writer: LogWriter, ids: Sequence[str], device: str, *, is_first: bool
+) -> list[str]:
+    states, ops = read_states(db, ids), read_ops(db, ids)
+    linked = {key[4] for state in states.values() for key in state.links if key[3] == "item"}
+    levels: dict[str, int] = dict(select(db, _CLASSES, (to_json_ids(sorted(linked)),)))
+    lost = erased_parents(db, ops)
+    changed = []
+    rewritten = []
+    for item, state in states.items():
+        if not state.rows:
+            continue
+        folded = fold(ops.get(item, ()), lost)
+        drafts, is_rewritten = _changes(item, state, folded)
+        drafts += _state_changes(item, state, folded, device, is_first=is_first, levels=levels)
+        changed.append((folded.clock, drafts))
+        if is_rewritten:
+            rewritten.append(item)
+    _name_entities(db, [draft for _, drafts in changed for draft in drafts])
+    for clock, drafts in changed:
+        for draft in drafts:
+            clock = max(draft.at, clock + 1)
+            writer.add(draft, clock)
+    return rewritten
+
+
+def erased_parents(db: Database, ops: Mapping[str, Iterable[Op]]) -> set[str]:
+    """Return the parents that memories name and that were erased here."""
+    revisions = (op for found in ops.values() for op in found if op.kind == "rev")
+    named = {op.data.get("set", {}).get("parent") for op in revisions} - {None}
+    found = select(db, _SELECT_ERASED, (to_json_ids(sorted(named)),)) if named else []
+    return {row[0] for row in found}
+
+
+def _changes(item: str, state: State, folded: Folded) -> tuple[list[Draft], bool]:
+    """Return the operations that lead from what the log makes of a memory to its rows."""
+    count = len(folded.rows)
+    same = count <= len(state.rows) and all(
+        full(one.fields) == other.fields and one.live_from == other.live_from
+        for one, other in zip(folded.rows, state.rows, strict=False)
+    )
+    if not same:
+        last = state.rows[-1]
+        if count and full(folded.rows[-1].fields) == last.fields:
+            return _ends(item, last, folded, count), True
+        draft = Draft(item, "rev", last.live_from, _level(last), {"set": last.fields})
+        return [draft, *_ends(item, last, folded, count)], True
+    drafts: list[Draft] = []
+    status = folded.rows[-1].status if count else "active"
+    before = state.rows[count - 2] if count > 1 else None
+    for place in range(max(count - 1, 0), len(state.rows)):
+        row = state.rows[place]
+        if place >= count:
+            drafts += _revision(item, row, before)
+        following = state.rows[place + 1 :]
+        until = following[0].live_from if following else None
+        for at, one in state.statuses:
+            is_known = (at, one) in folded.statuses
+            if at >= row.live_from and (until is None or at < until) and not is_known:
+                drafts.append(Draft(item, "status", at, _level(row), {"status": one}))
+                status = one
+        if status != row.status:
+            at = max([row.live_from, *(one.at for one in drafts)])
+            drafts.append(Draft(item, "status", at, _level(row), {"status": row.status}))
+            status = row.status
+        is_over = place < count and folded.rows[place].live_to is not None
+        if row.live_to is not None and row.ended_by != "revised" and not is_over:
+            drafts.append(Draft(item, "end", row.live_to, _level(row), {"how": row.ended_by}))
+        before = row
+    return drafts, False
+
+
+def _ends(item: str, last: FoldedRow, folded: Folded, count: int) -> list[Draft]:
+    """Return the status and the end of a row that was changed in place."""
+    drafts = []
+    if last.status != (folded.rows[-1].status if count else "active"):
+        data = {"status": last.status}
+        drafts.append(Draft(item, "status", last.live_from, _level(last), data))
+    is_live = not count or folded.rows[-1].live_to is None
+    if last.live_to is not None and is_live:
+        data = {"how": last.ended_by or "forgotten"}
+        drafts.append(Draft(item, "end", last.live_to, _level(last), data))
+    return drafts
+
+
+def full(fields: Mapping[str, Any]) -> Json:
+    """Return the fields of a row with those that are not said."""
+    return {**DEFAULTS, **fields}
+
+
+def _level(row: FoldedRow) -> int:
+    return int(row.fields["classification"])
+
+
+def _revision(item: str, row: FoldedRow, before: FoldedRow | None) -> list[Draft]:
+    """Return a revision by what it changes, and what those learn who may no longer see it."""
+    level = _level(row)
+    if before is None or level < _level(before):
+        said = {
+            name: value
+            for name, value in row.fields.items()
+            if before is not None or name not in DEFAULTS or value != DEFAULTS[name]
+        }
+        return [Draft(item, "rev", row.live_from, level, {"set": said})]
+    changed = {name for name, value in row.fields.items() if value != before.fields[name]}
+    if changed & {"text", "fingerprint"}:
+        changed |= TEXT_FIELDS
+    data: Json = {"set": {name: row.fields[name] for name in sorted(changed)}}
+    if "tags" in changed:
+        old, new = json.loads(before.fields["tags"]), json.loads(row.fields["tags"])
+        added = [one for one in new if one not in old]
+        kept = [one for one in old if one in new]
+        if kept + added == new:
+            del data["set"]["tags"]
+            data["delta"] = {"tags": [added, [one for one in old if one not in new]]}
+    drafts = [Draft(item, "rev", row.live_from, level, data)]
+    if level > _level(before):
+        drafts.append(Draft(item, "withdraw", row.live_from, _level(before), {}))
+    return drafts
+
+
+def _state_changes(
+    item: str,
+    state: State,
+    folded: Folded,
+    device: str,
+    *,
+    is_first: bool,
+    levels: Mapping[str, int],
+) -> list[Draft]:
+    """Return the operations on what is not in the rows: links, keys, uses."""
+    level, at = _level(state.rows[-1]), state.rows[-1].live_from
+    drafts = []
+    added: dict[int, list[Any]] = {}
+    for key, values in state.links.items():
+        if list(folded.links.get(key, ())) != values:
+            target = max(level, levels.get(key[4], 0)) if key[3] == "item" else level
+            added.setdefault(target, []).append([*key, values])
+    dropped = [list(key) for key in folded.links if key not in state.links]
+    for target in sorted(added.keys() | ({level} if dropped else set())):
+        found = sorted(added.get(target, []), key=lambda link: link[:6])
+        data = {"add": found} | ({"drop": dropped} if dropped and target == level else {})
+        moment = max([at, *(link[6][4] for link in found)])
+        drafts.append(Draft(item, "link", moment, target, data))
+    keys = [[key, *rest] for key, rest in state.keys.items() if key not in folded.keys]
+    if keys:
+        drafts.append(Draft(item, "key", at, level, {"keys": keys}))
+    return drafts + _use(item, state, folded, device, Draft(item, "use", at, level, {}), is_first)
+
+
+def _use(
+    item: str, state: State, folded: Folded, device: str, draft: Draft, is_first: bool
+) -> list[Draft]:
+    """Return how often this device has recalled a memory, where that has changed."""
+    if not state.use:
+        return []
+    if is_first:
+        return [draft._replace(data=state.use | {"base": True})] if not folded.uses else []
+    others = sum_uses(use for name, use in folded.uses.items() if name != device)
+    days = {
+        day: count - others["days"].get(day, 0)
+        for day, count in state.use["days"].items()
+        if count > others["days"].get(day, 0)
+    }
+    recalls = state.use["recalls"] - others["recalls"]
+    own = {"recalls": recalls, "days": days, "stamps": state.use["stamps"]}
+    known = folded.uses.get(device, {"recalls": 0})
+    return [draft._replace(data=own)] if recalls > known["recalls"] else []
+
+
+def _name_entities(db: Database, drafts: Iterable[Draft]) -> None:
+    """Add the names of entities to the operations that link them."""
+    linking = [draft for draft in drafts if draft.kind == "link" and draft.data["add"]]
+    named = {
+        entity for draft in linking for entity in entities_of(tuple(k) for k in draft.data["add"])
+    }
+    known = read_entities(db, sorted(named)) if named else {}
+    for draft in linking:
+        ends = sorted(entities_of(tuple(key) for key in draft.data["add"]) & known.keys())
+        if ends:
+            draft.data["entities"] = {
+                end: [known[end].kind, known[end].name, list(known[end].aliases)] for end in ends
+            }
+
+
+def _capture_merges(db: Database, writer: LogWriter, now: int) -> None:
+    """Log merges and splits of entities, under the name of the one that is gone."""
+    by_entity = read_merges(db)
+    logged = resolve_merges(op for ops in by_entity.values() for op in ops)
+    effective = {(gone, kept): at for gone, kept, at in select(db, SELECT_MERGES)}
+    changes = [("merge", *ends, at) for ends, at in effective.items() if ends not in logged]
+    here = to_json_ids(sorted({end for ends in logged for end in ends}))
+    known = {row[0] for row in select(db, _EXISTING, (here,))} if logged else set()
+    changes += [
+        ("split", *logged[ends], now)
+        for ends in logged
+        if ends not in effective and known.issuperset(ends)
+    ]
+    for kind, gone, kept, at in changes:
+        level = max(int(db.execute(_LEAST_LEVEL, (end,)).get) for end in (gone, kept))
+        clock = max([at, *(op.clock + 1 for op in by_entity.get(f"={gone}", ()))])
+        writer.add(Draft(f"={gone}", kind, at, level, {"kept": kept}), clock)
+
+
+class LogWriter:
+    """Appends operations to the series of this device."""
+
+    def __init__(self, db: Database, device: str) -> None:
+        self._db, self._device = db, device
+        self._vector = vector(db)
+        self._seen: dict[str, int] = {}
+        self._rows: list[Sequence[Any]] = []
+        self._last: dict[str, int] = {}
+
+    def add(self, draft: Draft, clock: int) -> None:
+        """Append an operation."""
+        series = f"{self._device}.{draft.level}"
+        if draft.kind == "use":
+            self._db.execute(_DROP_OLD_USE, (draft.item, series))
+        if series not in self._seen:
+            self._seen[series] = self._tell_seen(series, draft.level)
+        mark = hashlib.blake2b(dumps([*draft[:3], draft.data]).encode(), digest_size=12)
+        self._append(series, mark.hexdigest(), clock, draft, self._seen[series])
+        if len(self._rows) >= BATCH:
+            self._write()
+
+    def _tell_seen(self, series: str, level: int) -> int:
+        """Append what this device has seen of others, unless the last one says the same."""
+        seen = {
+            name: upto
+            for name, upto in self._vector.items()
+            if int(name.partition(".")[2]) <= level and not name.startswith(f"{self._device}.")
+        }
+        known = select(self._db, _LAST_SEEN, (series,))
+        if known and json.loads(zlib.decompress(known[0][1])) == seen:
+            return int(known[0][0])
+        if not known and not seen:
+            return 0
+        draft = Draft("", "seen", 0, level, seen)
+        return self._append(series, "", 0, draft, 0)
+
+    def _append(self, series: str, mark: str, clock: int, draft: Draft, seen: int) -> int:
+        number = self._last.get(series, self._vector.get(series, 0)) + 1
+        self._last[series] = number
+        row = (series, number, mark, clock, draft.at, draft.kind, draft.item, seen)
+        self._rows.append((*row, encode(draft.data)))
+        return number
+
+    def _write(self) -> None:
+        self._db.executemany(ADD_OP, self._rows)
+        self._rows = []
+
+    def finish(self) -> None:
+        """Write what is left, and up to where the log now goes."""
+        self._write()
+        self._db.executemany(SET_UPTO, list(self._last.items()))

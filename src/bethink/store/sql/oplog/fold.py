@@ -1,0 +1,319 @@
+"""What the operations of all devices make of one memory. Pure: no database, no clock.
+
+The result depends on the set of operations alone, never on the order in which they came. They
+are sorted by their clock, which is later than that of every operation on the same memory that
+their device had seen; the state after each revision is a row. What two devices did without
+knowing of each other is concurrent: both are kept, and what cannot hold at once is a conflict.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from bethink.core.named_tuple import NamedTuple
+
+Json = dict[str, Any]
+Vector = Mapping[str, int]  # of each series: up to which number a device has seen it
+LinkKey = tuple[str, ...]
+WITHDRAWN = "withdrawn"  # why a memory ended that became too classified for a reader
+MAX_STAMPS = 20
+
+
+class Op(NamedTuple):
+    """One operation of a device on one memory.
+
+    ``series`` is the device and the classification, ``number`` its place in it; ``mark`` is a
+    hash of what it says, so that copies of one backup say the same. ``at`` is when it
+    happened, ``clock`` orders it, ``seen`` is what its device had seen of others.
+    """
+
+    series: str
+    number: int
+    mark: str
+    clock: int
+    at: int
+    kind: str
+    item: str
+    seen: Vector
+    data: Json
+
+    @property
+    def device(self) -> str:
+        """The device that it comes from."""
+        return self.series.partition(".")[0]
+
+    @property
+    def level(self) -> int:
+        """The classification of the memory after it."""
+        return int(self.series.partition(".")[2])
+
+    def saw(self, other: Op) -> bool:
+        """Whether its device knew of another operation on the same memory."""
+        if self.device == other.device or other.level > self.level:
+            # What is above a classification is not among what is seen: the clock tells.
+            return self.clock > other.clock
+        return self.seen.get(other.series, 0) >= other.number
+
+
+class FoldedRow(NamedTuple):
+    """A revision: its fields by name, how long it was live, how it ended, its status."""
+
+    fields: Json
+    live_from: int
+    live_to: int | None
+    ended_by: str | None
+    status: str
+
+
+class Conflict(NamedTuple):
+    """What a device did without knowing of another change: ``edited``, ``forgotten``, ``replaced``.
+
+    ``rev`` is the revision that holds its text; 0 where there is none.
+    """
+
+    kind: str
+    device: str
+    at: int
+    rev: int
+
+
+class Folded(NamedTuple):
+    """What the operations on one memory amount to; no rows where the first one is missing."""
+
+    rows: tuple[FoldedRow, ...] = ()
+    statuses: tuple[tuple[int, str], ...] = ()
+    links: Mapping[LinkKey, Sequence[Any]] = {}
+    entities: Mapping[str, Sequence[Any]] = {}
+    keys: Mapping[str, Sequence[Any]] = {}
+    uses: Mapping[str, Json] = {}
+    conflicts: tuple[Conflict, ...] = ()
+    clock: int = 0
+    erased: bool = False
+
+
+def place(op: Op) -> tuple[int, str, int, str]:
+    """Return by what operations on one memory are sorted."""
+    return (op.clock, op.series, op.number, op.mark)
+
+
+def fold(ops: Iterable[Op], erased: Collection[str] = ()) -> Folded:
+    """Return what operations on one memory make of it; ``erased`` are memories that are gone."""
+    copies: dict[str, list[Op]] = {}  # copies of one backup say the same
+    for op in sorted(ops, key=place):
+        copies.setdefault(op.mark, []).append(op)
+    ordered = [found[0] for found in copies.values()]
+    if any(op.kind == "erase" for op in ordered):
+        return Folded(erased=True)
+    folding = _Folding(ordered, copies, erased)
+    for op in ordered:
+        getattr(folding, f"_{op.kind}", folding.ignore)(op)
+        folding.note_status(op.at)
+    return folding.result()
+
+
+class _Folding:
+    """The state of a memory while its operations are applied in order."""
+
+    def __init__(
+        self, ops: Sequence[Op], copies: Mapping[str, Sequence[Op]], erased: Collection[str]
+    ) -> None:
+        self._ops, self._copies, self._erased = ops, copies, erased
+        self._is_shared = len({op.device for found in copies.values() for op in found}) > 1
+        self._top = max((op.level for op in ops), default=0)
+        self._fields: Json = {}
+        self._rows: list[FoldedRow] = []
+        self._revs: list[Op] = []
+        self._standing: list[tuple[Op, str]] = []  # statuses that nothing has replaced
+        self._statuses: dict[int, str] = {}
+        self._last = (0, "active")
+        self._links: dict[LinkKey, list[tuple[Op, Sequence[Any]]]] = {}
+        self._entities: dict[str, Sequence[Any]] = {}
+        self._keys: dict[str, Sequence[Any]] = {}
+        self._uses: dict[str, tuple[int, Json]] = {}
+        self._conflicts: list[tuple[Op, Op, Conflict]] = []
+
+    def _saw(self, one: Op, other: Op) -> bool:
+        """Whether the device of an operation, or of a copy of it, knew of another one."""
+        if not self._is_shared:
+            return one.clock > other.clock
+        others = self._copies[other.mark]
+        return any(copy.saw(known) for copy in self._copies[one.mark] for known in others)
+
+    def ignore(self, op: Op) -> None:
+        """Do nothing: a later version knows more kinds."""
+
+    def _rev(self, op: Op) -> None:
+        if not self._rows and "text" not in op.data.get("set", {}):
+            return  # what it changes has not come yet
+        self._find_edits(op)
+        self._fields = self._fields | op.data.get("set", {})
+        for name, (added, removed) in op.data.get("delta", {}).items():
+            self._fields[name] = change_list(self._fields.get(name) or "[]", added, removed)
+        if self._fields.get("parent") in self._erased:
+            self._fields["parent"] = None
+        begin = op.at
+        if self._rows:
+            last = self._rows[-1]
+            begin = max(begin, last.live_from, last.live_to or last.live_from)
+            if last.live_to is None:
+                self._rows[-1] = last._replace(live_to=begin, ended_by="revised")
+        self._rows.append(FoldedRow(self._fields, begin, None, None, self._last[1]))
+        self._revs.append(op)
+
+    def _end(self, op: Op, how: str = "") -> None:
+        unseen = [rev for rev in self._revs if not self._saw(op, rev)]
+        for rev in self._concurrent(op):
+            self._add_conflict(op, rev, Conflict("forgotten", op.device, op.at, 0))
+        if self._rows and not unseen and self._rows[-1].live_to is None:
+            end = max(op.at, self._rows[-1].live_from)
+            ended_by = how or op.data["how"]
+            self._rows[-1] = self._rows[-1]._replace(live_to=end, ended_by=ended_by)
+
+    def _withdraw(self, op: Op) -> None:
+        """End a memory for those who may not see what became of it."""
+        if self._top == op.level:
+            self._end(op, WITHDRAWN)
+
+    def _status(self, op: Op) -> None:
+        status = op.data["status"]
+        self._standing = [one for one in self._standing if not self._saw(op, one[0])]
+        unaware = self._unaware_texts(op) if status == "superseded" else []
+        for rev in unaware:  # it judged another text
+            self._add_conflict(op, rev, Conflict("replaced", op.device, op.at, 0))
+        if not unaware:
+            self._standing.append((op, status))
+
+    def note_status(self, at: int) -> None:
+        """Keep when the status changed."""
+        statuses = {status for _, status in self._standing}
+        now = "quarantined" if "quarantined" in statuses else max(statuses, default="active")
+        if now != self._last[1]:
+            self._last = (max(at, self._last[0]), now)
+            self._statuses[self._last[0]] = now
+        if self._rows and self._rows[-1].status != now:
+            self._rows[-1] = self._rows[-1]._replace(status=now)
+
+    def _link(self, op: Op) -> None:
+        for key in op.data.get("drop", ()):
+            held = self._links.get(tuple(key), [])
+            self._links[tuple(key)] = [one for one in held if not self._saw(op, one[0])]
+        for *key, values in op.data.get("add", ()):
+            held = self._links.setdefault(tuple(key), [])
+            held[:] = [*(one for one in held if not self._saw(op, one[0])), (op, values)]
+        self._entities |= op.data.get("entities", {})
+
+    def _key(self, op: Op) -> None:
+        for key, *rest in op.data["keys"]:
+            self._keys.setdefault(key, rest)
+
+    def _use(self, op: Op) -> None:
+        if op.data.get("base"):  # copies of one backup have counted the same
+            known = self._uses.get("", (0, {}))[1]
+            self._uses[""] = (0, max_use(known, op.data))
+        elif self._uses.get(op.device, (0,))[0] <= op.number:
+            self._uses[op.device] = (op.number, op.data)
+
+    def _concurrent(self, op: Op) -> list[Op]:
+        """Return the changes of the memory that an operation and its device did not know."""
+        if not self._is_shared:
+            return []
+        revs = (one for one in self._ops if one.kind == "rev" and not self._saw(one, op))
+        return [one for one in revs if not self._saw(op, one)]
+
+    def _unaware_texts(self, op: Op) -> list[Op]:
+        return [rev for rev in self._concurrent(op) if "text" in rev.data.get("set", {})]
+
+    def _find_edits(self, op: Op) -> None:
+        if not self._is_shared:
+            return
+        given = op.data.get("set", {})
+        for number, rev in enumerate(self._revs, 1):
+            before = rev.data.get("set", {})
+            differ = any(name in before and before[name] != given[name] for name in given)
+            if differ and not self._saw(op, rev):
+                self._add_conflict(rev, op, Conflict("edited", rev.device, rev.at, number))
+
+    def _add_conflict(self, one: Op, other: Op, conflict: Conflict) -> None:
+        """Keep a conflict, unless a device that knew both has decided since."""
+        deciding = (op for op in self._ops if op.kind == "settle" or _decides(op))
+        if not any(self._saw(op, one) and self._saw(op, other) for op in deciding):
+            self._conflicts.append((one, other, conflict))
+
+    def result(self) -> Folded:
+        """Return the rows and the rest."""
+        return Folded(
+            tuple(self._rows),
+            tuple(sorted(self._statuses.items())),
+            {key: held[-1][1] for key, held in self._links.items() if held},
+            self._entities,
+            self._keys,
+            {device: data for device, (_, data) in self._uses.items()},
+            tuple(sorted({conflict for _, _, conflict in self._conflicts})),
+            max((op.clock for op in self._ops), default=0),
+        )
+
+
+def _decides(op: Op) -> bool:
+    """Whether an operation says anew what a memory says, or that it is gone."""
+    return op.kind == "end" or (op.kind == "rev" and "text" in op.data.get("set", {}))
+
+
+def change_list(stored: str, added: Iterable[str], removed: Iterable[str]) -> str:
+    """Return a list of texts, as JSON, with some more and without others."""
+    kept = [one for one in json.loads(stored) if one not in set(removed)]
+    kept += [one for one in added if one not in kept]
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+
+
+def max_use(one: Json, other: Json) -> Json:
+    """Return what two copies of one count of uses agree on: the larger number of each day."""
+    days = dict(one.get("days", {}))
+    for day, count in other.get("days", {}).items():
+        days[day] = max(count, days.get(day, 0))
+    stamps = sorted({*one.get("stamps", ()), *other.get("stamps", ())})[-MAX_STAMPS:]
+    recalls = max(one.get("recalls", 0), other.get("recalls", 0))
+    return {"base": True, "recalls": recalls, "days": days, "stamps": stamps}
+
+
+def sum_uses(uses: Iterable[Json]) -> Json:
+    """Return the uses on all devices together."""
+    days: dict[str, int] = {}
+    stamps: set[int] = set()
+    recalls = 0
+    for use in uses:
+        recalls += use["recalls"]
+        stamps.update(use["stamps"])
+        for day, count in use["days"].items():
+            days[day] = days.get(day, 0) + count
+    return {"recalls": recalls, "days": days, "stamps": sorted(stamps)[-MAX_STAMPS:]}
+
+
+def resolve_merges(ops: Iterable[Op]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return which entity is to be merged into which, in order, each with the merge it is from.
+
+    Of two merges that contradict each other the earlier one holds. A split undoes the merges
+    that its device had seen.
+    """
+    held: dict[tuple[str, str], Op] = {}
+    for op in sorted(ops, key=place):
+        ends = (op.item[1:], op.data["kept"])
+        if op.kind == "merge":
+            held.setdefault(ends, op)
+        elif ends in held and op.saw(held[ends]):
+            del held[ends]
+    into: dict[str, str] = {}
+    found = {}
+    for gone, kept in sorted(held, key=lambda ends: place(held[ends])):
+        start, end = _root(into, gone), _root(into, kept)
+        if start != end:
+            into[start] = end
+            found[start, end] = (gone, kept)
+    return found
+
+
+def _root(into: Mapping[str, str], entity: str) -> str:
+    while entity in into:
+        entity = into[entity]
+    return entity

@@ -1,0 +1,120 @@
+"""Memories as their tables hold them, in the form in which operations are made of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from bethink.core.named_tuple import NamedTuple
+from bethink.model.fields import ITEM_FIELDS
+from bethink.store.sql.connection import Database, select
+from bethink.store.sql.oplog.fold import FoldedRow, Json, LinkKey
+from bethink.store.sql.rows import CONTENT
+from bethink.store.sql.sql_functions import to_json_ids
+
+OWN_FIELDS = tuple(name for name in CONTENT if name not in ("id", "rev", "live_from"))
+# What follows from a text: who changes the text changes all of it.
+TEXT_FIELDS = frozenset(
+    ("text", "about", "original", "caption", "language", "subject", "attribute", "entities")
+    + ("tokens", "fingerprint", "sketch")
+)
+_KINDS = {field.name: field for field in ITEM_FIELDS}
+_EMPTY = {"words": "[]", "object": "{}"}
+# Values that are not said; they are part of the format, and never change.
+DEFAULTS: Json = {
+    name: _EMPTY.get(_KINDS[name].kind, "") if name in _KINDS else ""
+    for name in OWN_FIELDS
+    if name == "about" or (name in _KINDS and _KINDS[name].kind in _EMPTY)
+} | {name: None for name in OWN_FIELDS if name in _KINDS and _KINDS[name].nullable}
+DEFAULTS["sketch"] = []
+
+_SELECT_ROWS = f"""
+    SELECT i.id, i.live_from, i.live_to, i.ended_by, i.status, i.rid,
+        (SELECT json_group_array(band ORDER BY band) FROM sketch WHERE rid = i.rid),
+        {", ".join(f"i.{name}" for name in OWN_FIELDS)}
+    FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.id = wanted.value ORDER BY i.id, i.rev
+"""
+_BEFORE_FIELDS = 7
+_SELECT_STATUSES = """
+    SELECT s.id, s.at, s.status FROM json_each(?) AS wanted
+    CROSS JOIN status_change AS s ON s.id = wanted.value ORDER BY s.id, s.at
+"""
+_LINK = "l.src_kind, l.src, l.type, l.dst_kind, l.dst, l.stated_by"
+_VALUES = "l.weight, l.confidence, l.context, l.source, l.created_at"
+# A link belongs to the memory it starts from, or that states it, or that it leads to.
+_SELECT_LINKS = tuple(
+    f"SELECT wanted.value, {_LINK}, {_VALUES} FROM json_each(?) AS wanted CROSS JOIN link AS l"
+    f" ON l.{end} = wanted.value WHERE {condition}"
+    for end, condition in (
+        ("src", "l.src_kind = 'item'"),
+        ("stated_by", "l.stated_by <> '' AND l.src_kind <> 'item'"),
+        ("dst", "l.dst_kind = 'item' AND l.src_kind <> 'item' AND l.stated_by = ''"),
+    )
+)
+_SELECT_KEYS = """
+    SELECT k.id, k.key, k.fingerprint, k.at FROM json_each(?) AS wanted
+    CROSS JOIN idempotency AS k ON k.id = wanted.value ORDER BY k.key
+"""
+_SELECT_USES = """
+    SELECT u.id, u.recalls, u.stamps FROM json_each(?) AS wanted
+    CROSS JOIN usage AS u ON u.id = wanted.value
+"""
+_SELECT_DAYS = """
+    SELECT d.id, d.day, d.recalls FROM json_each(?) AS wanted
+    CROSS JOIN usage_day AS d ON d.id = wanted.value
+"""
+MERGED = "same_as"
+
+
+class State(NamedTuple):
+    """What the tables hold of one memory."""
+
+    rows: list[FoldedRow]
+    rids: list[int]
+    statuses: list[tuple[int, str]]
+    links: dict[LinkKey, list[Any]]
+    keys: dict[str, list[Any]]
+    use: Json
+
+
+def read_states(db: Database, ids: Sequence[str]) -> dict[str, State]:
+    """Return the state of each memory; unknown ones have no rows."""
+    wanted = (to_json_ids(ids),)
+    found = {item: State([], [], [], {}, {}, {}) for item in ids}
+    for item, begin, end, ended_by, status, rid, sketch, *values in select(
+        db, _SELECT_ROWS, wanted
+    ):
+        fields = dict(zip(OWN_FIELDS, values, strict=True))
+        fields["sketch"] = [] if sketch == "[]" else json.loads(sketch)
+        found[item].rows.append(FoldedRow(fields, begin, end, ended_by, status))
+        found[item].rids.append(rid)
+    for item, at, status in select(db, _SELECT_STATUSES, wanted):
+        found[item].statuses.append((at, status))
+    for sql in _SELECT_LINKS:
+        for item, *row in select(db, sql, wanted):
+            add_link(found[item].links, row)
+    for item, key, *rest in select(db, _SELECT_KEYS, wanted):
+        found[item].keys[key] = rest
+    for item, recalls, stamps in select(db, _SELECT_USES, wanted):
+        found[item].use.update(recalls=recalls, stamps=json.loads(stamps), days={})
+    for item, day, recalls in select(db, _SELECT_DAYS, wanted):
+        if found[item].use:
+            found[item].use["days"][str(day)] = recalls
+    return found
+
+
+def add_link(links: dict[LinkKey, list[Any]], row: Sequence[Any]) -> None:
+    """Add a link as it would be without merges of entities, which are operations of their own."""
+    key, values = list(row[:6]), list(row[6:])
+    if values[3].startswith(f"{MERGED}:") or key[2] == MERGED:
+        return  # a merge made it
+    if key[2] == "mentioned" and values[2] == MERGED:
+        key[2], values[2] = "mentions", None
+    links[tuple(key)] = values
+
+
+def entities_of(links: Iterable[LinkKey]) -> set[str]:
+    """Return the entities at the ends of links."""
+    ends = ((key[at], key[at + 1]) for key in links for at in (0, 3))
+    return {name for kind, name in ends if kind == "entity"}
