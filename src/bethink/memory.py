@@ -12,6 +12,7 @@ from bethink.api.links import LinkMethods
 from bethink.api.maintenance import MaintenanceMethods, UpkeepMethods
 from bethink.api.recall import RecallMethods
 from bethink.api.session import Session, utc_now
+from bethink.api.sync import SyncMethods
 from bethink.api.write import WriteMethods
 from bethink.config.settings import Settings
 from bethink.ports import Clock, Embedder, LanguageModel, Reranker, Store
@@ -21,7 +22,7 @@ __all__ = ["Memory", "utc_now"]
 
 class Memory(
     WriteMethods, RecallMethods, BrowseMethods, ThreadMethods, LinkMethods, FileMethods,
-    MaintenanceMethods, UpkeepMethods,
+    MaintenanceMethods, UpkeepMethods, SyncMethods,
 ):  # fmt: skip
     """One space's memory: remember, recall, explain, correct, forget.
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from bethink.api.session import SessionMethods
+from bethink.api.sync import erased_elsewhere
 from bethink.core.dataclass import dataclass
 from bethink.errors import Conflict, Refused, SomeRefused, StoreError
 from bethink.model import Draft, Item, Remembered
@@ -256,7 +257,7 @@ class WriteMethods(SessionMethods):
         places = (*receipt.out_of_reach, *self._files_showing(receipt.ids))
         return Forgotten(
             items,
-            receipt=receipt._replace(out_of_reach=places),
+            receipt=receipt._replace(out_of_reach=(*places, *erased_elsewhere(self.store))),
             derived=derived,
             quarantined=result.quarantined,
             restored=result.restored,

@@ -67,6 +67,17 @@ _COMMANDS = {
         "export": ("cli.transfer:export", "Write everything to a file."),
         "upgrade": ("cli.transfer:upgrade", "Carry over the memories of an earlier version."),
     },
+    "Several machines": {
+        "sync": ("cli.sync:sync", "Keep a space the same on several machines."),
+        "conflicts": (
+            "cli.sync:conflicts",
+            "List memories that were changed on two machines at once.",
+        ),
+        "settle": (
+            "cli.sync:settle",
+            "Decide what a memory says that was changed on two machines at once.",
+        ),
+    },
     "Integrate": {
         "install": (
             "hooks.commands:install",

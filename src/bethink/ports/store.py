@@ -560,6 +560,9 @@ class SyncStore(Protocol):
     def settle(self, item: str, *, now: datetime) -> None:
         """Note that what the memory says now is what was decided, for all machines."""
 
+    def erased(self) -> int:
+        """How many memories were ever erased."""
+
     def digest(self, ceiling: int = 3) -> str:
         """A hash of all memories, links, uses and erases: equal on machines that agree."""
 

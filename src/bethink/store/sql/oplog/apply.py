@@ -124,7 +124,7 @@ class Applying:
             self._apply_batch(found[start : start + _BATCH])
         if self.erased:
             erase_items(self._db, self.erased, actor=actor, now=now)
-            self._bury([item for item in self.erased], actor, now)
+            self._bury(self.erased, actor, now)
         if self._entities or any(item.startswith("=") for item in ids):
             self._merge_again(now)
         if self._entities:

@@ -45,6 +45,8 @@ _CHANGED_ITEMS = """
     UNION SELECT id FROM usage WHERE last_at >= ?
     ORDER BY 1
 """
+_USES = "SELECT coalesce(max(last_at), 0), coalesce(sum(recalls), 0) FROM usage"
+_UNLOGGED = "SELECT count(*) FROM unlogged"
 _ERASED = "SELECT item, at, detail FROM event WHERE seq > ? AND kind = 'erased' ORDER BY seq"
 _BURIED = "SELECT id, at, '' FROM tombstone ORDER BY id"
 _LEVELS = "SELECT DISTINCT series FROM op WHERE item = ?"
@@ -143,17 +145,31 @@ def _to_ops(db: Database, rows: Iterable[Sequence[Any]]) -> dict[str, list[Op]]:
     return found
 
 
+def is_up_to_date(db: Database) -> bool:
+    """Whether nothing was done since the log was written."""
+    known = read_sync(db)
+    told = (known.get("seq"), known.get("used"), 0)
+    return told == (history.journal_head(db).seq, _uses(db), db.execute(_UNLOGGED).get)
+
+
+def _uses(db: Database) -> list[int]:
+    """Return when a memory was last used, and how many uses there were."""
+    return list(select(db, _USES)[0])
+
+
 def capture(db: Database, now: int) -> list[str]:
     """Log what changed since the last time; return memories whose rows differ from the log.
 
     Those are rows that were changed in place, which only a repair does.
     """
+    if is_up_to_date(db):
+        return []
     known = read_sync(db)
     head = history.journal_head(db).seq
     is_first = "seq" not in known or known["seq"] > head
     writer = LogWriter(db, known["device"])
     _capture_erased(db, writer, -1 if is_first else known["seq"])
-    since = known.get("used", 0)
+    since = known.get("used", (0, 0))[0]
     rows = _ALL_ITEMS if is_first else _CHANGED_ITEMS
     ids = [row[0] for row in select(db, rows, () if is_first else (known["seq"], since))]
     rewritten = []
@@ -163,8 +179,7 @@ def capture(db: Database, now: int) -> list[str]:
     _capture_merges(db, writer, now)
     writer.finish()
     db.execute("DELETE FROM unlogged")
-    last = select(db, "SELECT max(last_at) FROM usage")[0][0] or 0
-    write_sync(db, known | {"seq": head, "used": last})
+    write_sync(db, known | {"seq": head, "used": _uses(db)})
     return rewritten
 
 
@@ -201,7 +216,8 @@ def _capture_items(
         if is_rewritten:
             rewritten.append(item)
     _name_entities(db, [draft for _, drafts in changed for draft in drafts])
-    for clock, drafts in changed:
+    for last, drafts in changed:
+        clock = last
         for draft in drafts:
             clock = max(draft.at, clock + 1)
             writer.add(draft, clock)
@@ -329,12 +345,11 @@ def _state_changes(
     keys = [[key, *rest] for key, rest in state.keys.items() if key not in folded.keys]
     if keys:
         drafts.append(Draft(item, "key", at, level, {"keys": keys}))
-    return drafts + _use(item, state, folded, device, Draft(item, "use", at, level, {}), is_first)
+    use = Draft(item, "use", at, level, {})
+    return drafts + _use(use, state, folded, device, is_first=is_first)
 
 
-def _use(
-    item: str, state: State, folded: Folded, device: str, draft: Draft, is_first: bool
-) -> list[Draft]:
+def _use(draft: Draft, state: State, folded: Folded, device: str, *, is_first: bool) -> list[Draft]:
     """Return how often this device has recalled a memory, where that has changed."""
     if not state.use:
         return []

@@ -66,6 +66,9 @@ class SqlSync:
             db.execute(_ADD_DEVICE, row)
 
     def capture(self, now: datetime) -> None:
+        with self._connections.read_transaction() as db:
+            if log.is_up_to_date(db):
+                return
         with self._connections.write_transaction() as db:
             rewritten = log.capture(db, to_ms(now))
             if rewritten:
@@ -159,6 +162,10 @@ class SqlSync:
             writer.add(Draft(item, "settle", at, last.level, {}), max(at, last.clock + 1))
             writer.finish()
             Applying(db).apply([item], actor="sync", now=at)
+
+    def erased(self) -> int:
+        with self._connections.read_transaction() as db:
+            return int(db.execute("SELECT count(*) FROM tombstone").get)
 
     def digest(self, ceiling: int = HIGHEST) -> str:
         with self._connections.read_transaction() as db:

@@ -16,8 +16,19 @@ from bethink.store.sql.sql_functions import to_json_ids
 OWN_FIELDS = tuple(name for name in CONTENT if name not in ("id", "rev", "live_from"))
 # What follows from a text: who changes the text changes all of it.
 TEXT_FIELDS = frozenset(
-    ("text", "about", "original", "caption", "language", "subject", "attribute", "entities")
-    + ("tokens", "fingerprint", "sketch")
+    [
+        "text",
+        "about",
+        "original",
+        "caption",
+        "language",
+        "subject",
+        "attribute",
+        "entities",
+        "tokens",
+        "fingerprint",
+        "sketch",
+    ]
 )
 _KINDS = {field.name: field for field in ITEM_FIELDS}
 _EMPTY = {"words": "[]", "object": "{}"}

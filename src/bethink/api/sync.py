@@ -1,0 +1,221 @@
+"""Synchronise a space with other machines, and settle what was changed in two places."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bethink.api.session import SessionMethods
+from bethink.core.json_values import Json
+from bethink.core.named_tuple import NamedTuple
+from bethink.errors import BethinkError, ModelError, NotFound, Refused
+from bethink.model import Item
+from bethink.ports import Store, SyncConflict
+
+if TYPE_CHECKING:
+    from bethink.sync.session import Syncing, SyncReport
+
+PASSPHRASE, TOKEN = "BETHINK_SYNC_PASSPHRASE", "BETHINK_SYNC_TOKEN"
+DEFAULT_CEILING = 2  # what is secret leaves this machine only if somebody says so
+_WEB = ("http://", "https://")
+
+
+class OtherVersion(NamedTuple):
+    """What another machine made of a memory: its text, or that it was forgotten or replaced."""
+
+    kind: str
+    device: str
+    at: Any
+    text: str
+
+
+class Conflicted(NamedTuple):
+    """A memory that was changed in two places at once, and the versions that are not current."""
+
+    item: Item
+    others: tuple[OtherVersion, ...]
+
+
+class SyncMethods(SessionMethods):
+    """Keeps a space the same on several machines."""
+
+    def sync(
+        self,
+        target: str | Path,
+        *,
+        ceiling: int | None = None,
+        accept: Sequence[str] = (),
+        key: str | Path | None = None,
+        name: str = "",
+    ) -> SyncReport:
+        """Exchange changes with a folder, a machine (``ssh://host``) or a server (its URL).
+
+        What is above ``ceiling`` stays here; it is remembered for each target, 2 at first.
+        ``accept`` names machines whose changes in a folder are taken from now on. A folder is
+        encrypted with the contents of the file ``key``, or with the passphrase in
+        BETHINK_SYNC_PASSPHRASE. ``name`` is what this machine is called, the first time.
+        """
+        place = str(target)
+        is_folder = not place.startswith(("ssh://", *_WEB))
+        place = str(Path(place).expanduser().absolute()) if is_folder else place
+        known = self.store.sync.settings().get("targets", {}).get(place, {})
+        level = known.get("ceiling", DEFAULT_CEILING) if ceiling is None else ceiling
+        syncing = self._syncing()
+        if is_folder:
+            report = self._sync_folder(
+                syncing, place, level, key or known.get("key"), accept=accept, name=name
+            )
+        else:
+            report = self._sync_peer(syncing, place, level, name)
+        report.target = place
+        self.session.drop_caches()
+        if report.changed:
+            with suppress(ModelError, AttributeError):
+                self.reindex()  # type: ignore[attr-defined]  # of Memory
+        report.digest = self.store.sync.digest(level)
+        return report
+
+    def _syncing(self) -> Syncing:
+        from bethink.sync.session import Syncing  # start-up time: seldom needed
+
+        def erase(ids: Sequence[str]) -> None:
+            self.forget(*ids, erase=True)  # type: ignore[attr-defined]  # of Memory
+
+        return Syncing(self.store, erase=erase, now=lambda: self.now)
+
+    def _sync_folder(
+        self,
+        syncing: Syncing,
+        place: str,
+        ceiling: int,
+        key: str | Path | None,
+        *,
+        accept: Sequence[str],
+        name: str,
+    ) -> SyncReport:
+        from bethink.sync.folder import Folder  # start-up time: seldom needed
+        from bethink.sync.session import FolderSync
+
+        folder = Folder(Path(place), self.store.space, _read_secret(key))
+        way = FolderSync(syncing, folder, target=place, ceiling=ceiling)
+        way.about["key"] = str(Path(key).absolute()) if key else ""
+        return way.run(accept=accept, name=name)
+
+    def _sync_peer(self, syncing: Syncing, place: str, ceiling: int, name: str) -> SyncReport:
+        from bethink.sync.peer import Ssh, ask_server, exchange  # start-up time: seldom needed
+
+        if place.startswith(_WEB):
+            token = os.environ.get(TOKEN, "")
+            report = exchange(syncing, ask_server(place, token), ceiling=ceiling, name=name)
+        else:
+            with closing(Ssh(place, self.store.space)) as ask:
+                report = exchange(syncing, ask, ceiling=ceiling, name=name)
+        targets = self.store.sync.settings().get("targets", {})
+        about = {"ceiling": ceiling, "at": self.now.isoformat(timespec="seconds")}
+        self.store.sync.keep(targets=targets | {place: about})
+        return report
+
+    def answer_sync(self, request: Json, *, ceiling: int = 3) -> Json:
+        """Answer another machine that synchronises with this one, as a server does."""
+        from bethink.sync.peer import answer  # start-up time: seldom needed
+
+        told = answer(request, self._syncing(), ceiling=ceiling)
+        self.session.drop_caches()
+        return told
+
+    def sync_status(self) -> Json:
+        """Tell who this machine is, which others are known, the targets, and the hash."""
+        known = self.store.sync.settings()
+        return {
+            "name": known.get("name", ""),
+            "device": known.get("device", ""),
+            "devices": [
+                {"id": one.id, "name": one.name}
+                for one in self.store.sync.devices()
+                if one.accepted and one.id != known.get("device")
+            ],
+            "targets": [
+                {"target": place, "ceiling": about["ceiling"], "last": about["at"]}
+                for place, about in sorted(known.get("targets", {}).items())
+            ],
+            "conflicts": len(self.store.sync.conflicts()),
+            "hash": self.store.sync.digest(),
+        }
+
+    def retire_machine(self, target: str | Path, device: str) -> None:
+        """Remove the files of a machine that is gone from a folder; the next sync adds theirs."""
+        from bethink.sync.folder import Folder
+        from bethink.sync.session import retire
+
+        retire(Folder(Path(target).expanduser().absolute(), self.store.space, None), device)
+
+    def conflicts(self) -> list[Conflicted]:
+        """List the memories that were changed in two places at once."""
+        found = self.store.sync.conflicts()
+        items = self.store.items.get(list(found))
+        return [
+            Conflicted(items[item], tuple(self._other(item, one) for one in versions))
+            for item, versions in found.items()
+            if item in items
+        ]
+
+    def _other(self, item: str, version: SyncConflict) -> OtherVersion:
+        rows = {one.rev: one.text for one in self.store.items.history(item)}
+        text = rows.get(version.rev, "")
+        return OtherVersion(version.kind, version.device, version.at, text)
+
+    def settle(self, item_id: str, keep: Literal["current", "other", "both"] = "current") -> Item:
+        """Decide a conflict for all machines.
+
+        ``current`` keeps what the memory says; ``other`` takes the other version, or forgets
+        it where it was forgotten; ``both`` stores the other text as a memory of its own.
+        """
+        item = self.session.stored_item(item_id)
+        found = [one for one in self.conflicts() if one.item.id == item.id]
+        if not found:
+            raise NotFound(f"{item.id} has no conflict to settle")
+        other = found[0].others[-1]
+        if keep != "current" and other.kind == "edited":
+            self._take_text(item, other.text, apart=keep == "both")
+        elif keep == "other" and other.kind == "forgotten":
+            self.forget(item.id)  # type: ignore[attr-defined]  # of Memory
+        elif keep == "other":
+            actor = self.settings.actor
+            self.store.items.set_status([item.id], "superseded", actor=actor, now=self.now)
+        elif keep == "both":
+            raise Refused(f"{item.id} was {other.kind} elsewhere: there is no other text")
+        self.store.sync.settle(item.id, now=self.now)
+        return self.session.stored_item(item.id)
+
+    def _take_text(self, item: Item, text: str, *, apart: bool) -> None:
+        if not apart:
+            self.update(item.id, text=text)  # type: ignore[attr-defined]  # of Memory
+            return
+        same = {name: getattr(item, name) for name in ("kind", "topic", "tags", "classification")}
+        self.remember(text, **same)  # type: ignore[attr-defined]  # of Memory
+
+
+def erased_elsewhere(store: Store) -> tuple[str, ...]:
+    """Say where what was erased may still be: what other machines and a carrier keep."""
+    return tuple(
+        f"{place}: other machines erase it at their next sync; older versions that are kept there"
+        " (a git history, versions of a cloud drive, backups) are out of reach"
+        for place in sorted(store.sync.settings().get("targets", {}))
+    )
+
+
+def _read_secret(key: str | Path | None) -> bytes | None:
+    """Return the contents of the key file, or the passphrase; None for no encryption."""
+    if key is not None and str(key):
+        try:
+            found = Path(key).expanduser().read_bytes()
+        except OSError as error:
+            raise BethinkError(f"the key {key} cannot be read: {error.strerror}") from error
+        if len(found) < 16:
+            raise Refused(f"the key {key} is too short", remedy=f"head -c 32 /dev/urandom > {key}")
+        return found
+    said = os.environ.get(PASSPHRASE, "")
+    return said.encode() if said else None

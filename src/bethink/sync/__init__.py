@@ -1,0 +1,1 @@
+"""A space on several machines: the folder or the peer by which their logs are exchanged."""

@@ -1,0 +1,185 @@
+"""A folder as carrier: each machine adds files of its own, which it never changes.
+
+`SPACE/DEVICE/device.json` says who a machine is, `state.json` up to where it has read, and
+`NUMBER-HASH.ops` are operations: a line with the machine and its signature, then the lines of
+JSON, compressed and perhaps encrypted. The hash is of the whole file, so that a torn one shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bethink.core.atomic_write import atomic_replace, fsync_folder
+from bethink.core.named_tuple import NamedTuple
+from bethink.errors import Refused
+from bethink.ports import OpBatch
+from bethink.sync.keys import Cipher, Identity, device_id, is_signed
+
+_SEGMENT = re.compile(r"(\d{8})-([0-9a-f]{32})\b.*\.ops")
+_SPACE_NAME = re.compile(r"[\w.-]{1,128}")
+_HEAD = "bethink-sync 1"
+MAX_BYTES = 256 << 20  # of a file; nothing that we write comes near
+
+
+class Segment(NamedTuple):
+    """A file of operations: where it is, its hash, and of which machine's folder."""
+
+    path: Path
+    hash: str
+    device: str
+
+
+class Bad(Exception):
+    """A file that cannot be taken, and why."""
+
+
+class Folder:
+    """The files of one space in a folder."""
+
+    def __init__(self, root: Path, space: str, secret: bytes | None) -> None:
+        """Use a folder that exists; ``secret`` encrypts what is written."""
+        if not root.is_dir():
+            raise Refused(f"there is no folder {root}", remedy=f"mkdir {root}")
+        if not _SPACE_NAME.fullmatch(space):
+            raise Refused(f"a space named {space!r} cannot be a folder")
+        self.root, self._space, self.secret = root / space, space, secret
+
+    def devices(self) -> Iterator[tuple[str, dict[str, Any] | str]]:
+        """Yield each machine's folder with what it says of itself, or why it is not taken."""
+        folders = self.root.iterdir() if self.root.is_dir() else ()
+        for folder in sorted(folders):
+            if not folder.is_dir() or folder.is_symlink() or folder.name.startswith("."):
+                continue
+            try:
+                yield folder.name, self._device(folder)
+            except (OSError, Bad) as error:
+                yield folder.name, str(error) or type(error).__name__
+
+    def _device(self, folder: Path) -> dict[str, Any]:
+        said = self._signed(folder / "device.json", "")
+        if said["id"] != folder.name or device_id(said["key"]) != said["id"]:
+            raise Bad("device.json is not of this machine")
+        if self.secret is None and said["salt"]:
+            raise Bad("it is encrypted: give the passphrase or the key")
+        if self.secret is not None and not said["salt"]:
+            raise Bad("it is not encrypted, and this machine would encrypt")
+        said["proven"] = False
+        if self.secret is not None:
+            try:
+                proof = Cipher(self.secret, said["salt"]).decrypt(bytes.fromhex(said["proof"]))
+            except Refused as error:
+                raise Bad(error.message) from error
+            said["proven"] = proof == said["id"].encode()
+        return said
+
+    def introduce(self, me: Identity, salt: str) -> None:
+        """Write who this machine is, unless the folder says so already."""
+        folder = self.root / me.id
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / "device.json").exists():
+            return
+        said = {"id": me.id, "name": me.name, "key": me.public, "salt": salt, "proof": ""}
+        if self.secret is not None:
+            said["proof"] = Cipher(self.secret, salt).encrypt(me.id.encode()).hex()
+        self._write_signed(folder / "device.json", said, me)
+
+    def state(self, device: Mapping[str, Any]) -> dict[str, Any]:
+        """Return up to where a machine has read; empty where it does not say so yet."""
+        try:
+            return self._signed(self.root / device["id"] / "state.json", device["key"])
+        except (OSError, Bad):
+            return {}
+
+    def tell_state(self, me: Identity, said: dict[str, Any]) -> None:
+        """Say up to where this machine has read, if that has changed."""
+        path = self.root / me.id / "state.json"
+        try:
+            known = self._signed(path, me.public)
+        except (OSError, Bad):
+            known = {}
+        if known.get("vector") != said["vector"]:
+            self._write_signed(path, said, me)
+
+    def _signed(self, path: Path, public: str) -> dict[str, Any]:
+        """Return what a signed file says; ``public`` as it says itself where none is given."""
+        try:
+            text, signature = path.read_text("utf-8").splitlines()
+            said = json.loads(text)
+            key = public or str(said["key"])
+            if isinstance(said, dict) and is_signed(key, signature, self._told(text.encode())):
+                return said
+        except (ValueError, KeyError, TypeError) as error:
+            raise Bad(f"{path.name} is torn") from error
+        raise Bad(f"{path.name} has a wrong signature")
+
+    def _write_signed(self, path: Path, said: dict[str, Any], me: Identity) -> None:
+        text = json.dumps(said, sort_keys=True)
+        signature = me.sign(self._told(text.encode()))
+        atomic_replace(path, f"{text}\n{signature}\n".encode(), mode=0o644)
+
+    def _told(self, data: bytes) -> bytes:
+        """Return what is signed: a file of one space is none of another."""
+        return f"{_HEAD} {self._space}\n".encode() + data
+
+    def segments(self, device: str) -> list[Segment]:
+        """Return the files of a machine, in the order in which they were written."""
+        found = []
+        for path in sorted((self.root / device).glob("*.ops")):
+            match = _SEGMENT.fullmatch(path.name)
+            if match and not path.is_symlink():
+                found.append(Segment(path, match[2], device))
+        return found
+
+    def read(self, segment: Segment, device: Mapping[str, Any]) -> OpBatch:
+        """Return the operations of a file; raise Bad where it is torn or forged."""
+        if segment.path.stat().st_size > MAX_BYTES:
+            raise Bad("it is too large")
+        content = segment.path.read_bytes()
+        if hashlib.sha256(content).hexdigest()[:32] != segment.hash:
+            raise Bad("it is torn: its hash is another one")
+        head, _, body = content.partition(b"\n")
+        version, _, signature = head.decode("utf-8", "replace").rpartition(" ")
+        if version != _HEAD or not is_signed(device["key"], signature, self._told(body)):
+            raise Bad(f"it is not signed by {device['name']}")
+        return self._unpack(body, device)
+
+    def _unpack(self, body: bytes, device: Mapping[str, Any]) -> OpBatch:
+        try:
+            if self.secret is not None:
+                body = Cipher(self.secret, device["salt"]).decrypt(body)
+            inflate = zlib.decompressobj()
+            lines = inflate.decompress(body, MAX_BYTES).decode().split("\n")
+            header = json.loads(lines[0])
+            ranges = {str(name): (int(a), int(b)) for name, (a, b) in header["ranges"].items()}
+            if inflate.unconsumed_tail or header["count"] != len(lines) - 1:
+                raise Bad("it is not whole")
+        except (ValueError, KeyError, TypeError, zlib.error, Refused) as error:
+            raise Bad(f"it cannot be read: {error}") from error
+        return OpBatch(ranges, lines[1:])
+
+    def add(self, batch: OpBatch, me: Identity, salt: str) -> Segment:
+        """Write operations as a new file of this machine."""
+        header = {"ranges": batch.ranges, "count": len(batch.ops)}
+        body = zlib.compress("\n".join([json.dumps(header), *batch.ops]).encode())
+        if self.secret is not None:
+            body = Cipher(self.secret, salt).encrypt(body)
+        content = f"{_HEAD} {me.sign(self._told(body))}\n".encode() + body
+        digest = hashlib.sha256(content).hexdigest()[:32]
+        own = [int(one.path.name[:8]) for one in self.segments(me.id)]
+        path = self.root / me.id / f"{max(own, default=0) + 1:08d}-{digest}.ops"
+        atomic_replace(path, content, mode=0o644)
+        fsync_folder(path.parent)
+        if hashlib.sha256(path.read_bytes()).hexdigest()[:32] != digest:
+            raise Refused(f"{path} was not written as it should be")
+        return Segment(path, digest, me.id)
+
+    def remove(self, segments: Sequence[Segment]) -> None:
+        """Remove files, which others have taken the place of."""
+        for segment in segments:
+            segment.path.unlink(missing_ok=True)

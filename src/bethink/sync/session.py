@@ -1,0 +1,268 @@
+"""One sync: read what others have written, apply it, write what they lack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from bethink.errors import NotFound
+from bethink.ports import Device, OpBatch, Store
+from bethink.sync.folder import Bad, Folder, Segment
+from bethink.sync.keys import Identity, make_salt
+
+SEGMENT_OPS = 5_000
+_COMPACT_FROM = 8  # files of this machine that are not full
+Erase = Callable[[Sequence[str]], object]
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """What a sync did: memories changed and erased here, operations written and read.
+
+    ``problems`` are files that were not taken, each with its name; ``unknown`` machines whose
+    changes wait until they are accepted; ``waiting`` those that have yet to carry out an erase.
+    """
+
+    target: str = ""
+    changed: list[str] = field(default_factory=list)
+    erased: list[str] = field(default_factory=list)
+    sent: int = 0
+    received: int = 0
+    problems: list[str] = field(default_factory=list)
+    unknown: list[Device] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    conflicts: int = 0
+    digest: str = ""
+
+
+class Syncing:
+    """A space while it is synchronised: what both ways of exchange share."""
+
+    def __init__(self, store: Store, *, erase: Erase, now: Callable[[], datetime]) -> None:
+        """Use a store; ``erase`` removes memories with all that was made of them."""
+        self.store, self._erase, self.now = store, erase, now
+        self.report = SyncReport()
+
+    def identity(self, name: str = "") -> Identity:
+        """Return this machine, making its keys the first time."""
+        known = self.store.sync.settings()
+        if "device" not in known:
+            me = Identity.make(name or _machine_name())
+            self._become(me)
+            return me
+        return Identity(known["device"], known["name"], known["private"], known["public"])
+
+    def _become(self, me: Identity) -> None:
+        self.store.sync.keep(device=me.id, name=me.name, private=me.private, public=me.public)
+        self.store.sync.add_device(Device(me.id, me.name, me.public, True))
+
+    def capture(self) -> None:
+        """Write into the log what was done here."""
+        self.store.sync.capture(self.now())
+
+    def receive(self, batch: OpBatch) -> bool:
+        """Apply operations; return whether something is missing before them."""
+        first = self.store.sync.forks(batch)
+        if first:  # a copy of this machine, or this one before a backup was restored
+            before = self.identity()
+            me = Identity.make(before.name)
+            self.store.sync.renew(
+                first, device=me.id, name=me.name, private=me.private, public=me.public
+            )
+            self.store.sync.add_device(Device(me.id, me.name, me.public, True))
+        named = [op[6] for op in map(json.loads, batch.ops) if op[5] == "erase"]
+        here = list(self.store.items.get(named)) if named else []
+        if here:
+            self._erase(here)
+        done = self.store.sync.apply(batch, actor="sync", now=self.now())
+        self.report.changed += done.changed
+        self.report.erased += [*here, *done.erased]
+        self.report.received += len(batch.ops)
+        return bool(done.gaps)
+
+    def finish(self) -> SyncReport:
+        """Return what was done."""
+        report = self.report
+        report.changed = sorted(set(report.changed) - set(report.erased))
+        report.erased = sorted(set(report.erased))
+        report.conflicts = len(self.store.sync.conflicts())
+        return report
+
+
+def _machine_name() -> str:
+    import platform  # start-up time
+
+    return platform.node() or "machine"
+
+
+class FolderSync:
+    """A sync by a folder."""
+
+    def __init__(self, syncing: Syncing, folder: Folder, *, target: str, ceiling: int) -> None:
+        self._syncing, self._store, self._folder = syncing, syncing.store, folder
+        self._target, self._ceiling = target, ceiling
+        known = self._store.sync.settings().get("targets", {}).get(target, {})
+        self.about: dict[str, Any] = known
+        self._files: dict[str, dict[str, Any]] = known.get("files", {})
+        self._salt = known.get("salt") or (make_salt() if folder.secret is not None else "")
+        self._cleaned = known.get("erased", 0)
+
+    def run(self, *, accept: Iterable[str] = (), name: str = "") -> SyncReport:
+        """Read, apply and write; every step may be interrupted and repeated."""
+        me = self._syncing.identity(name)
+        self._syncing.capture()
+        devices = self._take_devices(set(accept))
+        self._folder.introduce(me, self._salt)
+        self._keep()
+        me_before = me
+        self._read(devices)
+        me = self._syncing.identity()
+        if me != me_before:
+            self._folder.introduce(me, self._salt)
+            devices[me.id] = {"id": me.id, "name": me.name, "key": me.public, "salt": self._salt}
+        self._write(me)
+        self._compact(me)
+        self._keep()
+        vector = self._store.sync.vector(self._ceiling)
+        self._folder.tell_state(me, {"vector": vector, "at": self._at()})
+        self._find_waiting(devices)
+        return self._syncing.finish()
+
+    def _at(self) -> str:
+        return self._syncing.now().isoformat(timespec="seconds")
+
+    def _take_devices(self, accept: set[str]) -> dict[str, dict[str, Any]]:
+        """Return the machines whose files are taken: accepted, or proven by the secret."""
+        report, store = self._syncing.report, self._store.sync
+        known = {device.id: device for device in store.devices()}
+        found = {}
+        seen = set()
+        for folder, said in self._folder.devices():
+            if isinstance(said, str):
+                report.problems.append(f"{folder}: {said}")
+                continue
+            seen |= {said["id"], said["name"]}
+            is_known = said["id"] in known and known[said["id"]].accepted
+            if is_known or said["proven"] or accept & {said["id"], said["name"]}:
+                found[folder] = said
+                if not is_known:
+                    store.add_device(Device(said["id"], said["name"], said["key"], True))
+            else:
+                report.unknown.append(Device(said["id"], said["name"], said["key"]))
+        if accept - seen:
+            raise NotFound(f"no machine {', '.join(sorted(accept - seen))} writes here")
+        return found
+
+    def _read(self, devices: Mapping[str, Mapping[str, Any]]) -> None:
+        """Read all new files, again while some wait for what comes before them."""
+        left = [one for name in devices for one in self._folder.segments(name)]
+        present = {one.hash for one in left}
+        self._files = {key: value for key, value in self._files.items() if key in present}
+        while True:
+            missing = [one for one in left if one.hash not in self._files]
+            left = [one for one in missing if not self._take(one, devices[one.device])]
+            if not left or len(left) == len(missing):
+                break
+        for one in left:
+            self._syncing.report.problems.append(
+                f"{one.device}/{one.path.name}: a file before it is missing"
+            )
+
+    def _take(self, segment: Segment, device: Mapping[str, Any]) -> bool:
+        """Apply one file; return whether it is done with."""
+        try:
+            batch = self._folder.read(segment, device)
+        except (OSError, Bad) as error:
+            where = f"{segment.device}/{segment.path.name}"
+            self._syncing.report.problems.append(f"{where}: {error}")
+            if segment.device == self._syncing.identity().id and not isinstance(error, OSError):
+                self._folder.remove([segment])  # what it should hold is written again
+            return True
+        if self._syncing.receive(batch):
+            return False
+        self._note(segment, batch)
+        return True
+
+    def _note(self, segment: Segment, batch: OpBatch) -> None:
+        ranges = {series: list(span) for series, span in batch.ranges.items()}
+        about = {"ranges": ranges, "device": segment.device, "ops": len(batch.ops)}
+        self._files[segment.hash] = about
+
+    def _covered(self, without: Iterable[str] = ()) -> dict[str, int]:
+        """Return up to which number the folder has each series."""
+        spans: dict[str, list[Sequence[int]]] = {}
+        left_out = set(without)
+        for key, one in self._files.items():
+            for series, span in one["ranges"].items() if key not in left_out else ():
+                spans.setdefault(series, []).append(span)
+        covered: dict[str, int] = {}
+        for series, found in spans.items():
+            for first, last in sorted((one[0], one[1]) for one in found):
+                if first <= covered.get(series, 0) + 1:
+                    covered[series] = max(last, covered.get(series, 0))
+        return covered
+
+    def _write(self, me: Identity, without: Iterable[str] = ()) -> None:
+        """Write what the folder lacks, of other machines too: they may never come here."""
+        covered = self._covered(without)
+        while True:
+            batch = self._store.sync.read(covered, ceiling=self._ceiling, limit=SEGMENT_OPS)
+            if not batch.ranges:
+                return
+            self._note(self._folder.add(batch, me, self._salt), batch)
+            self._syncing.report.sent += len(batch.ops)
+            covered |= {series: last for series, (_, last) in batch.ranges.items()}
+
+    def _compact(self, me: Identity) -> None:
+        """Write files of this machine anew: many small ones, and all with something erased."""
+        own = [one for one in self._folder.segments(me.id) if one.hash in self._files]
+        erased = self._store.sync.erased()
+        old = [one for one in own if self._files[one.hash]["ops"] < SEGMENT_OPS]
+        if erased != self._cleaned:
+            old = own
+        elif len(old) < _COMPACT_FROM:
+            return
+        sent = self._syncing.report.sent
+        self._write(me, [one.hash for one in old])
+        self._syncing.report.sent = sent
+        for one in old:
+            del self._files[one.hash]
+        self._keep()
+        self._folder.remove(old)
+        self._cleaned = erased
+
+    def _keep(self) -> None:
+        """Keep what is known of the folder, if that has changed: a look changes nothing."""
+        targets = self._store.sync.settings().get("targets", {})
+        about = self.about | {
+            "files": self._files, "salt": self._salt, "erased": self._cleaned,
+            "ceiling": self._ceiling,
+        }  # fmt: skip
+        known = targets.get(self._target, {})
+        if {**known, "at": ""} != {**about, "at": ""}:
+            self.about = about | {"at": self._at()}
+            self._store.sync.keep(targets=targets | {self._target: self.about})
+
+    def _find_waiting(self, devices: Mapping[str, Mapping[str, Any]]) -> None:
+        """Say which machines have not read all that this one knows."""
+        vector = self._store.sync.vector(self._ceiling)
+        for device in devices.values():
+            state = self._folder.state(device)
+            read = state.get("vector", {})
+            if any(read.get(series, 0) < upto for series, upto in vector.items()):
+                when = state.get("at", "never")
+                self._syncing.report.waiting.append(f"{device['name']} (last here {when})")
+
+
+def retire(folder: Folder, device: str) -> None:
+    """Remove the files of a machine that will not come back; others write what they hold."""
+    path = folder.root / device
+    if not path.is_dir() or Path(device).name != device:
+        raise NotFound(f"no machine {device!r} writes here")
+    for file in sorted(path.iterdir()):
+        file.unlink()
+    path.rmdir()

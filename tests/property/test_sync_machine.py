@@ -1,0 +1,251 @@
+"""Three machines share a space: whatever they do in whatever order, they come to agree.
+
+``BETHINK_SYNC_MACHINE=500x60`` runs that many examples of that many steps.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from bethink.model import Link, Node
+from bethink.ports import OpBatch, Store
+from bethink.store.sqlite import SqliteStore
+from records import at, mention, record
+
+EXAMPLES, STEPS = (int(n) for n in os.environ.get("BETHINK_SYNC_MACHINE", "30x30").split("x"))
+NAMES = ("a", "b", "c")
+replicas = st.integers(0, 2)
+numbers = st.integers(0, 99)
+WORDS = ("Vault", "Berlin", "Tuesday", "release")
+
+
+def open_replica(name: str) -> Store:
+    """A space that is a machine of its own."""
+    store = SqliteStore.open(None, space="together")
+    store.sync.keep(device=name, name=name)
+    return store
+
+
+class SyncMachine(RuleBasedStateMachine):
+    """Replicas, and a model: of each memory the texts, and which of them a writer knew."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.stores = [open_replica(name) for name in NAMES]
+        self.clock = 0.0
+        self.ids: list[str] = []
+        self.erased: set[str] = set()
+        self.texts: dict[str, dict[str, frozenset[str]]] = {}  # of each: text -> texts it knew
+        self.known: list[dict[str, frozenset[str]]] = [{}, {}, {}]
+        self.sent: list[OpBatch] = []
+
+    def teardown(self) -> None:
+        if not hasattr(self, "stores"):
+            return
+        self.converge()
+        for store in self.stores:
+            store.close()
+
+    def now(self, skew: float = 0) -> Any:
+        self.clock += 1
+        return at(seconds=self.clock + skew)
+
+    def pick(self, number: int) -> str | None:
+        return self.ids[number % len(self.ids)] if self.ids else None
+
+    def live(self, replica: int, item: str | None) -> Any:
+        if item is None:
+            return None
+        found = self.stores[replica].items.get([item]).get(item)
+        return found if found is not None and found.live_to is None else None
+
+    def knows(self, replica: int, item: str) -> frozenset[str]:
+        """The texts that the rows of a replica hold, and so its writer may know."""
+        return frozenset(one.text for one in self.stores[replica].items.history(item))
+
+    def write(self, replica: int, item: str, text: str, **fields: Any) -> None:
+        self.texts.setdefault(item, {})[text] = self.knows(replica, item)
+        made = record(item, text, skip_duplicate=False, **fields)
+        self.stores[replica].items.put([made], actor=NAMES[replica], now=self.now())
+
+    @rule(replica=replicas, level=st.integers(0, 2))
+    def remember(self, replica: int, level: int) -> None:
+        item = f"m{len(self.ids)}"
+        self.ids.append(item)
+        word = WORDS[len(self.ids) % len(WORDS)]
+        self.write(
+            replica, item, f"{item} first {word}", mentions=(mention(word),),
+            classification=level, tags=("new",), key=f"key {item}",
+        )  # fmt: skip
+
+    @rule(replica=replicas, number=numbers, level=st.integers(0, 2), tag=st.sampled_from("xyz"))
+    def edit(self, replica: int, number: int, level: int, tag: str) -> None:
+        found = self.live(replica, self.pick(number))
+        if found is not None:
+            word = WORDS[number % len(WORDS)]
+            self.write(
+                replica, found.id, f"{found.id} edited {self.clock} {word}", rev=found.rev + 1,
+                classification=level, tags=(*found.tags, tag), mentions=(mention(word),),
+                status=found.status,
+            )  # fmt: skip
+
+    @rule(replica=replicas, number=numbers)
+    def pin(self, replica: int, number: int) -> None:
+        found = self.live(replica, self.pick(number))
+        if found is not None:
+            made = record(
+                found.id, found.text, skip_duplicate=False, rev=found.rev + 1, status=found.status,
+                pinned=not found.pinned, classification=found.classification, tags=found.tags,
+                entities=found.entities,
+            )  # fmt: skip
+            self.stores[replica].items.put([made], actor=NAMES[replica], now=self.now())
+
+    @rule(replica=replicas, number=numbers)
+    def forget(self, replica: int, number: int) -> None:
+        item = self.pick(number)
+        if item is not None:
+            items = self.stores[replica].items
+            items.end([item], how="forgotten", actor=NAMES[replica], now=self.now())
+
+    @rule(replica=replicas, number=numbers)
+    def restore(self, replica: int, number: int) -> None:
+        item = self.pick(number)
+        if item is not None:
+            items = self.stores[replica].items
+            items.restore([item], actor=NAMES[replica], now=self.now())
+
+    @rule(
+        replica=replicas,
+        number=numbers,
+        status=st.sampled_from(("active", "superseded", "quarantined")),
+    )
+    def judge(self, replica: int, number: int, status: Any) -> None:
+        item = self.pick(number)
+        if item is not None:
+            items = self.stores[replica].items
+            items.set_status([item], status, actor=NAMES[replica], now=self.now())
+
+    @rule(replica=replicas, one=numbers, other=numbers, add=st.booleans())
+    def link(self, replica: int, one: int, other: int, add: bool) -> None:
+        graph = self.stores[replica].graph
+        ends = [self.pick(one), self.pick(other)]
+        if None in ends or not all(self.live(replica, end) for end in ends):
+            return
+        made = Link(Node("item", str(ends[0])), Node("item", str(ends[1])), "related")
+        if add:
+            graph.add_links([made], now=self.now())
+        else:
+            graph.remove_links([made], actor=NAMES[replica], now=self.now())
+
+    @rule(replica=replicas, number=numbers)
+    def use(self, replica: int, number: int) -> None:
+        item = self.pick(number)
+        if self.live(replica, item):
+            self.stores[replica].activity.note_use([str(item)], self.now())
+
+    @rule(replica=replicas, number=numbers)
+    def erase(self, replica: int, number: int) -> None:
+        item = self.pick(number)
+        if item is None or number % 5:
+            return
+        store = self.stores[replica]
+        if store.items.erase([item], actor=NAMES[replica], now=self.now()).ids:
+            self.erased.add(item)
+
+    @rule(replica=replicas, one=numbers, other=numbers, split=st.booleans())
+    def merge(self, replica: int, one: int, other: int, split: bool) -> None:
+        graph = self.stores[replica].graph
+        known = graph.entities(limit=9)
+        if len(known) < 2:
+            return
+        kept, gone = known[one % len(known)].id, known[other % len(known)].id
+        act = graph.split_entities if split else graph.merge_entities
+        try:
+            act(kept, gone, actor=NAMES[replica], now=self.now())
+        except Exception as error:  # noqa: BLE001 - of entities that are merged already
+            assert type(error).__name__ in ("Refused", "NotFound")  # noqa: PT017
+
+    @rule(replica=replicas, number=numbers)
+    def settle(self, replica: int, number: int) -> None:
+        store = self.stores[replica]
+        waiting = sorted(store.sync.conflicts())
+        if waiting:
+            item = waiting[number % len(waiting)]
+            store.sync.settle(item, now=self.now())
+
+    def send(self, source: int, to: int, limit: int, most: int) -> None:
+        for _ in range(most):
+            sender, receiver = self.stores[source].sync, self.stores[to].sync
+            batch = sender.read(receiver.vector(), ceiling=3, limit=limit)
+            if not batch.ranges:
+                return
+            self.sent.append(batch)
+            receiver.apply(batch, actor="sync", now=self.now())
+
+    @rule(source=replicas, to=replicas, limit=st.integers(1, 9), most=st.integers(1, 5))
+    def sync(self, source: int, to: int, limit: int, most: int) -> None:
+        """A sync that may break off: only some operations come across."""
+        if source != to:
+            self.stores[source].sync.capture(self.now())
+            self.send(source, to, limit, most)
+
+    @rule(to=replicas, number=numbers)
+    def come_again(self, to: int, number: int) -> None:
+        """Operations come twice, or before others of their series."""
+        if self.sent:
+            batch = self.sent[number % len(self.sent)]
+            self.stores[to].sync.apply(batch, actor="sync", now=self.now())
+
+    def converge(self) -> None:
+        for store in self.stores:
+            store.sync.capture(self.now())
+        for source, to in ((0, 1), (1, 2), (2, 1), (1, 0), (0, 2)):
+            self.send(source, to, 1000, 1000)
+        digests = {store.sync.digest() for store in self.stores}
+        assert len(digests) == 1
+        for store in self.stores:
+            assert [
+                one for one in store.admin.check() if not one.ok and one.name != "superseded"
+            ] == []
+            self.compare(store)
+        before = [store.sync.vector() for store in self.stores]
+        for store in self.stores:
+            store.sync.capture(self.now())
+        assert [store.sync.vector() for store in self.stores] == before  # nothing new is said
+
+    def compare(self, store: Store) -> None:
+        found = store.items.get(self.ids)
+        conflicts = store.sync.conflicts()
+        for item, texts in self.texts.items():
+            if item in self.erased:
+                assert item not in found
+                continue
+            kept = {one.text for one in store.items.history(item)}
+            assert kept >= texts.keys()  # nothing that was acknowledged is lost
+            corrected = {text for knew in texts.values() for text in knew}
+            latest = texts.keys() - corrected
+            assert found[item].text in latest, (item, texts)
+            if len(latest) == 1:
+                edited = [one for one in conflicts.get(item, ()) if one.kind == "edited"]
+                assert not [one for one in edited if _text(store, item, one.rev) in latest]
+
+
+def _text(store: Store, item: str, rev: int) -> str:
+    rows: Sequence[Any] = store.items.history(item)
+    return str(rows[rev - 1].text)
+
+
+TestSync = SyncMachine.TestCase
+TestSync.settings = settings(
+    max_examples=EXAMPLES,
+    stateful_step_count=STEPS,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+)
