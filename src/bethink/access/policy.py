@@ -94,7 +94,8 @@ POLICY: dict[str, Right] = {
         (WRITE, ("recall with mark_accessed", "remember", "remember_many", "update_memory",
                  "forget", "restore", "undo", "note_edit", "consolidate", "link")),
         # Irreversible, bulk or long operations, and reading local files.
-        (ADMIN, ("forget with erase", "export", "import", "read_smart", "checks")),
+        (ADMIN, ("forget with erase", "export", "import", "read_smart", "checks",
+                 "sync")),
         # Resources and prompts.
         (READ, ("resource memory://stats", "resource memory://recent",
                 "resource memory://entity/{name}", "resource memory://item/{id}",

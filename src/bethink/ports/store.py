@@ -524,6 +524,8 @@ class StoreAdmin(Protocol):
 class SyncStore(Protocol):
     """The log of what each machine did to a space, of which every machine makes the same."""
 
+    ceiling: int  # the highest classification of what can be read
+
     def settings(self) -> Json:
         """What the space knows of itself as one of several; empty before the first sync."""
 

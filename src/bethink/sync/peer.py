@@ -35,7 +35,7 @@ def answer(request: dict[str, Any], syncing: Syncing, *, ceiling: int) -> dict[s
         ranges = {str(name): (int(a), int(b)) for name, (a, b) in request["ranges"].items()}
         batch = OpBatch(ranges, [str(line) for line in request["ops"]])
         given = [str(json.loads(line)[0]) for line in batch.ops]
-        ceiling = min(ceiling, int(request["ceiling"]))
+        ceiling = min(ceiling, int(request["ceiling"]), syncing.store.sync.ceiling)
         levels = [level_of(series) for series in (*given, *ranges)]
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise Refused("this is no request of a sync") from error

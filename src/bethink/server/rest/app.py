@@ -52,6 +52,7 @@ from bethink.server.rest.http_messages import (
     error_response,
     json_response,
     read_arguments,
+    read_json_body,
     render_index,
     routing_error_response,
     timeout_response,
@@ -213,9 +214,9 @@ class _RoutedMcp:
 
 
 def _max_body(scope: Scope, principal: Principal) -> int:
-    """Return the body limit: a larger one for imports by callers who may import."""
-    is_import = scope["path"] == "/v1/import" and permits(principal, "import")
-    return MAX_IMPORT_BYTES if is_import else MAX_BODY_BYTES
+    """Return the body limit: a larger one for imports and syncs by callers who may do them."""
+    is_bulk = scope["path"] in {"/v1/import", "/v1/sync"} and permits(principal, "import")
+    return MAX_IMPORT_BYTES if is_bulk else MAX_BODY_BYTES
 
 
 class RestApi:
@@ -348,6 +349,13 @@ class RestApi:
     async def _import(self, request: Request) -> Response:
         result = await run_import(request, await self._memory(request))
         self._request_metrics.count_write("import")
+        return json_response(result)
+
+    async def _sync(self, request: Request) -> Response:
+        asked = await read_json_body(request)
+        memory = await self._memory(request)
+        result = await to_thread.run_sync(lambda: memory.answer_sync(asked))
+        self._request_metrics.count_write("sync")
         return json_response(result)
 
     async def _memory(self, request: Request) -> Memory:

@@ -92,6 +92,9 @@ PLAIN_ROUTES = (
     PlainRoute("POST", "/v1/import", "import",
                "Import an export, all of it or nothing. Unless this installation has signed it, "
                "its memories get trust 1 at most, no pin, and lose their secrets."),
+    PlainRoute("POST", "/v1/sync", "sync",
+               "Exchange operations with another machine: takes what it sends, returns what it "
+               "lacks. bethink sync asks it."),
     PlainRoute("GET", "/v1/checks", "checks",
                "Check the integrity of the store, as bethink doctor does, without repairing "
                "anything."),
@@ -254,8 +257,16 @@ def _plain_operation(route: PlainRoute) -> Json:
     return made
 
 
+_SYNC = {
+    "device": described([str], "Id, name and public key of the machine."),
+    "vector": described(dict, "Up to which number it has each series of operations."),
+    "ranges": described(dict, "The first and last number of each series in ops."),
+    "ops": described([str], "Operations, each as JSON."),
+    "ceiling": described(int, "The highest classification to exchange."),
+}
 _PLAIN_BODIES: dict[str, Json] = {
     "import": {"application/x-ndjson": {"schema": {"type": "string"}}},
+    "sync": {"application/json": {"schema": record(**_SYNC)}},
     "login": {
         "application/json": {
             "schema": {
@@ -289,6 +300,7 @@ _PLAIN_SCHEMAS: dict[str, Json] = {
     "health": record(status=str),
     "ready": record(status=str),
     "import": record(stored=int, signed=bool),
+    "sync": record(**_SYNC, digest=str),
     "openapi": {"type": "object"},
 }
 

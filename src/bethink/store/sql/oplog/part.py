@@ -46,6 +46,7 @@ class SqlSync:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections.base
+        self.ceiling = connections.ceiling
 
     def settings(self) -> dict[str, Any]:
         with self._connections.read_transaction() as db:
@@ -77,7 +78,11 @@ class SqlSync:
     def vector(self, ceiling: int = HIGHEST) -> dict[str, int]:
         with self._connections.read_transaction() as db:
             found = log.vector(db)
-        return {name: upto for name, upto in found.items() if level_of(name) <= ceiling}
+        return {
+            name: upto
+            for name, upto in found.items()
+            if level_of(name) <= min(ceiling, self.ceiling)
+        }
 
     def read(self, after: Mapping[str, int], *, ceiling: int, limit: int) -> OpBatch:
         with self._connections.read_transaction() as db:
@@ -85,7 +90,11 @@ class SqlSync:
             ops: list[str] = []
             for series, upto in log.vector(db).items():
                 start = after.get(series, 0)
-                if level_of(series) > ceiling or start >= upto or len(ops) >= limit:
+                if (
+                    level_of(series) > min(ceiling, self.ceiling)
+                    or start >= upto
+                    or len(ops) >= limit
+                ):
                     continue
                 rows = select(db, _READ, (series, start, upto, limit - len(ops)))
                 is_whole = len(ops) + len(rows) < limit
@@ -169,7 +178,7 @@ class SqlSync:
 
     def digest(self, ceiling: int = HIGHEST) -> str:
         with self._connections.read_transaction() as db:
-            return f"{_digest(db, ceiling):032x}"
+            return f"{_digest(db, min(ceiling, self.ceiling)):032x}"
 
 
 def level_of(series: str) -> int:
