@@ -34,6 +34,14 @@ class Segment(NamedTuple):
     hash: str
     device: str
 
+    @property
+    def size(self) -> int:
+        """How long the file is; 0 where it has gone."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
 
 class Bad(Exception):
     """A file that cannot be taken, and why."""
@@ -103,7 +111,7 @@ class Folder:
             known = self._signed(path, me.public)
         except (OSError, Bad):
             known = {}
-        if known.get("vector") != said["vector"]:
+        if [known.get(name) for name in ("vector", "bad")] != [said["vector"], said["bad"]]:
             self._write_signed(path, said, me)
 
     def _signed(self, path: Path, public: str) -> dict[str, Any]:

@@ -74,7 +74,8 @@ class Syncing:
                 first, device=me.id, name=me.name, private=me.private, public=me.public
             )
             self.store.sync.add_device(Device(me.id, me.name, me.public, True))
-        named = [op[6] for op in map(json.loads, batch.ops) if op[5] == "erase"]
+        erases = (json.loads(line) for line in batch.ops if '"erase"' in line)
+        named = [op[6] for op in erases if op[5] == "erase"]
         here = list(self.store.items.get(named)) if named else []
         if here:
             self._erase(here)
@@ -110,6 +111,7 @@ class FolderSync:
         self._files: dict[str, dict[str, Any]] = known.get("files", {})
         self._salt = known.get("salt") or (make_salt() if folder.secret is not None else "")
         self._cleaned = known.get("erased", 0)
+        self._bad: list[str] = []  # files that cannot be read, for their owners to write again
 
     def run(self, *, accept: Iterable[str] = (), name: str = "") -> SyncReport:
         """Read, apply and write; every step may be interrupted and repeated."""
@@ -128,7 +130,7 @@ class FolderSync:
         self._compact(me)
         self._keep()
         vector = self._store.sync.vector(self._ceiling)
-        self._folder.tell_state(me, {"vector": vector, "at": self._at()})
+        self._folder.tell_state(me, {"vector": vector, "bad": self._bad, "at": self._at()})
         self._find_waiting(devices)
         return self._syncing.finish()
 
@@ -160,8 +162,13 @@ class FolderSync:
     def _read(self, devices: Mapping[str, Mapping[str, Any]]) -> None:
         """Read all new files, again while some wait for what comes before them."""
         left = [one for name in devices for one in self._folder.segments(name)]
-        present = {one.hash for one in left}
-        self._files = {key: value for key, value in self._files.items() if key in present}
+        doubted = {
+            key for one in devices.values() for key in self._folder.state(one).get("bad", ())
+        }
+        sizes = {one.hash: one.size for one in left if one.hash not in doubted}
+        self._files = {
+            key: one for key, one in self._files.items() if sizes.get(key) == one["size"]
+        }
         while True:
             missing = [one for one in left if one.hash not in self._files]
             left = [one for one in missing if not self._take(one, devices[one.device])]
@@ -179,6 +186,7 @@ class FolderSync:
         except (OSError, Bad) as error:
             where = f"{segment.device}/{segment.path.name}"
             self._syncing.report.problems.append(f"{where}: {error}")
+            self._bad.append(segment.hash)
             if segment.device == self._syncing.identity().id and not isinstance(error, OSError):
                 self._folder.remove([segment])  # what it should hold is written again
             return True
@@ -189,8 +197,7 @@ class FolderSync:
 
     def _note(self, segment: Segment, batch: OpBatch) -> None:
         ranges = {series: list(span) for series, span in batch.ranges.items()}
-        about = {"ranges": ranges, "device": segment.device, "ops": len(batch.ops)}
-        self._files[segment.hash] = about
+        self._files[segment.hash] = {"ranges": ranges, "size": segment.size, "ops": len(batch.ops)}
 
     def _covered(self, without: Iterable[str] = ()) -> dict[str, int]:
         """Return up to which number the folder has each series."""

@@ -69,6 +69,7 @@ _EXISTING = "SELECT id FROM entity WHERE id IN (SELECT value FROM json_each(?))"
 _ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
 _FIELDS = {field.name: field for field in ITEM_FIELDS}
 _BATCH = 500
+_EMPTY_JSON: dict[type, str] = {list: "[]", dict: "{}"}
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "whole": int, "scale": int, "flag": int, "time": int, "number": (int, float)
 }  # fmt: skip
@@ -99,6 +100,8 @@ def _is_value(field: ItemField | None, value: Any) -> bool:
 
 
 def _is_json(value: str, kind: type) -> bool:
+    if value == _EMPTY_JSON[kind]:
+        return True
     try:
         return isinstance(json.loads(value), kind)
     except ValueError:

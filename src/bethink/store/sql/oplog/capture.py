@@ -36,6 +36,17 @@ from bethink.store.sql.oplog.state import (
 from bethink.store.sql.sql_functions import to_json_ids
 
 BATCH = 500
+# What most operations say alike; part of the format of the log, it never changes.
+_COMMON = (
+    b'{"add":[["item","mentions","entity","",[1.0,0.9,null,"rule",17]],"follows","related_to",'
+    b'"entities":{"person:":["organisation","project","place","topic",[]]},"keys":[["'
+    b'{"set":{"about":"","attribute":"","classification":1,"confidence":1.0,"credibility":6,'
+    b'"emotion":0.0,"entities":"[\\"person:\\"]","fingerprint":"","flags":"[]","importance":0.5,'
+    b'"integrity":2,"kind":"fact","kind":"note","language":"en","level":"item","occurred_at":17,'
+    b'"pinned":0,"protected":0,"relevance":0.0,"session":"","seq":1,"sketch":[-1,2],"source":"user",'
+    b'"source_class":"user","speaker":"","stored_at":17,"subject":"","tags":"[]","text":"The ",'
+    b'"tier":"general","tokens":12,"topic":"","trust":2,"writer":"user"}}'
+)
 SELECT_SYNC = "SELECT value FROM meta WHERE name = 'sync'"
 _SET_SYNC = "INSERT OR REPLACE INTO meta (name, value) VALUES ('sync', ?)"
 _ALL_ITEMS = "SELECT DISTINCT id FROM item ORDER BY id"
@@ -109,7 +120,13 @@ def write_sync(db: Database, values: Json) -> None:
 
 def encode(data: Json) -> bytes:
     """Return the data of an operation as the log keeps it."""
-    return zlib.compress(dumps(data).encode(), 1)
+    made = zlib.compressobj(6, zdict=_COMMON)
+    return made.compress(dumps(data).encode()) + made.flush()
+
+
+def decode(stored: bytes) -> str:
+    """Return the data of an operation as JSON."""
+    return zlib.decompressobj(zdict=_COMMON).decompress(stored).decode()
 
 
 def dumps(data: object) -> str:
@@ -138,8 +155,8 @@ def _to_ops(db: Database, rows: Iterable[Sequence[Any]]) -> dict[str, list[Op]]:
     for series, number, mark, clock, at, kind, item, seen, data in rows:
         if (series, seen) not in vectors:
             told = select(db, _SEEN, (series, seen))
-            vectors[series, seen] = json.loads(zlib.decompress(told[0][0])) if told else {}
-        said = json.loads(zlib.decompress(data)) if data else {}
+            vectors[series, seen] = json.loads(decode(told[0][0])) if told else {}
+        said = json.loads(decode(data)) if data else {}
         op = Op(series, number, mark, clock, at, kind, item, vectors[series, seen], said)
         found.setdefault(item, []).append(op)
     return found
@@ -418,7 +435,7 @@ class LogWriter:
             self._db.execute(_DROP_OLD_USE, (draft.item, series))
         if series not in self._seen:
             self._seen[series] = self._tell_seen(series, draft.level)
-        mark = hashlib.blake2b(dumps([*draft[:3], draft.data]).encode(), digest_size=12)
+        mark = hashlib.blake2b(dumps([*draft[:3], draft.data]).encode(), digest_size=8)
         self._append(series, mark.hexdigest(), clock, draft, self._seen[series])
         if len(self._rows) >= BATCH:
             self._write()
@@ -431,7 +448,7 @@ class LogWriter:
             if int(name.partition(".")[2]) <= level and not name.startswith(f"{self._device}.")
         }
         known = select(self._db, _LAST_SEEN, (series,))
-        if known and json.loads(zlib.decompress(known[0][1])) == seen:
+        if known and json.loads(decode(known[0][1])) == seen:
             return int(known[0][0])
         if not known and not seen:
             return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -125,9 +124,8 @@ class SqlSync:
             device = log.read_sync(db).get("device", "")
             known = log.vector(db)
             found = []
-            for series, number, mark, *_ in (json.loads(line) for line in batch.ops):
-                if series.partition(".")[0] != device:
-                    continue
+            own = (line for line in batch.ops if line.startswith(f'["{device}.'))
+            for series, number, mark, *_ in map(json.loads, own):
                 here = {row[1] for row in select(db, _MARKS, (series, number, number))}
                 if number > known.get(series, 0) or (here and mark not in here):
                     found.append(number)
@@ -188,7 +186,7 @@ def level_of(series: str) -> int:
 
 def _line(row: Sequence[Any]) -> str:
     head = json.dumps(list(row[:8]), ensure_ascii=False)
-    return f"{head[:-1]},{zlib.decompress(row[8]).decode()}]"
+    return f"{head[:-1]},{log.decode(row[8])}]"
 
 
 def _new_rows(db: Database, rows: Sequence[list[Any]]) -> list[list[Any]]:
@@ -228,7 +226,9 @@ def _digest(db: Database, ceiling: int) -> int:
     levels: dict[str, int] = {}
     rows = select(db, _DIGEST_ROWS)
     for item, *_, ended_by, _, level in rows:
-        levels[item] = HIGHEST + 1 if ended_by == WITHDRAWN and ceiling < HIGHEST else level
+        # Of what was above the ceiling once, others know another history.
+        seen = HIGHEST if ended_by == WITHDRAWN else level
+        levels[item] = max(seen, levels.get(item, 0)) if ceiling < HIGHEST else 0
     for row in rows:
         if levels[row[0]] <= ceiling:
             total += _hash(row[:6])

@@ -1,0 +1,527 @@
+"""A space on several machines, by a folder: what is lost, refused, repaired and settled."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bethink import Memory
+from bethink.api import sync as sync_api
+from bethink.errors import BethinkError, NotFound, Refused
+from bethink.store.sqlite import SqliteStore
+from bethink.sync import folder as folder_module
+from bethink.sync import session
+from bethink.sync.session import SyncReport
+
+NOW = datetime(2026, 5, 1, 9, 0, tzinfo=UTC)
+
+
+class Machine:
+    """A home with one space, whose clock may be wrong, and the folder it shares."""
+
+    def __init__(self, root: Path, name: str, skew: timedelta = timedelta()) -> None:
+        self.name, self.path, self.drive = name, root / f"{name}.db", root / "drive"
+        self.drive.mkdir(exist_ok=True)
+        self._ticks, self._skew = count(), skew
+        self.open()
+
+    def open(self) -> None:
+        store = SqliteStore.open(self.path, space="notes")
+        self.memory = Memory(store, clock=self.now)
+
+    def now(self) -> datetime:
+        return NOW + self._skew + timedelta(seconds=next(self._ticks))
+
+    def sync(self, **options: Any) -> SyncReport:
+        return self.memory.sync(self.drive, name=self.name, **options)
+
+    def texts(self) -> set[str]:
+        return {item.text for item in self.memory.browse(limit=1000, max_classification=3)}
+
+    @property
+    def hash(self) -> str:
+        return str(self.memory.sync_status()["hash"])
+
+    @property
+    def device(self) -> str:
+        return str(self.memory.sync_status()["device"])
+
+    def files(self) -> list[Path]:
+        return sorted((self.drive / "notes" / self.device).glob("*.ops"))
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
+    made: list[Machine] = []
+
+    def one(name: str, **options: Any) -> Machine:
+        made.append(Machine(tmp_path, name, **options))
+        return made[-1]
+
+    yield one
+    for machine in made:
+        machine.memory.close()
+
+
+@pytest.fixture
+def pair(make: Callable[..., Machine]) -> tuple[Machine, Machine]:
+    """Two machines that have accepted each other and share one memory."""
+    laptop, desktop = make("laptop"), make("desktop")
+    laptop.memory.remember("The key is in vault A", id="key")
+    laptop.sync()
+    desktop.sync(accept=["laptop"])
+    laptop.sync(accept=["desktop"])
+    return laptop, desktop
+
+
+def settle_down(*machines: Machine) -> None:
+    """Sync until all have read all, and require that they agree."""
+    for _ in range(2):
+        for machine in machines:
+            machine.sync()
+    assert len({machine.hash for machine in machines}) == 1
+    for machine in machines:
+        found = machine.memory.store.admin.check()
+        assert [one for one in found if not one.ok] == []
+
+
+def test_what_one_machine_stores_the_other_finds(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    desktop.memory.remember("Anna prefers tea")
+    desktop.memory.update("key", text="The key is in vault B")
+    settle_down(laptop, desktop)
+    assert laptop.texts() == desktop.texts() == {"Anna prefers tea", "The key is in vault B"}
+    assert laptop.memory.recall("where is the key?").hits[0].item.text == "The key is in vault B"
+    assert laptop.memory.conflicts() == []
+    assert next(one.text for one in laptop.memory.history("key")) == "The key is in vault A"
+
+
+def test_a_sync_without_changes_writes_nothing(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    settle_down(laptop, desktop)
+    before = laptop.memory.store.admin.generation()
+    files = {path: path.stat().st_mtime_ns for path in laptop.drive.rglob("*")}
+    laptop.sync()
+    assert laptop.memory.store.admin.generation() == before
+    assert files == {path: path.stat().st_mtime_ns for path in laptop.drive.rglob("*")}
+
+
+def test_two_edits_are_both_kept_and_the_later_is_current(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    laptop.memory.update("key", text="The key is in vault B", tags=("b",))
+    for _ in range(5):
+        desktop.now()
+    desktop.memory.update("key", text="The key is in vault C")
+    settle_down(laptop, desktop)
+    for machine in pair:
+        (found,) = machine.memory.conflicts()
+        assert found.item.text == "The key is in vault C"
+        assert [(one.kind, one.device, one.text) for one in found.others] == [
+            ("edited", "laptop", "The key is in vault B")
+        ]
+        assert found.item.tags == ("b",)  # another field: both hold
+    laptop.memory.settle("key", "other")
+    settle_down(laptop, desktop)
+    assert desktop.texts() == {"The key is in vault B"}
+    assert desktop.memory.conflicts() == []
+    with pytest.raises(NotFound):
+        desktop.memory.settle("key")
+
+
+def test_both_versions_can_become_memories(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    laptop.memory.update("key", text="The red key is in vault B")
+    desktop.memory.update("key", text="The blue key is in vault C")
+    settle_down(laptop, desktop)
+    desktop.memory.settle("key", "both")
+    settle_down(laptop, desktop)
+    assert laptop.texts() == {"The red key is in vault B", "The blue key is in vault C"}
+    assert laptop.memory.conflicts() == []
+
+
+def test_an_edit_beats_a_forget_that_did_not_know_it(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    laptop.memory.update("key", text="The key is in vault B")
+    desktop.memory.forget("key")
+    settle_down(laptop, desktop)
+    assert desktop.texts() == {"The key is in vault B"}
+    assert [one.others[0].kind for one in laptop.memory.conflicts()] == ["forgotten"]
+    with pytest.raises(Refused):
+        laptop.memory.settle("key", "both")
+    laptop.memory.settle("key", "other")
+    settle_down(laptop, desktop)
+    assert desktop.texts() == set()
+    desktop.memory.restore("key")
+    settle_down(laptop, desktop)
+    assert laptop.texts() == {"The key is in vault B"}
+
+
+@pytest.mark.parametrize("year", [1970, 2031])
+def test_a_correction_wins_whatever_the_clocks_say(make: Callable[..., Machine], year: int) -> None:
+    right, wrong = make("right"), make("wrong", skew=datetime(year, 1, 2, tzinfo=UTC) - NOW)
+    wrong.memory.remember("The limit is 5", id="limit")
+    wrong.sync()
+    right.sync(accept=["wrong"])
+    wrong.sync(accept=["right"])
+    for number, machine in enumerate((right, wrong, right, wrong)):
+        machine.memory.update("limit", text=f"The limit is {number + 10}")
+        machine.sync()
+        settle_down(right, wrong)
+        assert right.texts() == {f"The limit is {number + 10}"}
+    assert right.memory.conflicts() == []
+
+
+def test_an_erase_travels_and_leaves_nothing(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    desktop.memory.update("key", text="The key moved to vault Zanzibar")
+    told = desktop.memory.remember("The zanzibar vault holds it", derives_from=("key",))
+    receipt = laptop.memory.forget("key", erase=True).receipt
+    assert receipt is not None
+    assert "out of reach" in receipt.out_of_reach[-1]
+    report = laptop.sync()
+    assert [name.partition(" ")[0] for name in report.waiting] == ["desktop"]
+    settle_down(laptop, desktop)
+    assert laptop.sync().waiting == []
+    for machine in pair:
+        assert machine.texts() == set()
+        assert machine.memory.store.items.get(["key", told.id]) == {}
+        machine.memory.close()
+        content = machine.path.read_bytes()
+        assert b"vault A" not in content
+        assert b"anzibar" not in content
+        machine.open()
+    for path in laptop.drive.rglob("*.ops"):
+        body = path.read_bytes().partition(b"\n")[2]
+        assert b"vault" not in session.json.dumps(str(folder_module.zlib.decompress(body))).encode()
+
+
+def test_what_comes_late_does_not_bring_an_erased_memory_back(
+    pair: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    laptop, desktop = pair
+    kept = tmp_path / "revived"
+    shutil.copytree(laptop.drive, kept)
+    laptop.memory.forget("key", erase=True)
+    settle_down(laptop, desktop)
+    for path in kept.rglob("*.ops"):  # the carrier brings old files back
+        shutil.copy(path, laptop.drive / path.relative_to(kept))
+    settle_down(laptop, desktop)
+    assert laptop.texts() == desktop.texts() == set()
+
+
+def test_changes_of_an_unknown_machine_wait(make: Callable[..., Machine]) -> None:
+    laptop, stranger = make("laptop"), make("stranger")
+    stranger.memory.remember("Send all money to Eve")
+    stranger.sync()
+    report = laptop.sync()
+    assert [one.name for one in report.unknown] == ["stranger"]
+    assert laptop.texts() == set()
+    with pytest.raises(NotFound):
+        laptop.sync(accept=["nobody"])
+
+
+def test_a_torn_file_is_named_and_written_again(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    laptop.memory.remember("Anna prefers tea")
+    laptop.sync()
+    torn = laptop.files()[-1]
+    torn.write_bytes(torn.read_bytes()[:-7])
+    report = desktop.sync()
+    assert [torn.name in problem and "torn" in problem for problem in report.problems] == [True]
+    assert desktop.texts() == {"The key is in vault A"}
+    settle_down(laptop, desktop)
+    assert "Anna prefers tea" in desktop.texts()
+
+
+def test_rot_that_another_machine_finds_is_repaired(
+    pair: tuple[Machine, Machine], make: Callable[..., Machine]
+) -> None:
+    laptop, desktop = pair
+    path = laptop.files()[0]
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    late = make("late")
+    assert len(late.sync(accept=["laptop", "desktop"]).problems) == 1
+    laptop.sync(accept=["late"])
+    desktop.sync(accept=["late"])
+    settle_down(laptop, desktop, late)
+    assert late.texts() == {"The key is in vault A"}
+
+
+def test_a_forged_file_is_refused_by_name(
+    pair: tuple[Machine, Machine], make: Callable[..., Machine]
+) -> None:
+    laptop, desktop = pair
+    stranger = make("stranger")
+    stranger.memory.remember("Forged by hand")
+    stranger.sync()
+    forged = stranger.files()[-1]
+    shutil.copy(forged, laptop.files()[0].parent / forged.name)  # in the name of the laptop
+    report = desktop.sync()
+    assert any("not signed by laptop" in problem for problem in report.problems)
+    name = laptop.drive / "notes" / laptop.device / "device.json"
+    name.write_text(name.read_text().replace("laptop", "butler"))
+    assert any("signature" in problem for problem in desktop.sync().problems)
+
+
+def test_doubled_and_reordered_files_change_nothing(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    for text in ("one", "two", "three"):
+        laptop.memory.remember(f"This is number {text}")
+        laptop.sync()
+    first = laptop.files()[0]
+    away = first.rename(first.with_suffix(".away"))
+    report = desktop.sync()
+    later = list(laptop.files())
+    assert later
+    away.rename(first)
+    shutil.copy(later[0], later[0].with_name(later[0].name.replace(".ops", ".sync-conflict-1.ops")))
+    report = desktop.sync()
+    assert report.problems == []
+    settle_down(laptop, desktop)
+    assert len(desktop.texts()) == 4
+
+
+def test_a_missing_file_makes_others_wait(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    laptop.memory.remember("This is number one")
+    laptop.sync()
+    laptop.memory.remember("This is number two")
+    laptop.sync()
+    middle = laptop.files()[-2]
+    away = middle.rename(middle.with_suffix(".away"))
+    report = desktop.sync()
+    assert [problem for problem in report.problems if "missing" in problem]
+    away.rename(middle)
+    assert desktop.sync().problems == []
+    settle_down(laptop, desktop)
+
+
+def test_a_carrier_reads_nothing_of_an_encrypted_folder(
+    make: Callable[..., Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(sync_api.PASSPHRASE, "correct horse")
+    laptop, desktop = make("laptop"), make("desktop")
+    laptop.memory.remember("The key is in vault A", id="key")
+    laptop.sync()
+    desktop.sync()  # who knows the passphrase is accepted
+    assert desktop.texts() == {"The key is in vault A"}
+    settle_down(laptop, desktop)
+    for path in laptop.drive.rglob("*.ops"):
+        with pytest.raises(folder_module.zlib.error):
+            folder_module.zlib.decompress(path.read_bytes().partition(b"\n")[2])
+    stranger = make("stranger")
+    monkeypatch.setenv(sync_api.PASSPHRASE, "wrong horse")
+    assert len(stranger.sync().problems) == 2
+    monkeypatch.delenv(sync_api.PASSPHRASE)
+    assert any("encrypted" in problem for problem in make("other").sync().problems)
+
+
+def test_a_key_file_is_remembered(make: Callable[..., Machine], tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(b"short")
+    laptop, desktop = make("laptop"), make("desktop")
+    with pytest.raises(Refused):
+        laptop.sync(key=key)
+    key.write_bytes(bytes(range(32)))
+    laptop.memory.remember("The key is in vault A")
+    laptop.sync(key=key)
+    desktop.sync(key=key)
+    settle_down(laptop, desktop)
+    assert desktop.texts() == {"The key is in vault A"}
+    with pytest.raises(BethinkError):
+        desktop.sync(key=tmp_path / "none")
+
+
+def test_nothing_above_the_ceiling_leaves(make: Callable[..., Machine]) -> None:
+    home, work = make("home"), make("work")
+    home.memory.remember("The lunch is at noon", id="lunch", classification=1)
+    home.memory.remember("The safe opens with 4711", id="safe", classification=3)
+    home.sync(ceiling=1)
+    work.sync(accept=["home"], ceiling=1)
+    assert work.texts() == {"The lunch is at noon"}
+    content = b"".join(
+        folder_module.zlib.decompress(path.read_bytes().partition(b"\n")[2])
+        for path in home.drive.rglob("*.ops")
+    )
+    assert b"4711" not in content
+    assert b"safe" not in content
+    home.memory.update("lunch", text="The secret lunch is at one", classification=3)
+    home.sync()
+    work.sync()
+    assert work.texts() == set()  # withdrawn
+    assert not work.memory.recall("secret lunch").hits
+    home.memory.update("lunch", text="The lunch is at two", classification=1)
+    home.sync()
+    work.sync()
+    assert work.texts() == {"The lunch is at two"}
+    assert home.memory.conflicts() == work.memory.conflicts() == []
+    digests = {one.memory.store.sync.digest(1) for one in (home, work)}
+    assert len(digests) == 1
+
+
+def test_a_restored_backup_becomes_another_machine(
+    pair: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    laptop, desktop = pair
+    laptop.memory.store.close()
+    backup = tmp_path / "backup.db"
+    shutil.copy(laptop.path, backup)
+    laptop.open()
+    laptop.memory.remember("Written after the backup")
+    laptop.sync()
+    desktop.sync()
+    before = laptop.device
+    laptop.memory.close()
+    shutil.copy(backup, laptop.path)
+    laptop.open()
+    laptop.memory.remember("Written after the restore")
+    laptop.sync()
+    assert laptop.device != before
+    desktop.sync(accept=[laptop.device])
+    settle_down(laptop, desktop)
+    wanted = {"The key is in vault A", "Written after the backup", "Written after the restore"}
+    assert laptop.texts() == desktop.texts() == wanted
+
+
+def test_copies_of_one_backup_agree(make: Callable[..., Machine], tmp_path: Path) -> None:
+    laptop = make("laptop")
+    laptop.memory.remember("The key is in vault A", id="key")
+    laptop.memory.update("key", text="The key is in vault B")
+    laptop.memory.recall("where is the key?")
+    laptop.memory.close()
+    shutil.copy(laptop.path, tmp_path / "desktop.db")
+    laptop.open()
+    desktop = make("desktop")
+    desktop.memory.update("key", text="The key is in vault C")
+    laptop.sync()
+    desktop.sync(accept=["laptop"])
+    laptop.sync(accept=["desktop"])
+    settle_down(laptop, desktop)
+    assert laptop.texts() == {"The key is in vault C"}
+    assert laptop.memory.conflicts() == []
+    assert len(laptop.memory.history("key")) == 3
+
+
+def test_a_third_edit_is_not_settled_by_who_did_not_know_it(make: Callable[..., Machine]) -> None:
+    one, two, three = (make(name) for name in ("one", "two", "three"))
+    one.memory.remember("The key is in vault A", id="key")
+    one.sync()
+    two.sync(accept=["one"])
+    three.sync(accept=["one", "two"])
+    one.sync(accept=["two", "three"])
+    two.sync(accept=["three"])
+    for machine in (one, two, three):
+        machine.memory.update("key", text=f"The key is in vault {machine.name}")
+    one.sync()
+    two.sync()
+    two.memory.settle("key", "other")
+    two.sync()
+    settle_down(one, two, three)
+    assert len(one.memory.conflicts()) == 1
+    one.memory.settle("key")
+    settle_down(one, two, three)
+    assert three.memory.conflicts() == []
+
+
+def test_uses_links_pins_and_merges_travel(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    laptop.memory.remember("Anna Berg keeps the key", id="anna", entities=("person:Anna",))
+    laptop.memory.remember("Annie has it", id="annie", entities=("person:Annie",))
+    laptop.memory.link("anna", "related_to", "key")
+    settle_down(laptop, desktop)
+    laptop.memory.recall("the key", track=True)
+    desktop.memory.recall("the key", track=True)
+    laptop.memory.merge_entities("person:anna", "person:annie")
+    desktop.memory.update("key", pinned=True)
+    settle_down(laptop, desktop)
+    assert {one.item.pinned for one in laptop.memory.recall("vault").hits} == {True}
+    used = [one.memory.store.activity.usage(["key"], one.now())["key"] for one in pair]
+    assert [use.recalls for use in used] == [2, 2]
+    desktop.memory.split_entities("person:anna", "person:annie")
+    desktop.memory.unlink("anna", "related_to", "key")
+    settle_down(laptop, desktop)
+    assert [one for one in laptop.memory.links("anna") if one.type == "related_to"] == []
+
+
+def test_small_files_become_one(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    for number in range(20):
+        laptop.memory.remember(f"This is number {number}")
+        laptop.sync()
+    assert len(laptop.files()) <= 8
+    settle_down(laptop, desktop)
+    assert len(desktop.texts()) == 21
+
+
+def test_a_machine_that_is_gone_is_retired(
+    pair: tuple[Machine, Machine], make: Callable[..., Machine]
+) -> None:
+    laptop, desktop = pair
+    desktop.memory.remember("Only the desktop knew this")
+    settle_down(laptop, desktop)
+    gone = desktop.device
+    laptop.memory.retire_machine(laptop.drive, gone)
+    assert not (laptop.drive / "notes" / gone).exists()
+    laptop.sync()
+    late = make("late")
+    late.sync(accept=["laptop"])
+    assert late.texts() == laptop.texts()
+    with pytest.raises(NotFound):
+        laptop.memory.retire_machine(laptop.drive, gone)
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def _kill_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
+    """Let the process die before the given write of a sync; return the writes so far."""
+    done = [0]
+
+    def dying(call: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **options: Any) -> Any:
+            done[0] += 1
+            if done[0] == number:
+                raise Killed
+            return call(*args, **options)
+
+        return run
+
+    from bethink.store.sql.oplog import part
+
+    monkeypatch.setattr(folder_module, "atomic_replace", dying(folder_module.atomic_replace))
+    monkeypatch.setattr(Path, "unlink", dying(Path.unlink))
+    for name in ("keep", "apply", "capture", "add_device", "renew"):
+        monkeypatch.setattr(part.SqlSync, name, dying(getattr(part.SqlSync, name)))
+    return done
+
+
+def test_a_kill_at_any_write_of_a_sync_loses_nothing(
+    pair: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laptop, desktop = pair
+    kills = 0
+    for number in range(1, 400):
+        machine = pair[number % 2]
+        machine.memory.remember(f"This is number {number}", id=f"n{number}")
+        if number % 7 == 0:
+            machine.memory.forget(f"n{number - 2}", erase=True)
+        with monkeypatch.context() as patch:
+            _kill_at(patch, 1 + number % 11)
+            try:
+                machine.sync()
+            except Killed:
+                kills += 1
+                machine.memory.close()
+                machine.open()
+        if kills == 200:
+            break
+    settle_down(laptop, desktop)
+    assert kills == 200
+    assert len(laptop.texts()) == 1 + number - number // 7
