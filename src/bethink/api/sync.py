@@ -42,7 +42,7 @@ class Conflicted(NamedTuple):
 class SyncMethods(SessionMethods):
     """Keeps a space the same on several machines."""
 
-    def sync(
+    def sync_with(
         self,
         target: str | Path,
         *,

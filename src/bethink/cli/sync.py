@@ -84,7 +84,7 @@ def _sync_all(
     failed = False
     for place in targets:
         try:
-            report = memory.sync(place, **options)
+            report = memory.sync_with(place, **options)
         except BethinkError as error:
             if not goes_on:
                 raise

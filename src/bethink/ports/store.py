@@ -1,4 +1,4 @@
-"""Port of a store: one space in six parts, each a protocol of at most 15 methods.
+"""Port of a store: one space in seven parts, each a protocol of at most 15 methods.
 
 A second store implements the six and combines them in one object that is a `Store`; the
 laws are in ``tests/conformance``.

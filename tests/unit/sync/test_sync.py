@@ -39,7 +39,7 @@ class Machine:
         return NOW + self._skew + timedelta(seconds=next(self._ticks))
 
     def sync(self, **options: Any) -> SyncReport:
-        return self.memory.sync(self.drive, name=self.name, **options)
+        return self.memory.sync_with(self.drive, name=self.name, **options)
 
     def texts(self) -> set[str]:
         return {item.text for item in self.memory.browse(limit=1000, max_classification=3)}

@@ -1010,6 +1010,23 @@ export interface Operations {
       signed: boolean;
     };
   };
+  "POST /v1/sync": {
+    arguments: {
+      device: string[];
+      vector: Record<string, unknown>;
+      ranges: Record<string, unknown>;
+      ops: string[];
+      ceiling: number;
+    };
+    answer: {
+      device: string[];
+      vector: Record<string, unknown>;
+      ranges: Record<string, unknown>;
+      ops: string[];
+      ceiling: number;
+      digest: string;
+    };
+  };
   "GET /v1/checks": {
     arguments: Record<string, never>;
     answer: {
