@@ -47,7 +47,7 @@ class SqlSync:
         self._connections = connections.base
         self.ceiling = connections.ceiling
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Json:
         with self._connections.read_transaction() as db:
             return log.read_sync(db)
 
