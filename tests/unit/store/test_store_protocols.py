@@ -1,4 +1,4 @@
-"""A store is six protocols, each small enough to implement in one class."""
+"""A store is seven protocols, each small enough to implement in one class."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from bethink.ports import (
     ItemStore,
     Store,
     StoreAdmin,
+    SyncStore,
     VectorStore,
 )
 from bethink.store.sqlite import SqliteStore
@@ -28,6 +29,7 @@ PARTS = {
     "vectors": VectorStore,
     "activity": ActivityStore,
     "admin": StoreAdmin,
+    "sync": SyncStore,
 }
 
 
@@ -42,7 +44,7 @@ def store() -> Iterator[SqliteStore]:
     opened.close()
 
 
-def test_a_store_is_its_six_parts() -> None:
+def test_a_store_is_its_seven_parts() -> None:
     """Besides them it has a name, two views, a snapshot of all, hints for it, and an end."""
     whole = {"space", "below", "trusted", "snapshot", "read_ahead", "close"}
     assert public(Store) == {*PARTS, *whole}

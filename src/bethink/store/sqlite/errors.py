@@ -16,7 +16,7 @@ _CALLER_CONSTRAINTS = frozenset(
 )
 
 # What SQLite says of a file whose tables are not defined as a migration of ours defines them.
-_WRONG_SCHEMA = ("database schema", "no such ", "has no column")
+_WRONG_SCHEMA = ("database schema", "no such ", "has no column", "parse error in ")
 
 
 @contextmanager
