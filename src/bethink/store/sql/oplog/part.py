@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from bethink.core.json_values import Json
 from bethink.errors import NotFound
 from bethink.ports import Device, OpBatch, SyncConflict, SyncResult
 from bethink.store.sql.connection import HIGHEST, Connections, Database, select
