@@ -1,0 +1,97 @@
+"""Two homes and two processes: over ssh, and with a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from server_process import SCRIPT, clean_environment
+
+# Stands in for ssh: what it is asked to run elsewhere runs here, in the other home.
+SSH = """#!/bin/sh
+while [ "$1" != "--" ]; do shift; done
+shift 2
+shift
+BETHINK_DATA_DIR={there} exec {script} "$@"
+"""
+
+
+def run(folder: Path, *words: str, **extra: str) -> str:
+    done = subprocess.run(
+        [SCRIPT, "--space", "notes", *words], cwd=folder, env=clean_environment(folder, **extra),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def digest(folder: Path) -> str:
+    return str(json.loads(run(folder, "sync", "status", "--json"))["hash"])
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> tuple[Path, Path]:
+    made = tmp_path / "laptop", tmp_path / "desktop"
+    for name in made:
+        name.mkdir()
+        run(name, "remember", f"Stored on the {name.name}", "--id", name.name)
+    return made
+
+
+def test_two_homes_agree_over_ssh(homes: tuple[Path, Path]) -> None:
+    laptop, desktop = homes
+    ssh = laptop / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(SSH.format(there=desktop / "data", script=SCRIPT))
+    ssh.chmod(0o755)
+    path = f"{ssh.parent}{os.pathsep}{os.environ['PATH']}"
+    run(laptop, "sync", "ssh://me@desktop:2222", PATH=path)
+    assert digest(laptop) == digest(desktop)
+    assert "Stored on the laptop" in run(desktop, "show", "laptop")
+    run(desktop, "forget", "laptop", "--erase", "--yes")
+    run(laptop, "sync", PATH=path)
+    assert digest(laptop) == digest(desktop)
+    assert "Stored on the laptop" not in run(laptop, "list")
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [SCRIPT, "--space", "notes", "serve", "--port", str(port)], cwd=folder,
+        env=clean_environment(folder), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    with process:
+        try:
+            give_up = time.monotonic() + 120
+            while time.monotonic() < give_up and process.poll() is None:
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+def test_two_homes_agree_with_a_server(homes: tuple[Path, Path]) -> None:
+    laptop, desktop = homes
+    made = json.loads(run(desktop, "token", "create", "sync", "--scope", "admin", "--json"))
+    reader = json.loads(run(desktop, "token", "create", "reader", "--scope", "read", "--json"))
+    with served(desktop) as url:
+        run(laptop, "sync", url, BETHINK_SYNC_TOKEN=made["token"])
+        with pytest.raises(AssertionError, match=r"scope|right|may"):
+            run(laptop, "sync", url, BETHINK_SYNC_TOKEN=reader["token"])
+    assert digest(laptop) == digest(desktop)
+    assert "Stored on the desktop" in run(laptop, "show", "desktop")
