@@ -95,15 +95,16 @@ def files(
         )
         if watch:
             _require_watchfiles()
-        reports = [_run(app, memory, one, options, link=link) for one in folders]
-        if app.json and folder and not watch:
-            app.out.json(_report_json(reports[0]))
-        else:
-            for report in reports:
-                _print_report(app, report)
+        if folder:
+            report = _run(app, memory, folders[0], options, link=link)
+            _print_report(app, report)
+            needs_care = bool(report.refused or report.held)
+        else:  # one that fails stops no other
+            told = [_run_again(app, memory, one, options, "") for one in folders]
+            needs_care = any(told)
         if watch:
             _watch(app, memory, folders, options._replace(is_watching=True), poll=poll)
-    return 2 if any(report.refused or report.held for report in reports) else 0
+    return 2 if needs_care else 0
 
 
 def _run(app: App, memory: Memory, folder: Path, options: Options, *, link: bool) -> Report:
@@ -128,7 +129,7 @@ def _watch(app: App, memory: Memory, folders: list[Path], options: Options, *, p
     from watchfiles import watch  # an extra
 
     app.note(dim(f"watching {', '.join(map(str, folders))}; Ctrl-C ends it"))
-    generation, told = memory.store.admin.generation(), ""
+    generation, told = -1, ""  # the first time in any case: a file may have changed before
     try:
         for changes in watch(
             *folders, rust_timeout=_POLL_MS, yield_on_timeout=True, force_polling=poll or None
@@ -143,16 +144,17 @@ def _watch(app: App, memory: Memory, folders: list[Path], options: Options, *, p
 
 
 def _run_again(app: App, memory: Memory, folder: Path, options: Options, told: str) -> str:
-    """Run once more; return the error, which is printed once and not at every change."""
+    """Run once more; return what needs care: an error, printed once and not at every change."""
     try:
         report = _run(app, memory, folder, options, link=False)
     except (Refused, NotFound, StoreBusy) as error:
         if error.message != told:
             app.err.line(red("error: "), error.message, dim(f" (try: {error.remedy})"))
         return error.message
-    if any(getattr(report, name) for name in (*_VERBS, *_REMARKS, "written", "removed")):
+    news = (*_VERBS, *_REMARKS, "written", "removed", "imported", "changed")
+    if not options.is_watching or any(getattr(report, name) for name in news):
         _print_report(app, report)
-    return ""
+    return "left alone" if report.refused or report.held else ""
 
 
 def _report_json(report: Report) -> Json:
@@ -165,6 +167,7 @@ def _report_json(report: Report) -> Json:
 def _print_report(app: App, report: Report) -> None:
     if app.json:
         app.out.raw(dumps(_report_json(report)) + "\n")
+        app.out.stream.flush()  # a program may wait for it
         return
     for name, words in _VERBS.items():
         for line in getattr(report, name)[:_SHOWN]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -93,6 +97,49 @@ def test_watching_names_the_library_that_it_needs(
     assert "watchfiles" in refused.err
     assert ".[files]" in refused.err
     assert not (call.folder / "notes").exists()
+
+
+@pytest.mark.slow
+def test_watching_goes_both_ways(call: Caller) -> None:
+    """An edit is remembered, and what an agent stores is written; Ctrl-C ends it well."""
+    pytest.importorskip("watchfiles")
+    call.remember("Deploy on Tuesdays", "--topic", "Deployment")
+    call("files", "notes")
+    path = call.folder / "notes/topics/deployment.md"
+    command = [sys.executable, "-m", "bethink", "files", "notes", "--watch", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        watching.stdout.readline()
+        with path.open("a") as file:
+            file.write("- Ask Ana\n")
+        try:
+            wait_for(lambda: "Ask Ana ^" in path.read_text())
+            call.remember("Told by an agent", "--topic", "Deployment")
+            wait_for(lambda: "Told by an agent ^" in path.read_text())
+        finally:
+            watching.send_signal(signal.SIGINT)
+
+    assert watching.returncode == 0
+
+
+def wait_for(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_folder_that_is_gone_stops_no_other(call: Caller) -> None:
+    """Without a name every known folder is run."""
+    call.remember("Deploy on Tuesdays")
+    call("files", "one")
+    call("files", "two")
+    (call.folder / "one").rename(call.folder / "moved")
+
+    said = call("files")
+
+    assert (said.code, "nothing was forgotten" in said.err) == (2, True)
+    assert "two: 1 memory, up to date" in said.out
 
 
 def test_export_as_markdown(call: Caller) -> None:
