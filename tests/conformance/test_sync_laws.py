@@ -129,6 +129,15 @@ def test_what_cannot_be_stored_waits(stores: tuple[Store, Store]) -> None:
         bad = OpBatch({}, [json.dumps(op)])
         assert other.sync.apply(bad, actor="sync", now=at(days=1)).waiting == [op[6]]
         assert other.items.get([op[6]]) == {}
+    rubbish = ["no json", "5", "[]", "{}", json.dumps(["one.9", *json.loads(batch.ops[0])[1:]])]
+    for kind in ("rev", "end", "status", "link", "key", "use", "seen", "merge", "split"):
+        wrong: list[Any] = [{"set": 1}, {"add": [[1]]}, {"keys": 1}, {"kept": 2}, {"how": 3}]
+        wrong.append({"recalls": "x", "days": {"y": 1}, "stamps": None})
+        head = ["one.1", 1, "m", 1, 1, kind, "a", 0]
+        rubbish += [json.dumps([*head, data]) for data in wrong]
+    told = other.sync.apply(OpBatch({}, rubbish), actor="sync", now=at(days=1))
+    assert told.changed == []
+    assert other.items.get(["a"]) == {}
     later = json.loads(batch.ops[0])
     later[8]["set"] = {"pinned": 1}
     assert other.sync.apply(

@@ -37,7 +37,7 @@ def answer(request: dict[str, Any], syncing: Syncing, *, ceiling: int) -> dict[s
         given = [str(json.loads(line)[0]) for line in batch.ops]
         ceiling = min(ceiling, int(request["ceiling"]), syncing.store.sync.ceiling)
         levels = [level_of(series) for series in (*given, *ranges)]
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
         raise Refused("this is no request of a sync") from error
     if any(level > ceiling for level in levels):
         raise Refused(f"only memories up to the classification {ceiling} are taken here")

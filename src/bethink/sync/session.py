@@ -24,7 +24,8 @@ class SyncReport:
     """What a sync did: memories changed and erased here, operations written and read.
 
     ``problems`` are files that were not taken, each with its name; ``unknown`` machines whose
-    changes wait until they are accepted; ``waiting`` those that have yet to carry out an erase.
+    changes wait until they are accepted; ``waiting`` those that have not read all; ``held``
+    memories of which something has not come, or cannot be stored here.
     """
 
     target: str = ""
@@ -35,6 +36,7 @@ class SyncReport:
     problems: list[str] = field(default_factory=list)
     unknown: list[Device] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
     conflicts: int = 0
     digest: str = ""
 
@@ -74,8 +76,7 @@ class Syncing:
                 first, device=me.id, name=me.name, private=me.private, public=me.public
             )
             self.store.sync.add_device(Device(me.id, me.name, me.public, True))
-        erases = (json.loads(line) for line in batch.ops if '"erase"' in line)
-        named = [op[6] for op in erases if op[5] == "erase"]
+        named = [item for line in batch.ops if '"erase"' in line for item in _erased_by(line)]
         here = list(self.store.items.get(named)) if named else []
         if here:
             self._erase(here)
@@ -83,6 +84,7 @@ class Syncing:
         self.report.changed += done.changed
         self.report.erased += [*here, *done.erased]
         self.report.received += len(batch.ops)
+        self.report.held += done.waiting
         return bool(done.gaps)
 
     def finish(self) -> SyncReport:
@@ -92,6 +94,15 @@ class Syncing:
         report.erased = sorted(set(report.erased))
         report.conflicts = len(self.store.sync.conflicts())
         return report
+
+
+def _erased_by(line: str) -> list[str]:
+    """Return the memory that an operation erases, if it does."""
+    try:
+        op = json.loads(line)
+        return [str(op[6])] if op[5] == "erase" else []
+    except (ValueError, LookupError, TypeError):
+        return []
 
 
 def _machine_name() -> str:

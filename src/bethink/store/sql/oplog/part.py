@@ -16,6 +16,7 @@ from bethink.store.sql.oplog import capture as log
 from bethink.store.sql.oplog.apply import Applying
 from bethink.store.sql.oplog.capture import ADD_OP, SET_UPTO, Draft, LogWriter
 from bethink.store.sql.oplog.fold import WITHDRAWN
+from bethink.store.sql.oplog.shape import is_op
 from bethink.store.sql.oplog.state import add_link
 from bethink.store.sql.sql_functions import from_ms, to_json_ids, to_ms
 
@@ -106,7 +107,8 @@ class SqlSync:
         at = to_ms(now)
         with self._connections.write_transaction() as db:
             touched = log.capture(db, at)  # first: what was done here has not seen what comes
-            rows = _new_rows(db, [json.loads(line) for line in batch.ops])
+            parsed = [_parse(line) for line in batch.ops]
+            rows = _new_rows(db, [row for row in parsed if is_op(row)])
             db.executemany(ADD_OP, [(*row[:8], log.encode(row[8])) for row in rows])
             for row in rows:
                 if row[5] == "use":
@@ -117,7 +119,8 @@ class SqlSync:
             gaps = _advance(db, batch.ranges)
         if applying.erased:
             self._connections.scrub()
-        return SyncResult(applying.changed, applying.erased, applying.waiting, gaps)
+        wrong = [str(row)[:80] for row in parsed if not is_op(row)]
+        return SyncResult(applying.changed, applying.erased, [*applying.waiting, *wrong], gaps)
 
     def forks(self, batch: OpBatch) -> int:
         """Return the first number that another copy of this device has also given; 0 if none."""
@@ -126,7 +129,7 @@ class SqlSync:
             known = log.vector(db)
             found = []
             own = (line for line in batch.ops if line.startswith(f'["{device}.'))
-            for series, number, mark, *_ in map(json.loads, own):
+            for series, number, mark, *_ in filter(is_op, map(_parse, own)):
                 here = {row[1] for row in select(db, _MARKS, (series, number, number))}
                 if number > known.get(series, 0) or (here and mark not in here):
                     found.append(number)
@@ -188,6 +191,13 @@ def level_of(series: str) -> int:
 def _line(row: Sequence[Any]) -> str:
     head = json.dumps(list(row[:8]), ensure_ascii=False)
     return f"{head[:-1]},{log.decode(row[8])}]"
+
+
+def _parse(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return line
 
 
 def _new_rows(db: Database, rows: Sequence[list[Any]]) -> list[list[Any]]:
