@@ -37,6 +37,12 @@ async def _finish(work: Future[_T], *, always: bool = False) -> _T:
         raise
 
 
+def _own(method: Callable[..., _T], memory: AsyncMemory) -> Callable[..., _T]:
+    """Return the method as the memory has it: that of one person has its own."""
+    found: Callable[..., _T] = getattr(memory.sync, method.__name__)
+    return found
+
+
 def _reading(
     method: Callable[Concatenate[Memory, _P], _T],
 ) -> Callable[Concatenate[AsyncMemory, _P], Coroutine[Any, Any, _T]]:
@@ -44,7 +50,7 @@ def _reading(
 
     @wraps(method)
     async def run(self: AsyncMemory, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return await asyncio.wrap_future(self._submit(partial(method, self.sync, *args, **kwargs)))
+        return await asyncio.wrap_future(self._submit(partial(_own(method, self), *args, **kwargs)))
 
     return run
 
@@ -56,7 +62,7 @@ def _writing(
 
     @wraps(method)
     async def run(self: AsyncMemory, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return await _finish(self._submit(partial(method, self.sync, *args, **kwargs)))
+        return await _finish(self._submit(partial(_own(method, self), *args, **kwargs)))
 
     return run
 
@@ -68,7 +74,7 @@ def _viewing(
 
     @wraps(method)
     def run(self: AsyncMemory, /, *args: _P.args, **kwargs: _P.kwargs) -> AsyncMemory:
-        return AsyncMemory(method(self.sync, *args, **kwargs), threads=self._threads)
+        return AsyncMemory(_own(method, self)(*args, **kwargs), threads=self._threads)
 
     return run
 
@@ -121,6 +127,7 @@ class AsyncMemory:
     open = staticmethod(_opening(Memory.open))
     using = _viewing(Memory.using)
     below = _viewing(Memory.below)
+    seen_by = _viewing(Memory.seen_by)
 
     allowed_roots = _reading(Memory.allowed_roots)
     browse = _reading(Memory.browse)

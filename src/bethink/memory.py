@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from bethink.api.browse import BrowseMethods, ThreadMethods
 from bethink.api.files import FileMethods
@@ -15,7 +16,11 @@ from bethink.api.session import Session, utc_now
 from bethink.api.sync import SyncMethods
 from bethink.api.write import WriteMethods
 from bethink.config.settings import Settings
+from bethink.core.registry import import_object
 from bethink.ports import Clock, Embedder, LanguageModel, Reranker, Store
+
+if TYPE_CHECKING:
+    from bethink.access.people import Directory
 
 __all__ = ["Memory", "utc_now"]
 
@@ -101,6 +106,21 @@ class Memory(
     def below(self, ceiling: int) -> Self:
         """Return the same space without anything above a classification, as servers give it."""
         return self._of(self.session.below(ceiling))
+
+    def seen_by(self, name: str, directory: Directory | None = None) -> Memory:
+        """Return the space as one of its people sees it (docs/team.md).
+
+        The directory says who there is; without one it is the server's own.
+        """
+        from bethink.access.people import Directory  # start-up time: most are alone
+        from bethink.access.policy import Right
+        from bethink.config.paths import config_folder
+
+        people = directory or Directory(config_folder(os.environ))
+        # By name: people stand above the memory that they see.
+        seen_by = import_object("bethink.people:seen_by")
+        seen: Memory = seen_by(self, name, people, Right.ADMIN)
+        return seen
 
     def close(self) -> None:
         """Close the store. Acknowledged writes are already durable."""

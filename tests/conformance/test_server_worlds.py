@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import test_people_worlds as people
 import test_twin_histories as histories
 import test_twin_worlds as worlds
 
@@ -27,8 +28,10 @@ def _on_a_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
         @classmethod
         def open(cls, _: str, *, embedder: str, **rest: Any) -> Any:  # type: ignore[override]
             store = open_space(tmp_path / f"{len(opened)}")
-            opened.append(Memory(store, embedder=open_embedder(embedder), **rest))
-            return opened[-1]
+            memory = Memory(store, embedder=open_embedder(embedder), **rest)
+            memory.session.open_shelf = _Shelves(tmp_path / f"shelves of {len(opened)}")
+            opened.append(memory)
+            return memory
 
     monkeypatch.setattr(worlds, "Memory", OnServer)
     monkeypatch.setattr(worlds.ids, "_random", lambda _: 1)
@@ -42,6 +45,26 @@ def _on_a_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
 def test_twin_worlds_answer_alike(seed: int) -> None:
     """What is above the ceiling changes no answer below it, nor is it changed from there."""
     worlds.test_twin_worlds_answer_alike_in_python(seed)
+
+
+class _Shelves:
+    """Opens what only some people see on the server, too."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._made = folder, set[str]()
+
+    def __call__(self, key: str, *, create: bool) -> Any:
+        if not create and key not in self._made:
+            return None
+        self._made.add(key)
+        return open_space(self._folder / key)
+
+
+@pytest.mark.timeout(LIMIT_S)
+@pytest.mark.parametrize("seed", [1])
+def test_worlds_of_people_answer_alike(seed: int, tmp_path: Path) -> None:
+    """What others keep for themselves changes no answer, nor is it changed."""
+    people.test_worlds_of_people_answer_alike_in_python(seed, tmp_path)
 
 
 @pytest.mark.timeout(LIMIT_S)

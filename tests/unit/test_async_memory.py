@@ -18,6 +18,7 @@ import pydantic
 import pytest
 
 from bethink import AsyncMemory, Entity, Item, Memory, Recall, Refused, Remembered, Thread
+from bethink.access.people import Directory
 from bethink.errors import BethinkError, NotFound, StoreError
 from bethink.render.wire import item_json, recall_json
 from bethink.retrieval.answer_text import render_text
@@ -30,7 +31,7 @@ METHODS = [
     for name, member in inspect.getmembers(Memory, inspect.isfunction)
     if not name.startswith("_")
 ]
-NOT_AWAITED = {"using", "below", "export", "close"}
+NOT_AWAITED = {"using", "below", "seen_by", "export", "close"}
 KEY = "The deploy key lives in vault B"
 TENANT = ContextVar("TENANT", default="none")
 
@@ -192,6 +193,22 @@ def test_views_share_the_space() -> None:
         with pytest.raises(NotFound):
             await low.get(kept.id)
         assert (await memory.using(judging=False).get(kept.id)).text == KEY
+
+    run(view)
+
+
+def test_a_person_keeps_what_is_theirs(tmp_path: Path) -> None:
+    """Writes go where the person's memory puts them."""
+    people = Directory(tmp_path)
+
+    async def view(memory: AsyncMemory) -> None:
+        for name in ("anna", "ben"):
+            people.add(name, memory.sync.store.space, "owner")
+        anna, ben = (memory.seen_by(name, people) for name in ("anna", "ben"))
+        kept = await ben.remember(KEY, audience="private")  # type: ignore[call-arg]
+        await ben.update(kept.id, text="The key is in vault D")
+        assert await anna.browse() == await memory.browse() == []
+        assert [item.rev for item in await ben.browse()] == [2]
 
     run(view)
 

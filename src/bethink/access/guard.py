@@ -376,7 +376,8 @@ class Guard:
             # The token file was damaged while running: no caller can be authenticated.
             _log.error("%s", error.message)
             return ANONYMOUS, "", TOKENS_UNREADABLE
-        caller = found.key if found and found.key else f"from {_client_network(scope)}"
+        caller = (found.person or found.key) if found and found.key else ""
+        caller = caller or f"from {_client_network(scope)}"
         is_exempt = found is not None and self._is_exempt(scope, found)
         wait = 0 if is_exempt else self._limiter.acquire(caller)
         if wait:
@@ -413,7 +414,9 @@ class Guard:
                 if browser is not None:
                     return browser
             is_trusted = self._config.trust_loopback and self._config.host_policy.is_local(headers)
-            return LOOPBACK if is_trusted else ANONYMOUS
+            # Among several people nobody is known by the machine alone.
+            has_people = is_trusted and self._config.tokens.people.roles(self._config.space)
+            return LOOPBACK if is_trusted and not has_people else ANONYMOUS
         kind, _, secret = credentials[0].decode("latin-1")[:_MAX_TOKEN_LENGTH].partition(" ")
         if len(credentials) > 1 or kind.lower() != "bearer":
             return None

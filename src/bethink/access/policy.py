@@ -43,13 +43,15 @@ class Principal(NamedTuple):
     """An authenticated caller.
 
     ``key`` distinguishes two tokens that had the same name one after the other. ``client`` is
-    the id of the OAuth client that calls, if it is one.
+    the id of the OAuth client that calls, if it is one. ``person`` is the id of who calls;
+    without it the caller sees what all of the space see.
     """
 
     name: str
     right: Right
     key: str = ""
     client: str = ""
+    person: str = ""
 
 
 OWNER = Principal("owner", Right.LOCAL)  # the user who started this process
@@ -105,10 +107,14 @@ POLICY: dict[str, Right] = {
         (READ, ("page", "openapi", "metrics", "mcp")),
         # Local commands only, never over a network.
         (LOCAL, ("config", "token", "spaces", "revoke", "maintain", "doctor", "reindex",
-                 "forget_file", "webhook")),
+                 "forget_file", "webhook", "people")),
     )
     for operation in operations
 }  # fmt: skip
+
+# For people: they may erase what they wrote (`PersonMemory.forget` looks at that), and counts of
+# what others do are not for them, nor a log that says itself who wrote what.
+_OF_PEOPLE = {"forget with erase": WRITE, "metrics": LOCAL, "sync": LOCAL}
 
 # Arguments that turn one operation into another.
 ARGUMENT_OPERATIONS = {("recall", "mark_accessed"), ("forget", "erase")}
@@ -133,16 +139,21 @@ def permits(principal: Principal, operation: str) -> bool:
     """Check whether a principal may do an operation; the owner's own process always may."""
     if principal.right is LOCAL:
         return True
-    needed = POLICY.get(operation)
+    needed = _needed(principal, operation)
     return needed is not None and principal.right >= needed
+
+
+def _needed(principal: Principal, operation: str) -> Right | None:
+    own = _OF_PEOPLE.get(operation) if principal.person else None
+    return POLICY.get(operation) if own is None else own
 
 
 def require(principal: Principal, operation: str) -> None:
     """Raise Forbidden if a principal may not do an operation."""
     if permits(principal, operation):
         return
-    needed = POLICY.get(operation, LOCAL)
-    if needed is LOCAL:
+    needed = _needed(principal, operation)
+    if needed is None or needed is LOCAL:
         raise Forbidden(f"{operation} is not available over a network", scope="")
     raise Forbidden(
         f"{operation} needs the scope {needed.scope_name}; "

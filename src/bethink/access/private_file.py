@@ -73,7 +73,7 @@ class PrivateFile(Generic[T]):
             return tuple(self._parse(record) for record in data[self._kind])
         except OSError as error:
             raise BadSetting(f"{path} cannot be read: {error.strerror}") from error
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BadSetting(f"{path} is not a file of {self._kind}", remedy="remove it") from error
 
     def _save(self, kept: list[T]) -> None:

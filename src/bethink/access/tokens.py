@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from bethink.access.people import Directory
 from bethink.access.policy import GRANTABLE, Principal, Right
 from bethink.access.private_file import PrivateFile
 from bethink.core.json_values import Json, iso
@@ -30,6 +31,7 @@ _UNITS = {
     "w": timedelta(weeks=1),
     "y": timedelta(days=365),
 }
+_OF_PERSON = "person-"  # of a scope: an earlier version would take it for one without a person
 _RIGHTS = {right.scope_name: right for right in GRANTABLE}
 
 
@@ -42,6 +44,7 @@ class Token(NamedTuple):
     spaces: tuple[str, ...]
     created: datetime
     expires: datetime | None = None
+    person: str = ""
 
     def is_for(self, space: str) -> bool:
         """Check whether the token grants access to a space."""
@@ -58,6 +61,7 @@ class Token(NamedTuple):
             "spaces": list(self.spaces),
             "created": iso(self.created),
             "expires": iso(self.expires),
+            **({"person": self.person} if self.person else {}),
         }
 
 
@@ -66,12 +70,22 @@ class TokenStore:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
+        self.people = Directory(folder)
         self._file = PrivateFile(self.path, "tokens", _parse_token, _dump_token)
 
     def create(
-        self, name: str, right: Right, spaces: tuple[str, ...], *, expires: datetime | None = None
+        self,
+        name: str,
+        right: Right,
+        spaces: tuple[str, ...],
+        *,
+        expires: datetime | None = None,
+        person: str = "",
     ) -> str:
-        """Store a new token and return its secret, which is never shown again."""
+        """Store a new token and return its secret, which is never shown again.
+
+        With ``person``, the id of one, it is for what that person may see.
+        """
         if not _NAME.fullmatch(name):
             raise Refused(
                 f"{name!r:.80} is not a valid token name",
@@ -85,8 +99,15 @@ class TokenStore:
                     f"the token {name} already exists",
                     remedy=f"use another name, or revoke it with: bethink token revoke {name}",
                 )
-            kept.append(Token(name, hash_secret(secret), right, spaces, now, expires))
+            kept.append(Token(name, hash_secret(secret), right, spaces, now, expires, person))
         return secret
+
+    def revoke_person(self, person: str) -> int:
+        """Delete all tokens of a person (id); return how many there were."""
+        with self._file.transaction() as kept:
+            before = len(kept)
+            kept[:] = [token for token in kept if token.person != person]
+            return before - len(kept)
 
     def revoke(self, name: str) -> Token:
         """Delete a token; it is invalid from now on."""
@@ -117,16 +138,28 @@ class TokenStore:
         for token in self.all():
             if hmac.compare_digest(token.hashed, hashed):
                 found = token
-        if found is None or found.has_expired(now) or not found.is_for(space):
-            return None
-        return Principal(found.name, found.right, found.hashed[:_KEY_LENGTH])
+        return None if found is None else self._principal(found, space, now)
+
+    def find_principal(self, key: str, space: str, now: datetime) -> Principal | None:
+        """Return who has the token of this key, with the rights of now; None if it is invalid."""
+        found = (token for token in self.all() if token.hashed[:_KEY_LENGTH] == key)
+        return next((self._principal(token, space, now) for token in found), None)
 
     def is_valid(self, key: str, space: str, now: datetime) -> bool:
         """Check whether the token of a principal's key is still valid for a space."""
-        return any(
-            token.hashed[:_KEY_LENGTH] == key and token.is_for(space) and not token.has_expired(now)
-            for token in self.all()
-        )
+        return self.find_principal(key, space, now) is not None
+
+    def _principal(self, token: Token, space: str, now: datetime) -> Principal | None:
+        """Return the principal of a token; a person has the right of the role at most."""
+        if token.has_expired(now) or not token.is_for(space):
+            return None
+        right = token.right
+        if token.person:
+            role = self.people.right(space, token.person)
+            if role is None:
+                return None
+            right = min(right, role)
+        return Principal(token.name, right, token.hashed[:_KEY_LENGTH], person=token.person)
 
 
 def hash_secret(secret: str) -> str:
@@ -156,12 +189,14 @@ def _parse_token(record: Json) -> Token:
     return Token(
         str(record["name"]),
         str(record["hash"]),
-        _RIGHTS[record["scope"]],
+        _RIGHTS[record["scope"].removeprefix(_OF_PERSON)],
         tuple(spaces),
         moment(record["created"]),
         expires,
+        str(record["person"]) if record["scope"].startswith(_OF_PERSON) else "",
     )
 
 
 def _dump_token(token: Token) -> Json:
-    return token.to_json() | {"hash": token.hashed}
+    scope = (_OF_PERSON if token.person else "") + token.right.scope_name
+    return token.to_json() | {"scope": scope, "hash": token.hashed}

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
@@ -29,7 +30,14 @@ from bethink.ports import Clock, Embedder, LanguageModel, NoteStore, Reranker, S
 from bethink.retrieval.context import Context
 from bethink.retrieval.profile import Profile, load_profile, profile_names
 from bethink.retrieval.query_builder import int_in_range, make_filters
-from bethink.store import DEFAULT_STORE, find_store, open_on_server
+from bethink.store import (
+    DEFAULT_STORE,
+    find_store,
+    open_on_server,
+    shelf_folder,
+    shelf_name,
+    space_exists,
+)
 from bethink.store.url import is_server
 
 if TYPE_CHECKING:
@@ -238,6 +246,20 @@ def _open_store(
     return store_class.open(ref.path if exists else None, space=ref.name)
 
 
+def _open_shelf(store: str, space: str, path: Path, key: str, *, create: bool) -> Store | None:
+    """Open a shelf of a space; None where it does not exist and is not to be created."""
+    name, file = shelf_name(space, key), shelf_folder(path) / f"{key}.db"
+    if not create and not space_exists(store, name, file):
+        return None
+    if is_server(store):
+        return open_on_server(store, name)
+    return find_store(store).open(file, space=space)
+
+
+def _shelf_in_memory(key: str, *, create: bool) -> Store | None:
+    return find_store(DEFAULT_STORE).open(None, space=key) if create else None
+
+
 def resolve_reranker(
     reranker: str | Reranker | None, llm: LanguageModel | None, store: Store
 ) -> Reranker | None:
@@ -283,6 +305,10 @@ class Session:
         self.jobs_checked: dict[str, tuple[date, int]] = {}  # when each found nothing to do
         # The caches of those who may see up to a classification; `using` shares them.
         self._bounded: dict[int, tuple[RecallCache | None, dict[str, tuple[date, int]]]] = {}
+        # The stores beside the space's that only some people see, by key (`bethink.people`).
+        self.shelves: dict[str, Store] = {}
+        self.open_shelf: Callable[..., Store | None] = _shelf_in_memory
+        self._shelf_guard = threading.Lock()
 
     @classmethod
     def open(
@@ -317,7 +343,7 @@ class Session:
         model = open_embedder(chosen) if isinstance(chosen, str) else chosen
         chosen_llm = settings.llm if llm is None else llm
         language_model = _open_llm(chosen_llm) if isinstance(chosen_llm, str) else chosen_llm
-        return cls(
+        session = cls(
             opened,
             embedder=model,
             reranker=resolve_reranker(
@@ -329,6 +355,21 @@ class Session:
             profile_folders=settings.profile_folders(),
             notes_dir=notes_dir,
         )
+        if space != ":memory:":
+            place = path or resolve_space(opened.space, settings).path
+            kind = store or settings.store
+            session.open_shelf = partial(_open_shelf, kind, opened.space, Path(place))
+        return session
+
+    def shelf(self, key: str, *, create: bool) -> Store | None:
+        """Return the store beside the space's that only some people see, if there is one."""
+        with self._shelf_guard:
+            if key not in self.shelves:
+                opened = self.open_shelf(key, create=create)
+                if opened is None:
+                    return None
+                self.shelves[key] = opened
+            return self.shelves[key]
 
     def using(
         self,
@@ -365,6 +406,8 @@ class Session:
 
     def close(self) -> None:
         """Close the store. Acknowledged writes are already durable."""
+        for shelf in self.shelves.values():
+            shelf.close()
         self.store.close()
 
     def profile(self, requested: str | Profile | None = None) -> Profile:

@@ -12,6 +12,7 @@ import click
 from bethink.cli.app import App, confirm
 from bethink.cli.options import Group, command, option, pass_app
 from bethink.cli.output import bold, columns, dim, format_time, green, print_table, yellow
+from bethink.config.paths import config_folder
 from bethink.config.spaces import (
     TrustedSpace,
     data_dir,
@@ -24,7 +25,7 @@ from bethink.config.spaces import (
 from bethink.core import plural
 from bethink.core.json_values import iso
 from bethink.errors import BadSetting, NotFound
-from bethink.store import remove_from_server
+from bethink.store import DEFAULT_STORE, list_shelves, remove_from_server, shelf_folder
 from bethink.store.url import is_server, shown_store
 
 if TYPE_CHECKING:
@@ -333,7 +334,7 @@ def remove(app: App, name: str, *, yes: bool) -> int:
             app.out.line(yellow("would remove"), " ", dim(str(note)))
     confirmed = yes or (not app.json and confirm(app, f"Remove {name} with everything in it?"))
     if confirmed:
-        remove_files(space.path)
+        remove_space_files(name, space.path)
         _remove_notes(data_dir(app.settings) / name, notes)
     if app.json:
         document = {"removed": confirmed, "preview": not confirmed, **_space_json(space, "")}
@@ -351,7 +352,11 @@ def _remove_from_server(app: App, name: str, *, yes: bool) -> int:
         raise NotFound(f"no space is named {name!r}", remedy="bethink spaces lists them")
     confirmed = yes or (not app.json and confirm(app, f"Remove {name} with everything in it?"))
     if confirmed:
+        ref = space_path(name, data_dir(app.settings))
+        for shelf, _ in list_shelves(app.settings.store, name, ref):
+            remove_from_server(app.settings.store, shelf)
         remove_from_server(app.settings.store, name)
+        forget_members(name)
     if app.json:
         app.out.json({"removed": confirmed, "preview": not confirmed, "name": name})
     elif confirmed:
@@ -359,6 +364,24 @@ def _remove_from_server(app: App, name: str, *, yes: bool) -> int:
     else:
         app.note(dim("nothing was changed; use --yes to apply"))
     return 0
+
+
+def remove_space_files(name: str, file: Path) -> None:
+    """Remove a space, and what only some people see of it."""
+    for _, shelf in list_shelves(DEFAULT_STORE, name, file):
+        remove_files(shelf)
+    folder = shelf_folder(file)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+    remove_files(file)
+    forget_members(name)
+
+
+def forget_members(space: str) -> None:
+    """Forget who was a member of a space that is removed."""
+    from bethink.access.people import Directory  # only for this subcommand
+
+    Directory(config_folder(os.environ)).drop_space(space)
 
 
 def remove_files(file: Path) -> None:

@@ -431,7 +431,7 @@ def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
     call. A move that was interrupted goes on with the same command.
     """
     from bethink.config.spaces import resolve_space  # only for this command
-    from bethink.store import DEFAULT_STORE, move_space, space_exists
+    from bethink.store import DEFAULT_STORE, list_shelves, move_space, space_exists
     from bethink.store.url import is_server, shown_store
 
     source, path = app.settings.store, resolve_space(name, app.settings).path
@@ -442,6 +442,9 @@ def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
         )
     with progress(app, f"moving {name}", unit="rows") as advance:
         try:
+            # First what only some people see: a space that has moved has moved with it.
+            for shelf, file in list_shelves(source, name, path):
+                move_space(shelf, file, source=source, target=target, progress=advance)
             done = move_space(name, path, source=source, target=target, progress=advance)
         except NotFound as error:
             if space_exists(target, name, path):
@@ -455,15 +458,16 @@ def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
 
 
 def _remove_moved(app: App, space: str, path: Path) -> None:
-    from bethink.store import remove_from_server  # only for this command
+    from bethink.cli.config import remove_files  # only for this command
+    from bethink.store import list_shelves, remove_from_server
     from bethink.store.url import is_server
 
-    if is_server(app.settings.store):
-        remove_from_server(app.settings.store, space)
-    else:
-        from bethink.cli.config import remove_files
-
-        remove_files(path)
+    store = app.settings.store
+    for name, file in (*list_shelves(store, space, path), (space, path)):
+        if is_server(store):
+            remove_from_server(store, name)
+        else:
+            remove_files(file)
 
 
 def _report_move(app: App, space: str, target: str, done: Moved, *, removed: bool) -> None:

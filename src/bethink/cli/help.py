@@ -91,6 +91,7 @@ _COMMANDS = {
         "ui": ("server.commands:ui", "Open the inspector in the browser."),
         "token": ("server.commands:token", "Create, list and revoke tokens."),
         "webhook": ("server.webhook_commands:webhook", "Tell other programs of changes."),
+        "people": ("cli.people:people", "Add, list and remove the people of a space."),
         "worker": (
             "cli.maintenance:worker",
             "Show, start and stop the worker, which keeps models loaded.",

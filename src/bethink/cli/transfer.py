@@ -68,7 +68,7 @@ def export(app: App, file: str, form: str | None, *, markdown: bool) -> None:
         _export_to_remind(app, file)
         return
     count = damaged = 0
-    with app.open() as memory, _open_output(file) as out, progress(app, "exporting") as advance:
+    with app.open() as memory, open_output(file) as out, progress(app, "exporting") as advance:
         for record in memory.export():
             out.write(dumps(record) + "\n")
             count += 1
@@ -87,7 +87,7 @@ def export(app: App, file: str, form: str | None, *, markdown: bool) -> None:
 def _export_to_remind(app: App, file: str) -> None:
     from bethink.systems.remind.export import to_remind  # seldom needed
 
-    with app.open() as memory, _open_output(file) as out:
+    with app.open() as memory, open_output(file) as out:
         written = to_remind(memory.export())
         out.write(dumps(written) + "\n")
     counts = {name: len(written[name]) for name in ("concepts", "episodes")}
@@ -99,7 +99,7 @@ def _export_to_remind(app: App, file: str) -> None:
 
 
 @contextmanager
-def _open_output(name: str) -> Iterator[TextIO]:
+def open_output(name: str) -> Iterator[TextIO]:
     """Open the output; a pipe or device is written to directly."""
     path = Path(name)
     if name == "-":

@@ -99,6 +99,7 @@ class Settings:
     maintain_every: int = 1440
     duplicate_similarity: str = "words"
     prompt_unsure: bool = False
+    audit_reads: bool = False
     project: Path | None = None
     config: Path | None = None
     theirs: ForeignConfig = field(default_factory=lambda: ForeignConfig({}))
@@ -256,6 +257,7 @@ SETTINGS: tuple[Setting, ...] = (
         pattern=_SIMILARITY,
     ),
     Setting("prompt_unsure", bool, "whether the prompt hook also gives what may be related"),
+    Setting("audit_reads", bool, "whether a server records who was shown which memories"),
 )  # fmt: skip
 SETTINGS_BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -341,7 +343,15 @@ def _bad_value(setting: Setting, value: object, where: str) -> BadSetting:
 
 
 USER_ONLY_SETTINGS = frozenset(
-    {"data_dir", "max_classification", "personal_numbers", "actor", "allowed_roots", "notes_trust"}
+    {
+        "data_dir",
+        "max_classification",
+        "personal_numbers",
+        "actor",
+        "audit_reads",
+        "allowed_roots",
+        "notes_trust",
+    }
 )
 # The personal space, that of the desktop app, and those of other projects.
 _PRIVATE_SPACE = lazy_pattern(r"personal|desktop|.*-[0-9a-f]{8}")

@@ -120,6 +120,7 @@ class Item(NamedTuple):
         return user_of(self.metadata)
 
 
+AUDIENCE = "bethink.audience"  # in metadata, of what not all of a space see: who does
 SHARED_CLASSIFICATION = 1  # up to this class a memory of one user may be shared with all
 
 

@@ -414,9 +414,17 @@ class ActivityStore(Protocol):
     """What happens around items: their use, momentum of entities, threads, file edits."""
 
     def note_use(
-        self, ids: Sequence[str], now: datetime, *, fading: UsageDecay | None = None
+        self,
+        ids: Sequence[str],
+        now: datetime,
+        *,
+        fading: UsageDecay | None = None,
+        of_others: bool = False,
     ) -> None:
-        """Count one recall and the items it returned; with ``fading`` apply usage decay."""
+        """Count one recall and the items it returned; with ``fading`` apply usage decay.
+
+        Items that are not stored here count only with ``of_others``.
+        """
 
     def take_over_use(self, uses: Mapping[str, PriorUse], now: datetime) -> None:
         """Set the usage of items that have none yet, from the store they come from."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from bethink.ports.store import ItemSearch
+
 
 class Scope(NamedTuple):
     """What a search may see: the filters, and the moment at which they are evaluated.
@@ -82,7 +84,8 @@ class TextSearch(NamedTuple):
     """A query of the word index.
 
     ``about_weight`` weighs the context words of a memory (speaker, date, topic, tags)
-    against those of its text.
+    against those of its text. The words are weighed by their counts here and in what is
+    searched ``beside`` it.
     """
 
     text: str
@@ -91,6 +94,7 @@ class TextSearch(NamedTuple):
     k1: float = 1.2
     b: float = 0.75
     postings_budget: int = 20_000
+    beside: tuple[ItemSearch, ...] = ()
 
 
 class TrigramSearch(NamedTuple):

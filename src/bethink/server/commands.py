@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -25,14 +25,17 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
     from bethink.access.connections import Connections
-    from bethink.access.guard import AllowedCallers, GuardConfig
+    from bethink.access.guard import AllowedCallers, Guard, GuardConfig
     from bethink.access.hosts import Address
     from bethink.access.policy import Principal
     from bethink.access.tokens import Token, TokenStore
     from bethink.server.mcp.manifest import ServerManifest
     from bethink.server.mcp.memory_loader import MemoryLoader
     from bethink.server.mcp.stdio import StdioBridge
+    from bethink.server.rest.spaces import SpacesApp
     from bethink.server.tools.calls import ToolExecutor
+
+    ServedApp = Guard | SpacesApp
 
 
 PORT = 8765
@@ -60,6 +63,7 @@ _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "sse_starlette", "uv
 @option("--allow-host hosts NAME", "Also accept this Host name.", multiple=True)
 @option("--allow-origin origins URL", "Also accept pages of this origin.", multiple=True)
 @option("--require-token", "Require a token on this machine as well.")
+@option("--also-space also NAME", "Also serve this space, below /spaces/NAME.", multiple=True)
 @option("--public-url URL", "The https URL at which others reach this server; needs a token.")
 @option("--oauth", "Let remote hosts ask you for access on a consent page of this server.")
 @option("--oauth-register", "With --oauth: hosts without a metadata document register themselves.")
@@ -80,6 +84,7 @@ def serve(
     host: str,
     port: int,
     *,
+    also: tuple[str, ...],
     tools: str,
     rate: str,
     workers: int,
@@ -107,6 +112,7 @@ def serve(
     if bool(tls_cert) != bool(tls_key):
         raise Refused("--tls-cert and --tls-key belong together")
     more: Any = {"workers": workers, "tls": (tls_cert or "", tls_key or ""), "signs_in": routes}
+    more["also"] = also
     _run_server(app, loader, config, address, _tool_names(tools), **more)
     return 0
 
@@ -150,10 +156,10 @@ def _tool_names(listed: str) -> list[str]:
     return [name.strip() for name in listed.split(",") if name.strip()]
 
 
-def _make_loader(app: App) -> MemoryLoader:
+def _make_loader(app: App, space: str | None = None) -> MemoryLoader:
     from bethink.server.mcp.memory_loader import MemoryLoader, settings_for  # help does without
 
-    settings = settings_for(app.space, store=app.store)
+    settings = settings_for(space or app.space, store=app.store)
     return MemoryLoader(settings if settings.explicit("actor") else replace(settings, actor=ACTOR))
 
 
@@ -213,8 +219,12 @@ def _run_server(
     workers: int = 1,
     tls: tuple[str, str] = ("", ""),
     signs_in: Callable[[], list[Route]] = list,
+    also: tuple[str, ...] = (),
 ) -> None:
-    """Serve until a signal; for a ``reader`` print a link to the inspector and open it."""
+    """Serve until a signal; for a ``reader`` print a link to the inspector and open it.
+
+    ``also`` are further spaces.
+    """
     from bethink.access.webhooks import WebhookStore  # help does without
     from bethink.server.mcp.manifest import ServerManifest
     from bethink.server.telemetry import start_tracing
@@ -252,7 +262,30 @@ def _run_server(
             parts: Any = {"sessions": sessions, "pool": pool, "hooks": hooks}
             parts["oauth_routes"] = signs_in()
             made = make_app(manifest, loader, config, timeout_s=limit_s, **parts)
-            http.serve_until_signal(made, listener, context)
+            with _with_spaces(app, made, config, manifest, also) as every:
+                http.serve_until_signal(every, listener, context)
+
+
+@contextmanager
+def _with_spaces(
+    app: App, root: Guard, config: GuardConfig, manifest: ServerManifest, also: tuple[str, ...]
+) -> Iterator[ServedApp]:
+    """Add further spaces to an application; their memories are closed at the end."""
+    from bethink.config.spaces import data_dir, space_path  # help does without
+    from bethink.server.rest.app import make_app
+    from bethink.server.rest.spaces import SpacesApp
+
+    if not also:
+        yield root
+        return
+    limit_s, spaces = read_limit_s(), {config.space: root}
+    with ExitStack() as stack:
+        for name in dict.fromkeys(name for name in also if name != config.space):
+            space_path(name, data_dir(app.settings))  # refuses what is no name
+            loader = stack.enter_context(closing(_make_loader(app, name)))
+            of_space = replace(config, space=name)
+            spaces[name] = make_app(manifest, loader, of_space, timeout_s=limit_s, with_page=False)
+        yield SpacesApp(root, spaces, config)
 
 
 def _print_link(app: App, link: str, space: str, *, is_once: bool) -> None:
@@ -351,7 +384,8 @@ def serve_http(
     from bethink.server.tools.calls import ToolExecutor
 
     config = _make_config(loader, address)
-    server = _load_server(manifest, loader, ToolExecutor(loader, default_principal=ANONYMOUS))
+    executor = ToolExecutor(loader, default_principal=ANONYMOUS, people=config.tokens.people)
+    server = _load_server(manifest, loader, executor)
     from bethink.server.listener import bind_socket, ended_by_signal, serve_until_signal
     from bethink.server.mcp.http import make_guarded_app
 
@@ -489,15 +523,17 @@ def _open_tokens() -> TokenStore:
 )
 @option("--any-space", "Make it valid for every space.")
 @option("--expires SPAN", "Lifetime, for example 12h, 30d, 1y; default: no expiry.")
+@option("--person NAME", "Whose token it is, of those that bethink people lists.")
 @pass_app
 def create(
     app: App, /, name: str, scope: str, spaces: tuple[str, ...], *, any_space: bool,
-    expires: str | None,
+    expires: str | None, person: str | None,
 ) -> None:  # fmt: skip
     """Create a token and print it once.
 
     read recalls; write also stores, corrects and forgets what can be restored; admin also
-    erases, exports and imports. Settings and tokens can only be changed on this machine.
+    erases, exports and imports. Settings and tokens can only be changed on this machine. With
+    --person it is for what that person may see, and allows what their role does at most.
     """
     from bethink.access.policy import Right  # help does without
     from bethink.access.tokens import ANY_SPACE, expiry_after
@@ -506,7 +542,10 @@ def create(
         raise Refused("--any-space and --space cannot be combined")
     until = None if expires is None else expiry_after(expires, datetime.now(UTC))
     valid_spaces = (ANY_SPACE,) if any_space else _resolve_spaces(app, spaces)
-    secret = _open_tokens().create(name, Right[scope.upper()], valid_spaces, expires=until)
+    tokens = _open_tokens()
+    whose = "" if person is None else tokens.people.find(person).id
+    right = Right[scope.upper()]
+    secret = tokens.create(name, right, valid_spaces, expires=until, person=whose)
     if app.json:
         record = next(entry for entry in _open_tokens().all() if entry.name == name).to_json()
         app.out.json({"token": secret, **record})
@@ -578,6 +617,8 @@ def _token_row(record: Token, now: datetime) -> tuple[Piece, ...]:
     if record.has_expired(now):
         until = yellow("expired")
     spaces = "every space" if "*" in record.spaces else ", ".join(record.spaces)
+    if record.person:
+        spaces += f", for {_open_tokens().people.name_of(record.person)}"
     return (
         bold(record.name),
         record.right.scope_name,

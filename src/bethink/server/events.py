@@ -23,7 +23,7 @@ from bethink.access.policy import Principal, Right, permits, principal_now, prin
 from bethink.access.webhooks import Webhook, WebhookStore, post_message
 from bethink.core.json_values import Json
 from bethink.errors import BethinkError, StoreBusy
-from bethink.server.tools.calls import ToolExecutor, log_bug
+from bethink.server.tools.calls import ToolExecutor, for_caller, log_bug
 
 POLL_S = 1.0
 REPLAY = timedelta(hours=24)
@@ -49,13 +49,22 @@ class EventStreams:
             self._generation = await to_thread.run_sync(self._read_generation)
         return self._generation
 
-    def _read_generation(self) -> int:
-        return self._executor.loader.memory().store.admin.generation()
+    def _read_generation(self, principal: Principal | None = None) -> int:
+        memory = self._executor.loader.memory()
+        if principal is not None:
+            memory = for_caller(memory, principal, self._executor.people)
+        return memory.store.admin.generation()
+
+    async def _generation_for(self, principal: Principal) -> int:
+        """Return the generation of what a caller sees: a person has stores besides the space's."""
+        if not principal.person:
+            return await self.generation()
+        return await to_thread.run_sync(self._read_generation, principal)
 
     def open(self, request: Request) -> EventSourceResponse:
         """Open a stream for a caller, of which each may have a few."""
         principal = principal_of(request.scope)
-        caller = principal.key or principal.name
+        caller = principal.person or principal.key or principal.name
         if self._open.total() >= MAX_STREAMS or self._open[caller] >= MAX_STREAMS_PER_CALLER:
             raise StoreBusy("too many streams are open", remedy="close one")
         return EventSourceResponse(self._counted(caller, self._messages(request)), send_timeout=30)
@@ -76,7 +85,7 @@ class EventStreams:
         given, seen = request.headers.get("last-event-id", ""), -1
         reader, told = JournalReader(given), "reset" if given else "ready"
         while permits(principal := await principal_now(request.scope), "watch"):
-            generation = await self.generation()
+            generation = await self._generation_for(principal)
             if generation == seen:
                 await sleep(POLL_S)
                 continue

@@ -17,7 +17,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bethink.access.guard import Guard
+from bethink.access.guard import App
 from bethink.access.hosts import Address
 from bethink.core.blas import share_memory_between_threads
 from bethink.core.sparse_log import SparseLog
@@ -255,7 +255,7 @@ def load_certificate(cert: str, key: str) -> ssl.SSLContext:
 
 
 def serve_until_signal(
-    app: Guard, listener: socket.socket, tls: ssl.SSLContext | None = None
+    app: App, listener: socket.socket, tls: ssl.SSLContext | None = None
 ) -> None:
     """Serve an application until SIGTERM or SIGINT; requests in progress are finished."""
     share_memory_between_threads()

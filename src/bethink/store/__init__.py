@@ -43,8 +43,34 @@ def open_on_server(url: str, space: str, *, create: bool = True) -> Store:
         return find_store(DEFAULT_STORE).open(None, space=space)
 
 
+_SHELF = "~"  # no name of a space has it
+
+
+def shelf_name(space: str, key: str) -> str:
+    """Return the name on a server of what only some people see of a space."""
+    return f"{space}{_SHELF}{key}"
+
+
 def spaces_on_server(url: str) -> list[str]:
     """Return the names of all spaces on a server."""
+    return [name for name in _names_on_server(url) if _SHELF not in name]
+
+
+def shelf_folder(path: Path) -> Path:
+    """Return the folder beside a space's file of what only some people see of it."""
+    return path.with_name(f"{path.stem}.people")
+
+
+def list_shelves(store: str, space: str, path: Path) -> list[tuple[str, Path]]:
+    """Return what only some people see of a space: names on a server, and files."""
+    folder, start = shelf_folder(path), shelf_name(space, "")
+    if is_server(store):
+        names = [name for name in _names_on_server(store) if name.startswith(start)]
+        return [(name, folder / f"{name.removeprefix(start)}.db") for name in names]
+    return [(start + file.stem, file) for file in sorted(folder.glob("*.db"))]
+
+
+def _names_on_server(url: str) -> list[str]:
     with _driver():
         from bethink.store.postgres.opening import list_spaces
     return list_spaces(url)

@@ -67,6 +67,7 @@ def test_without_any_source_the_defaults_hold(desk):
         "notes_dir": None, "notes_trust": 1, "color": "auto",
         "actor": "user", "worker": "auto", "worker_idle": 600, "maintain_in_background": False,
         "maintain_every": 1440, "duplicate_similarity": "words", "prompt_unsure": False,
+        "audit_reads": False,
     }  # fmt: skip
     assert {settings.origin(name) for name in NAMES} == {Origin("default")}
     assert settings.project == desk.project

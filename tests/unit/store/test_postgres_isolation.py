@@ -12,7 +12,10 @@ import psycopg
 import pytest
 
 from bethink import Memory
+from bethink.access.people import Directory
+from bethink.config.settings import Settings
 from bethink.model import Member
+from bethink.store import shelf_name, spaces_on_server
 from bethink.store.postgres import PostgresStore
 from bethink.store.postgres.bindings import parsed
 from bethink.store.postgres.connections import space_id_of
@@ -72,6 +75,38 @@ def test_without_a_space_no_row_is_seen(
     for name in tables():
         found = connection.execute(f"SELECT count(*) FROM {SCHEMA}.{name}").fetchone()
         assert found == (0,), name
+
+
+def test_what_some_keep_for_themselves_is_rows_of_another_space(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    """The server shows them to no transaction that is not for their shelf."""
+    settings = Settings(data_dir=tmp_path, store=initialised_url(), embedder="none")
+    directory = Directory(tmp_path)
+    name = f"team-{tmp_path.name}"[:40].replace("_", "-").lower()
+    with Memory.open(name, settings=settings) as space:
+        for who in ("anna", "ben"):
+            directory.add(who, name, "owner")
+        anna, ben = (space.seen_by(who, directory) for who in ("anna", "ben"))
+        kept = ben.remember("The nightjar nests in June", audience="private").id
+        ben.remember("The harbour is open")
+        own = anna.remember("Anna has a boat", audience="private").id
+        assert next(item.id for item in anna.browse()) == own
+        assert len(anna.browse()) == 2
+        keys = {who: directory.own_shelf(name, directory.find(who).id) for who in ("anna", "ben")}
+    seen = {}
+    for place in (name, *(shelf_name(name, key) for key in keys.values())):
+        with connection.transaction(force_rollback=True):
+            connection.execute(f"SET LOCAL ROLE {serving_role(connection)}")
+            connection.execute(f"SET LOCAL bethink.space = '{space_id_of(place)}'")
+            seen[place] = connection.execute(
+                f"SELECT count(*) FROM {SCHEMA}.item WHERE id = %s", (kept,)
+            ).fetchone()
+    assert seen == {
+        name: (0,), shelf_name(name, keys["anna"]): (0,), shelf_name(name, keys["ben"]): (1,)
+    }  # fmt: skip
+    assert name in spaces_on_server(initialised_url())
+    assert not [one for one in spaces_on_server(initialised_url()) if "~" in one]
 
 
 def test_another_space_cannot_be_written(connection: psycopg.Connection[Any]) -> None:

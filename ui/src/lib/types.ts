@@ -34,6 +34,7 @@ export interface Operations {
       confidence: number;
       notice: string;
       memories: ({
+        audience?: string;
         id: string;
         text: string;
         kind: string;
@@ -75,6 +76,7 @@ export interface Operations {
         reason: string;
       }[];
       nearest_miss: {
+        audience?: string;
         id: string;
         text: string;
         kind: string;
@@ -126,6 +128,7 @@ export interface Operations {
       confidence: number;
       notice: string;
       memories: ({
+        audience?: string;
         id: string;
         text: string;
         kind: string;
@@ -167,6 +170,7 @@ export interface Operations {
         reason: string;
       }[];
       nearest_miss: {
+        audience?: string;
         id: string;
         text: string;
         kind: string;
@@ -254,6 +258,7 @@ export interface Operations {
         why: string;
       }[];
       hits: ({
+        audience?: string;
         id: string;
         text: string;
         kind: string;
@@ -319,6 +324,7 @@ export interface Operations {
         reason: string;
       }[];
       nearest_miss: {
+        audience?: string;
         id: string;
         text: string;
         kind: string;
@@ -402,6 +408,7 @@ export interface Operations {
       level?: "raw" | "item" | null;
       session?: string | null;
       user?: string | null;
+      audience?: string | null;
       relations?: ({
         relation: "implies" | "contradicts" | "specializes" | "generalizes" | "causes" | "correlates" | "part_of" | "context_of" | "supersedes" | "related_to" | "caused_by" | "derives_from" | "edits" | "references" | "calls" | "imports" | "extends" | "implements" | "instantiates" | "similar_to";
         other: string;
@@ -448,6 +455,7 @@ export interface Operations {
     answer: {
       notice: string;
       memories: ({
+        audience?: string;
         id: string;
         text: string;
         kind: string;
@@ -555,6 +563,7 @@ export interface Operations {
       pinned?: boolean | null;
       occurred_at?: string | null;
       valid_to?: string | null;
+      audience?: string | null;
       force?: boolean | null;
     };
     answer: {
@@ -563,6 +572,7 @@ export interface Operations {
       changed: string[];
       notice: string;
       memory: {
+        audience?: string;
         id: string;
         text: string;
         kind: string;
@@ -603,6 +613,7 @@ export interface Operations {
     answer: {
       notice: string;
       memories: ({
+        audience?: string;
         id: string;
         text: string;
         kind: string;

@@ -153,10 +153,17 @@ def make_app(
     pool: ReadPool | None = None,
     hooks: WebhookStore | None = None,
     oauth_routes: Sequence[Route] = (),
+    with_page: bool = True,
 ) -> Guard:
-    """Build the application that `serve` runs: REST, MCP and the inspector behind the guard."""
+    """Build the application that `serve` runs: REST, MCP and the inspector behind the guard.
+
+    Without the page everything needs a token, or a program on this machine.
+    """
     metrics = Metrics()
-    executor = ToolExecutor(loader, [metrics.observe_call], default_principal=ANONYMOUS, pool=pool)
+    people, observers = config.tokens.people, [metrics.observe_call]
+    executor = ToolExecutor(
+        loader, observers, default_principal=ANONYMOUS, pool=pool, people=people
+    )
     sessions = sessions or BrowserSessions(config.tokens, config.space)
     rest = RestApi(executor, metrics, timeout_s, tool_routes, sessions)
     mcp = StreamableEndpoint(
@@ -179,22 +186,38 @@ def make_app(
         exception_handlers={HTTPException: routing_error_response, BethinkError: _failed},
     )
     app.router.redirect_slashes = False
-    public_paths = frozenset(
-        route.path
-        for route in PLAIN_ROUTES
-        if POLICY[route.operation] is Right.ANYONE and not is_page_path(route.path)
-    )
-    guard_config = replace(
+    guarded = _guard_config(config, metrics, sessions, oauth_routes, with_page=with_page)
+    return Guard(app, guarded)
+
+
+def _guard_config(
+    config: GuardConfig,
+    metrics: Metrics,
+    sessions: BrowserSessions,
+    oauth_routes: Sequence[Route],
+    *,
+    with_page: bool,
+) -> GuardConfig:
+    """Return the settings of the guard of an application."""
+    guarded = replace(
         config,
         max_body=_max_body,
         count_concurrency=is_short_lived,
         observer=metrics.observe_request,
-        public_paths=public_paths,
-        session=sessions.principal,
-        is_open=lambda path: is_page_path(path) or (path == AUTHORIZE and bool(oauth_routes)),
         for_any_page=frozenset(route.path for route in oauth_routes if route.path != AUTHORIZE),
     )
-    return Guard(app, guard_config)
+    if not with_page:
+        return guarded
+    return replace(
+        guarded,
+        public_paths=frozenset(
+            route.path
+            for route in PLAIN_ROUTES
+            if POLICY[route.operation] is Right.ANYONE and not is_page_path(route.path)
+        ),
+        session=sessions.principal,
+        is_open=lambda path: is_page_path(path) or (path == AUTHORIZE and bool(oauth_routes)),
+    )
 
 
 async def _failed(request: Request, error: Exception) -> Response:
@@ -337,7 +360,12 @@ class RestApi:
             "version": __version__,
             "max_classification": settings.max_classification if known else None,
             "browser": browser,
+            **({"person": self._person_name(principal)} if principal.person else {}),
         }
+
+    def _person_name(self, principal: Principal) -> str:
+        people = self._executor.people
+        return people.name_of(principal.person) if people else principal.name
 
     async def _checks(self, _: Request) -> Response:
         loader = self._executor.loader

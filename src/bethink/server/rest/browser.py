@@ -141,7 +141,8 @@ class BrowserSessions:
         found = self._sessions[key]
         self._sessions[key] = found._replace(used=self._clock())
         self._sessions.move_to_end(key)
-        return found.principal
+        now = self._token_of(found)  # what a person may do can change
+        return found.principal if now is None else found.principal._replace(right=now.right)
 
     def _find(self, headers: list[tuple[bytes, bytes]]) -> str | None:
         """Return the key of the session that a request belongs to."""
@@ -160,8 +161,10 @@ class BrowserSessions:
 
     def _has_valid_token(self, session: _Session) -> bool:
         """Check whether the token behind a session has not been revoked and has not expired."""
-        key = session.token_key
-        return not key or self._tokens.is_valid(key, self._space, datetime.now(UTC))
+        return not session.token_key or self._token_of(session) is not None
+
+    def _token_of(self, session: _Session) -> Principal | None:
+        return self._tokens.find_principal(session.token_key, self._space, datetime.now(UTC))
 
     def end(self, headers: list[tuple[bytes, bytes]]) -> bool:
         """End the session of a request; return whether there was one."""

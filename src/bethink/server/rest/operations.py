@@ -188,6 +188,7 @@ _RANKS: Json = {
     "additionalProperties": record(rank=nullable(int), score=_SCORE),
 }
 _INSPECTED_HIT = record(
+    "audience",
     **HIT["properties"],
     rev=int,
     tags=list[str],

@@ -10,6 +10,7 @@ from bethink.core.characters import strip_hidden
 from bethink.core.json_values import Json, iso
 from bethink.errors import NotFound
 from bethink.model import Item
+from bethink.model.item import AUDIENCE
 from bethink.render.quoting import MAX_QUOTE_CHARS, truncate
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def memory_json(item: Item) -> Json:
         "status": item.status,
         "pinned": item.pinned,
         "flags": list(item.flags),
+        **({"audience": item.metadata[AUDIENCE]} if AUDIENCE in item.metadata else {}),
     }
 
 

@@ -7,6 +7,7 @@ contain stored memories. Over a network, internal errors are reported without pa
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +18,10 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from bethink.access.audit import audit_of
+from bethink.access.people import Directory
 from bethink.access.policy import OWNER, Principal, operation_of, permits, require
+from bethink.config.paths import config_folder
 from bethink.core.json_values import Json
 from bethink.core.registry import name_failure
 from bethink.errors import (
@@ -25,6 +29,7 @@ from bethink.errors import (
     BadProfile,
     BadSetting,
     BethinkError,
+    Forbidden,
     MissingExtra,
     ModelError,
     StoreBusy,
@@ -115,15 +120,20 @@ class ToolExecutor:
         *,
         default_principal: Principal = OWNER,
         pool: ReadPool | None = None,
+        people: Directory | None = None,
+        audits: bool = True,
     ) -> None:
         self.loader, self.default_principal, self._pool = loader, default_principal, pool
+        self.people, self._audit = people, audit_of(loader.settings) if audits else None
         self._observers = (trace_call, *observers)
         self._lock, self._running = Lock(), 0
 
     def memory_for(self, principal: Principal, *, writing: bool = False) -> Memory:
         """Return the memory with a principal as the actor of its journal."""
         with hide_internal_errors(principal):
-            return for_caller(self.loader.memory(writing=writing), principal)
+            if self._audit is not None and principal is not OWNER:
+                self._audit.note(principal, "", "export or import" if writing else "resource", ())
+            return for_caller(self.loader.memory(writing=writing), principal, self.people)
 
     def __call__(self, request: ToolRequest, *, for_program: bool = False) -> Reply:
         """Run a tool and return its reply, truncated for models unless ``for_program``."""
@@ -133,7 +143,7 @@ class ToolExecutor:
         with self._counted(), ExitStack() as stack:
             stack.enter_context(hide_internal_errors(request.principal))
             opened = self.loader.memory(writing=not tool.read_only)
-            memory = for_caller(opened, request.principal)
+            memory = for_caller(opened, request.principal, self.people)
             context = (
                 request.client,
                 request.via,
@@ -152,6 +162,8 @@ class ToolExecutor:
                 reply = tool.run_untruncated(call) if for_program else tool(call)
             for callback in callbacks:
                 callback(reply.content)
+            if self._audit is not None and tool.read_only and request.principal is not OWNER:
+                self._audit.note(request.principal, request.client, tool.name, reply.content)
         return reply
 
     @contextmanager
@@ -230,7 +242,8 @@ def _open_in_process(space: str | None, store: str | None) -> None:
     watch_parent()
     loader = MemoryLoader(settings_for(space, store=store))
     loader.start()
-    _executors.append(ToolExecutor(loader))
+    people = Directory(config_folder(os.environ))
+    _executors.append(ToolExecutor(loader, people=people, audits=False))
 
 
 def _answer_recall(
@@ -242,12 +255,18 @@ def _answer_recall(
     return _executors[0](request, for_program=True)
 
 
-def for_caller(memory: Memory, principal: Principal) -> Memory:
+def for_caller(memory: Memory, principal: Principal, people: Directory | None = None) -> Memory:
     """Return the memory as a caller may see it, with the caller as the actor of its journal.
 
-    It holds nothing above the classification that the settings allow. An undo without an id
-    takes back the last change of the same actor.
+    It holds nothing above the classification that the settings allow, and for a person what
+    is theirs to see. An undo without an id takes back the last change of the same actor.
     """
+    if principal.person:
+        from bethink.people import PersonMemory, Seat  # start-up time: most are alone
+
+        if people is None:
+            raise Forbidden("there are no people here", scope="")
+        return PersonMemory(memory, Seat(people.get(principal.person), principal.right, people))
     memory = memory.below(memory.settings.max_classification)
     if principal is OWNER:
         return memory

@@ -33,9 +33,12 @@ _FORCE = flag("Store it even if it looks like a log.")
 _SESSION = text("The conversation it belongs to.")
 _TOKEN = text("The token of the preview: apply it now.", 64)
 _TEXT_OR_NULL = nullable(str)
+_AUDIENCE = text("For people of a server: space (all; the default), private, or names: ann, bob.")
 
 # Parts of the answers of several tools.
 MEMORY = record(
+    "audience",
+    audience=described(str, "Who sees it, where not all of the space do."),
     id=str,
     text=str,
     kind=str,
@@ -50,6 +53,7 @@ MEMORY = record(
     flags=list[str],
 )
 HIT = record(
+    "audience",
     **MEMORY["properties"],
     passage=described(
         nullable(record(start=int, end=int, tokens=int, of_tokens=int)),
@@ -138,7 +142,9 @@ RECALL = Tool(
         warnings=list[str],
         degraded=DEGRADED,
         nearest_miss=nullable(
-            record(**MEMORY["properties"], relevance=nullable(float), score=nullable(float))
+            record(
+                "audience", **MEMORY["properties"], relevance=nullable(float), score=nullable(float)
+            )
         ),
         profile=str,
     ),
@@ -162,6 +168,7 @@ REMEMBER = Tool(
         level=text("raw: a verbatim episode; default item.", choices=LEVELS[:2]),
         session=_SESSION,
         user=text("Whose it is where several users share a space."),
+        audience=_AUDIENCE,
         relations=entries("How it relates to memories stored before.", 16, RELATION_SCHEMA),
         origin=text(
             "agent (you or your user; the default), tool (a program's output), web (a page or "
@@ -190,7 +197,14 @@ UPDATE_MEMORY = Tool(
     "Correct a memory",
     "Correct the text or other fields of a memory. Its id stays, and the old text can be "
     "restored. Prefer this to storing a second version.",
-    arguments("id", id=ID, text=text("The new text.", 65_536), **_FIELDS, force=_FORCE),
+    arguments(
+        "id",
+        id=ID,
+        text=text("The new text.", 65_536),
+        **_FIELDS,
+        audience=_AUDIENCE,
+        force=_FORCE,
+    ),
     record(id=str, rev=int, changed=list[str], notice=NOTICE, memory=MEMORY),
     "bethink.server.tools.write",
     idempotent=True,

@@ -16,6 +16,7 @@ from bethink.ingest.admission import TRUST_CEILING
 from bethink.ingest.updates import JUDGED
 from bethink.memory import Memory
 from bethink.model import Item, Remembered, superseding_ids
+from bethink.people import SPACE, PersonMemory
 from bethink.render.quoting import Quote, fence_quotes, one_line, quote_item
 from bethink.render.wire import remembered_json
 from bethink.server.tools.answers import (
@@ -69,12 +70,24 @@ def remember(call: Call) -> Reply:
 def draft_fields(call: Call) -> Json:
     """Return the fields of the memory that a call asks to store."""
     others = ("level", "session", "user", "key", "force", "source")
-    fields = call.given("text", *_METADATA_FIELDS, *others)
+    fields = call.given("text", *_METADATA_FIELDS, *others) | _audience(call)
     fields.setdefault("source", call.source)
     sources = [relation.other for relation in read_relations(call) if relation.type == _DERIVES]
     if sources:
         fields["derives_from"] = tuple(sources)  # no memory is trusted more than its sources
     return fields | {"source_class": call.arguments.get("origin", "agent")}
+
+
+def _audience(call: Call) -> Json:
+    """Return for whom a memory shall be, where people are told apart."""
+    given = call.given("audience")
+    if given and not isinstance(call.memory, PersonMemory):
+        if given["audience"] != SPACE:
+            raise Refused(
+                "an audience needs the token of a person", remedy="bethink people add NAME"
+            )
+        return {}
+    return given
 
 
 _DERIVES = "derives_from"
@@ -165,16 +178,18 @@ def _is_unchanged(item: Item, name: str, value: object) -> bool:
 def update_memory(call: Call) -> Reply:
     item = get_visible(call.memory, call.arguments["id"])
     given = call.given("text", *_METADATA_FIELDS)
-    if not given:
+    audience = _audience(call)
+    if not given and not audience:
         raise Refused("nothing to change", remedy="give the new text or another field")
     changes = {name: value for name, value in given.items() if not _is_unchanged(item, name, value)}
     after, text = item, f"unchanged {item.id}, revision {item.rev}: it already has these values"
-    if changes:
+    if changes or audience:
         # New text comes from an agent, so its trust is an agent's at most.
-        revised = changes | call.given("force")
+        revised = changes | call.given("force") | audience
         if "text" in changes and item.trust > _MAX_TRUST:
             revised["trust"] = _MAX_TRUST
         after = call.memory.update(item.id, **revised)
+        changes |= audience
         names = ", ".join(changes)
         text = f"corrected {after.id}, now revision {after.rev}: {one_line(names)}"
     if newer := superseding_ids(after, call.memory.links(after.id)):

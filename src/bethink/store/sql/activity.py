@@ -356,12 +356,18 @@ class SqlActivity:
         self._connections = connections
 
     def note_use(
-        self, ids: Sequence[str], now: datetime, *, fading: UsageDecay | None = None
+        self,
+        ids: Sequence[str],
+        now: datetime,
+        *,
+        fading: UsageDecay | None = None,
+        of_others: bool = False,
     ) -> None:
         with self._connections.write_transaction() as db:
             if not _is_counted(db):
                 at = to_ms(now)
                 known = [row[0] for row in select(db, _EXISTING_ITEMS, (to_json_ids(ids),))]
+                known = list(dict.fromkeys(ids)) if of_others else known
                 db.executemany(_COUNT_USE, [(item, at) for item in known])
                 db.executemany(_COUNT_USE_ON_DAY, [(item, at // DAY_MS) for item in known])
                 if fading is not None:

@@ -34,6 +34,7 @@ from bethink.store.sql.connection import Database, as_table, is_on_server, read_
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import tokenizer
+from bethink.store.sql.sql_functions import from_ms_or_none
 from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
@@ -216,8 +217,9 @@ def search_text(
     """Search memories that hold any of the query's words, ranked by BM25, ties by id."""
     reading = parse_query(db, search.text)
     known = word_statistics(db, reading.spelling, predicate.as_of_ms)
-    terms = _limit_terms(reading.terms, known.frequencies)
-    query = weight_query(terms, known, search)
+    every = _with_others(known, search, predicate.as_of_ms)
+    terms = _limit_terms(reading.terms, every.frequencies)
+    query = weight_query(terms, every, search)
     plan = make_plan(
         {term: known.frequencies[term] for term in query.weights},
         documents=known.documents,
@@ -231,6 +233,16 @@ def search_text(
         note=f"{len(searched)} of {reading.word_count} words searched, {plan.postings:,} postings",
         ceiling=query.ceiling,
     )
+
+
+def _with_others(known: WordStatistics, search: TextSearch, as_of_ms: int | None) -> WordStatistics:
+    """Add the counts of words in the stores that are searched beside this one."""
+    if not search.beside:
+        return known
+    from bethink.store.joined import join_statistics  # start-up time: few join stores
+
+    as_of, terms = from_ms_or_none(as_of_ms), tuple(known.frequencies)
+    return join_statistics(known, [other.statistics(terms, as_of=as_of) for other in search.beside])
 
 
 def find_candidates(  # noqa: PLR0917 - the parts of one search

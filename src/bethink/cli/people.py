@@ -1,0 +1,261 @@
+"""The command `people`: who may see what of a space, and leaving it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from bethink.cli.app import App, confirm
+from bethink.cli.options import Group, command, option, pass_app
+from bethink.cli.output import bold, columns, dim, green, print_table, yellow
+from bethink.core import plural
+
+if TYPE_CHECKING:
+    from bethink.access.people import Directory
+    from bethink.core.json_values import Json
+    from bethink.people import PersonMemory
+
+_ROLES = ("reader", "writer", "maintainer", "owner")
+
+
+@click.group(
+    "people",
+    cls=Group,
+    examples=[
+        "bethink people add anna",
+        "bethink people role anna maintainer",
+        "bethink people remove anna --export anna.jsonl --erase",
+    ],
+)
+@click.pass_context
+def people(ctx: click.Context) -> int:
+    """Add, list and remove the people of a space.
+
+    Each person signs in to bethink serve with a token of their own, sees what all of the
+    space see, what is shared with them, and what is theirs alone. Roles: a reader recalls, a
+    writer also stores and corrects, a maintainer also erases, exports and imports, an owner is
+    who the space is left to. No role sees what is private to another.
+    """
+    return _list(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
+
+
+def _directory() -> Directory:
+    from bethink.access.people import Directory  # help does without
+    from bethink.config.paths import config_folder
+
+    return Directory(config_folder(os.environ))
+
+
+@command("add", examples=["bethink people add anna", "bethink people add ben --role reader"])
+@click.argument("name")
+@option(
+    "--role", "What they may do; default: owner for the first, then writer.", click.Choice(_ROLES)
+)
+@option("--expires SPAN", "Lifetime of the token, for example 90d; default: no expiry.")
+@pass_app
+def add(app: App, /, name: str, *, role: str | None, expires: str | None) -> None:
+    """Make somebody a member of a space, and print a token to sign in with.
+
+    The token works in every space of which the person is a member, with the role they have
+    there. Who has tokens already gets no other: bethink token create NAME --person PERSON
+    makes more.
+    """
+    from datetime import UTC, datetime
+
+    from bethink.access.policy import Right  # help does without
+    from bethink.access.tokens import ANY_SPACE, TokenStore, expiry_after
+
+    directory, space = _directory(), app.where().name
+    until = None if expires is None else expiry_after(expires, datetime.now(UTC))
+    chosen = role or ("writer" if directory.roles(space) else "owner")
+    person = directory.add(name, space, chosen)
+    tokens = TokenStore(directory.path.parent)
+    secret = None
+    if not any(token.person == person.id for token in tokens.all()):
+        taken = {token.name for token in tokens.all()}
+        label = name if name not in taken else person.id
+        secret = tokens.create(label, Right.ADMIN, (ANY_SPACE,), expires=until, person=person.id)
+    if app.json:
+        app.out.json({"name": name, "id": person.id, "role": chosen, "token": secret})
+        return
+    if secret is not None:
+        app.out.line(secret)
+        app.note(dim("the token is not shown again"))
+    app.note(green(f"{name}: {chosen} of {space}"))
+
+
+@command("role", examples=["bethink people role anna maintainer"])
+@click.argument("name")
+@click.argument("role", type=click.Choice(_ROLES))
+@pass_app
+def set_role(app: App, /, name: str, role: str) -> None:
+    """Change what somebody may do in a space.
+
+    Running servers notice at once. A space keeps an owner while it has members.
+    """
+    space = app.where().name
+    before = _directory().set_role(name, space, role)
+    if app.json:
+        app.out.json({"name": name, "role": role, "before": before})
+    else:
+        app.note(green(f"{name}: {role} of {space}"), dim(f", before {before}"))
+
+
+@command("list", examples=["bethink people list", "bethink people list --json"])
+@pass_app
+def list_people(app: App) -> int:
+    """List the people of a space and their roles."""
+    return _list(app)
+
+
+def _list(app: App) -> int:
+    directory, space = _directory(), app.where().name
+    roles = directory.roles(space)
+    members = [one for one in directory.people() if one.id in roles]
+    if app.json:
+        app.out.json(
+            [
+                {"name": one.name, "id": one.id, "role": roles[one.id], "created": one.created}
+                for one in members
+            ]
+        )
+    elif members:
+        rows = [(bold(one.name), roles[one.id], dim(one.id)) for one in members]
+        print_table(app.out, columns("name", "role", "*id"), rows)
+    else:
+        app.note(f"nobody was added to {space}: who may use it sees all of it")
+    return 0 if members else 1
+
+
+@command(
+    "remove",
+    examples=[
+        "bethink people remove anna",
+        "bethink people remove anna --export anna.jsonl --erase --yes",
+    ],
+)
+@click.argument("name")
+@option("--export FILE", "First write what is theirs to a file, for bethink import.")
+@option("--erase", "Erase what only they see, and what they wrote for some.")
+@option("--also-space", "With --erase: also what they wrote for all of the space.")
+@option("-y --yes", "Do not ask for confirmation.")
+@pass_app
+def remove(
+    app: App, /, name: str, *, export: str | None, erase: bool, also_space: bool, yes: bool
+) -> int:
+    """Remove somebody from a space; their access ends at once.
+
+    Without --erase what only they saw stays in its file, which nobody can open over a server.
+    What they wrote for all stays, with an id in the place of their name. Shows what would be
+    erased and, at a terminal, asks for confirmation. An erase cannot be undone.
+    """
+    from bethink.access.audit import ReadAudit  # help does without
+    from bethink.access.policy import Right
+    from bethink.access.tokens import TokenStore
+    from bethink.people import seen_by
+
+    directory, space = _directory(), app.where().name
+    person = directory.find(name)
+    opened = app.open()
+    with closing(opened):
+        everything = opened.using(settings=replace(opened.settings, max_classification=3))
+        memory = seen_by(everything, name, directory, Right.ADMIN)
+        plan = memory.erase_own(also_space=also_space, preview=True) if erase else {}
+        if not (yes or confirm(app, _question(name, space, plan))):
+            _report(app, name, plan, removed=False)
+            return 0
+        if export is not None:
+            _write_export(memory, export)
+        gone = memory.erase_own(also_space=also_space) if erase else {}
+    unseen = directory.remove(name, space, erase=erase)
+    if person.id not in {one.id for one in directory.people()}:
+        TokenStore(directory.path.parent).revoke_person(person.id)
+    if erase:
+        ReadAudit(app.settings).forget(person.id)
+        for key in unseen:
+            _remove_shelf(app, space, key)
+    _report(app, name, gone, removed=True)
+    return 0
+
+
+def _question(name: str, space: str, plan: Json) -> str:
+    what = ", ".join(f"{plural(count, 'memory')} {where}" for where, count in plan.items())
+    return f"Remove {name} from {space}{f' and erase {what}' if what else ''}?"
+
+
+def _report(app: App, name: str, counts: Json, *, removed: bool) -> None:
+    if app.json:
+        app.out.json({"name": name, "removed": removed, "erased": counts})
+        return
+    for where, count in counts.items():
+        verb = green("erased") if removed else yellow("would erase")
+        app.out.line(verb, f" {plural(count, 'memory')} {where}")
+    if removed:
+        app.out.line(green("removed"), " ", bold(name))
+    else:
+        app.note(dim("nothing was changed; use --yes to apply"))
+
+
+def _write_export(memory: PersonMemory, file: str) -> None:
+    from bethink.cli.transfer import open_output  # only with --export
+    from bethink.render.wire import dumps
+
+    with open_output(file) as out:
+        for record in memory.export_own():
+            out.write(dumps(record) + "\n")
+
+
+def _remove_shelf(app: App, space: str, key: str) -> None:
+    """Remove the store of what nobody sees any more."""
+    from bethink.cli.config import remove_files  # only with --erase
+    from bethink.store import list_shelves, remove_from_server, shelf_name
+    from bethink.store.url import is_server
+
+    store = app.settings.store
+    for name, file in list_shelves(store, space, app.where().path):
+        if name == shelf_name(space, key):
+            if is_server(store):
+                remove_from_server(store, name)
+            else:
+                remove_files(file)
+
+
+@command("reads", examples=["bethink people reads", "bethink people reads anna --json"])
+@click.argument("name", required=False)
+@pass_app
+def reads(app: App, /, name: str | None) -> int:
+    """Show who was shown which memories.
+
+    Servers record it where the setting audit_reads is on: bethink config set audit_reads true.
+    """
+    from bethink.access.audit import ReadAudit  # help does without
+
+    directory = _directory()
+    wanted = None if name is None else directory.find(name).id
+    found = [
+        one | {"who": directory.name_of(one["who"])}
+        for one in ReadAudit(app.settings).lines()
+        if wanted in {None, one["who"]}
+    ]
+    if app.json:
+        app.out.json(found)
+    elif found:
+        rows = [
+            (dim(one["at"][:19]), bold(one["who"]), one["operation"], dim(" ".join(one["ids"])))
+            for one in found
+        ]
+        print_table(app.out, columns("at", "who", "operation", "*memories"), rows)
+    else:
+        app.note("no reads were recorded")
+    return 0 if found else 1
+
+
+people.add_command(reads)
+people.add_command(add)
+people.add_command(set_role)
+people.add_command(list_people)
+people.add_command(remove)

@@ -1,0 +1,168 @@
+"""People on a server: who may do what, in which space, and what is recorded of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from bethink import Memory
+from bethink.access.audit import ReadAudit
+from bethink.access.policy import Right
+from bethink.access.tokens import ANY_SPACE, TokenStore
+from bethink.config.settings import Settings
+from bethink.server.rest.spaces import SpacesApp
+from server_app import HERE, bearer, make_guard, make_test_app, mcp, talk
+
+SPACE = "memory"
+
+
+class Served:
+    """Two spaces on one server: Anna is in both, Ben in the first."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.tokens = TokenStore(folder)
+        self.settings = Settings(
+            data_dir=folder / "data", embedder="none", actor="http", space=SPACE, **settings
+        )
+        self.spaces = {name: Memory.open(name, settings=self.settings) for name in (SPACE, "ops")}
+        people = self.tokens.people
+        people.add("anna", SPACE, "owner")
+        people.add("anna", "ops", "reader")
+        people.add("ben", SPACE, "writer")
+        self.headers = {
+            name: bearer(
+                self.tokens.create(name, Right.ADMIN, (ANY_SPACE,), person=people.find(name).id)
+            )
+            for name in ("anna", "ben")
+        }
+
+    def talk(self, conversation: Callable[[httpx.AsyncClient], Awaitable[Any]]) -> Any:
+        config = make_guard(self)  # type: ignore[arg-type]  # it has tokens
+        root = make_test_app(self.spaces[SPACE], config)
+        ops = make_test_app(self.spaces["ops"], replace(config, space="ops"), with_page=False)
+        try:
+            return talk(SpacesApp(root, {SPACE: root, "ops": ops}, config), conversation)
+        finally:
+            for memory in self.spaces.values():
+                memory.close()
+
+
+def test_people_share_and_keep_over_rest_and_mcp(tmp_path: Path) -> None:
+    """What is private is so on every surface, and says so."""
+    served = Served(tmp_path)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        ben, anna = served.headers["ben"], served.headers["anna"]
+        for audience in ("private", "anna", "space"):
+            body = {"text": f"The lantern is {audience}", "audience": audience}
+            assert (await client.post("/v1/memories", json=body, headers=ben)).status_code == 200
+        seen = {}
+        for name, headers in served.headers.items():
+            found = (await client.get("/v1/recall?q=lantern", headers=headers)).json()["memories"]
+            seen[name] = {(one["text"], one.get("audience")) for one in found}
+        assert seen["anna"] == {
+            ("The lantern is anna", "anna, ben"), ("The lantern is space", None)
+        }  # fmt: skip
+        assert ("The lantern is private", "private") in seen["ben"]
+        call = {"name": "remember", "arguments": {"text": "The violin", "audience": "private"}}
+        told = (await mcp(client, "tools/call", call, anna)).text
+        assert "stored" in told
+        recalled = {"name": "recall", "arguments": {"query": "violin"}}
+        assert "seen by: private" in (await mcp(client, "tools/call", recalled, anna)).text
+        assert "The violin" not in (await mcp(client, "tools/call", recalled, ben)).text
+
+    served.talk(conversation)
+
+
+def test_a_role_counts_at_each_request(tmp_path: Path) -> None:
+    """Lowered between the two steps of a forget, taken away in the middle of a session."""
+    served = Served(tmp_path)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        ben = served.headers["ben"]
+        body = {"text": "The copper ledger", "audience": "private"}
+        item = (await client.post("/v1/memories", json=body, headers=ben)).json()["id"]
+        asked = {"ids": [item], "erase": True}
+        shown = (await client.post("/v1/forget", json=asked, headers=ben)).json()
+        login = await client.post("/v1/session", json={"token": ben["Authorization"][7:]})
+        page = {"x-bethink-page": login.json()["page_key"], "origin": str(client.base_url)}
+        people = served.tokens.people
+        people.set_role("ben", SPACE, "reader")
+        again = await client.post("/v1/forget", json=asked | {"token": shown["token"]}, headers=ben)
+        assert again.status_code == 403
+        assert (await client.get("/v1/session", headers=page)).json()["scope"] == "read"
+        people.remove("ben", SPACE)
+        for headers in (ben, page):
+            assert (await client.get("/v1/recall?q=ledger", headers=headers)).status_code == 401
+
+    served.talk(conversation)
+
+
+def test_spaces_are_apart_and_unknown_ones_answer_as_foreign_ones(tmp_path: Path) -> None:
+    """By the same bytes; a program on this machine is nobody among people."""
+    served = Served(tmp_path)
+    served.spaces["ops"].remember("The pager is in the drawer")
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        answers = {}
+        for name in ("ops", "nowhere"):
+            for headers in (served.headers["ben"], {}, bearer("bt_" + "A" * 43)):
+                for path in ("v1/stats", "v1/health", "ui", "mcp", "openapi.json", ""):
+                    got = await client.get(f"/spaces/{name}/{path}", headers=headers)
+                    answers.setdefault(name, []).append((got.status_code, got.text))
+        assert answers["ops"] == answers["nowhere"]
+        assert {status for status, _ in answers["ops"]} == {401}
+        anna = served.headers["anna"]
+        found = (await client.get("/spaces/ops/v1/memories", headers=anna)).json()["memories"]
+        assert [one["text"] for one in found] == ["The pager is in the drawer"]
+        body = {"text": "Anna only reads here"}
+        refused = await client.post("/spaces/ops/v1/memories", json=body, headers=anna)
+        assert refused.status_code == 403
+        assert (await client.get("/v1/memories", headers=anna)).json()["memories"] == []
+        assert (await client.get("/metrics", headers=anna)).status_code == 403
+
+    served.talk(conversation)
+
+
+def test_reads_are_recorded_before_they_are_answered(tmp_path: Path) -> None:
+    """Who, what and which memories, no question; where it cannot be recorded nothing is shown."""
+    served = Served(tmp_path, audit_reads=True)
+    made = served.spaces[SPACE].remember("The orchard is old").id
+    audit = ReadAudit(served.settings)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        anna = served.headers["anna"]
+        await client.get("/v1/recall?q=orchard", headers=anna)
+        line = audit.lines()[-1]
+        assert (line["operation"], line["ids"]) == ("recall", [made])
+        assert line["who"] == served.tokens.people.find("anna").id
+        assert "q" not in line
+        assert "orchard" not in audit.path.read_text()
+        audit.path.unlink()
+        audit.path.mkdir()
+        hidden = await client.get("/v1/recall?q=orchard", headers=anna)
+        assert hidden.status_code >= 500
+        assert "orchard" not in hidden.text
+
+    served.talk(conversation)
+
+
+@pytest.mark.parametrize("rate", [2])
+def test_limits_are_of_a_person(tmp_path: Path, rate: int) -> None:
+    """Two tokens of one person have one share; another person has their own."""
+    served = Served(tmp_path)
+    anna = served.tokens.people.find("anna").id
+    second = bearer(served.tokens.create("second", Right.READ, (ANY_SPACE,), person=anna))
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        asking = (served.headers["anna"], second, second, served.headers["ben"])
+        codes = [(await client.get("/v1/stats", headers=who)).status_code for who in asking]
+        assert codes == [200, 200, 429, 200]
+
+    config = make_guard(served, HERE, rate=rate)  # type: ignore[arg-type]
+    talk(make_test_app(served.spaces[SPACE], config), conversation)

@@ -1,0 +1,270 @@
+"""What people of one space see, keep, share, move, forget and take with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bethink import Memory
+from bethink.access.people import Directory
+from bethink.access.policy import Right
+from bethink.config.settings import Settings
+from bethink.errors import BethinkError, Forbidden, NotFound, Refused
+from bethink.model.item import AUDIENCE
+from bethink.people import PersonMemory, seen_by
+from bethink.testing import FixedClock
+
+START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+
+class Team:
+    """A space with three people."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock = FixedClock(START)
+        settings = Settings(data_dir=folder / "data", embedder="hash", actor="http")
+        self.space = Memory.open("team", settings=settings, clock=self.clock)
+        self.directory = Directory(folder)
+        for name, role in (("anna", "owner"), ("ben", "writer"), ("carl", "reader")):
+            self.directory.add(name, "team", role)
+        self.anna, self.ben, self.carl = map(self.of, ("anna", "ben", "carl"))
+
+    def of(self, name: str, right: Right = Right.ADMIN) -> PersonMemory:
+        return seen_by(self.space, name, self.directory, right)
+
+    def step(self) -> None:
+        self.clock.now += timedelta(seconds=1)
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Iterator[Team]:
+    made = Team(tmp_path)
+    yield made
+    made.space.close()
+
+
+def texts(memory: Memory, **where: Any) -> set[str]:
+    return {item.text for item in memory.browse(**where)}
+
+
+def test_each_sees_what_is_theirs_to_see(team: Team) -> None:
+    """The space's, one's own, and what is shared with one; also who has it open already."""
+    team.ben.remember("The office closes at six")
+    team.ben.remember("Ben looks for another job", audience="private")
+    shared = team.ben.remember("Anna and Ben swap shifts", audience="anna")
+
+    assert texts(team.anna) == {"The office closes at six", "Anna and Ben swap shifts"}
+    assert len(texts(team.ben)) == 3
+    assert texts(team.carl) == texts(team.space) == {"The office closes at six"}
+    assert team.anna.get(shared.id).metadata[AUDIENCE] == "anna, ben"
+    assert [hit.item.id for hit in team.anna.recall("swap shifts").hits][:1] == [shared.id]
+    assert not [hit for hit in team.carl.recall("swap shifts").hits if hit.item.id == shared.id]
+
+
+def test_the_same_words_key_and_session_are_apart(team: Team) -> None:
+    """Neither a duplicate, a used key, a turn's number nor an id's part tells of another's."""
+    same = {"key": "k1", "session": "talk"}
+    private = team.ben.remember("The launch is on Friday", audience="private", **same)
+    own = team.anna.remember("The launch is on Friday", audience="private", **same)
+    all_ = team.anna.remember("The launch is on Friday", **same)
+
+    assert {private.status, own.status, all_.status} == {"stored"}
+    assert [team.anna.get(one.id).seq for one in (own, all_)] == [0, 0]
+    assert not own.collisions
+    assert not all_.collisions
+    with pytest.raises(NotFound):
+        team.anna.get(private.id)
+    with pytest.raises(NotFound):
+        team.anna.get(private.id[-6:])
+    team.ben.forget(private.id, erase=True)
+    assert texts(team.anna) == {"The launch is on Friday"}
+
+
+def test_a_private_correction_stays_private_and_is_undone(team: Team) -> None:
+    """It neither supersedes what all see nor can be seen in its links."""
+    fact = team.anna.remember("The deploy runs on Mondays")
+    team.step()
+    team.ben.remember("The deploy runs on Tuesdays, not on Mondays", audience="private")
+
+    assert team.anna.get(fact.id).status == "active"
+    assert team.anna.links(fact.id) == []
+    team.ben.undo()
+    assert len(texts(team.ben)) == 1
+
+
+def test_use_is_counted_for_each_person(team: Team) -> None:
+    """What Ben recalls changes nothing for Anna, not even the momentum of an entity."""
+    made = team.anna.remember("Dmitri Petrov runs the harbour")
+    before = repr((team.anna.get(made.id), team.anna.entities()))
+    for _ in range(3):
+        team.ben.recall("harbour", track=True)
+        team.ben.recall("harbour", track=True, profile="remind")
+
+    assert repr((team.anna.get(made.id), team.anna.entities())) == before
+    assert team.anna.store.activity.usage([made.id], team.clock.now) == {}
+    assert team.ben.store.activity.usage([made.id], team.clock.now)[made.id].recalls >= 3
+
+
+def test_only_who_wrote_it_decides_who_sees_it(team: Team) -> None:
+    """Shared, taken back and shared again; nobody finds what was said before."""
+    made = team.ben.remember("Ben is paid too little", audience="private")
+    team.ben.update(made.id, text="Ben is paid enough")
+    public = team.ben.update(made.id, audience="space")
+
+    assert [item.text for item in team.anna.history(public.id)] == ["Ben is paid enough"]
+    with pytest.raises(NotFound):
+        team.anna.get(made.id)
+    with pytest.raises(Forbidden):
+        team.anna.update(public.id, audience="private")
+    again = team.ben.update(public.id, audience="carl")
+    assert texts(team.anna) == set()
+    assert texts(team.carl) == {"Ben is paid enough"}
+    assert team.carl.get(again.id).writer.endswith(team.ben.person.id)
+
+
+def test_the_author_is_who_signed_in(team: Team) -> None:
+    """Neither an argument, a speaker, a user nor an import makes another the author."""
+    forged: Any = {"speaker": "anna", "user": "anna", "source": team.anna.person.id}
+    made = team.ben.remember("Anna said it", **forged)
+    assert team.ben.get(made.id).writer == f"http:{team.ben.person.id}"
+    with pytest.raises(BethinkError):
+        team.ben.remember("Anna wrote it", writer=f"http:{team.anna.person.id}")
+    with pytest.raises(Forbidden):
+        team.anna.update(made.id, audience="private")
+    records = list(team.anna.export())
+    items = [one for one in records if one["type"] == "item"]
+    items[0]["writer"] = f"http:{team.ben.person.id}"
+    items[0]["id"] = "forged"
+    del items[0]["content_hash"]
+    header = {name: value for name, value in records[0].items() if name != "end"}
+    forgery = [header, items[0]]
+    with pytest.raises(Forbidden):
+        team.anna.import_(forgery, restore=True)
+    team.anna.import_(forgery)
+    assert team.anna.get("forged").writer == f"http:{team.anna.person.id}"
+
+
+def test_roles_and_tokens_limit_what_is_done(team: Team) -> None:
+    """The lower of the two counts, and a role is read at each opening."""
+    made = team.anna.remember("The safe is in room 12")
+    for act in (
+        lambda who: who.remember("x y z"),
+        lambda who: who.remember("x y z", audience="private"),
+        lambda who: who.remember_each(["x y z"]),
+        lambda who: who.update(made.id, text="another"),
+        lambda who: who.forget(made.id),
+        lambda who: who.maintain(),
+        lambda who: who.link(made.id, "implies", made.id),
+        lambda who: list(who.export()),
+    ):
+        with pytest.raises(Forbidden):
+            act(team.carl)
+        with pytest.raises(Forbidden):
+            act(team.of("anna", Right.READ))
+    with pytest.raises(Forbidden):
+        team.ben.forget(made.id, erase=True)
+    own = team.ben.remember("The safe is open")
+    assert team.ben.forget(own.id, erase=True).receipt is not None
+    with pytest.raises(Forbidden):
+        team.ben.seen_by("anna")
+    team.directory.remove("carl", "team")
+    with pytest.raises(NotFound):
+        team.of("carl")
+
+
+def test_a_maintainer_erases_nothing_of_others_shelves(team: Team) -> None:
+    """Who may erase what all see may still not erase what another shares with them."""
+    shared = team.ben.remember("Ben lends Anna the key", audience="anna")
+    public = team.ben.remember("Ben has a bicycle")
+    with pytest.raises(Forbidden):
+        team.anna.forget(shared.id, erase=True)
+    assert team.anna.forget(public.id, erase=True).receipt is not None
+
+
+def test_memories_of_different_audiences_are_not_tied(team: Team) -> None:
+    """Neither by a link nor by a thread."""
+    one = team.ben.remember("The meadow is wet")
+    other = team.ben.remember("The orchard is dry", audience="private")
+    with pytest.raises(Refused):
+        team.ben.link(one.id, "implies", other.id)
+    with pytest.raises(Refused):
+        team.ben.put_thread("Land", [one.id, other.id])
+
+
+def test_many_memories_go_where_each_says(team: Team) -> None:
+    """In the order given, refusals in their places; several are forgotten together."""
+    drafts = [
+        {"text": "one for all"},
+        {"text": "two for me", "audience": "private"},
+        {"text": ""},
+        {"text": "three for Anna", "audience": "anna"},
+    ]
+    found = team.ben.remember_each(drafts)
+    assert [isinstance(one, Refused) for one in found] == [False, False, True, False]
+    ids = [one.id for one in found if not isinstance(one, Refused)]
+    done = team.ben.forget(*ids)
+    assert {item.id for item in done.items} == set(ids)
+    assert set(team.ben.restore(*ids)) == set(ids)
+    with pytest.raises(BethinkError):
+        team.ben.remember("four", audience="nobody")
+
+
+def test_jobs_work_on_what_all_see(team: Team) -> None:
+    """Whoever runs them; they make nothing of what is private."""
+    for number in range(12):
+        team.step()
+        team.ben.remember(f"Zebra project note {number} by Ben", audience="private")
+        team.ben.remember(f"Heron project note {number} by Ben")
+    for who in (team.ben, team.anna):
+        who.maintain(share=0.5)
+    told = repr((team.anna.threads(), team.anna.insights(), team.anna.events(limit=500)))
+    assert "ebra" not in told
+    assert "Heron" in repr(team.anna.browse())
+
+
+def test_leaving_takes_and_erases_what_is_ones_own(team: Team) -> None:
+    """What only Ben saw, what he shared and, if asked, what he wrote for all."""
+    team.ben.remember("Ben keeps a diary", audience="private")
+    team.ben.remember("Ben and Anna carpool", audience="anna")
+    team.ben.remember("The printer is broken")
+    team.anna.remember("Anna waters the plants")
+    with Memory.open(":memory:", embedder="none") as elsewhere:
+        elsewhere.import_(team.ben.export_own(), restore=True)
+        assert texts(elsewhere) == {
+            "Ben keeps a diary", "Ben and Anna carpool", "The printer is broken"
+        }  # fmt: skip
+    counts = team.ben.erase_own(preview=True)
+    assert counts == {"of their own": 1, "shared with some": 1}
+    assert team.ben.erase_own() == counts
+    assert texts(team.anna) == {"The printer is broken", "Anna waters the plants"}
+    assert team.ben.erase_own(also_space=True) == {"of the space": 1}
+    assert texts(team.anna) == {"Anna waters the plants"}
+
+
+def test_who_comes_back_finds_nothing_that_was_erased(team: Team) -> None:
+    """A new shelf is another store; without an erase one who stayed elsewhere finds theirs."""
+    team.directory.add("ben", "other", "owner")
+    team.ben.remember("Ben keeps a diary", audience="private")
+    team.directory.remove("ben", "team")
+    team.directory.add("ben", "team", "writer")
+    assert texts(team.of("ben")) == {"Ben keeps a diary"}
+    gone = team.directory.remove("ben", "team", erase=True)
+    assert len(gone) == 1
+    team.directory.add("ben", "team", "writer")
+    assert texts(team.of("ben")) == set()
+
+
+def test_a_space_of_one_is_as_it_was(tmp_path: Path) -> None:
+    """Without people there is no shelf, and nobody is told of any."""
+    settings = Settings(data_dir=tmp_path, embedder="none")
+    with Memory.open("alone", settings=settings) as memory:
+        memory.remember("The garden is green")
+        with pytest.raises(Refused):
+            memory.remember("The garden is mine", audience="private")  # type: ignore[call-arg]
+        with pytest.raises(NotFound):
+            memory.seen_by("anna", Directory(tmp_path))
+    assert not [one for one in (tmp_path / "spaces").iterdir() if one.is_dir()]
