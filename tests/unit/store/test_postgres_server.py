@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -20,7 +21,7 @@ from bethink.errors import BadSetting, MissingExtra, SchemaTooNew, StoreBusy, St
 from bethink.memory import Memory
 from bethink.ports import TextSearch
 from bethink.store import open_on_server
-from bethink.store.postgres import PostgresStore, opening, server
+from bethink.store.postgres import PostgresStore, distribution, opening, server
 from bethink.store.postgres.schema import migrations
 from postgres_server import initialised_url, open_space, running_server
 from records import NOW, record, scope
@@ -523,6 +524,19 @@ def test_a_server_that_was_upgraded_lets_its_rows_be_vacuumed(empty: str) -> Non
         opening.migrate_store(empty)
         sql = f"SELECT has_table_privilege('{role}', 'bethink.item', 'MAINTAIN')"
         assert owner.execute(sql).fetchone() == (True,)
+
+
+def test_a_server_that_cannot_move_shards_is_not_distributed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before PostgreSQL 16 a move under writes never ends; what is distributed stays usable."""
+    old: Any = SimpleNamespace(info=SimpleNamespace(server_version=150_018))
+    monkeypatch.setattr(distribution, "is_distributed", lambda _: False)
+    with pytest.raises(StoreError, match="PostgreSQL 15 would never end"):
+        distribution.require_bypass(old)
+    monkeypatch.setattr(distribution, "is_distributed", lambda _: True)
+    monkeypatch.setattr(distribution, "read_value", lambda *_: None)
+    distribution.require_bypass(old)
 
 
 def test_damage_is_found_and_taken_out_of_recall(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from bethink.store.postgres.server import (
 )
 
 MIN_CITUS = 12
+_MIN_MOVING = 160_000  # the version of the server
 _FIRST = "space"  # the table that all others are co-located with
 _EVERYWHERE = "migration"  # the table that every server has whole
 _SEQUENTIAL = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
@@ -219,8 +220,14 @@ def require_login(connection: Connection) -> None:
 def require_bypass(connection: Connection) -> None:
     """Raise an error where the owner is held by row-level security, which it forces itself.
 
-    A shard is moved by logical replication, which writes as the owner of the table.
+    A shard is moved by logical replication, which writes as the owner of the table; before
+    PostgreSQL 16 as a role that Citus makes for it, which nothing lets through.
     """
+    if connection.info.server_version < _MIN_MOVING and not is_distributed(connection):
+        raise StoreError(
+            "PostgreSQL 15 would never end moving a shard while it is written",
+            remedy="upgrade the servers to PostgreSQL 16, or stay with one server",
+        )
     owner = read_value(
         connection,
         "SELECT r.rolname FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner"
