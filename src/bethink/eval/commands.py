@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bethink.cli.app import App, progress
-from bethink.cli.options import command, pass_app
+from bethink.cli.options import command, option, pass_app
 from bethink.core import plural
 from bethink.core.json_values import Json
 
@@ -194,59 +194,43 @@ EXIT_REGRESSED = 1
     ],
 )
 @dataset_options
-@click.option(
-    "--profiles",
-    default="default",
-    show_default=True,
-    metavar="A,B,...",
-    help="Profiles by name or TOML file; the others are compared to the first.",
+@option(
+    "--profiles A,B,...",
+    "Profiles by name or TOML file; the others are compared to the first.",
+    shown="default",
 )
-@click.option(
-    "--ablate", is_flag=True, help="Also run the first profile without each of its parts."
-)
-@click.option("--parts", default="", metavar="A,B,...", help="Like --ablate, for these parts only.")
-@click.option(
+@option("--ablate", "Also run the first profile without each of its parts.")
+@option("--parts A,B,...", "Like --ablate, for these parts only.", default="")
+@option(
     "--abstention",
-    type=click.Choice(["off", "easy", "hard"]),
-    default="easy",
-    show_default=True,
-    help="Add questions of other conversations; hard replaces names in them.",
+    "Add questions of other conversations; hard replaces names in them.",
+    click.Choice(["off", "easy", "hard"]),
+    shown="easy",
 )
-@click.option(
-    "--strangers",
-    type=click.IntRange(1),
-    default=200,
-    show_default=True,
-    metavar="N",
-    help="Number of such questions, and of own ones asked without their answers.",
+@option(
+    "--strangers N",
+    "Number of such questions, and of own ones asked without their answers.",
+    click.IntRange(1),
+    shown=200,
 )
-@click.option("--sets", default="", metavar="A,B,...", help="Only data sets that match.")
-@click.option(
-    "--baselines", is_flag=True, help="Compare with BM25, cosine of the embedder, and RRF of both."
+@option("--sets A,B,...", "Only data sets that match.", default="")
+@option("--baselines", "Compare with BM25, cosine of the embedder, and RRF of both.")
+@option(
+    "-k N",
+    "Number of results per question; by default the profile's, as a caller gets it.",
+    click.IntRange(1, 200),
 )
-@click.option(
-    "-k",
-    type=click.IntRange(1, 200),
-    metavar="N",
-    help="Number of results per question; by default the profile's, as a caller gets it.",
+@option(
+    "--max-tokens N",
+    "Token budget of an answer; by default the profile's, as a caller gets it.",
+    click.IntRange(1),
 )
-@click.option(
-    "--max-tokens",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Token budget of an answer; by default the profile's, as a caller gets it.",
-)
-@click.option("--ungated", is_flag=True, help="Judge what stood before the gate.")
-@click.option("--html", type=_FILE, metavar="FILE", help="Write an HTML page with plots.")
-@click.option("--save", type=_FILE, metavar="FILE", help="Save the report for --against.")
-@click.option("--against", type=_FILE, metavar="FILE", help="Compare with a saved report.")
-@click.option(
-    "--tolerance",
-    type=click.FloatRange(0),
-    default=0.0,
-    show_default=True,
-    metavar="X",
-    help="Maximum loss that is not reported as worse.",
+@option("--ungated", "Judge what stood before the gate.")
+@option("--html FILE", "Write an HTML page with plots.", _FILE)
+@option("--save FILE", "Save the report for --against.", _FILE)
+@option("--against FILE", "Compare with a saved report.", _FILE)
+@option(
+    "--tolerance X", "Maximum loss that is not reported as worse.", click.FloatRange(0), shown=0.0
 )
 @pass_app
 def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
@@ -361,51 +345,23 @@ def _print_report(app: App, report: Json) -> None:
     ],
 )
 @dataset_options
-@click.option(
-    "--profile",
-    default="default",
-    show_default=True,
-    metavar="NAME",
-    help="Profile to start from, by name or TOML file.",
-)
-@click.option("--out", type=_FILE, required=True, metavar="FILE", help="File for the new profile.")
-@click.option(
-    "--settings",
-    "patterns",
+@option("--profile NAME", "Profile to start from, by name or TOML file.", shown="default")
+@option("--out FILE", "File for the new profile.", _FILE, required=True)
+@option(
+    "--settings patterns A,B,...",
+    "Only settings that match, for example 'rerank.*,channels.*.weight'.",
     default="",
-    metavar="A,B,...",
-    help="Only settings that match, for example 'rerank.*,channels.*.weight'.",
 )
-@click.option(
-    "--metrics",
-    default="recall@10,ndcg@10",
-    show_default=True,
-    metavar="A,B,...",
-    help="Metrics to maximise; several are averaged.",
+@option(
+    "--metrics A,B,...", "Metrics to maximise; several are averaged.", shown="recall@10,ndcg@10"
 )
-@click.option(
-    "--trials",
-    type=click.IntRange(1),
-    default=60,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of trials.",
-)
-@click.option(
-    "--minutes",
-    type=click.FloatRange(0),
-    default=10.0,
-    show_default=True,
-    metavar="N",
-    help="Maximum duration.",
-)
-@click.option(
-    "--holdout",
-    type=click.FloatRange(0.1, 0.9),
-    default=0.4,
-    show_default=True,
-    metavar="SHARE",
-    help="Share of the questions held out from the search.",
+@option("--trials N", "Maximum number of trials.", click.IntRange(1), shown=60)
+@option("--minutes N", "Maximum duration.", click.FloatRange(0), shown=10.0)
+@option(
+    "--holdout SHARE",
+    "Share of the questions held out from the search.",
+    click.FloatRange(0.1, 0.9),
+    shown=0.4,
 )
 @pass_app
 def tune_command(app: App, /, **options: Any) -> int:  # fmt: skip

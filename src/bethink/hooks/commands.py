@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import command, pass_app
+from bethink.cli.options import command, option, pass_app
 from bethink.cli.output import bold, dim, green, printable, red, yellow
 from bethink.config.paths import find_project, home_folder, working_folder
 from bethink.core import plural
@@ -75,14 +75,10 @@ _yes = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmati
 @_project
 @_dry_run
 @_yes
-@click.option("--force", is_flag=True, help="Also replace files that are not ours or were changed.")
-@click.option(
-    "--tools", default="", metavar="A,B,...", help="Tools beyond the default ones, or all."
-)
-@click.option("--no-capture", is_flag=True, help="Claude Code: recall only, do not store sessions.")
-@click.option(
-    "--command", "start", metavar="TEXT", help="Command that starts Bethink; default: its path."
-)
+@option("--force", "Also replace files that are not ours or were changed.")
+@option("--tools A,B,...", "Tools beyond the default ones, or all.", default="")
+@option("--no-capture", "Claude Code: recall only, do not store sessions.")
+@option("--command start TEXT", "Command that starts Bethink; default: its path.")
 @pass_app
 def install(app: App, /, host: str, **options: Any) -> int:
     """Install this memory in Claude Code, Cursor, Codex ...
@@ -117,7 +113,7 @@ def install(app: App, /, host: str, **options: Any) -> int:
 @_project
 @_dry_run
 @_yes
-@click.option("--force", is_flag=True, help="Also remove files that were changed since.")
+@option("--force", "Also remove files that were changed since.")
 @pass_app
 def uninstall(app: App, /, host: str, **options: Any) -> int:
     """Remove what install wrote.
