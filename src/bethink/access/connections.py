@@ -80,18 +80,20 @@ class Connections:
 
     def refresh(self, token: str, client: str) -> Json | None:
         """Return new tokens; None if the refresh token is not valid, or ends its connection."""
-        family, _, rest = token.removeprefix(REFRESH).partition(".")
-        number, now = rest.partition(".")[0], self._clock()
+        parts = re.fullmatch(rf"{REFRESH}(.+)\.([0-9]{{1,9}})\.[^.]*", token)
+        if parts is None:
+            return None
+        family, number, now = parts[1], int(parts[2]), self._clock()
         with self._file.transaction() as kept:
             row = next((row for row in kept if row.get("family") == hash_secret(family)), None)
             if row is None or row["client"] != client or row["until"] <= now:
                 return None
             place, is_known = kept.index(row), hash_secret(token) in row["refresh"]
-            age = row["generation"] - int(number) if number.isdecimal() else -1
+            age = row["generation"] - number
             if is_known and age == 0:
                 # What is two generations old is not needed: that it is old tells enough.
-                last = {key: value for key, value in row["refresh"].items() if value >= int(number)}
-                row = row | {"generation": int(number) + 1, "rotated": now, "refresh": last}
+                last = {key: value for key, value in row["refresh"].items() if value >= number}
+                row = row | {"generation": number + 1, "rotated": now, "refresh": last}
             elif not (is_known and age == 1 and now - row["rotated"] <= GRACE_S):
                 if age > 0:
                     kept.remove(row)

@@ -22,14 +22,7 @@ from typing import Any, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from bethink.access.hosts import Address, HostPolicy, host_policy_for, parse_public_url
-from bethink.access.policy import (
-    ANONYMOUS,
-    GRANTABLE,
-    LOOPBACK,
-    Principal,
-    Right,
-    attach_principal,
-)
+from bethink.access.policy import ANONYMOUS, GRANTABLE, LOOPBACK, Principal, Right, attach_principal
 from bethink.access.tokens import PREFIX, TokenStore
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
@@ -99,47 +92,34 @@ RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 SCOPES_ASKED = "memory:read memory:write"  # more is asked for when it is needed
 
 WRONG_HOST = Refusal(
-    421,
-    "wrong_host",
-    "the Host header is not allowed",
+    421, "wrong_host", "the Host header is not allowed",
     "start with: bethink serve --allow-host NAME",
-)
+)  # fmt: skip
 WRONG_ORIGIN = Refusal(
-    403,
-    "wrong_origin",
-    "the page's origin is not allowed",
+    403, "wrong_origin", "the page's origin is not allowed",
     "start with: bethink serve --allow-origin URL",
-)
+)  # fmt: skip
 TOKEN_REQUIRED = Refusal(
-    401,
-    "no_token",
-    "a token is required",
+    401, "no_token", "a token is required",
     "send Authorization: Bearer TOKEN; create one with: bethink token create",
     ((b"www-authenticate", _CHALLENGE),),
-)
+)  # fmt: skip
+# For any invalid token: one message, so that guessing learns nothing.
+INVALID_TOKEN = Refusal(
+    401, "bad_token", "the token is unknown, expired or for another space",
+    "list tokens with: bethink token list",
+    ((b"www-authenticate", _CHALLENGE + b', error="invalid_token"'),),
+)  # fmt: skip
 BUSY = Refusal(503, "busy", "too many concurrent requests", "try again", ((b"retry-after", b"1"),))
 TOKENS_UNREADABLE = Refusal(503, "no_tokens", "the tokens cannot be read", "check the server's log")
 HEAD_TOO_LARGE = Refusal(
     431, "too_large", "the URL and the headers are too long", "send the arguments in a body"
 )
 AMBIGUOUS_LENGTH = Refusal(
-    400,
-    "malformed",
-    "the request has both Content-Length and Transfer-Encoding",
+    400, "malformed", "the request has both Content-Length and Transfer-Encoding",
     "send Content-Length only",
-)
+)  # fmt: skip
 SLOW_BODY = Refusal(408, "too_slow", "the request took too long to arrive")
-
-
-def invalid_token() -> Refusal:
-    """Build the 401 for any invalid token: one message, so that guessing learns nothing."""
-    return Refusal(
-        401,
-        "bad_token",
-        "the token is unknown, expired or for another space",
-        "list tokens with: bethink token list",
-        ((b"www-authenticate", _CHALLENGE + b', error="invalid_token"'),),
-    )
 
 
 def insufficient_scope(public_url: str, needed: Right) -> Refusal:
@@ -208,26 +188,6 @@ _SECURITY_HEADERS: Headers = [
 ]
 
 
-def _ignore_request(scope: Scope, status: int, seconds: float) -> None:
-    """Ignore a finished request (the default observer)."""
-
-
-def _default_max_body(_: Scope, __: Principal) -> int:
-    return MAX_BODY_BYTES
-
-
-def _no_session(_: Headers) -> Principal | None:
-    return None
-
-
-def _never_open(_: str) -> bool:
-    return False
-
-
-def _always_counted(_: Scope) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class GuardConfig:
     """Settings of a guard.
@@ -247,12 +207,12 @@ class GuardConfig:
     max_concurrent: int = MAX_CONCURRENT
     max_concurrent_per_caller: int = MAX_CONCURRENT_PER_CALLER
     body_timeout_s: float = BODY_TIMEOUT_S
-    max_body: Callable[[Scope, Principal], int] = _default_max_body
-    count_concurrency: Callable[[Scope], bool] = _always_counted
-    observer: RequestObserver = _ignore_request
-    public_paths: frozenset[str] = field(default=frozenset())
-    session: Callable[[Headers], Principal | None] = _no_session
-    is_open: Callable[[str], bool] = _never_open
+    max_body: Callable[[Scope, Principal], int] = field(default=lambda *_: MAX_BODY_BYTES)
+    count_concurrency: Callable[[Scope], bool] = field(default=lambda _: True)
+    observer: RequestObserver = field(default=lambda *_: None)
+    public_paths: frozenset[str] = frozenset()
+    session: Callable[[Headers], Principal | None] = field(default=lambda _: None)
+    is_open: Callable[[str], bool] = field(default=lambda _: False)
     public_url: str = ""
     verify: Callable[[str], Principal | None] | None = None
     for_any_page: frozenset[str] = frozenset()
@@ -383,7 +343,7 @@ class Guard:
         if wait:
             return ANONYMOUS, caller, rate_limited(wait)
         if found is None:
-            return ANONYMOUS, caller, self._challenged(invalid_token())
+            return ANONYMOUS, caller, self._challenged(INVALID_TOKEN)
         if found is ANONYMOUS and not self._is_for_anybody(scope["path"]):
             return ANONYMOUS, caller, self._challenged(TOKEN_REQUIRED)
         return found, caller, None

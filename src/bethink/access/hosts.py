@@ -83,17 +83,14 @@ class HostPolicy:
 
     def allows_host(self, headers: list[tuple[bytes, bytes]]) -> bool:
         """Check whether the Host header is one of the server's names."""
-        host = _single_header(headers, b"host")
-        name = _host_name(host) if host is not None else None
-        return name is not None and name in self.hosts
+        return _host_name(headers) in self.hosts
 
     def is_local(self, headers: list[tuple[bytes, bytes]]) -> bool:
         """Check whether a request was sent to a loopback name, without a proxy in between.
 
         A proxy on this machine makes remote callers look local.
         """
-        name = _host_name(_single_header(headers, b"host") or "")
-        return bool(name) and is_loopback(name or "") and not _is_proxied(headers)
+        return is_loopback(_host_name(headers) or "") and not _is_proxied(headers)
 
     def allows_origin(self, headers: list[tuple[bytes, bytes]]) -> bool:
         """Check whether the calling page, if any, is same-origin or allowed."""
@@ -183,8 +180,8 @@ def _parse_origin(origin: str) -> str:
     return plain
 
 
-def _host_name(host: str) -> str | None:
-    found = _HOST.fullmatch(host)
+def _host_name(headers: list[tuple[bytes, bytes]]) -> str | None:
+    found = _HOST.fullmatch(_single_header(headers, b"host") or "")
     return found[1].strip("[]").lower() if found else None
 
 

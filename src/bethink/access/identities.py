@@ -78,17 +78,23 @@ class Issuer:
 
     def key(self, kid: object) -> Json | None:
         """Return a key by its id; unknown ids are looked for once in a while."""
-        with self._lock:
-            now = monotonic()
-            is_known = kid in self._keys and now - self._read_at < _FRESH_S
-            if not is_known and now - self._tried_at >= COOLDOWN_S:
-                self._tried_at = now
-                # If that fails, the keys of before stay.
-                with suppress(Unreachable, ValueError, KeyError, TypeError, RecursionError):
-                    keys = json.loads(fetch(self._jwks, _LIMITS)[1])["keys"]
-                    self._keys = {key["kid"]: key for key in keys if "kid" in key}
-                    self._read_at = now
-            return self._keys.get(kid) if isinstance(kid, str) else None
+        # Who has a known key does not wait for somebody who asks the provider.
+        if self._lock.acquire(blocking=kid not in self._keys):
+            try:
+                self._read(kid, monotonic())
+            finally:
+                self._lock.release()
+        return self._keys.get(kid) if isinstance(kid, str) else None
+
+    def _read(self, kid: object, now: float) -> None:
+        is_known = kid in self._keys and now - self._read_at < _FRESH_S
+        if not is_known and now - self._tried_at >= COOLDOWN_S:
+            self._tried_at = now
+            # If that fails, the keys of before stay.
+            with suppress(Unreachable, ValueError, KeyError, TypeError, RecursionError):
+                keys = json.loads(fetch(self._jwks, _LIMITS)[1])["keys"]
+                self._keys = {key["kid"]: key for key in keys if "kid" in key}
+                self._read_at = now
 
 
 class Identities:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from ipaddress import IPv6Address, IPv6Network, ip_address
+from threading import Timer
 from time import monotonic
 from urllib.parse import SplitResult, urlsplit
 
@@ -67,26 +68,24 @@ def fetch(
     deadline = monotonic() + limits.timeout_s
     connection = HTTPConnection(host, port)
     try:
-        sock = _connect(host, port, limits, deadline)
-        connection.sock = sock  # closed with the connection, or with the answer
+        connection.sock = _connect(host, port, limits, deadline)
         if parts.scheme == "https":
-            sock = ssl.create_default_context().wrap_socket(sock, server_hostname=host)
-            connection.sock = sock
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request(
-            "GET" if body is None else "POST",
-            target,
-            body,
-            {"Host": parts.netloc, **(headers or {})},
-        )
-        with connection.getresponse() as response:
-            found = bytearray()
-            while piece := response.read1(_CHUNK_BYTES):
-                found += piece
-                if len(found) > limits.max_bytes:
-                    raise Unreachable(f"{host} answers more than {limits.max_bytes:,} bytes")
-                sock.settimeout(_left(deadline))
-            return response.status, bytes(found)
+            connection.sock = ssl.create_default_context().wrap_socket(
+                connection.sock, server_hostname=host, do_handshake_on_connect=False
+            )
+        with _shut_down_at(deadline, connection.sock):
+            if isinstance(connection.sock, ssl.SSLSocket):
+                connection.sock.do_handshake()
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            told = {"Host": parts.netloc, **(headers or {})}
+            connection.request("GET" if body is None else "POST", target, body, told)
+            with connection.getresponse() as response:
+                found = bytearray()
+                while piece := response.read1(_CHUNK_BYTES):
+                    found += piece
+                    if len(found) > limits.max_bytes:
+                        raise Unreachable(f"{host} answers more than {limits.max_bytes:,} bytes")
+                return response.status, bytes(found)
     except (OSError, HTTPException, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise Unreachable(f"{host} cannot be reached: {reason}") from error
@@ -103,6 +102,24 @@ def _connect(host: str, port: int, limits: Limits, deadline: float) -> socket.so
         with suppress(OSError):
             return socket.create_connection((address, port), timeout=_left(deadline))
     raise ConnectionRefusedError
+
+
+@contextmanager
+def _shut_down_at(deadline: float, sock: socket.socket) -> Iterator[None]:
+    """End what is done with a socket in time: a handshake or a head may come byte by byte."""
+
+    def shut_down() -> None:
+        with suppress(OSError):  # it was closed meanwhile
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    timer = Timer(_left(deadline), shut_down)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+        _left(deadline)  # what was cut off is no answer
+    finally:
+        timer.cancel()
 
 
 def _left(deadline: float) -> float:

@@ -28,21 +28,19 @@ class PrivateFile(Generic[T]):
         self, path: Path, kind: str, parse: Callable[[Json], T], dump: Callable[[T], Json]
     ) -> None:
         self.path, self._kind, self._parse, self._dump = path, kind, parse, dump
-        self._cached_stat: tuple[int, int, int] | None = None
-        self._cached: tuple[T, ...] = ()
+        # One value: threads that read at the same time never mix the state of two files.
+        self._cached: tuple[tuple[int, int, int], tuple[T, ...]] | None = None
 
     def read(self) -> tuple[T, ...]:
         """Return every record, in order of creation."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
-            self._cached_stat, self._cached = None, ()
             return ()
-        mark = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if mark != self._cached_stat:
-            self._cached = self._load(found)
-            self._cached_stat = mark
-        return self._cached
+        mark, cached = (found.st_ino, found.st_mtime_ns, found.st_size), self._cached
+        if cached is None or cached[0] != mark:
+            self._cached = cached = mark, self._load(found)
+        return cached[1]
 
     @contextmanager
     def transaction(self) -> Iterator[list[T]]:

@@ -135,7 +135,9 @@ def post_message(hook: Webhook, cursor: str, kind: str, data: Json) -> int:
 
 def message_of(hook: Webhook, cursor: str, kind: str, data: Json) -> tuple[str, bytes]:
     """Return the id and the body of a message; each attempt has the same ones."""
-    place = f"{hook.name}\n{hook.space}\n{iso(hook.created)}\n{cursor}"
+    # A reset is known by the place that was lost: where it leads to may have been told before.
+    place = f"lost {hook.cursor}" if kind == "reset" else cursor
+    place = f"{hook.name}\n{hook.space}\n{iso(hook.created)}\n{place}"
     told = {"type": f"memory.{kind.replace(' ', '_')}", "timestamp": data.get("at"),
             "data": {"space": hook.space, "cursor": cursor, **data}}  # fmt: skip
     return f"msg_{hashlib.sha256(place.encode()).hexdigest()[:32]}", json.dumps(told).encode()

@@ -176,8 +176,7 @@ def _make_config(
 
 
 @command(
-    "ui",
-    examples=["bethink ui", "bethink ui --space work --read-only", "bethink ui --no-open"],
+    "ui", examples=["bethink ui", "bethink ui --space work --read-only", "bethink ui --no-open"]
 )
 @option("--read-only", "Show everything, change nothing.")
 @option(

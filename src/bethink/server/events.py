@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,11 +16,13 @@ from time import monotonic
 from anyio import sleep, to_thread
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
 
 from bethink.access.journal_reader import PAGE, JournalReader, event_json
 from bethink.access.policy import Principal, Right, permits, principal_now, principal_of
 from bethink.access.webhooks import Webhook, WebhookStore, post_message
 from bethink.core.json_values import Json
+from bethink.core.sparse_log import SparseLog
 from bethink.errors import BethinkError, StoreBusy
 from bethink.server.tools.calls import ToolExecutor, for_caller, log_bug
 
@@ -31,7 +32,7 @@ MAX_STREAMS = 64
 MAX_STREAMS_PER_CALLER = 8
 _TURN_S = 10.0
 _WEBHOOK = Principal("webhook", Right.READ)
-_log = logging.getLogger("bethink")
+_complain = SparseLog(logging.getLogger("bethink").error)  # a file is read every second
 
 
 class EventStreams:
@@ -39,7 +40,7 @@ class EventStreams:
 
     def __init__(self, executor: ToolExecutor) -> None:
         self._executor = executor
-        self._open: Counter[str] = Counter()
+        self._open: list[str] = []  # the caller of each
         self._generation, self._read_at = -1, 0.0
 
     async def generation(self) -> int:
@@ -65,20 +66,10 @@ class EventStreams:
         """Open a stream for a caller, of which each may have a few."""
         principal = principal_of(request.scope)
         caller = principal.person or principal.key or principal.name
-        if self._open.total() >= MAX_STREAMS or self._open[caller] >= MAX_STREAMS_PER_CALLER:
+        if len(self._open) >= MAX_STREAMS or self._open.count(caller) >= MAX_STREAMS_PER_CALLER:
             raise StoreBusy("too many streams are open", remedy="close one")
-        return EventSourceResponse(self._counted(caller, self._messages(request)), send_timeout=30)
-
-    async def _counted(
-        self, caller: str, messages: AsyncIterator[ServerSentEvent]
-    ) -> AsyncIterator[ServerSentEvent]:
-        self._open[caller] += 1
-        try:
-            async for message in messages:
-                yield message
-        finally:
-            self._open[caller] -= 1
-            self._open += Counter()  # drops callers without a stream
+        self._open.append(caller)  # at once: others may be opened before this one begins
+        return _Stream(self._messages(request), partial(self._open.remove, caller))
 
     async def _messages(self, request: Request) -> AsyncIterator[ServerSentEvent]:
         """Yield events for as long as the caller may see them: rights are checked for each."""
@@ -104,6 +95,20 @@ class EventStreams:
             seen = seen if len(events) >= PAGE - 1 else generation
 
 
+class _Stream(EventSourceResponse):
+    """A stream that tells when it has ended, however that came."""
+
+    def __init__(self, messages: AsyncIterator[ServerSentEvent], end: Callable[[], None]) -> None:
+        super().__init__(messages, send_timeout=30)
+        self._end = end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._end()
+
+
 def _message(kind: str, cursor: str, data: Json) -> ServerSentEvent:
     return ServerSentEvent(json.dumps(data), event=kind, id=cursor, sep="\n")
 
@@ -125,7 +130,7 @@ class WebhookSender:
                             turn = partial(self._take_turn, hook, await generation())
                             await to_thread.run_sync(turn, abandon_on_cancel=True)
                 except BethinkError as error:
-                    _log.error("webhooks: %s", error.message)
+                    _complain(f"webhooks: {error.message}")
                 await sleep(POLL_S)
         finally:
             self._is_running = False  # a thread that sends ends after its message
@@ -135,7 +140,7 @@ class WebhookSender:
             if self._done.get(hook.name) != generation and self._send_page(hook):
                 self._done[hook.name] = generation
         except BethinkError as error:
-            _log.error("webhook %s: %s", hook.name, error.message)
+            _complain(f"webhook {hook.name}: {error.message}")
         except Exception as error:  # noqa: BLE001 - a server outlives its webhooks
             log_bug("webhook", error)
 

@@ -8,8 +8,10 @@ import signal
 import socket
 import ssl
 import sys
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -62,8 +64,13 @@ class TimeoutProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._waiting_since = self.loop.time()
         self._start_head_timer()
+        self.count_in(transport)
+
+    def count_in(self, transport: asyncio.Transport) -> None:
+        """Count a connection, and close one that waits if there are too many."""
+        self.transport, self._waiting_since = transport, self.loop.time()
+        self.connections.add(self)
         limit = max_connections()
         if len(self.connections) > limit:
             _sparse_log(f"there are more than {limit} connections: those that wait are closed")
@@ -137,6 +144,23 @@ class TimeoutProtocol(H11Protocol):
         self._head_timer = None
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self.transport.close()
+
+
+class _TlsProtocol(SSLProtocol):
+    """TLS below HTTP. A connection counts before its handshake, which strangers may delay."""
+
+    def __init__(self, tls: ssl.SSLContext, **made: Any) -> None:
+        self._http = TimeoutProtocol(**made)
+        more: Any = {"waiter": None, "server_side": True, "ssl_handshake_timeout": HEAD_TIMEOUT_S}
+        super().__init__(self._http.loop, self._http, tls, **more)
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._http.count_in(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._http.connections.discard(self._http)
 
 
 _sparse_log = SparseLog(logging.getLogger("bethink").warning)
@@ -247,7 +271,7 @@ def load_certificate(cert: str, key: str) -> ssl.SSLContext:
     except OSError as error:  # also what OpenSSL cannot read
         reason = getattr(error, "reason", None) or error.strerror or "it is not one"
         raise BadSetting(
-            f"the certificate {cert} and its key cannot be used: {reason}".lower(),
+            f"the certificate {cert} and its key cannot be used: {reason.lower()}",
             remedy="give two PEM files that belong together, the key without a passphrase",
         ) from error
     made.set_alpn_protocols(["http/1.1"])
@@ -259,10 +283,11 @@ def serve_until_signal(
 ) -> None:
     """Serve an application until SIGTERM or SIGINT; requests in progress are finished."""
     share_memory_between_threads()
+    protocol: Any = partial(_TlsProtocol, tls) if tls else TimeoutProtocol
     # URLs contain questions (GET ?q=), so requests are not logged.
     config = uvicorn.Config(
         app,
-        http=TimeoutProtocol,
+        http=protocol,
         ws="none",
         access_log=False,
         log_level="error",
@@ -274,7 +299,5 @@ def serve_until_signal(
         timeout_keep_alive=15,
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
     )
-    config.load()
-    config.ssl = tls
     with listener:
         _Server(config).run(sockets=[listener])

@@ -149,7 +149,8 @@ def test_a_forged_token_ends_nothing(kept: Connections) -> None:
     """Only who has had a token of the family can end it."""
     tokens = opened(kept)
     family = tokens["refresh_token"].split(".")[0]
-    for forged in ("", "btr_", "btr_x.0.y", "btr_.0.", f"{family}.0.{'A' * 43}", f"{family}.9.A"):
+    for forged in ("", "btr_", "btr_x.0.y", "btr_.0.", f"{family}.0.{'A' * 43}", f"{family}.9.A",
+                   f"{family}.{'9' * 5000}.A", f"{family}.x.A", family):  # fmt: skip
         assert kept.refresh(forged, "https://host.example/id") is None
     assert kept.refresh(tokens["refresh_token"], "https://other.example/id") is None
     kept.revoke("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -216,6 +217,30 @@ def test_keys_are_exchanged_while_it_runs(
     provider.is_down, provider.keys = False, []
     now[0] += 61
     assert known.authenticate(new) is None
+
+
+def test_known_keys_do_not_wait_for_the_provider(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While somebody with an unknown key makes the server ask, the others are let in."""
+    now, asked, ended = [1000.0], threading.Event(), threading.Event()
+    monkeypatch.setattr(identities, "monotonic", lambda: now[0])
+    known, unknown = trusting(), token(claims(), kid="unknown")
+    assert known.authenticate(token(claims()))
+    now[0] += 61
+    monkeypatch.setattr(
+        identities, "fetch", lambda *_: (asked.set(), ended.wait(60), (200, b"{}"))[2]
+    )
+    slow = threading.Thread(target=known.authenticate, args=(unknown,))
+    slow.start()
+    assert asked.wait(60)
+    quick = threading.Thread(target=known.authenticate, args=(token(claims()),))
+    quick.start()
+    quick.join(30)
+    is_waiting = quick.is_alive()
+    ended.set()
+    slow.join()
+    assert not is_waiting
 
 
 @each_row(

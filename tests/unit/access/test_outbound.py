@@ -131,6 +131,9 @@ def test_large_and_slow_answers_are_given_up() -> None:
         with pytest.raises(Unreachable):
             fetch(f"http://127.0.0.1:{port}/", Limits(0.5, 1000, public_only=False))
         assert time.monotonic() - before < 9
+    head = [b"HTTP/1.1 200 OK\r\n", *[b"X"] * 20, b": y\r\nContent-Length: 0\r\n\r\n"]
+    with answering(*head, pause_s=0.1) as (port, _), pytest.raises(Unreachable):
+        fetch(f"http://127.0.0.1:{port}/", Limits(0.5, 1000, public_only=False))
     with answering(b"SSH-2.0-OpenSSH\r\n") as (port, _), pytest.raises(Unreachable):
         fetch(f"http://127.0.0.1:{port}/", LIMITS)
 

@@ -80,6 +80,11 @@ def test_each_attempt_has_the_same_id_and_each_message_another(tmp_path: Path) -
     assert message_of(WebhookStore(tmp_path).all()[0], "1-aa", "stored", {"item": "x"}) == first
     assert message_of(hooks.rotate("one"), "1-aa", "stored", {"item": "x"}) == first
     assert message_of(hook, "2-bb", "stored", {"item": "x"})[0] != first[0]
+    reset = message_of(hook, "1-aa", "reset", {})[0]
+    assert reset != first[0]
+    assert (
+        message_of(hook, "2-bb", "reset", {})[0] == reset
+    )  # more has changed between two attempts
     other = made(tmp_path, "two")[1]
     assert message_of(other, "1-aa", "stored", {"item": "x"})[0] != first[0]
 

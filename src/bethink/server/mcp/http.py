@@ -78,6 +78,7 @@ class SessionTracker:
 
 
 PATH = "/mcp"
+ROUTE_KEY = "bethink.route"  # key of the route in a request's scope, for the metrics
 EVENTS_PATH = "/v1/events/stream"
 MAX_SESSIONS = 256
 IDLE_S = 1800.0
@@ -108,7 +109,7 @@ class StreamableEndpoint:
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        principal = principal_of(scope)
+        scope[ROUTE_KEY], principal = PATH, principal_of(scope)
         if principal.client:
             # An OAuth client can ask its user for more; a plain token is told by the tool.
             receive, needed = await _right_needed(receive)

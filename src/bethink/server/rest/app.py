@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Scope
 
 from bethink.access.guard import MAX_BODY_BYTES, Guard, GuardConfig
 from bethink.access.policy import (
@@ -34,7 +34,7 @@ from bethink.errors import BethinkError
 from bethink.memory import Memory
 from bethink.server.events import EventStreams, WebhookSender
 from bethink.server.mcp.http import PATH as MCP_PATH
-from bethink.server.mcp.http import StreamableEndpoint, is_short_lived
+from bethink.server.mcp.http import ROUTE_KEY, StreamableEndpoint, is_short_lived
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.mcp.server import make_server
@@ -65,16 +65,10 @@ from bethink.server.rest.routes import (
     ToolRoute,
     openapi_document,
 )
-from bethink.server.tools.calls import (
-    ReadPool,
-    ToolExecutor,
-    ToolRequest,
-    hide_internal_errors,
-)
+from bethink.server.tools.calls import ReadPool, ToolExecutor, ToolRequest, hide_internal_errors
 from bethink.version import __version__
 
 METRICS_MEDIA = CONTENT_TYPE_PLAIN_0_0_4
-ROUTE_KEY = "bethink.route"  # key of the route in a request's scope
 _METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS")
 _LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -181,7 +175,7 @@ def make_app(
             group.cancel_scope.cancel()
 
     app = Starlette(
-        routes=[*rest.routes(), Route(MCP_PATH, _RoutedMcp(mcp)), *page_routes(), *oauth_routes],
+        routes=[*rest.routes(), Route(MCP_PATH, mcp), *page_routes(), *oauth_routes],
         lifespan=lifespan,
         exception_handlers={HTTPException: routing_error_response, BethinkError: _failed},
     )
@@ -223,17 +217,6 @@ def _guard_config(
 async def _failed(request: Request, error: Exception) -> Response:
     """Answer where sign-ins and connections cannot be read or written."""
     return bug_response(request.url.path, error)
-
-
-class _RoutedMcp:
-    """The MCP endpoint, recording its route for the metrics."""
-
-    def __init__(self, app: StreamableEndpoint) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope[ROUTE_KEY] = MCP_PATH
-        await self._app(scope, receive, send)
 
 
 def _max_body(scope: Scope, principal: Principal) -> int:

@@ -142,8 +142,10 @@ class AuthorizationServer:
                     self._client_of, given, abandon_on_cancel=True, limiter=self._fetching
                 )
         except (OAuthError, Unreachable, TimeoutError) as error:
-            # Not to the address: nobody has said whose it is.
-            problem = str(error) or "its document did not come in time"
+            # Not to the address: nobody has said whose it is. Why a document cannot be fetched is
+            # not told: strangers would learn which names the server's own network has.
+            is_told = isinstance(error, OAuthError)
+            problem = str(error) if is_told else "its document cannot be fetched from the Internet"
             return _page(400, title="This host cannot be connected", problem=escape(problem))
         try:
             right = self._check_request(given)
@@ -254,7 +256,8 @@ class AuthorizationServer:
                 _VERIFIER.fullmatch(verifier)
                 and hmac.compare_digest(challenge, code.challenge)
                 and given.get("client_id") == code.client.id
-                and given.get("redirect_uri") == code.redirect
+                # OAuth 2.1 does without it.
+                and given.get("redirect_uri", code.redirect) == code.redirect
                 and self._clock() - code.since <= CODE_S
             )
             if not is_right:

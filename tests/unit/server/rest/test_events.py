@@ -200,7 +200,7 @@ def test_a_revoked_token_ends_its_stream(memory: Memory, callers: Callers) -> No
 
 
 def test_streams_are_limited_and_given_back(memory: Memory, callers: Callers) -> None:
-    """Each caller has a few; those that ended do not count."""
+    """Each caller has a few, also of those that come at once; those that ended do not count."""
     app = make_test_app(memory, make_guard(callers))
 
     async def conversation() -> None:
@@ -218,6 +218,13 @@ def test_streams_are_limited_and_given_back(memory: Memory, callers: Callers) ->
                 assert await other.next()
             for one in opened:
                 await one.__aexit__(None, None, None)
+        opened = [open_stream(app, PATH, callers.headers["read"]) for _ in range(20)]
+        streams = await asyncio.gather(*(one.__aenter__() for one in opened))
+        await asyncio.gather(*(stream.next() for stream in streams))
+        limit = events.MAX_STREAMS_PER_CALLER
+        assert sorted(stream.status for stream in streams) == [200] * limit + [503] * (20 - limit)
+        for one in opened:
+            await one.__aexit__(None, None, None)
 
     follow(app, conversation)
 
