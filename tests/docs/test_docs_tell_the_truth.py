@@ -15,7 +15,7 @@ import pytest
 
 import bethink
 from bethink import errors
-from bethink.cli.commands import COMMANDS
+from bethink.cli.commands import COMMANDS, root_context
 from bethink.config.settings import SETTINGS
 from bethink.maintain import JOBS
 from bethink.retrieval.profile import profile_names
@@ -197,7 +197,8 @@ def test_the_inspector_names_commands_that_can_be_called(command: str) -> None:
     """The page says what to do in a terminal; the terminal must accept it."""
     name, *words = shlex.split(command)
 
-    with COMMANDS[name].make_context(name, words) as context:
+    # Its options are made with the first context: those of the program.
+    with COMMANDS[name].make_context(name, words, parent=root_context()) as context:
         assert context.info_name == name
 
 
