@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from datetime import UTC, datetime
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from bethink.errors import Refused
@@ -92,6 +92,7 @@ def test_a_note_is_read_as_it_was_written(shown: Editable, has_conflict: bool) -
 
 
 @given(SHOWN)
+@example(Editable("0\n>[!conflict]", kind="note"))
 @settings(max_examples=300)
 def test_a_list_item_is_read_as_it_was_written(shown: Editable) -> None:
     """Whatever fits a list item comes back from a file of its topic."""

@@ -75,7 +75,7 @@ _COMMANDS = {
         ),
         "settle": (
             "cli.sync:settle",
-            "Decide what a memory says that was changed on two machines at once.",
+            "Decide what a memory says that two machines changed.",
         ),
     },
     "Integrate": {

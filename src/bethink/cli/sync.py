@@ -189,7 +189,7 @@ def conflicts(app: App) -> int:
 )
 @pass_app
 def settle(app: App, item: str, keep: Any) -> None:
-    """Decide what a memory says that was changed on two machines at once.
+    """Decide what a memory says that two machines changed.
 
     current keeps it as it is, other takes the other version (or forgets it, where it was
     forgotten there), both stores the other text as a memory of its own. The decision goes

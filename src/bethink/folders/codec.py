@@ -151,6 +151,7 @@ def fits_item(shown: Editable, limit: int | None = MAX_ITEM_CHARACTERS) -> bool:
     lines = format_item(shown, "abcd")
     return (
         all(line.strip() and "\r" not in line for line in lines)
+        and not any(map(_CALLOUT.match, lines))
         and all(_TAG.fullmatch(tag) for tag in shown.tags)
         and parse_item(lines, shown.topic) == (shown, "abcd")
     )

@@ -31,7 +31,9 @@ _URL = "https://hooks.example.org/memory"
 )
 @click.pass_context
 def webhook(ctx: click.Context) -> int:
-    """Tell other programs of changes: add, list and remove webhooks.
+    """Tell other programs of changes.
+
+    Add, list, rotate and remove webhooks.
 
     bethink serve posts the kind and the id of every change in this space, never a text, to
     the addresses that were added here: signed as Standard Webhooks has it, in order, at least

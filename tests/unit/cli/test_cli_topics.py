@@ -144,7 +144,7 @@ def test_one_insight_shows_its_points_and_what_bears_them_out(call: Caller) -> N
     shown = call("insights", leaf["id"]).out
     (told,) = call("insights", leaf["id"], "--json").told
 
-    assert shown.splitlines()[0].endswith("leaf, by rules")
+    assert shown.splitlines()[0].endswith("leaf, sentences chosen by rules")
     assert shown.count("• ") == len(told["points"]) == 5
     for point in told["points"]:
         assert point["text"] in " ".join(shown.split())
