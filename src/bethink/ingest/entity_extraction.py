@@ -65,7 +65,8 @@ _CAMEL_CASE = lazy_pattern(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _VERSION = lazy_pattern(r"v?\d+(\.\d+)+[\w.+-]{0,20}")
 _LOWERCASE_WORD = lazy_pattern(r"[a-z]+(?:['’-][a-z]+)*[.,;:!?)]*")
-_NAME = lazy_pattern(r"[^\W\d_]+(?:[-'’.][^\W\d_]+)*")
+# "I'm" and "We’ve" are no names, "O'Brien" is one.
+_NAME = lazy_pattern(r"[^\W\d_]+(?:(?:[-.]|['’](?!(?:m|d|t|ve|re|ll)$))[^\W\d_]+)*")
 _KEYED = lazy_pattern(r"(.*\S)\s+<([^<>\s]{1,200})>", re.DOTALL)  # name <key>
 _OPENING_PUNCTUATION = "\"'`([{<*“‘«_"
 _CLOSING_PUNCTUATION = "\"'`.,;:!?)]}>*”’»…"
@@ -103,18 +104,15 @@ def extract_mentions(
     found: dict[str, Mention] = {}
     for name, kind, confidence in _all_names(draft, stored):
         key = entity_key(name)
+        # The capital of a sentence's first word tells nothing: "Wow Jon" is Jon, if he is known.
+        if confidence < 0.8 and key not in entities_by_key:
+            rest = key.partition(" ")[2]
+            key = rest if rest in entities_by_key else key
         entity = entities_by_key.get(key)
-        if entity is None and kind in _CODE_KINDS:
-            entity = next(
-                (
-                    entities_by_key[spelling]
-                    for spelling in code_spellings(name)
-                    if spelling in entities_by_key
-                ),
-                None,
-            )
-            if entity is not None:
-                entity = entities_by_key[key] = entity._replace(aliases=(*entity.aliases, key))
+        forms = code_spellings(name) if entity is None and kind in _CODE_KINDS else ()
+        if known_forms := [form for form in forms if form in entities_by_key]:
+            spelt = entities_by_key[known_forms[0]]
+            entity = entities_by_key[key] = spelt._replace(aliases=(*spelt.aliases, key))
         if entity is None:
             entity = Entity(f"{kind}:{key}", kind, name)
             entities_by_key[key] = entity
@@ -171,12 +169,10 @@ def parse_entity(text: str) -> ExtractedName:
     text = keyed[1] if keyed else text
     kind, colon, name = text.partition(":")
     label = kind.strip().lower()
-    if colon and label in ENTITY_KINDS and name.strip():
-        return ExtractedName(" ".join(name.split()), label, 1.0)
-    if colon and label in NAME_LABELS and name.strip():
-        return ExtractedName(
-            " ".join(name.split()), "person" if label in PERSON_LABELS else "other", 1.0
-        )
+    if colon and label in ENTITY_KINDS | NAME_LABELS and name.strip():
+        labelled = "person" if label in PERSON_LABELS else "other"
+        kind = label if label in ENTITY_KINDS else labelled
+        return ExtractedName(" ".join(name.split()), kind, 1.0)
     return ExtractedName(" ".join(text.split()), "other", 1.0)
 
 

@@ -58,6 +58,9 @@ def found(text: str, **about: object) -> list[str]:
         ("User: Hello there", []),
         ("Never do this. Always do that.", []),
         ("I'm on call in May", []),
+        ("Yes, I’m late, I’ve lost the key and BTW, We’re closed", []),
+        ("Lately I've seen Kate I’m told", ["person:kate"]),
+        ("We met O'Brien and D’Angelo", ["person:o'brien", "other:d’angelo"]),
         ("Der Kunde möchte die Rechnungen auf Deutsch", []),
         ("支払いサービスは東京で動く", []),
         ("HOW TO BUILD A THING", []),
@@ -125,6 +128,19 @@ def test_entities_met_before_are_known_again():
     ]
 
     assert ids == [["person:ana"], [], ["tool:redis", "identifier:uv"], [], ["tool:redis"]]
+
+
+def test_the_first_word_of_a_sentence_is_no_part_of_a_known_name():
+    """It has a capital in any case: "Wow Jon" is Jon where he is known."""
+    known: dict[str, Entity] = {}
+    extract_mentions(Draft("hi", speaker="Jon"), known)
+
+    ids = [
+        [m.entity.id for m in extract_mentions(Draft(text), known)]
+        for text in ("Wow Jon, well done", "Hotel Bristol is full", "I saw Little Jon there")
+    ]
+
+    assert ids == [["person:jon"], ["other:hotel bristol"], ["other:little jon"]]
 
 
 def test_there_are_at_most_twelve():
