@@ -22,6 +22,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from needed import report_missing
@@ -208,8 +209,13 @@ def distributed_url(url: str) -> str:
 @cache
 def initialised_url() -> str:
     """Return the URL of a database in which spaces can be opened."""
+    from psycopg_pool import base
+
     from bethink.store.postgres.opening import init_store  # the driver is an extra
 
+    # The threads of a pool draw the lifetime of a new connection, at any time: from the shared
+    # generator that would be while Hypothesis makes an example, which it takes for a fault.
+    vars(base)["random"] = Random().random
     if CITUS:
         return distributed_url(CITUS)
     server = running_server()

@@ -223,6 +223,7 @@ THREADED = _steps("remember 3", "thread", "+remember 0", "+thread 0", "remember 
 THREADED_FIRST = _steps("remember 3", "+remember 0", "+thread", "thread", "+erase", "erase")
 IMPORTED = _steps("+remember 4", "+edit", "+thread", "import", "undo", "import")
 IMPORTED_AGED = _steps("+remember 4", "+edit", "+thread", "import 1", "thread", "remember 6")
+IMPORTED_NAMES = _steps("+remember", "import 1", "undo", "import")
 EDITED_AFTER_AN_ERASE = _steps("+remember 4", "+erase 0", "+edit")
 IMPORTED_ERASED = _steps("+remember 4 7", "+remember 7", "+erase 0", "import", "undo")
 TIED_AND_ERASED = _steps("remember 0", "+remember 3", "+tie", "+erase 0")
@@ -241,6 +242,7 @@ HISTORIES = {
     "threaded first": THREADED_FIRST,
     "imported": IMPORTED,
     "imported aged": IMPORTED_AGED,
+    "imported names": IMPORTED_NAMES,
     "imported after an erase": IMPORTED_ERASED,
     "edited after an erase": EDITED_AFTER_AN_ERASE,
 }

@@ -301,6 +301,27 @@ def test_a_foreign_export_gives_no_known_entity_another_name(
     assert [one for one in after if one["entity"] == ines["entity"]] == before
 
 
+@each_row("hidden", [False, True])
+def test_what_is_hidden_from_an_importer_changes_nothing_of_an_import(
+    hidden: bool, settings: Settings, tmp_path: Path
+) -> None:
+    """Neither the names of an entity, nor a link to one that the export does not describe."""
+    with opened(other(tmp_path)) as memory:
+        memory.remember("Ines met Rufus", entities=["person:Ines", "person:Rufus"])
+        foreign = list(memory.export())
+    cut = [one for one in foreign[:-1] if "person:rufus" not in (one.get("id"), one.get("entity"))]
+    with opened(settings) as memory:
+        if hidden:
+            told = ["person:Ines", "person:Rufus"]
+            memory.remember("Ines pays Rufus", entities=told, classification=3)
+        below = memory.below(1)
+        assert below.import_([*cut, {"type": "end", "records": len(cut) - 1}]) == 1
+        back = list(below.export())
+
+    assert [one["alias"] for one in of("alias", back)] == ["ines"]
+    assert [one["dst"] for one in of("link", back)] == ["person:ines"]
+
+
 @each_row(
     ("setting", "level", "left"),
     [("all", "item", False), ("captured", "item", True), ("captured", "raw", False),

@@ -9,6 +9,7 @@ from typing import NoReturn
 from bethink.errors import Refused, install_command
 from bethink.store.sql import erase, history
 from bethink.store.sql.activity import DROP_THREAD, INSERT_EDIT
+from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY
 from bethink.store.sql.connection import HIGHEST, Database, Row
 from bethink.store.sql.entities import MENTIONS, bump_entities_version, set_times
 from bethink.store.sql.export import (
@@ -57,7 +58,16 @@ _ITEM_KNOWN_OR_ERASED = """
 """
 _ERASED = "SELECT EXISTS (SELECT 1 FROM tombstone WHERE id = ?)"
 _ITEM_EXISTS = "SELECT EXISTS (SELECT 1 FROM item WHERE id = ?)"
-_ENTITY_EXISTS = "SELECT EXISTS (SELECT 1 FROM entity WHERE id = ?)"
+# Whether an entity is known below a ceiling: something there speaks of it, or nothing anywhere.
+_ENTITY_KNOWN = f"""
+    SELECT EXISTS (SELECT 1 FROM entity WHERE id = ?1) AND (
+        NOT EXISTS (SELECT 1 FROM link AS l WHERE l.dst = ?1 AND l.src_kind = 'item'
+            AND l.dst_kind = 'entity' AND l.type IN ('mentions', 'mentioned'))
+        OR EXISTS (SELECT 1 FROM link AS l JOIN item AS i ON i.id = l.src
+            WHERE l.dst = ?1 AND {SPEAKS_OF_ENTITY} AND i.classification <= ?2 AND ?2 >= (
+                SELECT r.classification FROM item AS r WHERE r.id = l.src
+                ORDER BY r.rev DESC LIMIT 1)))
+"""
 _THREAD_CLASSES = "SELECT classification FROM thread WHERE id = ?"
 _UNKNOWN = -1
 # Threads of older exports tell no classification: it is that of their memories.
@@ -200,6 +210,7 @@ class _Loader:
         self._entities: dict[str, Row] = {}
         self._aliases: dict[str, list[Row]] = {}
         self._touched: set[str] = set()
+        self._named: set[str] = set()  # entities that were stored as the export names them
         self._threads: dict[tuple[str, int], Row] = {}
         self._imported_threads: set[tuple[str, int]] = set()
         self._ticks = ImportedTicks()
@@ -315,12 +326,14 @@ class _Loader:
         The name of an entity that only erased memories mentioned must not come back.
         """
         self._touched.add(entity)
+        if entity in self._named:
+            return True
         row = self._entities.pop(entity, None)
-        if row is None:
-            return bool(self._db.execute(_ENTITY_EXISTS, (entity,)).get)
+        is_known = bool(self._db.execute(_ENTITY_KNOWN, (entity, self._ceiling)).get)
+        if row is None or (self._strange and is_known):
+            return is_known  # what is known here is called as it is here
+        self._named.add(entity)
         named = self._aliases.pop(entity, [])
-        if self._strange and self._db.execute(_ENTITY_EXISTS, (entity,)).get:
-            return True  # what is known here is called as it is here
         self._db.execute(_INSERTS["entity"], row)
         # Exports of earlier versions do not have the classification of a name.
         unknown = [(*alias[:2], _UNKNOWN) for alias in named if alias[2] is None]
