@@ -280,6 +280,9 @@ def filter_permitted(
         for entry in listing[under]
         if permits(principal, rows.get(entry[key], prefix + entry[key]))
     ]
+    if principal.person and method == "tools/list":
+        whole = {name: tool.input_schema for name, tool in manifest.tools.items()}
+        kept = [entry | {"inputSchema": whole[entry[key]]} for entry in kept]
     return listing | {under: kept}
 
 

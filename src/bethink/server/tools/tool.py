@@ -135,6 +135,14 @@ class Call:
         return {name: self.arguments[name] for name in names if name in self.arguments}
 
 
+def _without_audience(schema: Json) -> Json:
+    """Return a schema as it is offered: only people are offered an audience."""
+    if "audience" not in schema["properties"]:
+        return schema
+    rest = {name: one for name, one in schema["properties"].items() if name != "audience"}
+    return schema | {"properties": rest}
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A tool definition with its JSON Schemas and the handler behind it.
@@ -166,7 +174,7 @@ class Tool:
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": self.input_schema,
+            "inputSchema": _without_audience(self.input_schema),
             "outputSchema": self.output_schema,
             "annotations": {
                 "title": self.title,

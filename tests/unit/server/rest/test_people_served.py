@@ -166,3 +166,19 @@ def test_limits_are_of_a_person(tmp_path: Path, rate: int) -> None:
 
     config = make_guard(served, HERE, rate=rate)  # type: ignore[arg-type]
     talk(make_test_app(served.spaces[SPACE], config), conversation)
+
+
+def test_only_people_are_offered_an_audience(tmp_path: Path) -> None:
+    """Others are not told of what they cannot use."""
+    served = Served(tmp_path)
+    token = bearer(served.tokens.create("robot", Right.WRITE, (ANY_SPACE,)))
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        offered = {
+            name: (await mcp(client, "tools/list", {}, headers)).text
+            for name, headers in (("anna", served.headers["anna"]), ("robot", token))
+        }
+        told = "For people of a server"
+        assert (told in offered["anna"], told in offered["robot"]) == (True, False)
+
+    served.talk(conversation)
