@@ -18,7 +18,7 @@ from bethink.api.write import Forgotten, NewMemory
 from bethink.core.dataclass import replace
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import Forbidden, NotFound, Refused, SomeRefused
+from bethink.errors import Conflict, Forbidden, NotFound, Refused, SomeRefused
 from bethink.memory import Memory
 from bethink.model import Draft, Item, Link, Member, Remembered, Thread
 from bethink.model.fields import GIVEN_FIELDS
@@ -128,7 +128,8 @@ class PersonMemory(Memory):
         self._require(Right.WRITE)
         known = self.session.removable_item(item_id).id
         ended: Memory | None = None
-        for one in self._all():
+        # The narrowest first: an import may have given the space a memory of the same id.
+        for one in reversed(list(self._all())):
             found = one.store.items.get([known]).get(known)
             if found is not None and found.live_to is None:
                 return one, known
@@ -209,25 +210,33 @@ class PersonMemory(Memory):
     ) -> Item:
         """Store a new revision of a memory; with ``audience`` it moves to those who see it then."""
         holder, known = self._holder(item_id)
-        if changes.keys() - {"force"} or audience is None:
-            item = holder.update(known, revision=revision, **changes)
         if audience is None:
-            return item
-        return self._move(holder, known, self._key(audience))
-
-    def _move(self, holder: Memory, item_id: str, key: str) -> Item:
-        """Store a memory on another shelf, and take it out of recall where it was.
-
-        It begins there as a new memory: what it said before stays with those who saw it.
-        """
-        target = self._at(key)
-        if not self._is_own(holder, item_id):
+            return holder.update(known, revision=revision, **changes)
+        target = self._at(self._key(audience))
+        if not self._is_own(holder, known):
             raise Forbidden("only who wrote a memory first may change who sees it", scope="")
+        if target.store is not holder.store:
+            return self._move(holder, known, target, revision, changes)
+        if changes.keys() - {"force"}:
+            return holder.update(known, revision=revision, **changes)
+        return holder.stored(known)
+
+    def _move(
+        self, holder: Memory, item_id: str, target: Memory, revision: int | None, changes: Json
+    ) -> Item:
+        """Store a memory, as it shall be, on another shelf, and forget it where it was.
+
+        It begins there as a new memory: what it said before stays with those who saw it, and
+        what it says now is seen by nobody else, whatever fails.
+        """
         item = holder.stored(item_id)
-        if target.store.space == holder.store.space and target.store is holder.store:
-            return item
-        made = target.remember_many([_to_fields(item)])[0]
-        holder.forget(item_id, reason="moved to another audience")
+        if revision not in {None, item.rev}:
+            raise Conflict(
+                f"{item_id} is no longer in revision {revision}",
+                remedy="read it again and repeat the change",
+            )
+        made = target.remember_many([{**_to_fields(item), **changes}])[0]
+        holder.forget(item_id)
         return target.stored(made.id)
 
     def boost(self, item_id: str, by: float = 1.0) -> Item:

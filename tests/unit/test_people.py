@@ -13,7 +13,7 @@ from bethink import Memory
 from bethink.access.people import Directory
 from bethink.access.policy import Right
 from bethink.config.settings import Settings
-from bethink.errors import BethinkError, Forbidden, NotFound, Refused
+from bethink.errors import BethinkError, Conflict, Forbidden, NotFound, Refused
 from bethink.model.item import AUDIENCE
 from bethink.people import PersonMemory, seen_by
 from bethink.testing import FixedClock
@@ -124,6 +124,36 @@ def test_only_who_wrote_it_decides_who_sees_it(team: Team) -> None:
     assert texts(team.anna) == set()
     assert texts(team.carl) == {"Ben is paid enough"}
     assert team.carl.get(again.id).writer.endswith(team.ben.person.id)
+
+
+def test_new_words_for_fewer_are_never_seen_by_more(team: Team) -> None:
+    """Neither before the memory moves, nor where the move is refused."""
+    made = team.ben.remember("Ben works at Acme")
+    with pytest.raises(NotFound):
+        team.ben.update(made.id, text="Ben has a hearing", audience="nobody")
+    with pytest.raises(Forbidden):
+        team.anna.update(made.id, text="Ben was fired", audience="private")
+    with pytest.raises(Conflict):
+        team.ben.update(made.id, text="Ben has a hearing", audience="private", revision=7)
+    assert [item.text for item in team.anna.history(made.id)] == ["Ben works at Acme"]
+
+    moved = team.ben.update(made.id, text="Ben interviews at Globex", audience="private")
+
+    assert moved.text == "Ben interviews at Globex"
+    assert "Globex" not in repr((team.anna.history(made.id), list(team.anna.export())))
+    assert texts(team.anna) == set()
+
+
+def test_a_correction_of_what_some_share_stays_with_them(team: Team) -> None:
+    """Also where an import gave the space a memory of the same id."""
+    shared = team.ben.remember("We plan a party", audience="carl")
+    with Memory.open(":memory:", embedder="none") as forged:
+        forged.remember("We plan nothing", id=shared.id)
+        team.anna.import_(list(forged.export()))
+
+    team.ben.update(shared.id, text="We plan to leave the firm")
+
+    assert "leave the firm" not in repr(list(team.anna.export()))
 
 
 def test_the_author_is_who_signed_in(team: Team) -> None:

@@ -9,7 +9,7 @@ may open which.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -147,6 +147,13 @@ class Directory:
         gone = [key for key in before if key not in self._shared(space)]
         return (*gone, *([own] if own and (erase or not roles) else []))
 
+    def require_removable(self, name: str, space: str) -> None:
+        """Raise Refused where the removal would leave a space without an owner."""
+        person = self.find(name)
+        left = [one.roles[space] for one in self.people() if space in one.roles and one != person]
+        if person.roles.get(space) == OWNER_ROLE:
+            _require_owner(space, left)
+
     def drop_space(self, space: str) -> None:
         """Forget who was a member of a space that is removed."""
         with self._file.transaction() as kept:
@@ -186,11 +193,8 @@ class Directory:
             yield one
             kept[place : place + 1] = one if one[0].roles else []
             roles = [known.roles[space] for known in kept if space in known.roles]
-            if was == OWNER_ROLE and roles and OWNER_ROLE not in roles:
-                raise Refused(
-                    f"{space} would be without an owner",
-                    remedy="bethink people role NAME owner first",
-                )
+            if was == OWNER_ROLE:
+                _require_owner(space, roles)
 
 
 def _parse_person(record: Json) -> Person:
@@ -207,6 +211,13 @@ def _only(people: Iterable[Person], field: str, value: str, missing: str) -> Per
         if getattr(one, field) == value:
             return one
     raise NotFound(missing, remedy="bethink people list")
+
+
+def _require_owner(space: str, roles: Sequence[str]) -> None:
+    if roles and OWNER_ROLE not in roles:
+        raise Refused(
+            f"{space} would be without an owner", remedy="bethink people role NAME owner first"
+        )
 
 
 def _without(person: Person, space: str) -> Person:

@@ -160,6 +160,7 @@ def remove(
 
     directory, space = _directory(), app.where().name
     person = directory.find(name)
+    directory.require_removable(name, space)  # before anything is erased
     opened = app.open()
     with closing(opened):
         everything = opened.using(settings=replace(opened.settings, max_classification=3))

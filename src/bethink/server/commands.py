@@ -272,7 +272,7 @@ def _with_spaces(
     """Add further spaces to an application; their memories are closed at the end."""
     from bethink.config.spaces import data_dir, space_path  # help does without
     from bethink.server.rest.app import make_app
-    from bethink.server.rest.spaces import SpacesApp
+    from bethink.server.rest.spaces import SpacesApp, for_space
 
     if not also:
         yield root
@@ -282,7 +282,7 @@ def _with_spaces(
         for name in dict.fromkeys(name for name in also if name != config.space):
             space_path(name, data_dir(app.settings))  # refuses what is no name
             loader = stack.enter_context(closing(_make_loader(app, name)))
-            of_space = replace(config, space=name)
+            of_space = for_space(config, name)
             spaces[name] = make_app(manifest, loader, of_space, timeout_s=limit_s, with_page=False)
         yield SpacesApp(root, spaces, config)
 

@@ -40,7 +40,7 @@ class SpacesApp:
         await app({**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode()}, receive, send)
 
     def _unknown(self, name: str) -> Guard:
-        return Guard(_answer_not_found, replace(self._config, space=name))
+        return Guard(_answer_not_found, for_space(self._config, name))
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Start and stop all applications with the server."""
@@ -51,6 +51,11 @@ class SpacesApp:
             await send({"type": "lifespan.startup.complete"})
             await receive()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def for_space(config: GuardConfig, name: str) -> GuardConfig:
+    """Return how another space is guarded: OAuth grants the first one only."""
+    return replace(config, space=name, verify=None)
 
 
 @asynccontextmanager

@@ -12,10 +12,10 @@ import pytest
 
 from bethink import Memory
 from bethink.access.audit import ReadAudit
-from bethink.access.policy import Right
+from bethink.access.policy import Principal, Right
 from bethink.access.tokens import ANY_SPACE, TokenStore
 from bethink.config.settings import Settings
-from bethink.server.rest.spaces import SpacesApp
+from bethink.server.rest.spaces import SpacesApp, for_space
 from server_app import HERE, bearer, make_guard, make_test_app, mcp, talk
 
 SPACE = "memory"
@@ -25,7 +25,7 @@ class Served:
     """Two spaces on one server: Anna is in both, Ben in the first."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
-        self.tokens = TokenStore(folder)
+        self.tokens, self.verify = TokenStore(folder), None
         self.settings = Settings(
             data_dir=folder / "data", embedder="none", actor="http", space=SPACE, **settings
         )
@@ -42,14 +42,29 @@ class Served:
         }
 
     def talk(self, conversation: Callable[[httpx.AsyncClient], Awaitable[Any]]) -> Any:
-        config = make_guard(self)  # type: ignore[arg-type]  # it has tokens
+        config = replace(make_guard(self), verify=self.verify)  # type: ignore[arg-type]  # has tokens
         root = make_test_app(self.spaces[SPACE], config)
-        ops = make_test_app(self.spaces["ops"], replace(config, space="ops"), with_page=False)
+        ops = make_test_app(self.spaces["ops"], for_space(config, "ops"), with_page=False)
         try:
             return talk(SpacesApp(root, {SPACE: root, "ops": ops}, config), conversation)
         finally:
             for memory in self.spaces.values():
                 memory.close()
+
+
+def test_what_signs_in_by_oauth_reaches_the_first_space_only(tmp_path: Path) -> None:
+    """A connection was allowed for one space; the others answer as if it were unknown."""
+    served = Served(tmp_path)
+    served.verify = lambda _: Principal("host", Right.ADMIN)
+    headers = {"Authorization": "Bearer from-a-provider"}
+
+    async def conversation(client: httpx.AsyncClient) -> list[int]:
+        paths = ("", "/spaces/ops", "/spaces/none")
+        return [
+            (await client.get(f"{path}/v1/memories", headers=headers)).status_code for path in paths
+        ]
+
+    assert served.talk(conversation) == [200, 401, 401]
 
 
 def test_people_share_and_keep_over_rest_and_mcp(tmp_path: Path) -> None:
