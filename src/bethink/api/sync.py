@@ -60,7 +60,7 @@ class SyncMethods(SessionMethods):
         """
         place = str(target)
         is_folder = not place.startswith(("ssh://", *_WEB))
-        place = str(Path(place).expanduser().absolute()) if is_folder else place
+        place = str(_place(place)) if is_folder else place
         known = self.store.sync.settings().get("targets", {}).get(place, {})
         level = known.get("ceiling", DEFAULT_CEILING) if ceiling is None else ceiling
         syncing = self._syncing()
@@ -101,7 +101,7 @@ class SyncMethods(SessionMethods):
 
         folder = Folder(Path(place), self.store.space, _read_secret(key))
         way = FolderSync(syncing, folder, target=place, ceiling=ceiling)
-        way.about["key"] = str(Path(key).absolute()) if key else ""
+        way.about["key"] = str(_place(key)) if key else ""
         return way.run(accept=accept, name=name)
 
     def _sync_peer(self, syncing: Syncing, place: str, ceiling: int, name: str) -> SyncReport:
@@ -146,11 +146,21 @@ class SyncMethods(SessionMethods):
         }
 
     def retire_machine(self, target: str | Path, device: str) -> None:
-        """Remove the files of a machine that is gone from a folder; the next sync adds theirs."""
+        """Remove the files of a machine that is gone from a folder, once all of them are read.
+
+        The next sync adds what only it had written.
+        """
         from bethink.sync.folder import Folder
         from bethink.sync.session import retire
 
-        retire(Folder(Path(target).expanduser().absolute(), self.store.space, None), device)
+        report = self.sync_with(target)
+        is_unread = any(problem.startswith(device) for problem in report.problems)
+        if is_unread or device in {one.id for one in report.unknown}:
+            raise Refused(
+                f"files of {device} were not read; nothing was removed",
+                remedy=f"bethink sync {target} --accept {device}, or mend what it names",
+            )
+        retire(Folder(_place(target), self.store.space, None), device)
 
     def conflicts(self) -> list[Conflicted]:
         """List the memories that were changed in two places at once."""
@@ -205,6 +215,11 @@ def erased_elsewhere(store: Store) -> tuple[str, ...]:
         " (a git history, versions of a cloud drive, backups) are out of reach"
         for place in sorted(store.sync.settings().get("targets", {}))
     )
+
+
+def _place(path: str | Path) -> Path:
+    """Return one spelling of a path, whatever way it was named."""
+    return Path(path).expanduser().resolve()
 
 
 def _read_secret(key: str | Path | None) -> bytes | None:

@@ -43,6 +43,9 @@ class Segment(NamedTuple):
             return 0
 
 
+_SAID = ("id", "name", "key", "salt", "proof")  # of a machine, in its device.json
+
+
 class Bad(Exception):
     """A file that cannot be taken, and why."""
 
@@ -69,20 +72,32 @@ class Folder:
             except (OSError, Bad) as error:
                 yield folder.name, str(error) or type(error).__name__
 
+    def own(self, me: Identity) -> dict[str, Any] | None:
+        """Return what the folder says of this machine; None where it must be written."""
+        try:
+            return self._signed(self.root / me.id / "device.json", me.public)
+        except (OSError, Bad):
+            return None
+
     def _device(self, folder: Path) -> dict[str, Any]:
         said = self._signed(folder / "device.json", "")
+        if not all(isinstance(said.get(name), str) for name in _SAID):
+            raise Bad("device.json is torn")
         if said["id"] != folder.name or device_id(said["key"]) != said["id"]:
             raise Bad("device.json is not of this machine")
         if self.secret is None and said["salt"]:
-            raise Bad("it is encrypted: give the passphrase or the key")
+            raise Refused(
+                f"{said['name']} encrypts its files here; nothing was written",
+                remedy="give the passphrase (BETHINK_SYNC_PASSPHRASE) or --key",
+            )
         if self.secret is not None and not said["salt"]:
             raise Bad("it is not encrypted, and this machine would encrypt")
         said["proven"] = False
         if self.secret is not None:
             try:
                 proof = Cipher(self.secret, said["salt"]).decrypt(bytes.fromhex(said["proof"]))
-            except Refused as error:
-                raise Bad(error.message) from error
+            except (Refused, ValueError) as error:
+                raise Bad(str(error)) from error
             said["proven"] = proof == said["id"].encode()
         return said
 
@@ -90,7 +105,7 @@ class Folder:
         """Write who this machine is, unless the folder says so already."""
         folder = self.root / me.id
         folder.mkdir(parents=True, exist_ok=True)
-        if (folder / "device.json").exists():
+        if self.own(me) is not None:
             return
         said = {"id": me.id, "name": me.name, "key": me.public, "salt": salt, "proof": ""}
         if self.secret is not None:
@@ -122,7 +137,7 @@ class Folder:
             key = public or str(said["key"])
             if isinstance(said, dict) and is_signed(key, signature, self._told(text.encode())):
                 return said
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise Bad(f"{path.name} is torn") from error
         raise Bad(f"{path.name} has a wrong signature")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from bethink.errors import NotFound
+from bethink.errors import NotFound, Refused
 from bethink.ports import Device, OpBatch, Store
 from bethink.sync.folder import Bad, Folder, Segment
 from bethink.sync.keys import Identity, make_salt
@@ -127,6 +128,7 @@ class FolderSync:
     def run(self, *, accept: Iterable[str] = (), name: str = "") -> SyncReport:
         """Read, apply and write; every step may be interrupted and repeated."""
         me = self._syncing.identity(name)
+        self._agree_with(self._folder.own(me))
         self._syncing.capture()
         devices = self._take_devices(set(accept))
         self._folder.introduce(me, self._salt)
@@ -145,6 +147,18 @@ class FolderSync:
         self._find_waiting(devices)
         return self._syncing.finish()
 
+    def _agree_with(self, own: Mapping[str, Any] | None) -> None:
+        """Go on as this machine began here: with its secret, or without one."""
+        if own is None:
+            return
+        if bool(own["salt"]) != (self._folder.secret is not None):
+            how = "encrypted" if own["salt"] else "not encrypted"
+            raise Refused(
+                f"the files of this machine are {how} here; nothing was written",
+                remedy="give the same passphrase or key, or use another folder",
+            )
+        self._salt = own["salt"]
+
     def _at(self) -> str:
         return self._syncing.now().isoformat(timespec="seconds")
 
@@ -154,7 +168,11 @@ class FolderSync:
         known = {device.id: device for device in store.devices()}
         found = {}
         seen = set()
-        for folder, said in self._folder.devices():
+        listed = list(self._folder.devices())
+        named = Counter(said["name"] for _, said in listed if not isinstance(said, str))
+        if several := [one for one in sorted(accept) if named[one] > 1]:
+            raise Refused(f"several machines are called {several[0]}: accept one by its code")
+        for folder, said in listed:
             if isinstance(said, str):
                 report.problems.append(f"{folder}: {said}")
                 continue
@@ -279,8 +297,9 @@ class FolderSync:
 def retire(folder: Folder, device: str) -> None:
     """Remove the files of a machine that will not come back; others write what they hold."""
     path = folder.root / device
-    if not path.is_dir() or Path(device).name != device:
+    if not re.fullmatch("[0-9a-f]{16}", device) or path.is_symlink() or not path.is_dir():
         raise NotFound(f"no machine {device!r} writes here")
-    for file in sorted(path.iterdir()):
-        file.unlink()
-    path.rmdir()
+    for file in (path / "device.json", path / "state.json", *sorted(path.glob("*.ops"))):
+        file.unlink(missing_ok=True)
+    if not any(path.iterdir()):
+        path.rmdir()

@@ -319,7 +319,12 @@ def test_a_carrier_reads_nothing_of_an_encrypted_folder(
     monkeypatch.setenv(sync_api.PASSPHRASE, "wrong horse")
     assert len(stranger.sync().problems) == 2
     monkeypatch.delenv(sync_api.PASSPHRASE)
-    assert any("encrypted" in problem for problem in make("other").sync().problems)
+    laptop.memory.remember("The vault is in the cellar")
+    for machine in (make("other"), laptop):
+        with pytest.raises(Refused, match="encrypt"):
+            machine.sync()
+    written = b"".join(path.read_bytes() for path in laptop.drive.rglob("*") if path.is_file())
+    assert b"cellar" not in written
 
 
 def test_a_key_file_is_remembered(make: Callable[..., Machine], tmp_path: Path) -> None:
@@ -472,8 +477,44 @@ def test_a_machine_that_is_gone_is_retired(
     late = make("late")
     late.sync(accept=["laptop"])
     assert late.texts() == laptop.texts()
-    with pytest.raises(NotFound):
-        laptop.memory.retire_machine(laptop.drive, gone)
+    for nobody in (gone, "..", "."):
+        with pytest.raises(NotFound):
+            laptop.memory.retire_machine(laptop.drive, nobody)
+
+
+def test_a_machine_is_retired_only_after_all_of_it_was_read(
+    pair: tuple[Machine, Machine], make: Callable[..., Machine]
+) -> None:
+    laptop, desktop = pair
+    desktop.memory.remember("Only the desktop knew this")
+    desktop.sync()
+    laptop.memory.retire_machine(laptop.drive, desktop.device)
+    assert "Only the desktop knew this" in laptop.texts()
+    stranger = make("stranger")
+    stranger.memory.remember("Nobody else knows this")
+    stranger.sync()
+    with pytest.raises(Refused, match="not read"):
+        laptop.memory.retire_machine(laptop.drive, stranger.device)
+    assert stranger.files()
+
+
+def test_a_name_that_two_machines_have_is_not_accepted(make: Callable[..., Machine]) -> None:
+    laptop, one, other = make("laptop"), make("phone"), make("phone-2")
+    for number, machine in enumerate((one, other)):
+        machine.memory.remember(f"A phone, number {number}")
+        machine.memory.sync_with(machine.drive, name="phone")
+    with pytest.raises(Refused, match="several"):
+        laptop.sync(accept=["phone"])
+    laptop.sync(accept=[one.device])
+    assert laptop.texts() == {"A phone, number 0"}
+
+
+def test_a_torn_introduction_of_ones_own_is_written_again(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    (laptop.drive / "notes" / laptop.device / "device.json").write_text("{")
+    laptop.memory.remember("The vault is in the cellar")
+    settle_down(laptop, desktop)
+    assert "The vault is in the cellar" in desktop.texts()
 
 
 class Killed(BaseException):
