@@ -118,7 +118,7 @@ WRONG: dict[str, Callable[[], str]] = {
     "no issuer": lambda: token(claims(iss=None)),
     "expired": lambda: token(claims(exp=NOW - 120)),
     "no expiry": lambda: token(claims(exp=None)),
-    "not yet": lambda: token(claims(nbf=NOW + 600)),
+    "not yet": lambda: token(claims(nbf=NOW + 86_400)),
     "no subject": lambda: token(claims(sub=None)),
     "an unknown subject": lambda: token(claims(sub="eve-9")),
     "another key": lambda: token(claims(), OTHER),

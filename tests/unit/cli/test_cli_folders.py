@@ -100,13 +100,21 @@ def test_watching_names_the_library_that_it_needs(
 
 
 @pytest.mark.slow
+# A shell lets processes in the background ignore an interrupt, also those that they start.
+INTERRUPTIBLE = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("bethink", run_name="__main__")
+"""
+
+
 def test_watching_goes_both_ways(call: Caller) -> None:
     """An edit is remembered, and what an agent stores is written; Ctrl-C ends it well."""
     pytest.importorskip("watchfiles")
     call.remember("Deploy on Tuesdays", "--topic", "Deployment")
     call("files", "notes")
     path = call.folder / "notes/topics/deployment.md"
-    command = [sys.executable, "-m", "bethink", "files", "notes", "--watch", "--json"]
+    command = [sys.executable, "-c", INTERRUPTIBLE, "files", "notes", "--watch", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         watching.stdout.readline()

@@ -18,6 +18,7 @@ _OWNER = "bethink_migrator"
 _LAST_GUARD_S = 60
 _BACK_TO_2 = """
     DELETE FROM bethink.migration WHERE version > 2;
+    DROP TABLE bethink.op, bethink.series, bethink.device, bethink.conflict, bethink.unlogged;
     ALTER TABLE bethink.entity DROP COLUMN key;
     CREATE INDEX entity_key ON bethink.entity (space_id, substr(id, strpos(id, ':') + 1));
 """
