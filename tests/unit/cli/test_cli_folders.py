@@ -99,7 +99,6 @@ def test_watching_names_the_library_that_it_needs(
     assert not (call.folder / "notes").exists()
 
 
-@pytest.mark.slow
 # A shell lets processes in the background ignore an interrupt, also those that they start.
 INTERRUPTIBLE = """
 import runpy, signal
@@ -108,6 +107,7 @@ runpy.run_module("bethink", run_name="__main__")
 """
 
 
+@pytest.mark.slow
 def test_watching_goes_both_ways(call: Caller) -> None:
     """An edit is remembered, and what an agent stores is written; Ctrl-C ends it well."""
     pytest.importorskip("watchfiles")
