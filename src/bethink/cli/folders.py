@@ -54,7 +54,7 @@ _REMARKS = {
         "bethink files                      # all folders of the space again",
     ],
 )
-@click.argument("folder", required=False, type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", required=False, type=click.Path(file_okay=False))
 @option("-n --dry-run", "Change nothing; show what would happen.")
 @option("--watch", "Go on until interrupted, after every change on either side.")
 @option("--poll", "With --watch: look regularly, for network drives.")
@@ -66,7 +66,7 @@ _REMARKS = {
 @option("-y --yes", "Do not ask before much is forgotten.")
 @pass_app
 def files(
-    app: App, /, folder: Path | None, *, watch: bool, poll: bool, link: bool, detach: bool,
+    app: App, /, folder: str | None, *, watch: bool, poll: bool, link: bool, detach: bool,
     dry_run: bool, yes: bool, ceiling: int | None,
 ) -> int:  # fmt: skip
     """Keep memories as Markdown files that you can edit.
@@ -81,8 +81,10 @@ def files(
     from bethink.folders.base import detach_folder, known_folders  # not needed for help
     from bethink.folders.sync import Options
 
+    if folder == "":  # an unset variable of a script
+        raise click.UsageError("the name of the folder is empty")
     with app.open(create=not dry_run) as memory:
-        folders = [folder.expanduser().resolve()] if folder else known_folders(memory)
+        folders = [Path(folder).expanduser().resolve()] if folder else known_folders(memory)
         if not folders:
             raise NotFound("the space has no folder yet", remedy="bethink files FOLDER")
         if detach:

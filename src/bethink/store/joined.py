@@ -449,11 +449,14 @@ def _siblings(asks: Sequence[Ask], *given: Any, **named: Any) -> SharedEntities:
 
 
 def _mention_activity(asks: Sequence[Ask], *given: Any) -> dict[str, Activity]:
-    found: dict[str, Activity] = {}
-    for answer in _each(asks, *given):
-        for entity, seen in answer.items():
-            known = found.get(entity)
-            found[entity] = seen if known is None else _add_activity(known, seen)
+    return _add_up(_each(asks, *given), _add_activity)
+
+
+def _add_up(answers: Sequence[Mapping[str, Any]], add: Ask) -> dict[str, Any]:
+    """Merge answers; what several have is added."""
+    found: dict[str, Any] = {}
+    for name, value in chain.from_iterable(answer.items() for answer in answers):
+        found[name] = add(found[name], value) if name in found else value
     return found
 
 
@@ -471,12 +474,7 @@ def _add_activity(one: Activity, other: Activity) -> Activity:
 
 
 def _usage(asks: Sequence[Ask], *given: Any) -> dict[str, Usage]:
-    found: dict[str, Usage] = {}
-    for answer in _each(asks, *given):
-        for item, use in answer.items():
-            known = found.get(item)
-            found[item] = use if known is None else _add_usage(known, use)
-    return found
+    return _add_up(_each(asks, *given), _add_usage)
 
 
 def _add_usage(one: Usage, other: Usage) -> Usage:

@@ -150,6 +150,16 @@ def test_a_folder_that_is_gone_stops_no_other(call: Caller) -> None:
     assert "two: 1 memory, up to date" in said.out
 
 
+def test_an_empty_name_is_no_folder(call: Caller) -> None:
+    """An unset variable of a script does not mean the current folder."""
+    call.remember("Deploy on Tuesdays")
+
+    said = call("files", "")
+
+    assert (said.code, "is empty" in said.err) == (2, True)
+    assert not list(call.folder.rglob("*.md"))
+
+
 def test_export_as_markdown(call: Caller) -> None:
     """Into a new folder, which must be named."""
     call.remember("Deploy on Tuesdays", "--topic", "Deployment")
