@@ -57,8 +57,6 @@ class _Limits(NamedTuple):
 
 
 _ALONE, _IN_BATCH = _Limits(4, 0.3), _Limits(3, 0.5)
-# In a longer text a fact may be stated in passing: sentences are read by themselves, too.
-_LONG_BYTES = 160
 # Of a longer text the model reads only the beginning.
 MAX_TOKENS = 80
 _MIN_CONFIDENCE = 0.5
@@ -149,16 +147,23 @@ def _was_removed(link: Link, ctx: WriteContext) -> bool:
 
 
 def _judge(pairs: Sequence[_Pair], ctx: WriteContext) -> list[PairVerdict]:
-    """Judge the texts and, of long ones, the sentences most alike; the surer verdict counts."""
+    """Judge the texts and, of notes, the sentences most alike; the surer verdict counts.
+
+    A note may say several things of which one changed. The turns of a conversation say so much
+    on one subject that their sentences mislead.
+    """
     if not pairs or ctx.judge is None:
         return []
     texts = [(pair.older.text, pair.newer.text) for pair in pairs]
-    long = [max(len(text.encode()) for text in both) > _LONG_BYTES for both in texts]
-    excerpts = [pair.excerpts for pair, is_long in zip(pairs, long, strict=True) if is_long]
-    whole, parts = ctx.judge(texts), iter(ctx.judge(excerpts))
+    parts = [
+        pair.excerpts if pair.newer.session is None and pair.excerpts != both else None
+        for pair, both in zip(pairs, texts, strict=True)
+    ]
+    whole = ctx.judge(texts)
+    apart = iter(ctx.judge([part for part in parts if part is not None]))
     return [
-        max(verdict, next(parts)) if is_long else verdict
-        for verdict, is_long in zip(whole, long, strict=True)
+        verdict if part is None else max(verdict, next(apart))
+        for verdict, part in zip(whole, parts, strict=True)
     ]
 
 
