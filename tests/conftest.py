@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,8 @@ if given := os.environ.pop("BETHINK_TEST_CITUS", ""):
     os.environ["TEST_CITUS_URL"] = given
 
 from bethink import Memory
-from bethink.ports import Embedder
+from bethink.models.update_model import UpdateModel, update_model
+from bethink.ports import Embedder, PairVerdict
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW
 from shared_embedder import SHARED
@@ -42,6 +43,22 @@ tempfile.tempdir = _memory_disk()
 settings.register_profile("fixed", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("shuffled", deadline=None, max_examples=60)
 settings.load_profile(os.environ.get("TEST_EXAMPLES", "fixed"))
+
+
+class _JudgedOnce:
+    """The model of two memories, asked once for each pair: tests store the same texts often."""
+
+    def __init__(self, model: UpdateModel) -> None:
+        self._judge = model.judge
+        self._known: dict[tuple[str, str], PairVerdict] = {}
+
+    def __call__(self, pairs: Sequence[tuple[str, str]]) -> list[PairVerdict]:
+        unknown = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        self._known.update(zip(unknown, self._judge(unknown), strict=True))
+        return [self._known[pair] for pair in pairs]
+
+
+update_model.judge = _JudgedOnce(update_model)  # type: ignore[method-assign]
 
 
 @pytest.fixture(scope="session")
