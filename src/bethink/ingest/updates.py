@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 # From this probability on a newer memory comes first in answers (a link ``updates``), and
 # from that on the older one is marked as outdated (``supersedes``): decision 49.
 MIN_UPDATE, MIN_SUPERSESSION = 0.1, 0.92
+_MAX_APART = 0.9
 JUDGED = "judged from both texts"
 MAY_UPDATE = "kept both; the newer one comes first in answers"
 OUTDATED = "kept both; answers put the newer one first and mark the older"
@@ -150,7 +151,8 @@ def _judge(pairs: Sequence[_Pair], ctx: WriteContext) -> list[PairVerdict]:
     """Judge the texts and, of notes, the sentences most alike; the surer verdict counts.
 
     A note may say several things of which one changed. The turns of a conversation say so much
-    on one subject that their sentences mislead.
+    on one subject that their sentences mislead. Sentences alone mark nothing as outdated: "from
+    Tuesday to Friday" may be of anybody.
     """
     if not pairs or ctx.judge is None:
         return []
@@ -162,9 +164,13 @@ def _judge(pairs: Sequence[_Pair], ctx: WriteContext) -> list[PairVerdict]:
     whole = ctx.judge(texts)
     apart = iter(ctx.judge([part for part in parts if part is not None]))
     return [
-        verdict if part is None else max(verdict, next(apart))
+        verdict if part is None else max(verdict, _limited(next(apart)))
         for verdict, part in zip(whole, parts, strict=True)
     ]
+
+
+def _limited(verdict: PairVerdict) -> PairVerdict:
+    return verdict._replace(updates=min(verdict.updates, _MAX_APART))
 
 
 def update_link(newer: Item, older: Item, verdict: PairVerdict, ctx: WriteContext) -> Link | None:

@@ -418,7 +418,7 @@ def test_of_notes_the_sentences_alike_are_judged(
     parts = [pair for pair in judge.asked if pair != (older, newer)]
     asked = [(OLD in one, NEW in other, "lunch" in one) for one, other in parts]
     assert asked == ([] if session else [(True, True, False)])
-    assert met(new) == ([] if session else [("supersedes", old.id)])
+    assert met(new) == ([] if session else [("related", old.id)])
 
 
 def test_the_work_for_a_memory_is_bounded(memory: Memory, judge: Judge) -> None:
