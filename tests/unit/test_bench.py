@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from bethink.errors import Refused
+from language_server import talking
 
 BENCH = Path(__file__).parents[2] / "bench"
 
@@ -38,7 +39,7 @@ def write_conversation(folder: Path) -> None:
         ],
     }
     asked = [
-        {"question": "What did Ann buy?", "evidence": ["D1:1"], "category": 4},
+        {"question": "What did Ann buy?", "answer": "a kayak", "evidence": ["D1:1"], "category": 4},
         {"question": "What was never said?", "evidence": [], "category": 5},
     ]
     record = {"sample_id": "c1", "conversation": talk, "qa": asked}
@@ -80,3 +81,33 @@ def test_the_command_says_what_is_wrong_with_a_folder(tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert "--corpus: there is no data set, file or folder" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+JUDGE = "import nothing_installed\n\ndef get_anscheck_prompt(task, question, answer, response, abstention=False):\n    return f'{task}: {question} {answer} {response}'\n"
+
+
+def test_a_model_answers_from_what_is_recalled_and_is_judged(tmp_path: Path) -> None:
+    """By a published prompt, read from its file; an interrupted run asks nothing twice."""
+    write_conversation(tmp_path)
+    (tmp_path / "evaluate_qa.py").write_text(JUDGE, encoding="utf-8")
+    with talking() as server:
+        server.answer = "Yes: a red kayak"
+        command = [
+            *(sys.executable, str(BENCH / "answers.py"), "locomo", tmp_path / "locomo-tiny.json"),
+            *("--url", f"{server.url}/v1", "--model", "m", "--out", tmp_path / "out.jsonl"),
+        ]
+        by_words = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        (line,) = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+        (tmp_path / "out.jsonl").unlink()
+        command += ["--judge", tmp_path / "evaluate_qa.py"]
+        judged = [
+            subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            for _ in range(2)
+        ]
+        asked = [body["messages"][0]["content"] for _, _, body in server.asked]
+    assert json.loads(line)["score"] == pytest.approx(2 / 4)
+    assert "F1 of words" in by_words
+    assert len(asked) == 3
+    assert "I bought a red kayak" in asked[0]
+    assert asked[2] == "single-hop: What did Ann buy? a kayak Yes: a red kayak"
+    assert all("single-hop                           1  1.000" in text for text in judged)
