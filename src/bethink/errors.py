@@ -146,9 +146,27 @@ class BadPlugin(BadSetting):
 
 
 def install_command(extra: str = "") -> str:
-    """Return what installs Bethink, or one of its extras: from the checkout until a release."""
+    """Return what installs Bethink, or one of its extras, from where this one came."""
+    if (named := requirement(extra)) is not None:
+        return f"pip install '{named}'"
     wanted = f"'.[{extra}]'" if extra else "."
     return f"pip install {wanted} (in the folder of the Bethink checkout)"
+
+
+def requirement(extra: str = "") -> str | None:
+    """Return the requirement of this version with an extra; None where it is a checkout."""
+    import json  # only for a message
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    name = f"bethink[{extra}]" if extra else "bethink"
+    try:
+        found = distribution("bethink")
+    except PackageNotFoundError:
+        return None
+    origin = json.loads(found.read_text("direct_url.json") or "{}")
+    if "dir_info" in origin:
+        return None
+    return f"{name} @ {origin['url']}" if origin else f"{name}=={found.version}"
 
 
 class MissingExtra(BethinkError):

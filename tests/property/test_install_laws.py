@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,26 @@ objects = st.dictionaries(names.filter(lambda name: name != "mcpServers"), value
 servers = st.dictionaries(names, values, max_size=3)
 indents = st.sampled_from([None, 0, 1, 2, 3, 4, 8, "\t", " \t"])
 spaced = st.sampled_from([(",", ":"), (", ", ": "), (" , ", " : "), (",  ", ":")])
+remarks = st.lists(
+    st.sampled_from(["", "", " // to the end\n", "/* { , */", ' /* "\n */ ', "//\n"]), max_size=6
+)
+PARTS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/|[{\[,\]}]', re.DOTALL)
+
+
+def commented(text: str, remarks: list[str]) -> str:
+    """The text with remarks before and after its brackets and commas, and trailing commas."""
+    texts = cycle(remarks or [""])
+
+    def with_remarks(found: re.Match[str]) -> str:
+        if found[0].startswith('"'):
+            return found[0]
+        return f"{next(texts)}{found[0]}{next(texts)}"
+
+    return PARTS.sub(with_remarks, text)
+
+
+def comments(text: str) -> list[str]:
+    return [part for part in PARTS.findall(text) if part.startswith(("//", "/*"))]
 
 
 @st.composite
@@ -49,6 +71,7 @@ def settings_files(draw: st.DrawFn) -> bytes:
         separators=draw(spaced),
         ensure_ascii=draw(st.booleans()),
     )
+    text = commented(text, draw(remarks))
     blank = draw(st.sampled_from(["", "\n", "\r\n", "  ", "\n\n"]))
     text = draw(st.sampled_from(["", "\n"])) + text + blank
     if draw(st.booleans()):
@@ -68,7 +91,7 @@ files = settings_files().filter(_is_utf8)
 
 
 def wanted(path: Path, value: Any = None) -> Installation:
-    entry = ConfigEntry(path, KEYS, value or VALUE)
+    entry = ConfigEntry(path, KEYS, value or VALUE, comments=True)
     return Installation("cursor", path, path.parent, entries=(entry,))
 
 
@@ -129,9 +152,10 @@ def test_adding_and_taking_out_means_the_same(content: bytes) -> None:
     before = parse_json(text)
 
     new = set_key(text, KEYS, VALUE)
-    out = parse_json(remove_key(new, KEYS))
+    left = remove_key(new, KEYS)
 
-    assert out == {**before, "mcpServers": before.get("mcpServers", {})}
+    assert parse_json(left) == {**before, "mcpServers": before.get("mcpServers", {})}
+    assert comments(text) == comments(new) == comments(left)
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60))

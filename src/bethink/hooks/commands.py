@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Callable
 from difflib import unified_diff
 from importlib import import_module
 from pathlib import Path
@@ -17,9 +18,10 @@ from bethink.cli.output import bold, dim, green, printable, red, yellow
 from bethink.config.paths import find_project, home_folder, working_folder
 from bethink.core import plural
 from bethink.core.json_values import Json
-from bethink.errors import NotFound, install_command
+from bethink.errors import NotFound
 from bethink.hooks.dispatch import EVENTS, main
-from bethink.hooks.install.hosts import HOSTS, Installation, InstallRequest, own_command
+from bethink.hooks.install import start
+from bethink.hooks.install.hosts import HOSTS, Installation, InstallRequest, plan_host
 from bethink.hooks.install.plan import (
     Change,
     Plan,
@@ -68,7 +70,7 @@ _yes = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmati
         "bethink install claude-code       # shows the changes, then asks",
         "bethink install claude-code --project --yes",
         "bethink install cursor --tools timeline,undo",
-        "bethink install codex --dry-run",
+        "bethink install vscode --dry-run",
     ],
 )
 @_host
@@ -79,29 +81,44 @@ _yes = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmati
 @option("--tools A,B,...", "Tools beyond the default ones, or all.", default="")
 @option("--no-capture", "Claude Code: recall only, do not store sessions.")
 @option("--command start TEXT", "Command that starts Bethink; default: its path.")
+@option("--no-check", "Do not start the server once before anything is written.")
 @pass_app
 def install(app: App, /, host: str, **options: Any) -> int:
     """Install this memory in Claude Code, Cursor, Codex ...
 
-    HOST is claude-code, cursor, claude-desktop or codex. Shows every file it would write
-    as a diff and asks. In a file of yours it changes one entry and keeps every other
-    byte. `bethink uninstall` reverts exactly that. Running it again updates an older
-    installation.
+    HOST is claude-code, codex, gemini, vscode, opencode, cursor, zed or claude-desktop.
+    Shows every file it would write as a diff and asks. In a file of yours it changes one
+    entry and keeps every other byte, comments included. `bethink uninstall` reverts exactly
+    that. Running it again updates an older installation.
 
-    For Claude Code it is a plugin with hooks, the MCP server and a skill; for the others
-    the MCP server (needs the extra mcp).
+    For Claude Code and Gemini CLI it is a plugin with hooks, the MCP server and a skill; for
+    the others the MCP server. What the server needs (the extra mcp) is installed if it is
+    missing, as shown. Then the server is started once; if it fails, nothing is written.
     """  # fmt: skip
     installation = _requested_installation(app, host, options)
     manifest_file = manifest_path(host, installation.target, os.environ)
     plan = plan_install(installation, read_manifest(manifest_file), force=options["force"])
-    done = _confirm_and_apply(app, plan, manifest_file, options, "Write these changes?")
+    extra = () if options["start"] else start.missing_extra()
+
+    def prepare() -> None:
+        if extra:
+            start.install_extra(extra)
+        if not options["no_check"] and (plan.changes or not plan.kept):
+            count = start.try_server(installation.server)
+            app.note(dim(f"the server starts: {plural(count, 'tool')}"))
+
+    if extra and not app.json:
+        app.out.line(bold("run "), printable(shlex.join(extra)))
+    done = _confirm_and_apply(
+        app, plan, manifest_file, options,
+        question="Write these changes?", prepare=prepare, needs_more=bool(extra),
+    )  # fmt: skip
     if app.json:
-        app.out.json(_plan_json(host, installation, plan, done=done))
+        app.out.json(_plan_json(host, installation, plan, done=done) | {"run": list(extra)})
     else:
         _print_result(app, plan, done=done, verb="installed in", host=host)
         for line in installation.after if done or not plan.changes else ():
             app.note(dim(line))
-        _note_extra(app)
     return _EXIT_CONFLICT if plan.kept and not plan.changes else 0
 
 
@@ -127,7 +144,7 @@ def uninstall(app: App, /, host: str, **options: Any) -> int:
     if not known.files:
         raise NotFound(f"nothing is installed in {installation.target}")
     plan = plan_uninstall(known, installation.root, force=options["force"])
-    done = _confirm_and_apply(app, plan, manifest_file, options, "Remove this?")
+    done = _confirm_and_apply(app, plan, manifest_file, options, question="Remove this?")
     if app.json:
         app.out.json(_plan_json(host, installation, plan, done=done))
     else:
@@ -136,10 +153,10 @@ def uninstall(app: App, /, host: str, **options: Any) -> int:
 
 
 def _requested_installation(app: App, host: str, options: Json) -> Installation:
-    if options["project"] and not HOSTS[host].has_projects:
+    if options["project"] and not HOSTS[host].project:
         raise click.UsageError(f"{HOSTS[host].title} has no projects; omit --project")
-    start = options.get("start")
-    command_line = tuple(shlex.split(start)) if start else own_command()
+    given = options.get("start")
+    command_line = tuple(shlex.split(given)) if given else start.own_command()
     if not command_line:
         raise click.UsageError("--command is empty; give the command that starts Bethink")
     home = home_folder(os.environ)
@@ -152,7 +169,7 @@ def _requested_installation(app: App, host: str, options: Json) -> Installation:
         app.space,
         captures=not options.get("no_capture", False),
     )
-    return HOSTS[host].installation(request)
+    return plan_host(host, request)
 
 
 def _validate_tools(tools: str) -> str:
@@ -171,22 +188,31 @@ def _project_root(home: Path) -> Path:
 
 
 def _confirm_and_apply(
-    app: App, plan: Plan, manifest_file: Path, options: Json, question: str
+    app: App,
+    plan: Plan,
+    manifest_file: Path,
+    options: Json,
+    *,
+    question: str,
+    prepare: Callable[[], None] = lambda: None,
+    needs_more: bool = False,
 ) -> bool:
-    """Show the plan, confirm and apply it; return whether anything was done."""
+    """Show the plan, confirm, prepare and apply it; return whether anything was done."""
     if not app.json:
         for change in plan.changes:
             _print_diff(app, change)
     if options["dry_run"]:
         return False
-    if plan.changes and not (options["yes"] or confirm(app, question)):
+    due = bool(plan.changes) or needs_more
+    if due and not (options["yes"] or confirm(app, question)):
         return False
+    prepare()
     # Record it first, so that an interrupted installation can be undone.
     if plan.manifest.files:
         write_manifest(manifest_file, plan.manifest)
     apply_plan(plan)
     write_manifest(manifest_file, plan.manifest)
-    return bool(plan.changes)
+    return due
 
 
 def _diff(change: Change) -> list[str]:
@@ -217,13 +243,6 @@ def _print_result(app: App, plan: Plan, *, done: bool, verb: str, host: str) -> 
         app.note(dim("nothing was written; use --yes to apply"))
     elif not plan.kept:
         app.out.line("nothing to change")
-
-
-def _note_extra(app: App) -> None:
-    from importlib.util import find_spec  # only for this command
-
-    if find_spec("mcp") is None:
-        app.note(yellow("the server needs an extra: "), install_command("mcp"))
 
 
 def _plan_json(host: str, installation: Installation, plan: Plan, *, done: bool) -> Json:

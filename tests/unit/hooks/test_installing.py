@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bethink.cli import main
+from bethink.hooks.install import start
 from bethink.hooks.install.hosts import HOSTS
 from bethink.version import __version__
 from rows import each_row
@@ -21,7 +23,8 @@ PLUGIN = Path(".claude/skills/bethink")
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home of one's own, and in it a project to stand in."""
+    """A home of one's own, and in it a project to stand in; every server starts."""
+    monkeypatch.setattr(start, "try_server", lambda command: 7)
     folder = tmp_path / "home"
     (folder / "project" / ".git").mkdir(parents=True)
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "BETHINK_CONFIG_DIR"):
@@ -55,6 +58,10 @@ def placed(home: Path, host: str) -> Path:
             "cursor": Path(".cursor/mcp.json"),
             "claude-desktop": Path(".config/Claude/claude_desktop_config.json"),
             "codex": Path(".codex/config.toml"),
+            "gemini": Path(".gemini/extensions/bethink/gemini-extension.json"),
+            "vscode": Path(".config/Code/User/mcp.json"),
+            "opencode": Path(".config/opencode/opencode.json"),
+            "zed": Path(".config/zed/settings.json"),
         }[host]
     )
 
@@ -102,11 +109,11 @@ def test_a_second_time_changes_nothing(
     assert tree(home) == before
 
 
-@pytest.mark.parametrize("host", [name for name, host in HOSTS.items() if host.has_projects])
+@each_row("host", [name for name, host in HOSTS.items() if host.project])
 def test_a_project_gets_its_own(home: Path, host: str) -> None:
     """With --project everything is written below the project, and taken back from there."""
     project = home / "project"
-    (project / "deep" / "inside").mkdir(parents=True)
+    (project / "deep" / "inside").mkdir(parents=True, exist_ok=True)
     os.chdir(project / "deep" / "inside")
     before = tree(home)
 
@@ -158,6 +165,151 @@ def test_hooks_are_programs_with_arguments(home: Path) -> None:
     assert hooks["PostToolUse"][0]["matcher"] == "Edit|MultiEdit|NotebookEdit|Write"
     assert manifest["name"] == "bethink"
     assert manifest["version"] == __version__
+
+
+@each_row(
+    ("host", "keys", "entry"),
+    [
+        ("codex", ("mcp_servers",), {"command": "b", "args": ["mcp"]}),
+        ("vscode", ("servers",), {
+            "type": "stdio", "command": "b", "args": ["mcp"],
+            "env": {"CLAUDE_PROJECT_DIR": "${workspaceFolder}"},
+        }),
+        ("opencode", ("mcp",), {"type": "local", "command": ["b", "mcp"], "enabled": True}),
+        ("cursor", ("mcpServers",), {
+            "command": "b", "args": ["mcp"], "env": {"CLAUDE_PROJECT_DIR": "${workspaceFolder}"},
+        }),
+        ("zed", ("context_servers",), {"command": "b", "args": ["mcp"]}),
+        ("claude-desktop", ("mcpServers",), {"command": "b", "args": ["mcp", "--space", "desktop"]}),
+    ],
+)  # fmt: skip
+def test_each_host_gets_its_form(
+    home: Path, host: str, keys: tuple[str, ...], entry: dict[str, object]
+) -> None:
+    """As the host's own documentation has it."""
+    call("install", host, "--yes", "--command", "b")
+    text = placed(home, host).read_text()
+    held = tomllib.loads(text) if host == "codex" else json.loads(text)
+
+    assert held[keys[0]] == {"bethink": entry}
+
+
+def test_the_extension_of_gemini_reads_only(home: Path) -> None:
+    """Its hooks are lines of a shell with limits in milliseconds; a project has an entry."""
+    call("install", "gemini", "--yes", "--command", "'/a b/bethink'")
+    call("install", "gemini", "--yes", "--project", "--command", "b")
+    folder = placed(home, "gemini").parent
+    manifest = json.loads(placed(home, "gemini").read_text())
+    hooks = json.loads((folder / "hooks" / "hooks.json").read_text())["hooks"]
+    project = json.loads((home / "project/.gemini/settings.json").read_text())
+
+    assert manifest["mcpServers"] == {"bethink": {"command": "/a b/bethink", "args": ["mcp"]}}
+    assert (manifest["name"], manifest["version"]) == ("bethink", __version__)
+    assert {name: groups[0]["hooks"][0]["command"] for name, groups in hooks.items()} == {
+        "SessionStart": '"/a b/bethink" hook session-start',
+        "BeforeAgent": '"/a b/bethink" hook user-prompt-submit',
+    }
+    assert hooks["BeforeAgent"][0]["hooks"][0]["timeout"] == 10_000
+    assert (folder / "skills" / "bethink" / "SKILL.md").is_file()
+    assert project == {"mcpServers": {"bethink": {"command": "b", "args": ["mcp"]}}}
+
+
+@each_row("host", [name for name, host in HOSTS.items() if host.comments])
+def test_comments_survive(home: Path, host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a host reads comments they stay, also after the user's changes; uninstall is exact."""
+    key = HOSTS[host].servers
+    config = home / "project" / HOSTS[host].project
+    config.parent.mkdir(exist_ok=True)
+    before = f'''// of the project
+{{
+  "{key}": {{
+    "other": {{"a": "http://b//c"}}, // first
+    /* last */
+    "last": [1, 2,], // of all
+  }},
+}}
+'''
+    config.write_text(before)
+
+    assert call("install", host, "--project", "--yes", "--command", "b") == 0
+    added = config.read_text()
+    assert [line for line in added.splitlines() if line in before.splitlines()] == (
+        before.splitlines()
+    )
+    assert call("uninstall", host, "--project", "--yes") == 0
+    assert config.read_text() == before
+    call("install", host, "--project", "--yes", "--command", "b")
+    config.write_text(config.read_text() + "// changed\n")
+    assert call("uninstall", host, "--project", "--yes") == 0
+    left = config.read_text()
+    for comment in ("// of the project", "// first", "/* last */", "// of all", "// changed"):
+        assert comment in left
+    assert "bethink" not in left
+
+
+def test_a_file_of_comments_is_used_where_there_is_one(home: Path) -> None:
+    """Of opencode.json and opencode.jsonc the one that is there."""
+    config = home / "project" / "opencode.jsonc"
+    config.write_text("{} // mine\n")
+
+    assert call("install", "opencode", "--project", "--yes") == 0
+    assert "bethink" in config.read_text()
+    assert call("uninstall", "opencode", "--project", "--yes") == 0
+    assert config.read_text() == "{} // mine\n"
+
+
+def test_a_server_that_cannot_start_is_not_installed(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is started once, as the host would; nothing is written where that fails."""
+    monkeypatch.undo()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "project")
+    before = tree(home)
+
+    for command in ("/nowhere/bethink", "python3 -c 'raise SystemExit(\"no luck\")'"):
+        assert call("install", "cursor", "--yes", "--command", command) == 2
+    told = capsys.readouterr().err
+    assert "the server does not start: no such command" in told
+    assert "the server does not start: no luck" in told
+    assert tree(home) == before
+    assert call("install", "cursor", "--yes", "--command", "/nowhere/bethink", "--no-check") == 0
+    assert start.try_server((sys.executable, "-m", "bethink", "mcp", "--tools", "undo")) == 8
+
+
+def test_a_missing_extra_is_part_of_the_plan(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is shown, asked for, installed before the server is started, and said if it fails."""
+    monkeypatch.setattr(start, "find_spec", lambda name: None if name == "mcp" else name)
+    done: list[str] = []
+    monkeypatch.setattr(start, "install_extra", lambda command: done.append(" ".join(command)))
+    monkeypatch.setattr(start, "try_server", lambda command: done.append("server") or 7)
+
+    assert call("install", "cursor", "--dry-run") == 0
+    shown = f"{sys.executable} -m pip install 'mcp>=2.3'"
+    assert f"run {shown}" in capsys.readouterr().out
+    assert not done
+    assert call("install", "cursor", "--yes", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["run"][-1] == "mcp>=2.3"
+    assert done == [shown.replace("'", ""), "server"]
+    monkeypatch.setattr(start, "find_spec", lambda name: None)
+    monkeypatch.setattr(start, "which", lambda name: "/bin/uv" if name == "uv" else None)
+    assert start.missing_extra()[:3] == ("/bin/uv", "pip", "install")
+    monkeypatch.setattr(start, "which", lambda name: None)
+    assert call("install", "cursor", "--yes") != 0
+    assert "mcp" in capsys.readouterr().err
+
+
+def test_an_environment_of_uvx_is_called_by_uvx(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder may be gone tomorrow, so the host starts the same version the same way."""
+    monkeypatch.setattr(sys, "prefix", "/home/me/.cache/uv/archive-v0/Xy12")
+    monkeypatch.setattr(start, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(start, "requirement", lambda extra: f"bethink[{extra}]==1.2.3")
+    monkeypatch.setattr(start, "find_spec", lambda name: None)
+
+    assert start.own_command() == ("/bin/uvx", "--from", "bethink[mcp]==1.2.3", "bethink")
+    assert start.missing_extra() == ()
 
 
 def test_options_reach_what_is_written(home: Path) -> None:

@@ -1,9 +1,10 @@
 """Set or remove one value of a JSON or TOML file and keep every other byte.
 
 A JSON text is parsed twice: by the standard library, which validates it, and by a
-scanner for the positions. Of TOML one table is added or removed, as lines: tomlkit counts
-the comments after a table as the table's own, and would remove a user's comment with it
-(docs/decisions/0020). After a change the parsed value is checked, or the change is refused.
+scanner for the positions; both see comments and trailing commas as blanks. Of TOML one table
+is added or removed, as lines: tomlkit counts the comments after a table as the table's own,
+and would remove a user's comment with it (docs/decisions/0020). After a change the parsed
+value is checked, or the change is refused.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ _WHITESPACE = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LITERAL = re.compile(r"[^\s,\[\]{}\"]+")
 _DEFAULT_INDENT = "  "
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
+_STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[\]}])')
+_NOT_NEWLINE = re.compile(r"[^\r\n]")
+_REMARK_BEHIND = re.compile(r"(?:[ \t,]|/\*[\s\S]*?\*/)*(//[^\r\n]*)?")
 _HEADER = re.compile(r"^[ \t]*\[")
 _COMMENT_OR_BLANK = re.compile(r"^\s*(?:#|$)")
 
@@ -47,12 +52,25 @@ class _Object(NamedTuple):
         return next((member for member in self.members if member.key == key), None)
 
 
-def parse_json(text: str) -> object:
-    """Parse the text; an empty text is an empty object.
+def without_comments(text: str) -> str:
+    """Return the text with blanks for comments and trailing commas; positions stay."""
+    return _STRING_OR_LAST_COMMA.sub(_blank_unless_string, _blank_comments(text))
 
-    Raises BadSetting where it is not plain JSON, or has a duplicate key.
+
+def _blank_comments(text: str) -> str:
+    return _STRING_OR_COMMENT.sub(_blank_unless_string, text)
+
+
+def _blank_unless_string(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith('"') else _NOT_NEWLINE.sub(" ", found[0])
+
+
+def parse_json(text: str) -> object:
+    """Parse the text, in which there may be comments; an empty text is an empty object.
+
+    Raises BadSetting where it is not JSON, or has a duplicate key.
     """
-    body = text.removeprefix("\ufeff")
+    body = without_comments(text).removeprefix("\ufeff")
     if not body.strip():
         return {}
     try:
@@ -101,7 +119,8 @@ def remove_key(text: str, keys: Keys) -> str:
     parsed = parse_json(text)
     if look_up(parsed, keys) is None:
         return text
-    inner = _locate_object(text, keys[:-1])
+    plain = without_comments(text)
+    inner = _locate_object(plain, keys[:-1])
     member = inner.named(keys[-1])
     if member is None:
         raise BadSetting(f"{keys[-1]} is not where it should be")
@@ -112,7 +131,24 @@ def remove_key(text: str, keys: Keys) -> str:
         start, end = member.start, inner.members[1].start
     else:
         end = inner.end - 1 if len(inner.members) == 1 else member.end
-    return _require_equal(text[:start] + text[end:], _without_value(parsed, keys))
+    new = text[:start] + text[end:]
+    around = (slice(start, member.start), slice(member.end, end))
+    if any(_blank_comments(text)[part] != text[part] for part in around):
+        new = _remove_member(text, inner, place)
+    return _require_equal(new, _without_value(parsed, keys))
+
+
+def _remove_member(text: str, inner: _Object, place: int) -> str:
+    """Remove a member and one comma, and keep the comments around it."""
+    member, commas = inner.members[place], _blank_comments(text)
+    is_last = place == len(inner.members) - 1
+    comma = commas.find(",", member.end, inner.end if is_last else inner.members[place + 1].start)
+    if comma >= 0:
+        return text[: member.start] + text[member.end : comma] + text[comma + 1 :]
+    if place:
+        comma = commas.rfind(",", inner.members[place - 1].end, member.start)
+        return text[:comma] + text[comma + 1 : member.start] + text[member.end :]
+    return text[: member.start] + text[member.end :]
 
 
 def _require_equal(text: str, expected: object, parse: Callable[[str], object] = parse_json) -> str:
@@ -151,30 +187,44 @@ def _without_value(parsed: object, keys: Keys, *, with_empty: bool = False) -> J
 
 def _insert_value(text: str, keys: Keys, value: object) -> str:
     """Replace the existing value, or append a last member."""
+    plain = without_comments(text)
     depth = 0
-    found = _locate_object(text, ())
+    found = _locate_object(plain, ())
     while depth < len(keys) - 1 and (member := found.named(keys[depth])) is not None:
-        found = _scan_object(text, member.value)
+        found = _scan_object(plain, member.value)
         depth += 1
     member = found.named(keys[depth])
     newline, unit = _detect_style(text)
     if member is not None:
-        body = _format_value_at(value, text, member.start, newline, unit)
+        body = _format_value_at(value, plain, member.start, newline, unit)
         return text[: member.value] + body + text[member.end :]
     rest = _nested(keys[depth + 1 :], value)
     key = json.dumps(keys[depth], ensure_ascii=False)
     if found.members:
         last = found.members[-1]
-        before = found.members[-2].end if len(found.members) > 1 else found.start + 1
-        gap = text[before : last.start].partition(",")[2] if len(found.members) > 1 else ""
-        gap = gap or text[found.start + 1 : found.members[0].start]
-        body = _format_value_at(rest, text, last.start, newline, unit)
-        return f"{text[: last.end]},{gap}{key}: {body}{text[last.end :]}"
+        line = plain.rfind("\n", 0, last.start) + 1
+        is_first_on_line = not plain[line : last.start].strip(" \t")
+        gap = newline + plain[line : last.start] if is_first_on_line else " "
+        body = _format_value_at(rest, plain, last.start, newline, unit)
+        return _append_member(text, last.end, f"{gap}{key}: {body}")
     outer = _indent_at(text, found.start)
     inner = outer + unit
     body = _dump_indented(rest, inner, newline, unit)
-    filled = f"{{{newline}{inner}{key}: {body}{newline}{outer}}}"
+    comments = text[found.start + 1 : found.end - 1].rstrip()
+    filled = f"{{{comments}{newline}{inner}{key}: {body}{newline}{outer}}}"
     return text[: found.start] + filled + text[found.end :]
+
+
+def _append_member(text: str, at: int, member: str) -> str:
+    """Insert after the last member, and after a comment on the rest of its line."""
+    found = _REMARK_BEHIND.match(text, at)
+    end = found.end() if found else at
+    commas = _blank_comments(text)[at:end]
+    if commas == text[at:end]:
+        return f"{text[:at]},{member}{text[at:]}"
+    comma = "" if "," in commas else ","
+    newline = "\n" if found and found[1] and member[0] not in "\r\n" else ""
+    return f"{text[:at]}{comma}{text[at:end]}{newline}{member}{text[end:]}"
 
 
 def _format_value_at(value: object, text: str, at: int, newline: str, unit: str) -> str:

@@ -1,11 +1,10 @@
-"""The supported hosts and what each gets installed.
-
-A new host is a function and an entry in the table.
-"""
+"""The supported hosts and what each gets installed: a new host is a row of a table."""
 
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from importlib.resources import files
@@ -27,18 +26,22 @@ class OwnedFile(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One value under a path of keys, in a file with other content."""
+    """One value under a path of keys, in a file with other content.
+
+    ``comments`` tells that the host reads JSON with comments and trailing commas.
+    """
 
     path: Path
     keys: tuple[str, ...]
     value: Mapping[str, object]
+    comments: bool = False
 
 
 class Installation(NamedTuple):
     """Everything that is installed together.
 
     ``target`` identifies it, ``root`` is the folder that no path may leave, ``after`` are
-    instructions for the user.
+    instructions for the user, ``server`` is the command that the host starts.
     """
 
     host: str
@@ -47,6 +50,7 @@ class Installation(NamedTuple):
     files: tuple[OwnedFile, ...] = ()
     entries: tuple[ConfigEntry, ...] = ()
     after: tuple[str, ...] = ()
+    server: tuple[str, ...] = ()
 
 
 class FileFormat(NamedTuple):
@@ -57,8 +61,10 @@ class FileFormat(NamedTuple):
     remove_entry: Callable[[str, tuple[str, ...]], str]
 
 
+_JSON = FileFormat(config_text.parse_json, config_text.set_key, config_text.remove_key)
 _FILE_FORMATS = {
-    ".json": FileFormat(config_text.parse_json, config_text.set_key, config_text.remove_key),
+    ".json": _JSON,
+    ".jsonc": _JSON,
     ".toml": FileFormat(config_text.parse_toml, config_text.set_table, config_text.remove_table),
 }
 
@@ -78,61 +84,12 @@ def decode_file(path: Path, content: bytes) -> str:
         ) from error
 
 
-PLUGIN_NAME = "bethink"
-_DESCRIPTION = "Project memory: recalled with every prompt, captured from every session."
-
-
-def plugin_files(
-    place: Path, command: tuple[str, ...], *, mcp: tuple[str, ...], captures: bool
-) -> tuple[OwnedFile, ...]:
-    """Return the plugin's files.
-
-    ``command`` starts Bethink, ``mcp`` its server; a plugin that does not capture only
-    reads.
-    """
-    events = [event for event in EVENTS.values() if captures or not event.captures]
-    manifest = {
-        "name": PLUGIN_NAME,
-        "version": __version__,
-        "description": _DESCRIPTION,
-        "author": {"name": "Bethink"},
-        "license": "Apache-2.0",
-    }
-    server = {"command": mcp[0], "args": list(mcp[1:])}
-    return (
-        _json_file(place / ".claude-plugin" / "plugin.json", manifest),
-        _json_file(place / "hooks" / "hooks.json", {"hooks": hook_settings(events, command)}),
-        _json_file(place / ".mcp.json", {"mcpServers": {PLUGIN_NAME: server}}),
-        _resource_file(place / "skills" / PLUGIN_NAME / "SKILL.md", "skill.md"),
-        _resource_file(place / "README.md", "readme.md"),
-    )
-
-
-def hook_settings(events: list[HookEvent], command: tuple[str, ...]) -> dict[str, list[Json]]:
-    """Hook settings; each runs a program with arguments, so no shell parses paths."""
-    return {event.host_name: [_hook_entry(event, command)] for event in events}
-
-
-def _hook_entry(event: HookEvent, command: tuple[str, ...]) -> Json:
-    hook = {
-        "type": "command",
-        "command": command[0],
-        "args": [*command[1:], "hook", event.name],
-        "timeout": event.host_s,
-    }
-    return ({"matcher": event.tools} if event.tools else {}) | {"hooks": [hook]}
-
-
-def _json_file(path: Path, content: Json) -> OwnedFile:
-    return OwnedFile(path, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
-
-
-def _resource_file(path: Path, name: str) -> OwnedFile:
-    return OwnedFile(path, files("bethink.hooks.install").joinpath(name).read_bytes())
-
-
 _NAME = "bethink"
+_DESCRIPTION = "Project memory: recalled with every prompt, captured from every session."
 _PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
+# Gemini's names of the events that only read; its transcripts are not captured.
+_GEMINI_EVENTS = {"session-start": "SessionStart", "user-prompt-submit": "BeforeAgent"}
+_CODEX_EVENTS = {"session-start": "SessionStart", "user-prompt-submit": "UserPromptSubmit"}
 
 
 class InstallRequest(NamedTuple):
@@ -150,124 +107,225 @@ class InstallRequest(NamedTuple):
     space: str | None = None
     captures: bool = True
 
-
-class Host(NamedTuple):
-    """A host: its display name, its installation, and whether it supports projects."""
-
-    title: str
-    installation: Callable[[InstallRequest], Installation]
-    has_projects: bool = True
+    def server(self) -> tuple[str, ...]:
+        """The command that starts the MCP server."""
+        space = ("--space", self.space) if self.space else ()
+        tools = ("--tools", self.tools) if self.tools else ()
+        return (*self.command, "mcp", *space, *tools)
 
 
-def claude_code(request: InstallRequest) -> Installation:
-    """A plugin in the skills folder, from where it is loaded without registration."""
-    if request.space is not None:
-        raise BadSetting(
-            "the Claude Code plugin always uses the project's own space",
-            remedy=f'set space = "{request.space}" in the project\'s bethink.toml instead',
-        )
-    if request.project is not None:
-        home = request.project / ".claude"
-        root = request.project
-    else:
-        named = request.env.get("CLAUDE_CONFIG_DIR")
-        home = Path(named).expanduser() if named else request.home / ".claude"
-        root = home if named else request.home
-    place = home / "skills" / _NAME
-    return Installation(
-        "claude-code",
-        place,
-        root,
-        files=plugin_files(
-            place, request.command, mcp=_server_command(request), captures=request.captures
+def claude_code_files(place: Path, request: InstallRequest) -> tuple[OwnedFile, ...]:
+    """Return the files of the plugin for Claude Code; without capture it only reads."""
+    events = [event for event in EVENTS.values() if request.captures or not event.captures]
+    return (
+        _json_file(place / ".claude-plugin" / "plugin.json", _plugin_manifest()),
+        _json_file(
+            place / "hooks" / "hooks.json",
+            {"hooks": {event.host_name: [_hook_entry(event, request.command)] for event in events}},
         ),
-        after=(
-            "Claude Code loads it in its next session, as bethink@skills-dir"
-            + (", once the project's folder is trusted" if request.project else ""),
-            "claude plugin list shows it; claude plugin disable bethink@skills-dir turns it off",
-        ),
+        _json_file(place / ".mcp.json", {"mcpServers": {_NAME: _server_entry(request)}}),
+        _resource_file(place / "skills" / _NAME / "SKILL.md", "skill.md"),
+        _resource_file(place / "README.md", "readme.md"),
     )
 
 
-def cursor(request: InstallRequest) -> Installation:
-    """An entry in Cursor's list of MCP servers."""
-    # Cursor starts user-level servers in the home folder; this variable names the project.
-    server = _server_entry(request)
-    if request.space is None:
-        server |= {"env": {_PROJECT_VARIABLE: "${workspaceFolder}"}}
-    path = (request.project or request.home) / ".cursor" / "mcp.json"
-    after = ("restart Cursor, then check Settings, MCP",)
-    return _mcp_list_installation("cursor", path, request.project or request.home, server, after)
+def shared_plugin_files(place: Path, command: tuple[str, ...]) -> tuple[OwnedFile, ...]:
+    """Return the files of the plugin that marketplaces of Claude Code and Codex offer."""
+    request = InstallRequest(None, place, {}, command)
+    manifest = _plugin_manifest() | {
+        "hooks": "./hooks/codex.json", "mcpServers": "./.mcp.json", "skills": "./skills/"
+    }  # fmt: skip
+    return (
+        *claude_code_files(place, request),
+        _json_file(place / ".codex-plugin" / "plugin.json", manifest),
+        _json_file(place / "hooks" / "codex.json", _shell_hooks(_CODEX_EVENTS, command)),
+    )
 
 
-def claude_desktop(request: InstallRequest) -> Installation:
-    """An entry in the desktop app's list of MCP servers.
+def gemini_files(place: Path, request: InstallRequest) -> tuple[OwnedFile, ...]:
+    """Return the files of the extension for Gemini CLI."""
+    hooks = _shell_hooks(_GEMINI_EVENTS, request.command, units_in_second=1000)
+    return (
+        _json_file(place / "gemini-extension.json", gemini_manifest(request)),
+        _json_file(place / "hooks" / "hooks.json", hooks),
+        _resource_file(place / "skills" / _NAME / "SKILL.md", "skill.md"),
+    )
 
-    The app has no project, so the memory is a space of its own.
+
+def gemini_manifest(request: InstallRequest) -> Json:
+    """Return the manifest of the extension."""
+    about = {"name": _NAME, "version": __version__, "description": _DESCRIPTION}
+    return about | {"mcpServers": {_NAME: _server_entry(request)}}
+
+
+def _plugin_manifest() -> Json:
+    return {
+        "name": _NAME,
+        "version": __version__,
+        "description": _DESCRIPTION,
+        "author": {"name": "Bethink"},
+        "license": "Apache-2.0",
+    }
+
+
+def _hook_entry(event: HookEvent, command: tuple[str, ...]) -> Json:
+    """A program with arguments, so that no shell parses paths."""
+    hook = {
+        "type": "command",
+        "command": command[0],
+        "args": [*command[1:], "hook", event.name],
+        "timeout": event.host_s,
+    }
+    return ({"matcher": event.tools} if event.tools else {}) | {"hooks": [hook]}
+
+
+def _shell_hooks(
+    events: Mapping[str, str], command: tuple[str, ...], *, units_in_second: int = 1
+) -> Json:
+    """Hooks of a host that runs one line in a shell."""
+    hooks = {}
+    for name, host_name in events.items():
+        line = _shell_line([*command, "hook", name])
+        timeout = EVENTS[name].host_s * units_in_second
+        hooks[host_name] = [{"hooks": [{"type": "command", "command": line, "timeout": timeout}]}]
+    return {"hooks": hooks}
+
+
+def _shell_line(words: list[str]) -> str:
+    line = subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+    # Every shell reads double quotes, unless there is something to expand between them.
+    return line if set(line) & set('"$`\\') else line.replace("'", '"')
+
+
+def _json_file(path: Path, content: Json) -> OwnedFile:
+    return OwnedFile(path, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
+
+
+def _resource_file(path: Path, name: str) -> OwnedFile:
+    return OwnedFile(path, files("bethink.hooks.install").joinpath(name).read_bytes())
+
+
+class Host(NamedTuple):
+    """A host, where it is told of servers, and in which form.
+
+    ``user`` is a file with a list of servers, or a folder for ``files``, below the home
+    folder; ``{app}`` is the platform's folder for applications. ``variable`` may name another
+    folder instead of its first part. ``project`` is the same below a project, empty where the
+    host has none. ``servers`` is the key of the list, ``kind`` the type of the entry where
+    the host asks for one. ``workspace`` is the host's variable of its open folder, where it
+    starts servers elsewhere. ``space`` is served where there is no project.
     """
-    server = _server_entry(request._replace(space=request.space or "desktop"))
-    path = _desktop_folder(request) / "claude_desktop_config.json"
-    root = request.home if path.is_relative_to(request.home) else path.parent
-    return _mcp_list_installation("claude-desktop", path, root, server, ("restart Claude Desktop",))
+
+    title: str
+    user: str
+    project: str
+    after: tuple[str, ...]
+    servers: str = "mcpServers"
+    kind: str = ""
+    variable: str = ""
+    workspace: str = ""
+    space: str | None = None
+    comments: bool = False
+    files: Callable[[Path, InstallRequest], tuple[OwnedFile, ...]] | None = None
 
 
-def codex(request: InstallRequest) -> Installation:
-    """A table in Codex's settings."""
-    named = request.env.get("CODEX_HOME")
-    if request.project is not None:
-        folder, root = request.project / ".codex", request.project
-    elif named:
-        folder = root = Path(named).expanduser()
-    else:
-        folder, root = request.home / ".codex", request.home
-    path = folder / "config.toml"
-    entry = ConfigEntry(path, ("mcp_servers", _NAME), _server_entry(request))
-    after = ("Codex loads it in its next session; /mcp shows it",)
-    return Installation("codex", path, root, entries=(entry,), after=after)
-
-
+_WINDOWS = sys.platform == "win32"
+_ZED_SETTINGS = "{app}/Zed/settings.json" if _WINDOWS else ".config/zed/settings.json"
 HOSTS = {
-    "claude-code": Host("Claude Code", claude_code),
-    "cursor": Host("Cursor", cursor),
-    "claude-desktop": Host("Claude Desktop", claude_desktop, has_projects=False),
-    "codex": Host("Codex", codex),
-}
+    "claude-code": Host(
+        "Claude Code", ".claude/skills/bethink", ".claude/skills/bethink",
+        ("Claude Code loads it in its next session, a project's once its folder is trusted",
+         "claude plugin list shows it; claude plugin disable bethink@skills-dir turns it off"),
+        variable="CLAUDE_CONFIG_DIR", files=claude_code_files,
+    ),
+    "codex": Host(
+        "Codex", ".codex/config.toml", ".codex/config.toml",
+        ("Codex loads it in its next session; /mcp shows it",),
+        servers="mcp_servers", variable="CODEX_HOME",
+    ),
+    "gemini": Host(
+        "Gemini CLI", ".gemini/extensions/bethink", ".gemini/settings.json",
+        ("Gemini CLI loads it in its next session; /mcp shows the server",),
+        comments=True, files=gemini_files,
+    ),
+    "vscode": Host(
+        "VS Code", "{app}/Code/User/mcp.json", ".vscode/mcp.json",
+        ("VS Code asks once whether to trust the server; MCP: List Servers shows it",),
+        servers="servers", kind="stdio", workspace="${workspaceFolder}", comments=True,
+    ),
+    "opencode": Host(
+        "opencode", ".config/opencode/opencode.json", "opencode.json",
+        ("opencode mcp list shows it",),
+        servers="mcp", kind="local", variable="XDG_CONFIG_HOME", comments=True,
+    ),
+    "cursor": Host(
+        "Cursor", ".cursor/mcp.json", ".cursor/mcp.json",
+        ("restart Cursor, then check Settings, MCP",),
+        workspace="${workspaceFolder}",
+    ),
+    "zed": Host(
+        "Zed", _ZED_SETTINGS, ".zed/settings.json", ("agent: open settings shows the server",),
+        servers="context_servers", variable="XDG_CONFIG_HOME", comments=True,
+    ),
+    "claude-desktop": Host(
+        "Claude Desktop", "{app}/Claude/claude_desktop_config.json", "",
+        ("restart Claude Desktop",), space="desktop",
+    ),
+}  # fmt: skip
 
 
-def own_command() -> tuple[str, ...]:
-    """The command by which a host, with its own PATH, starts this installation."""
-    if not sys.executable:
-        raise BadSetting(
-            "cannot find the command that starts Bethink", remedy="give it with --command"
+def plan_host(name: str, request: InstallRequest) -> Installation:
+    """Return what is installed in this host: files of ours, or an entry in its list."""
+    host = HOSTS[name]
+    target, root = _locate(host, request)
+    if host.files is None or target.suffix:
+        served = request._replace(space=request.space or host.space)
+        value = _host_entry(host, served)
+        entry = ConfigEntry(target, (host.servers, _NAME), value, host.comments)
+        return Installation(
+            name, target, root, entries=(entry,), after=host.after, server=served.server()
         )
-    script = Path(sys.executable).with_name("bethink.exe" if sys.platform == "win32" else _NAME)
-    if script.is_file():
-        return (str(script),)
-    # -P: modules in the agent's working folder must not be imported.
-    return (sys.executable, "-P", "-m", _NAME)
+    if request.space is not None:
+        raise BadSetting(
+            f"the {host.title} plugin always uses the project's own space",
+            remedy=f'set space = "{request.space}" in the project\'s bethink.toml instead',
+        )
+    owned = host.files(target, request)
+    return Installation(name, target, root, files=owned, after=host.after, server=request.server())
 
 
-def _server_command(request: InstallRequest) -> tuple[str, ...]:
-    space = ("--space", request.space) if request.space else ()
-    tools = ("--tools", request.tools) if request.tools else ()
-    return (*request.command, "mcp", *space, *tools)
+def _locate(host: Host, request: InstallRequest) -> tuple[Path, Path]:
+    """Return the file or folder to write, and the folder that no path may leave."""
+    if request.project is not None:
+        target, root = request.project / host.project, request.project
+    else:
+        first, _, rest = host.user.partition("/")
+        named = request.env.get(host.variable) if host.variable else None
+        base = _app_folder(request) if first == "{app}" else request.home / first
+        base = Path(named).expanduser() if named else base
+        target = base / rest
+        root = request.home if not named and base.is_relative_to(request.home) else base
+    commented = target.with_suffix(".jsonc")
+    return (commented if host.comments and commented.is_file() else target), root
+
+
+def _app_folder(request: InstallRequest) -> Path:
+    if sys.platform == "darwin":
+        return request.home / "Library" / "Application Support"
+    if sys.platform == "win32":
+        return Path(request.env.get("APPDATA") or request.home / "AppData" / "Roaming")
+    return Path(request.env.get("XDG_CONFIG_HOME") or request.home / ".config")
+
+
+def _host_entry(host: Host, request: InstallRequest) -> Json:
+    if host.kind == "local":
+        return {"type": host.kind, "command": list(request.server()), "enabled": True}
+    entry = ({"type": host.kind} if host.kind else {}) | _server_entry(request)
+    # It starts the user's servers in the home folder; this variable names the project.
+    named = {_PROJECT_VARIABLE: host.workspace}
+    return entry | ({"env": named} if host.workspace and request.space is None else {})
 
 
 def _server_entry(request: InstallRequest) -> Json:
-    command, *args = _server_command(request)
+    command, *args = request.server()
     return {"command": command, "args": args}
-
-
-def _mcp_list_installation(
-    host: str, path: Path, root: Path, server: Mapping[str, object], after: tuple[str, ...]
-) -> Installation:
-    entry = ConfigEntry(path, ("mcpServers", _NAME), server)
-    return Installation(host, path, root, entries=(entry,), after=after)
-
-
-def _desktop_folder(request: InstallRequest) -> Path:
-    if sys.platform == "darwin":
-        return request.home / "Library" / "Application Support" / "Claude"
-    if sys.platform == "win32":
-        return Path(request.env.get("APPDATA") or request.home / "AppData" / "Roaming") / "Claude"
-    return Path(request.env.get("XDG_CONFIG_HOME") or request.home / ".config") / "Claude"

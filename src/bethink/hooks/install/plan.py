@@ -22,7 +22,7 @@ from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.small_files import read_small_file
 from bethink.errors import BadSetting
-from bethink.hooks.install.config_text import look_up
+from bethink.hooks.install.config_text import look_up, without_comments
 from bethink.hooks.install.hosts import (
     ConfigEntry,
     Installation,
@@ -333,6 +333,9 @@ def _plan_owned_file(file: OwnedFile, known: WrittenFile | None, *, force: bool)
 def _plan_entry(entry: ConfigEntry, known: WrittenFile | None, *, force: bool) -> _FileStep:
     path, keys = entry.path, entry.keys
     content = read_file(path)
+    by_hand = f"add it by hand, below {keys[0]}: {json.dumps({keys[-1]: entry.value})[1:-1]}"
+    if not entry.comments and path.suffix == ".json":
+        _refuse_comments(path, content, by_hand)
     current = look_up(_parse_file(path, content), keys)
     if current == entry.value:
         return _FileStep(written=known)
@@ -344,7 +347,7 @@ def _plan_entry(entry: ConfigEntry, known: WrittenFile | None, *, force: bool) -
     before = _revert_content(content, known) if known is not None else content
     text = decode_file(path, before or b"")
     after = _with_file_in_error(
-        path, lambda: file_format(path).set_entry(text, keys, entry.value)
+        path, lambda: file_format(path).set_entry(text, keys, entry.value), by_hand
     ).encode()
     parsed = _parse_file(path, before)
     written = WrittenFile(
@@ -357,6 +360,13 @@ def _plan_entry(entry: ConfigEntry, known: WrittenFile | None, *, force: bool) -
         parents=sum(look_up(parsed, keys[:depth]) is not None for depth in range(1, len(keys))),
     )
     return _FileStep(Change(path, content, after, PRIVATE_MODE), written=written)
+
+
+def _refuse_comments(path: Path, content: bytes | None, by_hand: str) -> None:
+    """Refuse comments and trailing commas, which the host of this file cannot read."""
+    text = decode_file(path, content or b"")
+    if without_comments(text) != text:
+        raise BadSetting(f"{path}: it is not plain JSON, but has comments", remedy=by_hand)
 
 
 def _plan_removal(known: WrittenFile, *, force: bool) -> _FileStep:
@@ -405,10 +415,10 @@ def _parse_file(path: Path, content: bytes | None) -> object:
     return _with_file_in_error(path, lambda: file_format(path).parse(text))
 
 
-def _with_file_in_error(path: Path, work: Callable[[], T]) -> T:
+def _with_file_in_error(path: Path, work: Callable[[], T], by_hand: str = "") -> T:
     """Run the work; a refusal names the file, which was not touched."""
     try:
         return work()
     except BadSetting as error:
-        remedy = error.remedy or "fix the file first; nothing was changed"
+        remedy = by_hand or error.remedy or "fix the file first; nothing was changed"
         raise BadSetting(f"{path}: {error.message}", remedy=remedy) from error
