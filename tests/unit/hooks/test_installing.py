@@ -220,7 +220,7 @@ def test_comments_survive(home: Path, host: str, capsys: pytest.CaptureFixture[s
     key = HOSTS[host].servers
     config = home / "project" / HOSTS[host].project
     config.parent.mkdir(exist_ok=True)
-    before = f'''// of the project
+    before = f"""// of the project
 {{
   "{key}": {{
     "other": {{"a": "http://b//c"}}, // first
@@ -228,7 +228,7 @@ def test_comments_survive(home: Path, host: str, capsys: pytest.CaptureFixture[s
     "last": [1, 2,], // of all
   }},
 }}
-'''
+"""
     config.write_text(before)
 
     assert call("install", host, "--project", "--yes", "--command", "b") == 0
