@@ -152,16 +152,19 @@ def history(app: App, item_id: str) -> None:
 
 
 @command("events", examples=["bethink events --limit 20", "bethink events --after 120"])
-@option("--after N", "Only events after number N.", click.IntRange(0), default=0)
+@option("--after N", "Only events after number N, the oldest first.", click.IntRange(0))
 @limit_option(100)
 @pass_app
-def events(app: App, after: int, limit: int) -> int:
+def events(app: App, after: int | None, limit: int) -> int:
     """Show the journal: who did what, and when.
 
-    It never contains the text of a memory.
+    The newest first. It never contains the text of a memory.
     """
     with app.open() as memory:
-        found = memory.events(after=after, limit=limit)
+        if after is None:
+            found = memory.store.admin.changes(item=None, actor=None, limit=limit)
+        else:
+            found = memory.events(after=after, limit=limit)
     if app.json:
         app.out.json([mapping_json(event._asdict()) for event in found])
     elif found:
@@ -172,7 +175,7 @@ def events(app: App, after: int, limit: int) -> int:
             for event in found
         ]  # fmt: skip
         print_table(app.out, heads, rows)
-        if len(found) == limit:
+        if len(found) == limit and after is not None:
             app.note(dim(f"more: --after {found[-1].seq}"))
     else:
         app.note("nothing found")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from bethink.cli.help import COMMAND_PLACES, OPTION_HELP, PROGRAM, overview
+from bethink.cli.help import COMMAND_PLACES, OPTION_HELP, OTHER_NAMES, PROGRAM, overview
 from bethink.cli.options import general_options
 from bethink.core.registry import Registry
 
@@ -25,12 +25,23 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        args = _in_own_words(args)
+        if args == ["--help"]:
+            click.echo(overview())
+            ctx.exit()
         if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
             raise click.UsageError(_unknown_command_message(args[0]), ctx)
         return super().resolve_command(ctx, args)
 
     def get_help(self, ctx: click.Context) -> str:
         return overview()
+
+
+def _in_own_words(args: list[str]) -> list[str]:
+    """Translate what other tools call the same, and `help COMMAND`."""
+    if args[:1] == ["help"]:
+        return [*args[1:2], "--help"]
+    return [*(OTHER_NAMES.get(name, name) for name in args[:1]), *args[1:]]
 
 
 def _unknown_command_message(name: str) -> str:

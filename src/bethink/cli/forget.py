@@ -214,19 +214,19 @@ def restore(app: App, ids: tuple[str, ...]) -> int:
     examples=[
         "bethink undo 1abc",
         "bethink undo --yes   # your last change",
-        "bethink undo run-0v3h2k9x4m7q1abc   # a run of bethink maintain",
+        "bethink undo run-0v3h2k9x4m7q1abc   # an import, or a run of bethink maintain",
     ],
 )
 @click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
 @option("-y --yes", "Do not ask for confirmation.")
 @pass_app
 def undo(app: App, item_id: str | None, *, yes: bool) -> int:
-    """Undo the last change of a memory, or a maintenance run.
+    """Undo a change, an import or a maintenance run.
 
     Without ID it undoes your last change. An update is reverted to the previous revision,
     a forgotten memory is restored, a stored one is forgotten. An undo can itself be
-    undone; an erase cannot. A run of maintenance or of revoke is undone as a whole:
-    retired memories are restored, created ones are removed.
+    undone; an erase cannot. A run of maintenance, of revoke or an import is undone as a
+    whole: retired memories are restored, created ones are removed.
     """
     if item_id is not None and item_id.startswith("run-"):
         from bethink.cli.maintenance import undo_run  # only for a run

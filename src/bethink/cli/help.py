@@ -56,7 +56,7 @@ _COMMANDS = {
         "demote": ("cli.links:demote", "Mark a memory as less relevant."),
         "forget": ("cli.forget:forget", "Exclude memories from recall, or erase them."),
         "restore": ("cli.forget:restore", "Restore forgotten memories."),
-        "undo": ("cli.forget:undo", "Undo the last change of a memory, or a maintenance run."),
+        "undo": ("cli.forget:undo", "Undo a change, an import or a maintenance run."),
         "revoke": ("cli.maintenance:revoke", "Remove everything that came from a source."),
     },
     "Import and export": {
@@ -126,6 +126,16 @@ COMMAND_PLACES = {
     name: f"bethink.{place}" for rows in _COMMANDS.values() for name, (place, _) in rows.items()
 }
 COMMAND_HELP = {name: line for section in SECTIONS.values() for name, line in section.items()}
+
+# Words of other tools for the same thing.
+OTHER_NAMES = {
+    **dict.fromkeys(("add", "save"), "remember"),
+    **dict.fromkeys(("ask", "find", "query", "search"), "recall"),
+    **dict.fromkeys(("delete", "remove", "rm"), "forget"),
+    "get": "show",
+    "ls": "list",
+    "log": "events",
+}
 
 EVERYDAY_EXAMPLES = {
     "remember": 'bethink remember "Tests run with make test"',

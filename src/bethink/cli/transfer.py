@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -316,8 +315,8 @@ def _print_tally(app: App, tally: Tally) -> None:
         app.out.line(
             dim(f"  and {tally.n_refused - _MAX_REFUSALS_SHOWN:,} more; --json lists them")
         )
-    if tally.stored and not tally.preview and ":" in tally.source:
-        app.note(dim(f"undo: bethink revoke --source {quote(tally.source)}"))
+    if tally.run:
+        app.note(dim(f"undo: bethink undo {tally.run}"))
 
 
 def _count_phrases(tally: Tally) -> list[str]:
@@ -353,6 +352,7 @@ def tally_json(tally: Tally) -> Json:
         "format": tally.kind,
         "source": tally.source,
         "dry_run": tally.preview,
+        "run": tally.run or None,
         "stored": tally.stored,
         "updated": tally.updated,
         "duplicates": tally.duplicates,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -81,7 +82,7 @@ def _drop_unset(details: Json) -> Json:
         "git log -1 --format=%B | bethink remember - --source git",
     ],
 )
-@click.argument("texts", metavar="TEXT", nargs=-1, required=True)
+@click.argument("texts", metavar="TEXT", nargs=-1)
 @detail_options
 @option("--pin pinned", "Exempt it from automatic forgetting.", default=None)
 @option(
@@ -101,16 +102,18 @@ def _drop_unset(details: Json) -> Json:
 def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: Any) -> None:
     """Store a memory.
 
-    TEXT is the memory; - reads it from standard input. Several TEXTs are several
-    memories. Secrets are removed, and duplicates are not stored again.
+    TEXT is the memory; without one, or for -, it is read from standard input. Several
+    TEXTs are several memories. Secrets are removed, and duplicates are not stored again.
     """
+    if not texts and sys.stdin.isatty():
+        raise click.UsageError("missing argument 'TEXT'", click.get_current_context())
     if len(texts) > 1 and any(" " not in text.strip() for text in texts):
         raise click.UsageError(
             "each of these words would become its own memory; put the text in quotes",
             click.get_current_context(),
         )
     fields = _drop_unset(details)
-    drafts = [{"text": read_text_argument(text), **fields} for text in texts]
+    drafts = [{"text": read_text_argument(text), **fields} for text in texts or ("-",)]
     with app.open(create=True) as memory:
         results, failure = _remember_all(memory, drafts)
         if extract:

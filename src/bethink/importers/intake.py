@@ -30,6 +30,7 @@ from bethink.ingest.deduplication import deduplicate
 from bethink.ingest.files import claims_trust
 from bethink.ingest.record_builder import classify_kind, texts_to_embed
 from bethink.ingest.revision import MODEL_FACT_KEY, changeable_fields
+from bethink.maintain.journal import UNDONE
 from bethink.memory import Memory
 from bethink.model import Draft, Filters, Item, Remembered
 from bethink.models.embed.processes import embedding_ahead
@@ -135,9 +136,9 @@ _UPDATED_FIELDS = changeable_fields() - {"source", "metadata", "pinned", "trust"
 
 
 class Verdict(NamedTuple):
-    """Whether an entry is new, known or changed; ``item`` is its earlier item."""
+    """Whether an entry is new, known, changed or undone; ``item`` is its earlier item."""
 
-    state: Literal["new", "known", "changed"]
+    state: Literal["new", "known", "changed", "undone"]
     ready: PreparedEntry
     item: Item | None = None
 
@@ -153,6 +154,8 @@ def classify_entry(ready: PreparedEntry, store: Store) -> Verdict:
     if found is None:
         return Verdict("new", ready)
     item = store.items.get([found[0]]).get(found[0])
+    if item is not None and item.live_to is not None and (item.ended_by or "").startswith(UNDONE):
+        return Verdict("undone", ready, item)
     if item is None or imported_version(item.metadata, ready.key) == ready.version:
         return Verdict("known", ready, item)
     if item.live_to is not None or item.status == "quarantined":
@@ -327,12 +330,13 @@ class Tally:
     ``stored`` are new memories, ``updated`` new revisions of earlier imports, ``repeated``
     were imported before without change, ``duplicates`` repeat another writer's text,
     ``links``, ``edits`` of files and ``threads`` are new. ``kinds`` counts the new ones by
-    kind. The first ten thousand refusals are kept, ``n_refused`` counts all.
+    kind. The first ten thousand refusals are kept, ``n_refused`` counts all. ``run`` undoes it.
     """
 
     kind: str = ""
     source: str = ""
     preview: bool = False
+    run: str = ""
     stored: int = 0
     updated: int = 0
     duplicates: int = 0
@@ -517,6 +521,8 @@ class Intake:
                         self._store_new(new)
                         new.clear()
                     new.append(self._with_parent(verdict.ready))
+                elif verdict.state == "undone" and verdict.item is not None:
+                    self._restore_item(verdict.item, ready)
                 elif verdict.state == "known" or verdict.item is None:
                     self._count(ready, "repeated", verdict.item.id if verdict.item else "")
                 else:
@@ -547,6 +553,19 @@ class Intake:
             self._tally.refuse(Refusal(ready.where, conflict))
         else:
             self._count(ready, "repeated", "")
+
+    def _restore_item(self, item: Item, ready: PreparedEntry) -> None:
+        """Bring back what an undone import had stored, with what the source says now."""
+        if self._scratch is None:
+            self._memory.restore(item.id)
+            fields = update_fields(item, ready)
+            self._memory.update(item.id, **fields)
+            self._note_stored([item.id])
+        self._count(ready, "stored", item.id)
+
+    def _note_stored(self, ids: Sequence[str]) -> None:
+        if ids:
+            self._tally.run = self._memory.note_import(self._tally.run, ids)
 
     def _update_item(self, item: Item, ready: PreparedEntry) -> None:
         """Update the compared item, in the revision that was compared."""
@@ -582,6 +601,9 @@ class Intake:
                 if self._scratch is not None and answer.status == "duplicate":
                     self._met_as[ready.key] = answer.id
                 self._count(ready, answer.status, answer.id)
+        if self._scratch is None:
+            told = (one for one in answers if isinstance(one, Remembered))
+            self._note_stored([one.id for one in told if one.status == "stored"])
 
     def _preview_store(
         self, new: Sequence[PreparedEntry], scratch: Memory

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 RUN_PREFIX = "run-"
+UNDONE = "undone:"  # the `ended_by` of what a run had made, followed by the run
 ALL_RUNS = "maintenance"
 _RUN_BEGAN, _STEP_DONE, _STORING_SUCCESSOR, _RUN_UNDONE = (
     "maintenance",
@@ -67,6 +68,12 @@ def record_successors(run: str, drafts: Iterable[Draft], work: JobContext) -> No
     """Record the ids of successors before they are stored, so that they are never lost."""
     levels = ((draft.classification, draft.id) for draft in drafts)
     _write_by_level(_STORING_SUCCESSOR, run, "makes_all", levels, work)
+
+
+def record_imported(run: str, items: Iterable[Item], work: JobContext) -> None:
+    """Record the memories that an import has stored: they are undone with its run."""
+    made = ((item.classification, item.id) for item in items)
+    _write_by_level(_STEP_DONE, run, "makes_all", made, work)
 
 
 class StepRecord(NamedTuple):

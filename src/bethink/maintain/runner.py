@@ -27,6 +27,7 @@ from bethink.maintain.job import (
     limit_text,
 )
 from bethink.maintain.journal import (
+    UNDONE,
     RunTrail,
     StepRecord,
     begin_run,
@@ -410,5 +411,5 @@ def _apply_undo(undone: UndoResult, trail: RunTrail, work: JobContext) -> None:
             now=now,
         )
     if undone.ended:
-        store.items.end(undone.ended, how=f"undone:{undone.run}", actor=ACTOR, now=now)
+        store.items.end(undone.ended, how=f"{UNDONE}{undone.run}", actor=ACTOR, now=now)
     record_undo(undone.run, work)

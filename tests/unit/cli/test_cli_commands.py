@@ -176,8 +176,29 @@ def test_lists(call: Caller) -> None:
     assert first in call("list", "--after", second).out
     assert "Mara Klein" in call("entities").out
     assert call("entities", "--json").told[0]["mentions"] == 1
-    assert "more: --after 1" in call("events", "--limit", "1").err
-    assert call("events", "--json").told[0]["kind"] == "stored"
+    assert "more: --after 1" in call("events", "--after", "0", "--limit", "1").err
+    newest = [one["seq"] for one in call("events", "--json").told]
+    assert newest == sorted(newest, reverse=True)
+    assert call("events", "--json", "--limit", "1").told[0]["seq"] == newest[0]
+    assert call("events", "--after", "0", "--json").told[0]["kind"] == "stored"
+
+
+def test_words_of_other_tools_are_understood(call: Caller) -> None:
+    """They do the same as ours; `help` shows it."""
+    stored = call("add", "The kiln is in the shed", "--json").told["id"]
+    for words in (["find", "where is the kiln?"], ["search", "kiln"], ["ls"], ["get", stored]):
+        assert "The kiln is in the shed" in call(*words).out, words
+    assert call("help", "forget").out == call("rm", "--help").out
+    assert call("help").out == call("--help").out
+    assert call("delete", stored, "--yes").code == 0
+    assert call("ls").out == ""
+
+
+def test_a_memory_is_read_from_standard_input(call: Caller) -> None:
+    """With a dash, or without any text where something is piped in."""
+    for words in (["remember"], ["remember", "-"]):
+        assert call(*words, stdin=b"Piped in, $5\n").code == 0
+    assert [one["text"] for one in call("list", "--json").told] == ["Piped in, $5"]
 
 
 def test_the_timeline_has_the_memory_in_its_place(call: Caller) -> None:

@@ -35,7 +35,7 @@ def test_every_source_can_be_imported(call: Caller, kind: str) -> None:
     assert (dry.code, done.code, again.code) == (0, 0, 0)
     assert told["format"] == kind
     assert told["ids"]
-    assert {**dry.told, "dry_run": False, "ids": told["ids"]} == told
+    assert {**dry.told, "dry_run": False, "ids": told["ids"], "run": told["run"]} == told
     assert f"stored 0 memories, {told['stored']:,} already known" in again.out
     assert f"detected format: {kind}" in again.err
     assert len(call("list", "--source", told["source"], "--json", "-n", "50").told) > 0

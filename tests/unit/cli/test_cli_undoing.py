@@ -67,3 +67,25 @@ def test_why_says_which_sources_left_recall(call: Caller) -> None:
 
     assert f"supersedes  {older}" in drawn
     assert "The limit is 5  (superseded)" in drawn
+
+
+def test_an_import_is_undone_as_a_whole_and_may_be_repeated(call: Caller, tmp_path: Path) -> None:
+    """Only what it stored goes; importing again brings it back with its ids."""
+    kept = call.remember("Two boats lie in the harbour")
+    (tmp_path / "notes.md").write_text("# Tools\n\n- a saw\n- a plane\n", encoding="utf-8")
+    source = str(tmp_path / "notes.md")
+
+    first = call("import", source, "--json").told
+    refused = call("undo")
+    call("undo", first["run"], "--yes")
+    left = [one["id"] for one in call("list", "--json").told]
+    again = call("import", source, "--json").told
+    back = {one["id"] for one in call("list", "--json").told}
+
+    assert f"bethink undo {first['run']}" in refused.err
+    assert left == [kept]
+    assert (again["stored"], again["repeated"]) == (first["stored"], 0)
+    assert back == {kept, *first["ids"]}
+    assert call("import", source, "--json").told["run"] is None
+    assert call("undo", again["run"], "--yes").code == 0
+    assert [one["id"] for one in call("list", "--json").told] == [kept]
