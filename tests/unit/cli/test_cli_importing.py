@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,10 @@ def test_what_changed_and_how_to_take_it_back(call: Caller) -> None:
     second = call("import", path.name)
 
     assert "stored 3 memories, 1 link" in first.out
-    assert "undo: bethink revoke --source mem0:mem0.json" in first.err
+    way_back = re.search(r"undo: bethink (undo run-\S+)", first.err)
+    assert way_back is not None
     assert "stored 0 memories, 1 changed, 2 already known" in second.out
-    assert call("revoke", "--source", "mem0:mem0.json", "--yes").code == 0
+    assert call(*way_back[1].split(), "--yes").code == 0
     assert call("recall", "walnuts").code == 1
 
 
