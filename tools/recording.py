@@ -25,14 +25,14 @@ from bethink.core.ids import short_id
 
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "assets" / "terminal.svg"
-COLUMNS = 100
+COLUMNS = 90
 NOTHING_FOUND = 1
 COMMANDS = {
-    'bethink remember "We decided to use PostgreSQL for billing: row-level security"': 0,
-    'bethink remember "The deploy key lives in vault B, rotated every quarter"': 0,
-    'bethink recall "which database did we choose?"': 0,
-    'bethink recall "where is the deploy key?" --explain': 0,
+    'bethink remember "Releases go out on Tuesdays at ten"': 0,
+    'bethink remember "We chose PostgreSQL for billing because of row-level security"': 0,
+    'bethink remember "Releases now go out on Thursdays, so that support is in the office"': 0,
     'bethink recall "how do I tune a violin?"': NOTHING_FOUND,
+    'bethink recall "when do we ship?"': 0,
 }
 # An "m" may end a colour sequence, so it counts as a border.
 _ID = re.compile(r"(?<![0-9a-ln-z])[0-9a-hjkmnp-tv-z]{16}(?![0-9a-z])")

@@ -1,15 +1,22 @@
-"""MkDocs hooks: pages from outside docs/, and links that work on the site and in the checkout."""
+"""MkDocs hooks: pages and lists from outside docs/, links that work on site and in checkout."""
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import error_messages  # noqa: E402  # a neighbour, which MkDocs does not look for
+
+# Set by tools/site_versions.py: there are other versions to choose from.
+VERSIONED = "BETHINK_SITE_VERSIONS"
 # Files of the repository that are pages of the site, too.
 COPIED = {
     "ARCHITECTURE.md": "architecture.md",
@@ -24,14 +31,21 @@ _LINK = re.compile(r"\]\((?![a-z]+:|#|/)([^)\s#]+)(#[^)\s]*)?\)")
 
 
 def on_config(config: Any) -> Any:
-    """Replace each folder in the navigation by its pages, in order of their names."""
-    entries = [
-        {title: _pages(Path(config["docs_dir"]), page) if str(page).endswith("/") else page}
-        for entry in config["nav"]
-        for title, page in entry.items()
-    ]
-    config["nav"] = [entry for entry in entries if next(iter(entry.values()))]
+    """Replace each folder in the navigation by its pages; offer versions where they are built."""
+    docs = Path(config["docs_dir"])
+    config["nav"] = [_with_pages(docs, entry) for entry in config["nav"]]
+    if os.environ.get(VERSIONED):
+        config["extra"]["version"] = {"provider": "mike"}
     return config
+
+
+def _with_pages(docs: Path, entry: Any) -> Any:
+    if isinstance(entry, str):
+        return entry
+    ((title, page),) = entry.items()
+    if isinstance(page, list):
+        return {title: [_with_pages(docs, one) for one in page]}
+    return {title: _pages(docs, page) if page.endswith("/") else page}
 
 
 def _pages(docs: Path, folder: str) -> list[str]:
@@ -51,6 +65,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Point relative links at pages of the site, and else at the repository."""
     here = page.file.src_uri
+    if here == "errors.md":
+        markdown += error_messages.page()
     origin = _ORIGINS.get(here, f"docs/{here}")
 
     def replace(match: re.Match[str]) -> str:

@@ -16,7 +16,7 @@ import pytest
 import bethink
 from bethink import errors
 from bethink.cli.commands import COMMANDS, root_context
-from bethink.config.settings import SETTINGS
+from bethink.config.settings import SETTINGS, find_setting, load_settings
 from bethink.maintain import JOBS
 from bethink.retrieval.profile import profile_names
 from bethink.retrieval.retrievers import RETRIEVERS
@@ -31,6 +31,7 @@ MEMORY_MODULES = sorted(
     {base.__module__ for base in (*bethink.Memory.__mro__[:-1], bethink.AsyncMemory)}
 )
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TESTED_ELSEWHERE = ("docs/files.md", "docs/tutorial.md")  # as a whole, by tests of their own
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -77,7 +78,7 @@ def test_python_snippets_run(where: str, code: str, tmp_path: Path) -> None:
 @pytest.mark.timeout(600)  # one of them measures all the sets that come with Bethink
 @pytest.mark.parametrize(
     ("where", "code"),
-    [one for one in blocks("console") if not one[0].startswith("docs/files.md")],  # its own test
+    [one for one in blocks("console") if not one[0].startswith(TESTED_ELSEWHERE)],
     ids=lambda value: str(value)[:40],
 )
 def test_console_snippets_run(where: str, code: str, tmp_path: Path) -> None:
@@ -132,6 +133,16 @@ def test_everything_has_its_row(page: str, names: list[str]) -> None:
     missing = [name for name in names if f"| `{name}`" not in text]
 
     assert not missing
+
+
+def test_the_example_of_a_setting_is_accepted() -> None:
+    """Each row has a value that can be set, and that is not the default."""
+    text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    examples = dict(re.findall(r"^\| `(\w+)` \| .*? \| `([^`]+)` \|", text, re.MULTILINE))
+    given = load_settings(env={find_setting(name).variable: examples[name] for name in examples})
+
+    assert sorted(examples) == sorted(setting.name for setting in SETTINGS)
+    assert [name for name in examples if given.explicit(name) is None] == []
 
 
 @pytest.mark.parametrize("page", ["retrievers.md", "stages.md"])

@@ -205,18 +205,45 @@ def test_links_of_root_pages_lead_somewhere(page: str) -> None:
         assert (ROOT / link).exists(), link
 
 
-def test_nothing_tells_to_install_from_an_index() -> None:
-    """Until there is a release, the name on PyPI may be anybody's."""
+def test_an_install_from_an_index_is_only_announced() -> None:
+    """Until there is a release, the name on PyPI may be anybody's: a page says that it is to come."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *SOURCE.rglob("*.py")]
     named = [
-        f"{page.name}: {match[0]}"
+        f"{page.name}: {paragraph}"
         for page in pages
-        for match in re.finditer(
-            r"(pip|pipx|uv tool) install (-U )?'?bethink\b.*", page.read_text(encoding="utf-8")
-        )
+        for paragraph in page.read_text(encoding="utf-8").split("\n\n")
+        if re.search(r"(pip|pipx|uv tool) install (-U )?'?bethink\b", paragraph)
+        and not re.search(r"Once version [\d.]+ is published", paragraph)
     ]
 
     assert named == []
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """By itself, or by its folder; and the navigation leads to no page that is not there."""
+    listed = re.findall(r"([\w/-]+(?:\.md|/))(?:\s|$)", read("mkdocs.yml").split("\nnav:")[1])
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    left_out = [page for page in pages if not page.startswith(tuple(listed))]
+
+    assert left_out == []
+    assert len(listed) == len(set(listed))
+
+
+def test_the_readme_is_short_and_named_for_the_registry() -> None:
+    """At most 750 words, with the marker that the MCP registry looks for."""
+    assert len(read("README.md").split()) <= 750
+    assert "<!-- mcp-name: io.github.bethink/bethink -->" in read("README.md")
+
+
+def test_the_diagrams_are_those_of_the_tool() -> None:
+    """Drawn by tools/diagrams.py, light and dark, and fetching nothing."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    import diagrams
+
+    for name, make in diagrams.DIAGRAMS.items():
+        assert read(f"docs/assets/diagram-{name}.svg") == make()
+        assert "prefers-color-scheme:dark" in make()
+        assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", make())
 
 
 def test_workflows_run_what_the_checks_run() -> None:

@@ -33,7 +33,7 @@ from bethink.core.json_values import format_moment
 from bethink.core.once import count_once
 from bethink.errors import NotFound
 from bethink.model import OLDER, Candidate, Entity, Item, Recall
-from bethink.model.answer import count_below_relevance
+from bethink.model.answer import Relation, count_below_relevance
 from bethink.model.fields import ITEM_FIELDS
 from bethink.render.quoting import TRUST_LABELS, passage_label
 from bethink.retrieval.answer_text import UNSURE_NOTICE, relation_lines, relations_of_hit
@@ -205,7 +205,8 @@ def print_answer(app: App, answer: Recall, *, explain_scores: bool = False) -> N
         out.line(yellow(UNSURE_NOTICE))
     for rank, hit in enumerate(answer.hits, start=answer.page.offset + 1):
         print_hit(out, rank, hit)
-        for line in relation_lines(relations_of_hit(answer, hit)):
+        others = [one for one in relations_of_hit(answer, hit) if not _is_marked(one, answer)]
+        for line in relation_lines(others):
             out.block(yellow(line), indent=_LABEL_WIDTH)
         if explain_scores:
             _print_score_details(out, hit, answer)
@@ -219,11 +220,19 @@ def print_answer(app: App, answer: Recall, *, explain_scores: bool = False) -> N
         out.line(dim(_page_summary(answer)))
 
 
+def _is_marked(relation: Relation, answer: Recall) -> bool:
+    """Whether the older of the two is a hit that names the newer one."""
+    ends = {relation.item, relation.other}
+    return any({hit.item.id, hit.see_newer} == ends for hit in answer.hits)
+
+
 def _print_remarks(out: Printer, answer: Recall) -> None:
     for timeline in answer.timelines:
         out.line(dim("timeline:"), f" {one_line(timeline.subject)}: {' → '.join(timeline.items)}")
+    marked = {f"{hit.see_newer} supersedes {hit.item.id}" for hit in answer.hits}
     for warning in answer.warnings:
-        out.line(yellow("warning:"), f" {warning}")
+        if warning not in marked:
+            out.line(yellow("warning:"), f" {warning}")
     for part in answer.degraded:
         out.line(yellow("degraded:"), f" {part.part}: {part.reason}")
 

@@ -22,7 +22,7 @@ _COMMANDS = {
         "recall": ("cli.recall:recall", "Find the memories that answer a question."),
         "why-not": ("cli.recall:why_not", "Explain why a memory was not recalled."),
         "compare": ("cli.recall:compare", "Run a query with several profiles, side by side."),
-        "demo": ("demo:demo", "Show all features on a small project's memory."),
+        "demo": ("demo:demo", "Show recall on the notes of a small team."),
     },
     "Browse": {
         "show": ("cli.browse:show", "Show one memory with all its fields."),

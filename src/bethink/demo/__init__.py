@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,26 +15,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bethink.cli.answers import print_answer, print_why_not
+from bethink.cli.answers import format_relevance
 from bethink.cli.app import App
 from bethink.cli.options import command, pass_app
-from bethink.cli.output import Printer, bold, dim, yellow
-from bethink.cli.recall import print_comparison
+from bethink.cli.output import cyan, dim, yellow
 from bethink.core import plural
 from bethink.core.json_values import Json
-from bethink.demo.heading import print_heading
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
     from bethink.model import Item, Recall, Remembered
     from bethink.ports import Clock
-    from bethink.retrieval.explain import WhyNot
 
 
 # Not a real key; it only has to look like one to be redacted.
 _FAKE_SECRET = "AKIA" + "Q3EXAMPL" + "7WZ2KD5N"
 
-MISSED = "Restoring the backup was rehearsed and took 11 minutes."
 CORRECTION = (
     "The SMS worker retries a failed message 5 times.",
     "The SMS worker retries a failed message 3 times.",
@@ -50,25 +48,21 @@ def demo_drafts(now: datetime) -> Iterator[Json]:
 SPACE, YEAR = "demo", "year"
 DEFAULT_NAME = ""  # --keep without a name
 
-QUESTION = "how many times is a failed text message retried?"
-TALK_QUESTION = "why was the alarm late, and what will we do about it?"
-WHY_NOT_QUESTION = "when does the nightly backup run?"
-UNRELATED_QUESTION = "which wine goes with grilled sardines?"
-COMPARE_QUESTION = "backup of the database"
+# Each with the number of memories to show.
+QUESTIONS = {
+    "how many times is a failed text message retried?": 1,
+    "what caused the late alarm last night?": 2,
+    "which wine goes with grilled sardines?": 1,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Scenes:
     """Results of every scene of the demo, in order."""
 
-    drafts: tuple[Mapping[str, object], ...]
     remembered: tuple[Remembered, ...]
     corrected: Item
-    explained: Recall
-    conversation: Recall
-    missed: WhyNot
-    unrelated: Recall
-    compared: Mapping[str, Recall]
+    answers: tuple[Recall, ...]
 
 
 @command(
@@ -87,27 +81,25 @@ class Scenes:
 )
 @pass_app
 def demo(app: App, *, year: bool, keep: str | None) -> None:
-    """Show all features on a small project's memory.
+    """Show recall on the notes of a small team.
 
-    Stores the notes of a small team in a separate space, corrects one, and asks
-    questions: with score details, about a missing memory, about something unrelated, and
-    with two profiles side by side. With --year it stores a whole year of another team,
-    with maintenance every month, and shows the result. Your own memories are not touched.
+    Stores the notes of a small team in a separate space, corrects one, and asks three
+    questions: about the corrected note, about a conversation, and about something that was
+    never stored. With --year it stores a whole year of another team, with maintenance every
+    month, and shows the result. Your own memories are not touched.
     """
     name = (YEAR if year else SPACE) if keep in (None, DEFAULT_NAME) else str(keep)
     if year:
         _show_year(app, name, keep=keep is not None)
     else:
         _show_scenes(app, name, keep=keep is not None)
-    if app.json:
-        return
-    if keep is not None:
-        app.out.line(dim(f"Kept as a space. Try: bethink --space {name} recall '...'"))
-    else:
-        app.out.line(dim("Nothing was kept; --keep stores these memories as a space."))
+    if not app.json:
+        _print_next_steps(app, name, keep=keep is not None)
 
 
 def _show_scenes(app: App, name: str, *, keep: bool) -> None:
+    if not (app.json or app.quiet):
+        app.err.line(dim("storing the notes of a small team ..."))
     with _open_demo_space(app, name, keep=keep) as memory:
         scenes = _run_scenes(memory)
     if app.json:
@@ -125,6 +117,23 @@ def _show_year(app: App, name: str, *, keep: bool) -> None:
         show_year(app, memory, calendar, start)
     if not app.json:
         app.out.line()
+
+
+def _print_next_steps(app: App, name: str, *, keep: bool) -> None:
+    """Print commands to go on with, and how to call them where they are not on PATH."""
+    steps = {
+        f"bethink --space {name} recall '...'" if keep else "bethink demo --keep": (
+            "ask these memories" if keep else "keep these memories and ask more"
+        ),
+        "bethink remember '...'": "store a memory of the project you are in",
+        "bethink --help": "all commands",
+    }
+    app.out.line("Go on:" if keep else "Nothing was kept. Go on:")
+    for line, purpose in steps.items():
+        app.out.line(f"  {line:<36}", dim(purpose))
+    if shutil.which("bethink") is None:
+        folder = Path(sys.argv[0]).absolute().parent
+        app.out.line(yellow("bethink is not on your PATH yet: "), f'export PATH="{folder}:$PATH"')
 
 
 @contextmanager
@@ -158,79 +167,41 @@ def _run_scenes(memory: Memory) -> Scenes:
     remembered = memory.remember_many(drafts)
     ids = {draft["text"]: result.id for draft, result in zip(drafts, remembered, strict=True)}
     before, after = CORRECTION
-    return Scenes(
-        drafts=drafts,
-        remembered=tuple(remembered),
-        corrected=memory.update(ids[before], text=after),
-        explained=memory.recall(QUESTION, k=2),
-        conversation=memory.recall(TALK_QUESTION, k=3),
-        missed=memory.why_not(ids[MISSED], WHY_NOT_QUESTION, k=1),
-        unrelated=memory.recall(UNRELATED_QUESTION),
-        compared=memory.compare(COMPARE_QUESTION, ["default", "siftcoder"], k=4),
-    )
+    corrected = memory.update(ids[before], text=after)
+    answers = tuple(memory.recall(question, k=k) for question, k in QUESTIONS.items())
+    return Scenes(tuple(remembered), corrected, answers)
 
 
 def _print_scenes(app: App, scenes: Scenes) -> None:
-    _print_remembered(app, scenes)
-    print_heading(
-        app, "Recall, with the score of each hit explained", f'recall "{QUESTION}" -k 2 --explain'
-    )
-    print_answer(app, scenes.explained, explain_scores=True)
-    print_heading(app, "Recall from a conversation", f'recall "{TALK_QUESTION}" -k 3')
-    print_answer(app, scenes.conversation)
-    print_heading(
-        app,
-        "Explain why a memory is missing",
-        f'why-not {scenes.missed.item.id} "{WHY_NOT_QUESTION}" -k 1',
-    )
-    print_why_not(app.out, scenes.missed)
-    print_heading(app, "Recall something that was never stored", f'recall "{UNRELATED_QUESTION}"')
-    print_answer(app, scenes.unrelated)
-    names = ",".join(scenes.compared)
-    print_heading(
-        app, "Compare two profiles", f'compare "{COMPARE_QUESTION}" --profiles {names} -k 4'
-    )
-    print_comparison(app.out, scenes.compared)
-    app.out.line()
-
-
-def _print_remembered(app: App, scenes: Scenes) -> None:
-    """Print what was stored, and notable outcomes."""
+    """Print the three answers, short enough for one screen."""
     out = app.out
-    texts = [str(draft["text"]) for draft in scenes.drafts]
-    turns = sum("session" in draft for draft in scenes.drafts)
-    out.line(bold("Remember"))
+    secrets = sum(bool(result.redacted) for result in scenes.remembered)
     out.block(
-        f"Lantern is a small service that warns of floods. Its team stored {len(texts)} memories, "
-        f"{turns} of them in a conversation. Notable results:"
+        f"Lantern warns of floods. Its team stored {len(scenes.remembered)} memories: notes and a "
+        f"conversation. {plural(secrets, 'secret')} removed, one note corrected: 5 retries, now 3."
     )
+    for answer in scenes.answers:
+        out.line()
+        out.line(cyan("$ "), f'bethink recall "{answer.query.text}"')
+        for hit in answer.hits:
+            speaker = f"{hit.item.speaker}: " if hit.item.speaker else ""
+            first = ("  ", cyan(f"{format_relevance(hit):>4}"), "  ")
+            out.block(f"{speaker}{hit.item.text}", first=first, indent=8)
+            if hit.item.id == scenes.corrected.id:
+                out.line(" " * 8, yellow("corrected: bethink history shows both versions"))
+        if not answer.hits:
+            out.line("  ", "nothing is stored on this subject")
     out.line()
-    for text, result in zip(texts, scenes.remembered, strict=True):
-        if result.redacted:
-            shown = text.replace(text.split()[-1], "…")
-            _print_remark(out, "secret removed", shown)
-        for collision in result.collisions:
-            _print_remark(out, "duplicate", f"{text} ({collision.kind}; {collision.action})")
-    _print_remark(out, "corrected", " → ".join(CORRECTION))
-    entities = {name for result in scenes.remembered for name in result.entities}
-    _print_remark(
-        out, "detected by rules", f"{plural(len(entities), 'entity')}, times, the order of turns"
-    )
-
-
-def _print_remark(out: Printer, title: str, text: str) -> None:
-    out.block(text, first=("  ", yellow(f"{title:<24}")), indent=26)
 
 
 def _scenes_json(scenes: Scenes) -> Json:
-    from bethink.render.wire import item_json, recall_json, remembered_json, why_not_json
+    from bethink.render.wire import item_json, recall_json, remembered_json
 
+    asked, talk, unrelated = scenes.answers
     return {
         "remembered": [remembered_json(result) for result in scenes.remembered],
         "corrected": item_json(scenes.corrected),
-        "asked": recall_json(scenes.explained, trace=True),
-        "talk": recall_json(scenes.conversation),
-        "missed": why_not_json(scenes.missed),
-        "unrelated": recall_json(scenes.unrelated),
-        "compared": {name: recall_json(answer) for name, answer in scenes.compared.items()},
+        "asked": recall_json(asked, trace=True),
+        "talk": recall_json(talk),
+        "unrelated": recall_json(unrelated),
     }

@@ -21,7 +21,6 @@ from bethink.cli.output import bold, cyan, dim, one_line, yellow
 from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
-from bethink.demo.heading import print_heading
 from bethink.model import FileEdit
 
 if TYPE_CHECKING:
@@ -422,6 +421,14 @@ def show_year(app: App, memory: Memory, calendar: DemoClock, start: datetime) ->
         _print_scenes(app, scenes, start)
 
 
+def _print_heading(app: App, title: str, command_line: str) -> None:
+    """Print what a scene shows, and the command for it."""
+    app.out.line()
+    app.out.line(bold(title))
+    app.out.line(cyan("$ "), f"bethink {command_line}")
+    app.out.line()
+
+
 def _print_scenes(app: App, scenes: YearScenes, start: datetime) -> None:
     out = app.out
     out.line(bold("A year at Ferrywell"))
@@ -432,19 +439,19 @@ def _print_scenes(app: App, scenes: YearScenes, start: datetime) -> None:
     )
     for name, count in scenes.counts.items():
         out.line("  ", dim(f"{name:<12}"), f"{count:>8,}")
-    print_heading(app, "Recall; corrected facts come in their current form", "recall '...' -k 2")
+    _print_heading(app, "Recall; corrected facts come in their current form", "recall '...' -k 2")
     for answer in scenes.answers:
         out.line(cyan("? "), answer.query.text)
         print_answer(app, answer)
         out.line()
     middle = f"{start + MONTH * 6:%Y-%m-%d}"
-    print_heading(
+    _print_heading(
         app,
         "Recall what was known half a year ago",
         f'recall "{AS_OF_QUESTION.text}" --as-of {middle} -k 1',
     )
     print_answer(app, scenes.earlier)
-    print_heading(
+    _print_heading(
         app, "Recall something that was never stored", f'recall "{UNANSWERABLE_QUESTIONS[1]}"'
     )
     print_answer(app, scenes.unknown)
@@ -456,7 +463,7 @@ def _print_scenes(app: App, scenes: YearScenes, start: datetime) -> None:
 def _print_case(app: App, scenes: YearScenes) -> None:
     if scenes.case is None:
         return
-    print_heading(app, "Follow a case from start to end", f"thread {scenes.case.id}")
+    _print_heading(app, "Follow a case from start to end", f"thread {scenes.case.id}")
     from bethink.cli.browse import print_thread  # same output as the command
 
     print_thread(app, scenes.case, scenes.case_items)
@@ -465,7 +472,7 @@ def _print_case(app: App, scenes: YearScenes) -> None:
 def _print_tree(app: App, tree: Sequence[InsightNode]) -> None:
     from bethink.cli.browse import leaf_memory_ids  # same count as the command
 
-    print_heading(app, "Show the insight tree", "insights")
+    _print_heading(app, "Show the insight tree", "insights")
     for top in tree:
         if not top.below:
             continue
@@ -480,7 +487,7 @@ def _print_tree(app: App, tree: Sequence[InsightNode]) -> None:
 
 
 def _print_fading(app: App, plan: Plan) -> None:
-    print_heading(app, "Show what could be forgotten", "maintain --job forget --dry-run")
+    _print_heading(app, "Show what could be forgotten", "maintain --job forget --dry-run")
     for remark in plan.remarks:
         app.out.line(yellow("  note  "), remark.why)
     for step in plan.steps[:3]:

@@ -37,7 +37,7 @@ from bethink.hooks.install.plan import (
 @command(
     "hook",
     examples=[
-        'echo \'{"session_id": "1", "prompt": "which port?"}\' | bethink hook user-prompt-submit',
+        'echo \'{"cwd": ".", "prompt": "which port?"}\' | bethink hook user-prompt-submit',
         "bethink install claude-code",
     ],
 )

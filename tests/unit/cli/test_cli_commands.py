@@ -483,13 +483,17 @@ def test_config(call: Caller) -> None:
 
 
 def test_demo(call: Caller) -> None:
-    """Both ways of telling it."""
+    """One screen that answers from the notes and ends with how to go on; the same as JSON."""
     call.set("BETHINK_EMBEDDER", "hash")
+    call.set("PATH", "")
 
-    assert "duplicate" in call("demo").out
+    shown = call("demo").out.splitlines()
+    assert len(shown) <= 24
+    assert "The SMS worker retries a failed message 3 times." in " ".join(shown)
+    assert "not on your PATH" in shown[-1]
     told = call("demo", "--json").told
-    assert told.keys() >= {"asked", "missed", "unrelated", "compared"}
-    assert not told["missed"]["returned"]
+    assert "3 times" in told["asked"]["items"][0]["text"]
+    assert told["unrelated"]["order"] == []
 
 
 def test_small_things(call: Caller) -> None:
