@@ -6,6 +6,7 @@ import ast
 import sys
 from pathlib import Path
 
+import option_examples
 import python_reference
 
 from bethink.cli import reference
@@ -43,7 +44,7 @@ def main() -> int:
         sys.stdout.write("\n".join(["bethink/", *tree(SOURCE)]) + "\n")
         return 0
     wanted = {
-        ROOT / "docs" / "cli.md": reference(),
+        ROOT / "docs" / "cli.md": option_examples.with_examples(reference()),
         ROOT / "docs" / "python.md": python_reference.page(),
     }
     stale = [

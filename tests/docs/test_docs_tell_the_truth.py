@@ -194,6 +194,17 @@ def test_generated_pages_are_up_to_date() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
+def test_the_example_of_an_option_can_be_called() -> None:
+    """Every option is in an example, of the command's help or of the table below it."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    from option_examples import commands, rows, words_of
+
+    for name, command in commands():
+        own = name.split()
+        for _, call in rows(name, command):
+            command.make_context(own[-1], words_of(call)[len(own) :], parent=root_context())
+
+
 _COMMANDS_OF_THE_PAGE = sorted(
     {
         command

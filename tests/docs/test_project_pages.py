@@ -205,6 +205,30 @@ def test_links_of_root_pages_lead_somewhere(page: str) -> None:
         assert (ROOT / link).exists(), link
 
 
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as the site and GitHub make anchors of them."""
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    plain = [re.sub(r"[^\w\s-]", "", head).strip().lower() for head in heads]
+    return {re.sub(r"[\s-]+", "-", head) for head in plain}
+
+
+def test_links_to_a_heading_lead_to_one() -> None:
+    """In every page; headings of the Python reference are made when the site is built."""
+    pages = [path for path in tracked() if path.suffix == ".md" and path.exists()]
+    wrong = [
+        f"{page.name}: {link}#{anchor}"
+        for page in pages
+        for link, anchor in re.findall(r"\]\(([^)\s:#]*\.md)?#([\w-]+)\)", page.read_text("utf-8"))
+        if (link or page.name) not in ("python.md", "docs/python.md")
+        and re.sub("-+", "-", anchor) not in anchors(page.parent / link if link else page)
+    ]
+
+    assert wrong == []
+
+
 def test_an_install_from_an_index_is_only_announced() -> None:
     """Until there is a release, the name on PyPI may be anybody's: a page says that it is to come."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *SOURCE.rglob("*.py")]
