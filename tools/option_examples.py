@@ -98,6 +98,7 @@ VALUES = {
     "--min-trust": "2",
     "--name": "laptop",
     "--no-capture": "",
+    "--no-check": "",
     "--now": "2026-03-01T09:00",
     "--oauth": "",
     "--oauth-register": "",
