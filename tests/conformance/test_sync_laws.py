@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from bethink.model import Link, Node
 from bethink.ports import OpBatch, Store, SyncResult
+from bethink.store.sql.oplog import shape
 from bethink.store.sqlite import SqliteStore
 from postgres_server import open_space
 from records import at, mention, record
@@ -101,47 +102,165 @@ def test_concurrent_edits_are_a_conflict_until_settled(stores: tuple[Store, Stor
 def test_a_copy_of_a_machine_becomes_another(stores: tuple[Store, Store]) -> None:
     one, other = stores
     put(one, "a", "first", 1)
+    put(other, "m", "of the other", 1)
     agree(one, other)
     other.sync.keep(device="one")  # as a copy of the first
     put(one, "b", "of the original", 2)
     put(other, "c", "of the copy", 3)
+    other.items.end(["m"], how="forgotten", actor="tester", now=at(seconds=4))
     for store in stores:
         store.sync.capture(at(days=1))
-    batch = one.sync.read({"one.1": 1}, ceiling=3, limit=100)
-    first = other.sync.forks(batch)
-    assert first == 2
-    other.sync.renew(first, device="copy", name="copy")
-    other.sync.apply(batch, actor="sync", now=at(days=1))
-    send(other, one)
-    assert one.sync.digest() == other.sync.digest()
+    samples = one.sync.samples()
+    assert [number for number, _ in samples["one.1"]] == sorted(
+        (number for number, _ in samples["one.1"]), reverse=True
+    )
+    (first,) = other.sync.forks(samples).values()
+    assert first <= one.sync.vector()["one.1"]
+    other.sync.renew({"one.1": first}, device="copy", name="copy")
+    agree(one, other)
     assert one.items.get(["c"])["c"].text == "of the copy"
+    assert one.items.get(["m"])["m"].live_to is not None  # what the copy had seen it has seen
+    assert one.sync.conflicts() == {}
+    assert one.sync.forks(other.sync.samples()) == other.sync.forks(one.sync.samples()) == {}
 
 
-def test_what_cannot_be_stored_waits(stores: tuple[Store, Store]) -> None:
+def lines(ops: Iterable[Sequence[Any]]) -> OpBatch:
+    """Operations of one series, however odd, as they come from another machine."""
+    told = [
+        json.dumps([f"{kind}.1", n, f"m{n}", n, n, *op]) for n, (kind, *op) in enumerate(ops, 1)
+    ]
+    return OpBatch({"odd.1": (1, len(told))}, told)
+
+
+ODD: Sequence[tuple[str, str, dict[str, Any]]] = (
+    ("rows", "a", {}),
+    ("take", "a", {}),
+    ("rev", "a", {"set": 1}),
+    ("rev", "a", {"delta": {"text": [["a"], []]}}),
+    ("rev", "a", {"delta": {"tags": [["a"]]}}),
+    ("rev", "a", {"delta": {"none": [["a"], []]}}),
+    *(
+        ("rev", "a", {"set": wrong})
+        for wrong in (
+            {"parent": []}, {"trust": 9}, {"text": 5}, {"tags": "no list"}, {"tags": "[[1]]"},
+            {"entities": "[1]"}, {"classification": "x"}, {"level": "x"}, {"pinned": 2},
+            {"occurred_at": 2**52}, {"occurred_at": 2**70}, {"of_a_later_version": 1},
+            {"sketch": [1.5]}, {"importance": None},
+        )
+    ),
+    ("rev", "a", {"set": {"pinned": 1}, "changed": ["text"]}),
+    ("end", "a", {"how": None, "why": "of a later version"}),
+    ("status", "a", {"status": "odd"}),
+    ("link", "a", {"add": [[1]]}),
+    ("link", "a", {"add": [["item", "a", "x", "item", "b", "", [1, 1, None, "x", 2**70]]]}),
+    ("link", "a", {"add": [], "entities": {"person:x": ["person"]}}),
+    ("key", "a", {"keys": 1}),
+    ("use", "a", {"recalls": 2**70, "stamps": [], "days": {}}),
+    ("use", "b", {"recalls": 1, "stamps": [], "days": {"--1": 1}}),
+    ("seen", "", {"one.1": "x"}),
+    ("merge", "a", {"kept": "person:x"}),
+    ("split", "=person:y", {"kept": 2}),
+)  # fmt: skip
+
+
+def test_what_is_not_understood_is_held_and_the_rest_goes_on(stores: tuple[Store, Store]) -> None:
+    for store in stores:
+        put(store, "a", "first", 1)
+        batch = lines([("odd", kind, item, 0, data) for kind, item, data in ODD])
+        head = ["odd.1", 99, "m", 1, 1, "end", "a", 0]
+        rubbish = [
+            "no json", "5", "[]", "[" * 100_000, json.dumps([*head[:4], 2**60, *head[5:], {}]),
+            json.dumps(["odd.9", *head[1:], {}]), json.dumps([*head, {"how": "\ud800"}]),
+            json.dumps([*head, {"how": float("nan")}]),
+        ]  # fmt: skip
+        data = {"status": "quarantined"}
+        good = json.dumps(["odd.1", len(ODD) + 1, "x", 10**13, 10**12, "status", "a", 0, data])
+        span = {"odd.1": (1, len(ODD) + 1)}
+        told = store.sync.apply(
+            OpBatch(span, [*batch.ops, *rubbish, good]), actor="sync", now=at(days=1)
+        )
+        names = store.sync.held()
+        assert sorted(told.waiting) == sorted(names)
+        assert len([name for name in names if "no operation" in name]) == len(rubbish)
+        assert len(names) == len(ODD) + len(rubbish), names
+        assert told.changed == ["a"]
+        assert store.items.get(["a"])["a"].status == "quarantined"
+        again = store.sync.read({}, ceiling=3, limit=1000)
+        sent = [json.loads(line) for line in again.ops]
+        assert all(json.loads(line) in sent for line in batch.ops)  # passed on as they came
+
+
+def test_what_was_held_is_taken_by_a_version_that_understands_it(
+    stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = stores
+    put(one, "a", "first", 1)
+    agree(one, other)
+    one.items.end(["a"], how="forgotten", actor="tester", now=at(seconds=2))
+    one.sync.capture(at(days=1))
+    with monkeypatch.context() as patch:
+        patch.delitem(shape._SHAPES, "end")
+        send(one, other)
+        assert len(other.sync.held()) == 1
+        assert other.items.get(["a"])["a"].live_to is None
+    send(one, other)
+    assert other.sync.held() == []
+    assert other.items.get(["a"])["a"].ended_by == "forgotten"
+
+
+def test_what_comes_before_its_beginning_waits(stores: tuple[Store, Store]) -> None:
     one, other = stores
     put(one, "a", "first", 1)
     one.sync.capture(at(days=1))
-    batch = one.sync.read({}, ceiling=3, limit=100)
-    for change in ({"trust": 9}, {"text": 5}, {"text": "\0"}, {"tags": "no list"}, {"level": "x"}):
-        op = json.loads(batch.ops[0])
-        op[2], op[6] = f"mark {change}", f"bad {change}"
-        op[8]["set"] |= change
-        bad = OpBatch({}, [json.dumps(op)])
-        assert other.sync.apply(bad, actor="sync", now=at(days=1)).waiting == [op[6]]
-        assert other.items.get([op[6]]) == {}
-    rubbish = ["no json", "5", "[]", "{}", json.dumps(["one.9", *json.loads(batch.ops[0])[1:]])]
-    for kind in ("rev", "end", "status", "link", "key", "use", "seen", "merge", "split"):
-        wrong: list[Any] = [{"set": 1}, {"add": [[1]]}, {"keys": 1}, {"kept": 2}, {"how": 3}]
-        wrong.append({"recalls": "x", "days": {"y": 1}, "stamps": None})
-        head = ["one.1", 1, "m", 1, 1, kind, "a", 0]
-        rubbish += [json.dumps([*head, data]) for data in wrong]
-    told = other.sync.apply(OpBatch({}, rubbish), actor="sync", now=at(days=1))
-    assert told.changed == []
-    assert other.items.get(["a"]) == {}
-    later = json.loads(batch.ops[0])
-    later[8]["set"] = {"pinned": 1}
-    assert other.sync.apply(
-        OpBatch({"one.1": (2, 2)}, [json.dumps([later[0], 2, "m", *later[3:]])]),
-        actor="sync",
-        now=at(days=1),
-    ) == SyncResult([], [], ["a"], {"one.1": 1})
+    put(one, "a", "second", 2)
+    one.sync.capture(at(days=1))
+    late = one.sync.read({"one.1": 1}, ceiling=3, limit=100)
+    told = other.sync.apply(late, actor="sync", now=at(days=1))
+    assert told == SyncResult([], [], [], {"one.1": 1})
+    agree(one, other)
+    assert other.items.get(["a"])["a"].text == "second"
+
+
+def test_of_concurrent_classifications_the_highest_holds(stores: tuple[Store, Store]) -> None:
+    one, other = stores
+    for later, earlier in ((one, other), (other, one)):
+        item = f"of {later.space} {later is one}"
+        put(one, item, "first", 1, classification=1)
+        agree(one, other)
+        put(earlier, item, "first", 2, classification=3, tags=("x",))
+        put(later, item, "first", 3, classification=2)
+        agree(one, other)
+        for store in stores:
+            assert store.items.get([item])[item].classification == 3
+            assert store.sync.conflicts() == {}
+        assert one.items.get([item])[item].tags == ("x",)
+        put(later, item, "first", 4, classification=1)  # who knows both may lower it
+        agree(one, other)
+        assert one.items.get([item])[item].classification == 1
+
+
+def test_one_id_on_two_machines_mixes_no_fields(stores: tuple[Store, Store]) -> None:
+    one, other = stores
+    put(one, "a", "The offer ends", 1, topic="offers", tags=("x",))
+    put(other, "a", "Vault nine", 2)
+    agree(one, other)
+    found = one.items.get(["a"])["a"]
+    assert (found.text, found.topic, found.tags) == ("Vault nine", None, ())
+    assert [one.kind for one in other.sync.conflicts()["a"]] == ["edited"]
+
+
+def test_a_forget_does_not_win_over_an_edit_above_it(stores: tuple[Store, Store]) -> None:
+    one, other = stores
+    put(one, "a", "first", 1)
+    put(other, "b", "of two", 1, classification=2)
+    agree(one, other)
+    put(one, "a", "second", 2, classification=2)
+    other.items.end(["a"], how="forgotten", actor="tester", now=at(seconds=3))
+    agree(one, other)
+    for store in stores:
+        assert store.items.get(["a"])["a"].live_to is None
+        assert [found.kind for found in store.sync.conflicts()["a"]] == ["forgotten"]
+    other.items.end(["a"], how="forgotten", actor="tester", now=at(seconds=4))
+    agree(one, other)
+    assert one.items.get(["a"])["a"].live_to is not None  # now it is known
+    assert one.sync.conflicts() == {}

@@ -1,14 +1,22 @@
 """Three machines share a space: whatever they do in whatever order, they come to agree.
 
+A fourth one is told nothing above the classification 1. One may become a copy of another.
+
 ``BETHINK_SYNC_MACHINE=500x60`` runs that many examples of that many steps.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -16,19 +24,27 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from bethink.model import Link, Node
 from bethink.ports import OpBatch, Store
 from bethink.store.sqlite import SqliteStore
+from bethink.sync import peer
+from bethink.sync.session import Syncing
 from records import at, mention, record
 
 EXAMPLES, STEPS = (int(n) for n in os.environ.get("BETHINK_SYNC_MACHINE", "30x30").split("x"))
-NAMES = ("a", "b", "c")
+NAMES = ("a", "b", "c", "low")
+LOW = 3  # the replica with a ceiling
+LOW_CEILING = 1
 replicas = st.integers(0, 2)
 numbers = st.integers(0, 99)
 WORDS = ("Vault", "Berlin", "Tuesday", "release")
 
 
-def open_replica(name: str) -> Store:
+class BrokenOff(Exception):
+    """The line is dead."""
+
+
+def open_replica(path: Path, name: str) -> Store:
     """A space that is a machine of its own."""
-    store = SqliteStore.open(None, space="together")
-    store.sync.keep(device=name, name=name)
+    store = SqliteStore.open(path, space="together")
+    store.sync.keep(device=name, name=name, private="", public="")
     return store
 
 
@@ -37,20 +53,27 @@ class SyncMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.stores = [open_replica(name) for name in NAMES]
+        self.folder = TemporaryDirectory()
+        self.paths = [Path(self.folder.name) / f"{name}.db" for name in NAMES]
+        self.stores = [open_replica(*one) for one in zip(self.paths, NAMES, strict=True)]
         self.clock = 0.0
+        self.raised: dict[str, dict[str, tuple[int, frozenset[str]]]] = {}
+        self.forgets: dict[str, list[frozenset[str]]] = {}
         self.ids: list[str] = []
         self.erased: set[str] = set()
+        self.secret: set[str] = set()
         self.texts: dict[str, dict[str, frozenset[str]]] = {}  # of each: text -> texts it knew
-        self.known: list[dict[str, frozenset[str]]] = [{}, {}, {}]
         self.sent: list[OpBatch] = []
 
     def teardown(self) -> None:
         if not hasattr(self, "stores"):
             return
-        self.converge()
-        for store in self.stores:
-            store.close()
+        try:
+            self.converge()
+        finally:
+            for store in self.stores:
+                store.close()
+            self.folder.cleanup()
 
     def now(self, skew: float = 0) -> Any:
         self.clock += 1
@@ -70,7 +93,13 @@ class SyncMachine(RuleBasedStateMachine):
         return frozenset(one.text for one in self.stores[replica].items.history(item))
 
     def write(self, replica: int, item: str, text: str, **fields: Any) -> None:
-        self.texts.setdefault(item, {})[text] = self.knows(replica, item)
+        knew = self.knows(replica, item)
+        before = self.stores[replica].items.get([item]).get(item)
+        if before is None or before.classification != fields["classification"]:
+            self.raised.setdefault(item, {})[text] = (fields["classification"], knew)
+        self.texts.setdefault(item, {})[text] = knew
+        if fields["classification"] > LOW_CEILING:
+            self.secret.add(text)
         made = record(item, text, skip_duplicate=False, **fields)
         self.stores[replica].items.put([made], actor=NAMES[replica], now=self.now())
 
@@ -84,8 +113,14 @@ class SyncMachine(RuleBasedStateMachine):
             classification=level, tags=("new",), key=f"key {item}",
         )  # fmt: skip
 
-    @rule(replica=replicas, number=numbers, level=st.integers(0, 2), tag=st.sampled_from("xyz"))
+    @rule(
+        replica=st.integers(0, 3),
+        number=numbers,
+        level=st.integers(0, 2),
+        tag=st.sampled_from("xyz"),
+    )
     def edit(self, replica: int, number: int, level: int, tag: str) -> None:
+        level = min(level, LOW_CEILING) if replica == LOW else level
         found = self.live(replica, self.pick(number))
         if found is not None:
             word = WORDS[number % len(WORDS)]
@@ -109,9 +144,10 @@ class SyncMachine(RuleBasedStateMachine):
     @rule(replica=replicas, number=numbers)
     def forget(self, replica: int, number: int) -> None:
         item = self.pick(number)
-        if item is not None:
+        if self.live(replica, item):
+            self.forgets.setdefault(str(item), []).append(self.knows(replica, str(item)))
             items = self.stores[replica].items
-            items.end([item], how="forgotten", actor=NAMES[replica], now=self.now())
+            items.end([str(item)], how="forgotten", actor=NAMES[replica], now=self.now())
 
     @rule(replica=replicas, number=numbers)
     def restore(self, replica: int, number: int) -> None:
@@ -179,21 +215,50 @@ class SyncMachine(RuleBasedStateMachine):
             item = waiting[number % len(waiting)]
             store.sync.settle(item, now=self.now())
 
-    def send(self, source: int, to: int, limit: int, most: int) -> None:
-        for _ in range(most):
-            sender, receiver = self.stores[source].sync, self.stores[to].sync
-            batch = sender.read(receiver.vector(), ceiling=3, limit=limit)
-            if not batch.ranges:
-                return
-            self.sent.append(batch)
-            receiver.apply(batch, actor="sync", now=self.now())
+    def meet(self, one: int, other: int, limit: int = 1000, most: int = 1000) -> None:
+        """A sync over a line that may break off: only some operations come across."""
+        asks = iter(range(most))
+        syncing = [self.syncing(one), self.syncing(other)]
+        ceiling = LOW_CEILING if LOW in (one, other) else 3
 
-    @rule(source=replicas, to=replicas, limit=st.integers(1, 9), most=st.integers(1, 5))
+        def ask(request: dict[str, Any]) -> dict[str, Any]:
+            if next(asks, None) is None:
+                raise BrokenOff
+            told = peer.answer(json.loads(json.dumps(request)), syncing[1], ceiling=ceiling)
+            self.sent += [OpBatch(it["ranges"], it["ops"]) for it in (request, told)]
+            return dict(json.loads(json.dumps(told)))
+
+        with pytest.MonkeyPatch.context() as patch, suppress(BrokenOff):
+            patch.setattr(peer, "PEER_OPS", limit)
+            peer.exchange(syncing[0], ask, ceiling=ceiling)
+
+    def syncing(self, replica: int) -> Syncing:
+        store = self.stores[replica]
+
+        def erase(ids: Sequence[str]) -> None:
+            store.items.erase(ids, actor=NAMES[replica], now=self.now())
+
+        return Syncing(store, erase=erase, now=self.now)
+
+    @rule(
+        source=st.integers(0, 3), to=st.integers(0, 3), limit=st.integers(1, 9),
+        most=st.integers(1, 5),
+    )  # fmt: skip
     def sync(self, source: int, to: int, limit: int, most: int) -> None:
-        """A sync that may break off: only some operations come across."""
         if source != to:
-            self.stores[source].sync.capture(self.now())
-            self.send(source, to, limit, most)
+            self.meet(source, to, limit, most)
+
+    @rule(source=replicas, to=replicas)
+    def copy(self, source: int, to: int) -> None:
+        """A machine becomes a copy of another, which has all that it had."""
+        if source == to:
+            return
+        self.meet(source, to)
+        for replica in (source, to):
+            self.stores[replica].close()
+        shutil.copy(self.paths[source], self.paths[to])
+        for replica in (source, to):
+            self.stores[replica] = SqliteStore.open(self.paths[replica], space="together")
 
     @rule(to=replicas, number=numbers)
     def come_again(self, to: int, number: int) -> None:
@@ -203,17 +268,20 @@ class SyncMachine(RuleBasedStateMachine):
             self.stores[to].sync.apply(batch, actor="sync", now=self.now())
 
     def converge(self) -> None:
-        for store in self.stores:
-            store.sync.capture(self.now())
-        for source, to in ((0, 1), (1, 2), (2, 1), (1, 0), (0, 2)):
-            self.send(source, to, 1000, 1000)
-        digests = {store.sync.digest() for store in self.stores}
+        for _ in range(2):  # a copy may find only at the second that it is one
+            for source, to in ((0, 1), (1, 2), (2, 0), (0, 1), (2, 3), (0, 3)):
+                self.meet(source, to)
+        full = self.stores[:LOW]
+        digests = {store.sync.digest() for store in full}
         assert len(digests) == 1
-        for store in self.stores:
+        for store in full:
             assert [
-                one for one in store.admin.check() if not one.ok and one.name != "superseded"
+                one
+                for one in store.admin.check()
+                if not one.ok and one.name not in ("superseded", "journal")
             ] == []
             self.compare(store)
+        self.compare_low()
         before = [store.sync.vector() for store in self.stores]
         for store in self.stores:
             store.sync.capture(self.now())
@@ -231,9 +299,27 @@ class SyncMachine(RuleBasedStateMachine):
             corrected = {text for knew in texts.values() for text in knew}
             latest = texts.keys() - corrected
             assert found[item].text in latest, (item, texts)
+            raised = self.raised[item]
+            later = {text for _, knew in raised.values() for text in knew}
+            levels = {level for text, (level, _) in raised.items() if text not in later}
+            assert found[item].classification == max(levels), (item, raised)
+            forgets = self.forgets.get(item, [])
+            if any(all(text not in knew for knew in forgets) for text in texts):
+                assert found[item].live_to is None, (item, texts, forgets)
             if len(latest) == 1:
                 edited = [one for one in conflicts.get(item, ()) if one.kind == "edited"]
                 assert not [one for one in edited if _text(store, item, one.rev) in latest]
+
+    def compare_low(self) -> None:
+        """What is above the ceiling is not recalled below it, and its text is not known there."""
+        here = self.stores[0].items.get(self.ids)
+        low = self.stores[LOW].items.get(self.ids)
+        for item, found in here.items():
+            if found.classification > LOW_CEILING:
+                assert item not in low or low[item].live_to is not None, item
+        for item in low:
+            told = {one.text for one in self.stores[LOW].items.history(item)}
+            assert not told & self.secret
 
 
 def _text(store: Store, item: str, rev: int) -> str:

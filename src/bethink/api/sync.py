@@ -69,6 +69,7 @@ class SyncMethods(SessionMethods):
                 syncing, place, level, key or known.get("key"), accept=accept, name=name
             )
         else:
+            syncing.accept_again(accept)
             report = self._sync_peer(syncing, place, level, name)
         report.target = place
         self.session.drop_caches()
@@ -107,14 +108,17 @@ class SyncMethods(SessionMethods):
     def _sync_peer(self, syncing: Syncing, place: str, ceiling: int, name: str) -> SyncReport:
         from bethink.sync.peer import Ssh, ask_server, exchange  # start-up time: seldom needed
 
+        targets = self.store.sync.settings().get("targets", {})
+        told = max(ceiling, targets.get(place, {}).get("told", 0))
+        how = {"ceiling": ceiling, "told": told}
         if place.startswith(_WEB):
-            token = os.environ.get(TOKEN, "")
-            report = exchange(syncing, ask_server(place, token), ceiling=ceiling, name=name)
+            report = exchange(
+                syncing, ask_server(place, os.environ.get(TOKEN, "")), **how, name=name
+            )
         else:
             with closing(Ssh(place, self.store.space)) as ask:
-                report = exchange(syncing, ask, ceiling=ceiling, name=name)
-        targets = self.store.sync.settings().get("targets", {})
-        about = {"ceiling": ceiling, "at": self.now.isoformat(timespec="seconds")}
+                report = exchange(syncing, ask, **how, name=name)
+        about = {**how, "at": self.now.isoformat(timespec="seconds")}
         self.store.sync.keep(targets=targets | {place: about})
         return report
 
@@ -142,13 +146,14 @@ class SyncMethods(SessionMethods):
                 for place, about in sorted(known.get("targets", {}).items())
             ],
             "conflicts": len(self.store.sync.conflicts()),
+            "held": self.store.sync.held(),
             "hash": self.store.sync.digest(),
         }
 
     def retire_machine(self, target: str | Path, device: str) -> None:
         """Remove the files of a machine that is gone from a folder, once all of them are read.
 
-        The next sync adds what only it had written.
+        The next sync adds what only it had written, and tells the others not to trust it.
         """
         from bethink.sync.folder import Folder
         from bethink.sync.session import retire
@@ -161,6 +166,8 @@ class SyncMethods(SessionMethods):
                 remedy=f"bethink sync {target} --accept {device}, or mend what it names",
             )
         retire(Folder(_place(target), self.store.space, None), device)
+        syncing = self._syncing()
+        syncing.retire({device: syncing.retired().get(device, 0) + 1})
 
     def conflicts(self) -> list[Conflicted]:
         """List the memories that were changed in two places at once."""

@@ -119,6 +119,8 @@ def _print_report(app: App, report: SyncReport) -> None:
         app.out.line(dim(f"take them: bethink sync {report.target} --accept {one.name}"))
     for problem in report.problems:
         app.out.line(yellow("not taken "), problem)
+    for name in report.held:
+        app.out.line(yellow("held "), f"{name}: something of it has not come, or is not understood")
     for name in report.waiting:
         app.out.line(dim(f"{name} has not read all of it yet"))
     if report.conflicts:
@@ -139,6 +141,8 @@ def _print_status(app: App, status: Json) -> None:
         app.out.line("machine ", bold(one["name"]), dim(f"  {one['id']}"))
     for one in status["targets"]:
         app.out.line(f"target {one['target']}", dim(f"  up to {one['ceiling']}, {one['last']}"))
+    for one in status["held"]:
+        app.out.line(yellow("held "), one)
     app.out.line(f"{plural(status['conflicts'], 'conflict')}")
     app.out.line(f"hash {status['hash']}")
 

@@ -75,6 +75,7 @@ from bethink.ports.values import (
     Word,
     WordStatistics,
     is_judged,
+    is_span,
     journal_detail,
 )
 
@@ -142,6 +143,7 @@ __all__ = [
     "is_judged",
     "is_remote",
     "is_slow",
+    "is_span",
     "joining",
     "journal_detail",
     "late_interaction",

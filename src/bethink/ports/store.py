@@ -552,17 +552,26 @@ class SyncStore(Protocol):
     def vector(self, ceiling: int = 3) -> dict[str, int]:
         """Up to which number the log has each series of operations."""
 
-    def read(self, after: Mapping[str, int], *, ceiling: int, limit: int) -> OpBatch:
-        """The next operations that somebody with this vector lacks; none where that has all."""
+    def read(self, after: Mapping[str, int], *, ceiling: int, limit: int, told: int = 0) -> OpBatch:
+        """The next operations that somebody with this vector lacks; none where that has all.
+
+        Up to ``told``, the erases alone, in ranges of the series' name after ``!``.
+        """
 
     def apply(self, batch: OpBatch, *, actor: str, now: datetime) -> SyncResult:
         """Add operations to the log and make the memories what it then says. Repeatable."""
 
-    def forks(self, batch: OpBatch) -> int:
-        """The first number that this machine and a copy of it have both given; 0 if none."""
+    def held(self) -> list[str]:
+        """What came but cannot be stored: memories of which something is missing, operations."""
 
-    def renew(self, first: int, **identity: object) -> None:
-        """Become another machine, whose are the operations from a number on."""
+    def samples(self, ceiling: int = 3) -> dict[str, list[tuple[int, str]]]:
+        """Numbers and marks of each series, ever fewer towards its beginning."""
+
+    def forks(self, samples: Mapping[str, Iterable[tuple[int, str]]]) -> dict[str, int]:
+        """From which number on series are told in two ways: by copies of one machine."""
+
+    def renew(self, forks: Mapping[str, int], **identity: object) -> None:
+        """Become another machine, whose are the operations from these numbers on."""
 
     def conflicts(self, ids: Sequence[str] | None = None) -> dict[str, list[SyncConflict]]:
         """Memories that were changed in two places at once, all or some."""

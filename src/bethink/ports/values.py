@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
 from bethink.core.dataclass import dataclass
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, Filters, Item, Link
 from bethink.ports.models import Embedding
@@ -211,6 +212,16 @@ class OpBatch(NamedTuple):
 
     ranges: Mapping[str, Sequence[int]]
     ops: Sequence[str]
+
+
+_SERIES = lazy_pattern(r"!?[\w-]{1,64}\.[0-3]")
+
+
+def is_span(series: str, span: Sequence[object]) -> bool:
+    """Whether these can be the first and the last number of operations of a series."""
+    first, last = span
+    is_number = type(first) is type(last) is int
+    return is_number and bool(_SERIES.fullmatch(series)) and 1 <= first <= last < 2**53  # type: ignore[operator]
 
 
 class SyncResult(NamedTuple):

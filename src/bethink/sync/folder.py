@@ -18,7 +18,7 @@ from typing import Any
 from bethink.core.atomic_write import atomic_replace, fsync_folder
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
-from bethink.ports import OpBatch
+from bethink.ports import OpBatch, is_span
 from bethink.sync.keys import Cipher, Identity, device_id, is_signed
 
 _SEGMENT = re.compile(r"(\d{8})-([0-9a-f]{32})\b.*\.ops")
@@ -126,7 +126,7 @@ class Folder:
             known = self._signed(path, me.public)
         except (OSError, Bad):
             known = {}
-        if [known.get(name) for name in ("vector", "bad")] != [said["vector"], said["bad"]]:
+        if {**known, "at": ""} != {**said, "at": ""}:
             self._write_signed(path, said, me)
 
     def _signed(self, path: Path, public: str) -> dict[str, Any]:
@@ -168,7 +168,9 @@ class Folder:
             raise Bad("it is torn: its hash is another one")
         head, _, body = content.partition(b"\n")
         version, _, signature = head.decode("utf-8", "replace").rpartition(" ")
-        if version != _HEAD or not is_signed(device["key"], signature, self._told(body)):
+        if version != _HEAD:
+            raise Bad("it is of a later version of Bethink, or none of its files")
+        if not is_signed(device["key"], signature, self._told(body)):
             raise Bad(f"it is not signed by {device['name']}")
         return self._unpack(body, device)
 
@@ -179,11 +181,13 @@ class Folder:
             inflate = zlib.decompressobj()
             lines = inflate.decompress(body, MAX_BYTES).decode().split("\n")
             header = json.loads(lines[0])
-            ranges = {str(name): (int(a), int(b)) for name, (a, b) in header["ranges"].items()}
+            ranges = {str(name): (a, b) for name, (a, b) in header["ranges"].items()}
             if inflate.unconsumed_tail or header["count"] != len(lines) - 1:
                 raise Bad("it is not whole")
-        except (ValueError, KeyError, TypeError, zlib.error, Refused) as error:
+        except (ValueError, KeyError, TypeError, zlib.error, Refused, RecursionError) as error:
             raise Bad(f"it cannot be read: {error}") from error
+        if not all(is_span(name, span) for name, span in ranges.items()):
+            raise Bad("it covers no series of operations")
         return OpBatch(ranges, lines[1:])
 
     def add(self, batch: OpBatch, me: Identity, salt: str) -> Segment:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BethinkError, Refused
-from bethink.ports import Device, OpBatch
+from bethink.ports import Device, OpBatch, is_span
 from bethink.sync.session import Syncing, SyncReport
 
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
@@ -23,64 +25,117 @@ _SECONDS = 600  # for one answer
 
 def level_of(series: str) -> int:
     """Return the classification of a series of operations."""
-    return int(series.partition(".")[2])
+    level = series.partition(".")[2]
+    return int(level) if level.isdecimal() else 0
+
+
+class _Said(NamedTuple):
+    """What a machine says to another, whether it asks or answers."""
+
+    device: Sequence[str]
+    vector: dict[str, int]
+    samples: Mapping[str, Sequence[tuple[int, str]]]
+    ranges: Mapping[str, Sequence[int]]
+    ops: Sequence[str]
+    ceiling: int
+    told: int
+    forks: Mapping[str, int] = {}
+    digest: str = ""
+
+    @classmethod
+    def read(cls, said: Mapping[str, Any]) -> _Said:
+        """Return what came over the line."""
+        try:
+            made = cls(**{name: said[name] for name in cls._fields if name in said})._replace(
+                device=[str(one) for one in said["device"]],
+                vector={str(name): int(upto) for name, upto in said["vector"].items()},
+                samples={
+                    str(name): [(int(number), str(mark)) for number, mark in marks]
+                    for name, marks in said["samples"].items()
+                },
+                ops=[str(line) for line in said["ops"]],
+            )
+            if all(is_span(name, span) for name, span in made.ranges.items()):
+                return made
+        except (LookupError, ValueError, TypeError, AttributeError):
+            pass
+        raise Refused("this is no request of a sync")
+
+    def level(self) -> int:
+        """Return the highest classification of what is sent."""
+        named = list(self.ranges)
+        for line in self.ops:
+            with suppress(ValueError, LookupError, TypeError, RecursionError):
+                named.append(str(json.loads(line)[0]))  # what is none is held as it is
+        return max(map(level_of, named), default=0)
+
+    def take(self, syncing: Syncing) -> None:
+        """Apply what is sent."""
+        device, name, key = self.device
+        syncing.meet(Device(device, name, key, accepted=True))
+        if self.ranges:
+            syncing.receive(OpBatch(self.ranges, self.ops))
+
+
+def _say(
+    syncing: Syncing, batch: OpBatch, *, ceiling: int, told: int, is_first: bool, **more: Any
+) -> dict[str, Any]:
+    me, sync = syncing.identity(), syncing.store.sync
+    samples = sync.samples(ceiling) if is_first else {}
+    said = {"device": [me.id, me.name, me.public], "samples": samples, **batch._asdict()}
+    vector = sync.vector(max(ceiling, told))
+    return {**said, "vector": vector, "ceiling": ceiling, "told": told, **more}
 
 
 def answer(request: dict[str, Any], syncing: Syncing, *, ceiling: int) -> dict[str, Any]:
     """Take what another machine sends, and give what it lacks, up to a classification."""
-    me = syncing.identity()
-    try:
-        vector = {str(series): int(upto) for series, upto in request["vector"].items()}
-        device = _device(request["device"])
-        ranges = {str(name): (int(a), int(b)) for name, (a, b) in request["ranges"].items()}
-        batch = OpBatch(ranges, [str(line) for line in request["ops"]])
-        given = [str(json.loads(line)[0]) for line in batch.ops]
-        ceiling = min(ceiling, int(request["ceiling"]), syncing.store.sync.ceiling)
-        levels = [level_of(series) for series in (*given, *ranges)]
-    except (LookupError, ValueError, TypeError, AttributeError) as error:
-        raise Refused("this is no request of a sync") from error
-    if any(level > ceiling for level in levels):
-        raise Refused(f"only memories up to the classification {ceiling} are taken here")
+    syncing.identity()
+    asked, sync = _Said.read(request), syncing.store.sync
+    most = min(ceiling, sync.ceiling)
+    if asked.level() > most:
+        raise Refused(f"only memories up to the classification {most} are taken here")
+    ways = {"ceiling": min(most, asked.ceiling), "told": min(most, asked.told)}
     syncing.capture()
-    syncing.store.sync.add_device(device)
-    if batch.ranges:
-        syncing.receive(batch)
-    found = syncing.store.sync.read(vector, ceiling=ceiling, limit=PEER_OPS)
-    return {
-        "device": [me.id, me.name, me.public],
-        "vector": syncing.store.sync.vector(ceiling),
-        "ranges": found.ranges,
-        "ops": found.ops,
-        "ceiling": ceiling,
-        "digest": "" if found.ranges else syncing.store.sync.digest(ceiling),
-    }
+    forks = sync.forks(asked.samples)
+    syncing.branch_off(forks)
+    asked.take(syncing)
+    found = sync.read(asked.vector, limit=PEER_OPS, **ways)
+    digest = "" if found.ranges else sync.digest(ways["ceiling"])
+    is_first = bool(asked.samples)
+    return _say(syncing, found, **ways, is_first=is_first, forks=forks, digest=digest)
 
 
-def _device(said: Sequence[object]) -> Device:
-    device, name, key = map(str, said)
-    return Device(device, name, key, accepted=True)
+def exchange(
+    syncing: Syncing, ask: Ask, *, ceiling: int, told: int = 0, name: str = ""
+) -> SyncReport:
+    """Ask and answer until neither side lacks anything.
 
-
-def exchange(syncing: Syncing, ask: Ask, *, ceiling: int, name: str = "") -> SyncReport:
-    """Ask and answer until neither side lacks anything."""
-    me = syncing.identity(name)
+    ``told`` is the highest ceiling of before. Where samples of the two logs differ, both send
+    what comes after, whatever the other says it has: it may be that of a copy.
+    """
+    syncing.identity(name)
     syncing.capture()
-    batch = OpBatch({}, ())
+    sync = syncing.store.sync
+    batch, is_first = OpBatch({}, ()), True
+    mine: dict[str, int] = {}  # up to where either has sent what it cannot tell by its vector
+    theirs: dict[str, int] = {}
     while True:
-        vector = syncing.store.sync.vector(ceiling)
-        device = [me.id, me.name, me.public]
-        said = {"device": device, "vector": vector, "ceiling": ceiling, **batch._asdict()}
-        told = ask(said)
-        ceiling = min(ceiling, int(told["ceiling"]))
-        syncing.store.sync.add_device(_device(told["device"]))
+        said = _say(syncing, batch, ceiling=ceiling, told=told, is_first=is_first)
+        heard = _Said.read(ask({**said, "vector": said["vector"] | mine}))
+        ceiling = min(ceiling, heard.ceiling)
         syncing.report.sent += len(batch.ops)
-        found = OpBatch(told["ranges"], told["ops"])
-        if found.ranges:
-            syncing.receive(found)
-        batch = syncing.store.sync.read(told["vector"], ceiling=ceiling, limit=PEER_OPS)
-        if not found.ranges and not batch.ranges:
-            syncing.report.digest = told["digest"]
+        forks = [*sync.forks(heard.samples).items(), *heard.forks.items()] if is_first else []
+        for series, number in forks:
+            theirs[series] = mine[series] = min(number - 1, mine.get(series, number))
+        syncing.branch_off({series: upto + 1 for series, upto in mine.items()} if forks else {})
+        heard.take(syncing)
+        batch = sync.read(heard.vector | theirs, ceiling=ceiling, told=told, limit=PEER_OPS)
+        for sent, span in ((mine, heard.ranges), (theirs, batch.ranges)):
+            sent |= {one: span[one][1] for one in span if one in sent or one.startswith("!")}
+        if not (heard.ranges or batch.ranges or forks):
+            syncing.report.digest = heard.digest
             return syncing.finish()
+        is_first = False
 
 
 def serve_lines(source: IO[str], out: IO[str], respond: Ask) -> None:
@@ -153,7 +208,7 @@ def ask_server(url: str, token: str) -> Ask:
             with urlopen(asked, timeout=_SECONDS) as reply:  # noqa: S310
                 told: dict[str, Any] = json.load(reply)
         except HTTPError as error:
-            raise Refused(f"{url}: {_said(error.read())}") from error
+            raise Refused(f"{url}: {_message(error.read())}") from error
         except (URLError, OSError, ValueError) as error:
             raise Refused(f"{url} gives no answer: {error}") from error
         return told
@@ -161,7 +216,7 @@ def ask_server(url: str, token: str) -> Ask:
     return ask
 
 
-def _said(body: bytes) -> str:
+def _message(body: bytes) -> str:
     try:
         return str(json.loads(body)["error"]["message"])
     except (ValueError, KeyError, TypeError):

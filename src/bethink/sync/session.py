@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from bethink.errors import NotFound, Refused
 from bethink.ports import Device, OpBatch, Store
 from bethink.sync.folder import Bad, Folder, Segment
-from bethink.sync.keys import Identity, make_salt
+from bethink.sync.keys import Cipher, Identity, make_salt
 
 SEGMENT_OPS = 5_000
 _COMPACT_FROM = 8  # files of this machine that are not full
@@ -69,14 +70,17 @@ class Syncing:
 
     def receive(self, batch: OpBatch) -> bool:
         """Apply operations; return whether something is missing before them."""
-        first = self.store.sync.forks(batch)
-        if first:  # a copy of this machine, or this one before a backup was restored
-            before = self.identity()
-            me = Identity.make(before.name)
-            self.store.sync.renew(
-                first, device=me.id, name=me.name, private=me.private, public=me.public
-            )
-            self.store.sync.add_device(Device(me.id, me.name, me.public, True))
+        device = self.identity().id
+        own: dict[str, list[tuple[int, str]]] = {}
+        for line in batch.ops:
+            if line.startswith(f'["{device}.'):
+                with suppress(ValueError, TypeError, RecursionError):
+                    series, number, mark, *_ = json.loads(line)
+                    own.setdefault(str(series), []).append((int(number), str(mark)))
+        forks = self.store.sync.forks(own)
+        self.branch_off(
+            {name: max(n, *batch.ranges.get(name, (0,))[:1]) for name, n in forks.items()}
+        )
         named = [item for line in batch.ops if '"erase"' in line for item in _erased_by(line)]
         here = list(self.store.items.get(named)) if named else []
         if here:
@@ -87,6 +91,48 @@ class Syncing:
         self.report.received += len(batch.ops)
         self.report.held += done.waiting
         return bool(done.gaps)
+
+    def branch_off(self, forks: Mapping[str, int]) -> None:
+        """Become another machine where a copy of this one has said something else.
+
+        That is a copied home, or what this machine was before a backup was restored.
+        """
+        before = self.identity()
+        if any(series.partition(".")[0] == before.id for series in forks):
+            me = Identity.make(before.name)
+            self.store.sync.renew(
+                forks, device=me.id, name=me.name, private=me.private, public=me.public
+            )
+            self.store.sync.add_device(Device(me.id, me.name, me.public, True))
+
+    def retired(self) -> dict[str, int]:
+        """Return the machines that were retired: odd numbers; even, and accepted again."""
+        found: dict[str, int] = self.store.sync.settings().get("retired", {})
+        return found
+
+    def meet(self, device: Device) -> None:
+        """Note a machine that was let in, unless it was retired."""
+        if self.retired().get(device.id, 0) % 2:
+            raise Refused(
+                f"{device.name} ({device.id}) was retired; nothing was taken from it",
+                remedy=f"bethink sync TARGET --accept {device.id}",
+            )
+        self.store.sync.add_device(device)
+
+    def accept_again(self, devices: Iterable[str]) -> None:
+        """Trust machines again that were retired."""
+        known = self.retired()
+        self.retire({one: known[one] + 1 for one in devices if known.get(one, 0) % 2})
+
+    def retire(self, said: Mapping[str, int]) -> None:
+        """Trust no longer, or again, what somebody says is retired or not."""
+        known = self.retired()
+        told = {device: n for device, n in said.items() if n > known.get(device, 0)}
+        if told:
+            self.store.sync.keep(retired=known | told)
+        for one in self.store.sync.devices() if told else ():
+            if one.accepted and told.get(one.id, 0) % 2:
+                self.store.sync.add_device(one._replace(accepted=False))
 
     def finish(self) -> SyncReport:
         """Return what was done."""
@@ -123,6 +169,7 @@ class FolderSync:
         self._files: dict[str, dict[str, Any]] = known.get("files", {})
         self._salt = known.get("salt") or (make_salt() if folder.secret is not None else "")
         self._cleaned = known.get("erased", 0)
+        self._told = max(ceiling, known.get("told", 0))  # up to where it was ever told
         self._bad: list[str] = []  # files that cannot be read, for their owners to write again
 
     def run(self, *, accept: Iterable[str] = (), name: str = "") -> SyncReport:
@@ -143,7 +190,8 @@ class FolderSync:
         self._compact(me)
         self._keep()
         vector = self._store.sync.vector(self._ceiling)
-        self._folder.tell_state(me, {"vector": vector, "bad": self._bad, "at": self._at()})
+        said = {"vector": vector, "bad": self._bad, "retired": self._syncing.retired()}
+        self._folder.tell_state(me, said | {"at": self._at()})
         self._find_waiting(devices)
         return self._syncing.finish()
 
@@ -158,6 +206,8 @@ class FolderSync:
                 remedy="give the same passphrase or key, or use another folder",
             )
         self._salt = own["salt"]
+        if self._folder.secret is not None:  # refuses another one
+            Cipher(self._folder.secret, self._salt).decrypt(bytes.fromhex(own["proof"]))
 
     def _at(self) -> str:
         return self._syncing.now().isoformat(timespec="seconds")
@@ -172,13 +222,17 @@ class FolderSync:
         named = Counter(said["name"] for _, said in listed if not isinstance(said, str))
         if several := [one for one in sorted(accept) if named[one] > 1]:
             raise Refused(f"several machines are called {several[0]}: accept one by its code")
+        retired = self._retired(listed, accept, known)
         for folder, said in listed:
             if isinstance(said, str):
                 report.problems.append(f"{folder}: {said}")
                 continue
             seen |= {said["id"], said["name"]}
             is_known = said["id"] in known and known[said["id"]].accepted
-            if is_known or said["proven"] or accept & {said["id"], said["name"]}:
+            is_known, is_proven = (
+                one and said["id"] not in retired for one in (is_known, said["proven"])
+            )
+            if is_known or is_proven or accept & {said["id"], said["name"]}:
                 found[folder] = said
                 if not is_known:
                     store.add_device(Device(said["id"], said["name"], said["key"], True))
@@ -187,6 +241,22 @@ class FolderSync:
         if accept - seen:
             raise NotFound(f"no machine {', '.join(sorted(accept - seen))} writes here")
         return found
+
+    def _retired(
+        self,
+        listed: Iterable[tuple[str, dict[str, Any] | str]],
+        accept: set[str],
+        known: Mapping[str, Device],
+    ) -> set[str]:
+        """Return the machines that are no longer trusted, as those say that are."""
+        here = [said for _, said in listed if not isinstance(said, str)]
+        for one in here:
+            if one["id"] in known and known[one["id"]].accepted:
+                with suppress(ValueError, TypeError, AttributeError):
+                    told = self._folder.state(one).get("retired", {})
+                    self._syncing.retire({str(name): int(n) for name, n in told.items()})
+        self._syncing.accept_again(one["id"] for one in here if accept & {one["id"], one["name"]})
+        return {name for name, n in self._syncing.retired().items() if n % 2}
 
     def _read(self, devices: Mapping[str, Mapping[str, Any]]) -> None:
         """Read all new files, again while some wait for what comes before them."""
@@ -246,7 +316,9 @@ class FolderSync:
         """Write what the folder lacks, of other machines too: they may never come here."""
         covered = self._covered(without)
         while True:
-            batch = self._store.sync.read(covered, ceiling=self._ceiling, limit=SEGMENT_OPS)
+            batch = self._store.sync.read(
+                covered, ceiling=self._ceiling, limit=SEGMENT_OPS, told=self._told
+            )
             if not batch.ranges:
                 return
             self._note(self._folder.add(batch, me, self._salt), batch)
@@ -255,7 +327,10 @@ class FolderSync:
 
     def _compact(self, me: Identity) -> None:
         """Write files of this machine anew: many small ones, and all with something erased."""
-        own = [one for one in self._folder.segments(me.id) if one.hash in self._files]
+        # Also what this machine wrote under another name: nobody else cleans it.
+        former = self._store.sync.settings().get("former", ())
+        folders = [one for name in (me.id, *former) for one in self._folder.segments(name)]
+        own = [one for one in folders if one.hash in self._files]
         erased = self._store.sync.erased()
         old = [one for one in own if self._files[one.hash]["ops"] < SEGMENT_OPS]
         if erased != self._cleaned:
@@ -276,7 +351,7 @@ class FolderSync:
         targets = self._store.sync.settings().get("targets", {})
         about = self.about | {
             "files": self._files, "salt": self._salt, "erased": self._cleaned,
-            "ceiling": self._ceiling,
+            "ceiling": self._ceiling, "told": self._told,
         }  # fmt: skip
         known = targets.get(self._target, {})
         if {**known, "at": ""} != {**about, "at": ""}:

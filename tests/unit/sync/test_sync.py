@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,9 +15,11 @@ import pytest
 from bethink import Memory
 from bethink.api import sync as sync_api
 from bethink.errors import BethinkError, NotFound, Refused
+from bethink.ports import OpBatch
 from bethink.store.sqlite import SqliteStore
 from bethink.sync import folder as folder_module
 from bethink.sync import session
+from bethink.sync.peer import exchange
 from bethink.sync.session import SyncReport
 
 NOW = datetime(2026, 5, 1, 9, 0, tzinfo=UTC)
@@ -515,6 +518,308 @@ def test_a_torn_introduction_of_ones_own_is_written_again(pair: tuple[Machine, M
     laptop.memory.remember("The vault is in the cellar")
     settle_down(laptop, desktop)
     assert "The vault is in the cellar" in desktop.texts()
+
+
+def meet(one: Machine, other: Machine, **options: Any) -> SyncReport:
+    """Sync two machines directly, as over ssh or with a server."""
+
+    def ask(request: Any) -> Any:
+        told = other.memory.answer_sync(json.loads(json.dumps(request)))
+        return json.loads(json.dumps(told))
+
+    ways = {"ceiling": 2, "name": one.name} | options
+    return exchange(one.memory._syncing(), ask, **ways)
+
+
+def copy_of(machine: Machine, path: Path, skew: int) -> Machine:
+    """A home that was copied, or a backup that was made."""
+    machine.memory.close()
+    shutil.copy(machine.path, path)
+    machine.open()
+    return Machine(path.parent, path.stem, skew=timedelta(minutes=skew))
+
+
+def written(drive: Path) -> str:
+    """All that a carrier could read."""
+    return "".join(
+        folder_module.zlib.decompress(path.read_bytes().partition(b"\n")[2]).decode()
+        for path in drive.rglob("*.ops")
+    )
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_copy_of_a_machine_loses_nothing_over_ssh(
+    make: Callable[..., Machine], tmp_path: Path, is_lost: bool
+) -> None:
+    laptop, desktop = make("laptop"), make("desktop")
+    laptop.memory.remember("The key is in vault A", id="key")
+    desktop.memory.remember("The desktop is grey", id="grey")
+    laptop.memory.remember("To be erased", id="gone")
+    meet(laptop, desktop)
+    copy = copy_of(laptop, tmp_path / "copy.db", 30)
+    for number in range(3):
+        laptop.memory.remember(f"On the original, number {number}")
+    laptop.memory.forget("gone", erase=True)
+    meet(laptop, desktop)
+    copy.memory.remember("On the copy only")
+    copy.memory.forget("grey")
+    others = [desktop] if is_lost else [laptop, desktop]
+    for _ in range(2):
+        for other in others:
+            meet(copy, other)
+            meet(desktop, other) if other is not desktop else None
+    machines = [copy, *others]
+    assert {one.hash for one in machines} == {copy.hash}
+    wanted = {f"On the original, number {number}" for number in range(3)}
+    assert desktop.texts() == {*wanted, "On the copy only", "The key is in vault A"}
+    assert copy.device != laptop.device
+    copy.memory.close()
+
+
+def test_what_two_copies_told_two_machines_comes_together(
+    make: Callable[..., Machine], tmp_path: Path
+) -> None:
+    laptop, desktop, phone = make("laptop"), make("desktop"), make("phone")
+    laptop.memory.remember("The key is in vault A", id="key")
+    meet(laptop, desktop)
+    meet(laptop, phone)
+    copy = copy_of(laptop, tmp_path / "copy.db", 30)
+    laptop.memory.remember("On the original only")
+    copy.memory.remember("On the copy only")
+    meet(laptop, desktop)
+    meet(copy, phone)
+    copy.memory.close()
+    meet(desktop, phone)  # neither of them is the machine that was copied
+    assert desktop.texts() == phone.texts()
+    assert len(phone.texts()) == 3
+    assert desktop.hash == phone.hash
+
+
+def test_a_forget_by_a_copy_holds(pair: tuple[Machine, Machine], tmp_path: Path) -> None:
+    laptop, desktop = pair
+    desktop.memory.remember("From the desktop", id="m")
+    settle_down(laptop, desktop)
+    laptop.memory.remember("Something of the laptop")
+    settle_down(laptop, desktop)
+    copy = copy_of(laptop, tmp_path / "copy.db", 25)
+    laptop.memory.remember("New on the original")
+    copy.memory.forget("m")
+    laptop.sync()
+    copy.sync()
+    for machine in (laptop, desktop):
+        machine.sync(accept=[copy.device])
+    settle_down(laptop, desktop, copy)
+    assert "From the desktop" not in laptop.texts()
+    assert laptop.memory.conflicts() == []
+    copy.memory.close()
+
+
+def test_files_of_a_former_machine_keep_no_erased_text(
+    pair: tuple[Machine, Machine], tmp_path: Path
+) -> None:
+    laptop, desktop = pair
+    laptop.memory.remember("Erase the zanzibar", id="e")
+    settle_down(laptop, desktop)
+    copy = copy_of(laptop, tmp_path / "copy.db", 30)
+    laptop.memory.remember("Later")
+    laptop.sync()
+    laptop.memory.close()  # and its home is gone: the copy is the backup that is restored
+    copy.sync()
+    desktop.sync(accept=[copy.device])
+    copy.memory.forget("e", erase=True)
+    for machine in (copy, desktop, copy):
+        machine.sync()
+    assert "zanzibar" not in written(copy.drive)
+    assert "Later" in copy.texts()
+    copy.memory.close()
+    laptop.open()
+
+
+def test_a_retired_machine_is_trusted_no_longer(
+    make: Callable[..., Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(sync_api.PASSPHRASE, "correct horse")  # which the thief knows, too
+    laptop, desktop, stolen = make("laptop"), make("desktop"), make("stolen")
+    for machine in (laptop, desktop, stolen, laptop, desktop):
+        machine.sync()
+    desktop.memory.retire_machine(desktop.drive, stolen.device)
+    desktop.sync()
+    stolen.memory.remember("Send all money to Eve")
+    stolen.sync()
+    for machine in (laptop, desktop):  # also who was only told
+        assert [one.name for one in machine.sync().unknown] == ["stolen"]
+        assert machine.texts() == set()
+        with pytest.raises(Refused, match="retired"):
+            meet(stolen, machine)
+    laptop.sync(accept=[stolen.device])  # it was found again
+    assert laptop.texts() == {"Send all money to Eve"}
+    desktop.sync()
+    assert desktop.texts() == laptop.texts()
+
+
+def test_another_secret_writes_nothing(make: Callable[..., Machine], tmp_path: Path) -> None:
+    laptop, keys = make("laptop"), [tmp_path / "one", tmp_path / "two"]
+    for number, key in enumerate(keys):
+        key.write_bytes(bytes([number]) * 32)
+    laptop.memory.remember("The key is in vault A")
+    laptop.sync(key=keys[0])
+    before = laptop.files()
+    with pytest.raises(Refused, match="not the one"):
+        laptop.sync(key=keys[1])
+    assert laptop.files() == before
+
+
+def test_no_name_or_id_of_what_is_secret_leaves(make: Callable[..., Machine]) -> None:
+    home, work = make("home"), make("work")
+    home.memory.remember("Ana Torres prefers tea", id="tea")
+    home.memory.remember("Call @atorresmole on Monday", id="affair", classification=3)
+    home.memory.merge_entities("Ana Torres", "atorresmole")
+    home.memory.link("tea", "related_to", "affair")
+    home.memory.remember("A part of it", id="part", parent="affair")
+    home.memory.remember("Another affair", id="affair-2", classification=3)
+    home.memory.forget("affair-2", erase=True)
+    home.sync()
+    work.sync(accept=["home"])
+    home.memory.unlink("tea", "related_to", "affair")
+    home.sync()
+    home.memory.update("part", text="Another part of it")
+    home.memory.forget("affair", erase=True)
+    home.sync()
+    work.sync()
+    assert "affair" not in written(home.drive)
+    assert "mole" not in written(home.drive)
+    assert work.texts() == {"Ana Torres prefers tea"}
+    digests = {one.memory.store.sync.digest(2) for one in (home, work)}
+    assert len(digests) == 1
+
+
+def test_a_parent_is_told_to_those_who_may_know_it(make: Callable[..., Machine]) -> None:
+    home, other, work = make("home"), make("other"), make("work")
+    home.memory.remember("The plan", id="plan", classification=3)
+    home.memory.remember("A part of it", id="part", parent="plan")
+    meet(home, other, ceiling=3)
+    meet(home, work, ceiling=1)
+    assert other.memory.store.items.get(["part"])["part"].parent == "plan"
+    assert work.memory.store.items.get(["part"])["part"].parent is None
+    assert other.hash == home.hash
+    assert work.memory.store.sync.digest(1) == home.memory.store.sync.digest(1)
+    home.memory.update("part", text="Another part of it")
+    meet(home, other, ceiling=3)
+    assert other.memory.store.items.get(["part"])["part"].parent == "plan"
+    assert other.hash == home.hash
+
+
+def test_a_name_is_erased_with_the_memory_that_told_it(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    laptop.memory.remember("Ana Torres prefers tea", id="tea")
+    laptop.memory.remember("Ana Torres is called @atorresmole", id="mole")
+    laptop.memory.remember("Call @atorresmole on Monday", id="call")
+    laptop.memory.merge_entities("Ana Torres", "atorresmole")
+    settle_down(laptop, desktop)
+    found = desktop.memory.store.graph.find_entities(("atorresmole",))[0]
+    assert [entity.id for entity in found] == ["person:ana torres"]
+    laptop.memory.forget("mole", "call", erase=True)
+    settle_down(laptop, desktop)
+    assert "atorresmole" not in written(laptop.drive)
+    for machine in pair:
+        machine.memory.close()
+        assert b"atorresmole" not in machine.path.read_bytes()
+        machine.open()
+
+
+def test_a_withdrawal_holds_whatever_is_done_meanwhile(make: Callable[..., Machine]) -> None:
+    home, work = make("home"), make("work")
+    home.memory.remember("The lunch is at noon", id="lunch")
+    home.sync()
+    work.sync(accept=["home"])
+    home.sync(accept=["work"])
+    home.memory.update("lunch", classification=3)
+    work.memory.update("lunch", tags=["mine"])
+    work.sync()
+    home.sync()
+    work.sync()
+    assert work.texts() == set()
+    assert work.memory.conflicts() == []
+    found = home.memory.store.items.get(["lunch"])["lunch"]
+    assert (found.classification, found.tags, found.live_to) == (3, ("mine",), None)
+    home.memory.update("lunch", classification=1)
+    home.sync()
+    work.sync()
+    assert work.memory.store.items.get(["lunch"])["lunch"].tags == ("mine",)
+    assert work.texts() == {"The lunch is at noon"}
+
+
+def test_a_conflict_with_what_is_secret_is_settled_above(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    laptop.memory.update("key", text="The key is under the mat", classification=3)
+    desktop.memory.update("key", text="The key is in vault B", classification=0)
+    desktop.sync()
+    laptop.sync()
+    found = laptop.memory.store.items.get(["key"])["key"]
+    assert found.classification == 3
+    settled = laptop.memory.settle("key", "other")
+    assert settled.classification == 3
+    assert laptop.memory.conflicts() == []
+    laptop.sync()
+    assert "mat" not in written(laptop.drive)
+
+
+@pytest.mark.parametrize("way", ["folder", "direct"])
+def test_a_lowered_ceiling_stops_no_erase(pair: tuple[Machine, Machine], way: str) -> None:
+    laptop, desktop = pair
+    for number in range(2):
+        laptop.memory.remember(f"Number {number} of two", id=f"two{number}", classification=2)
+    settle_down(laptop, desktop)
+    laptop.sync(ceiling=1)
+    laptop.memory.forget("two0", erase=True)
+    if way == "folder":
+        laptop.sync()
+        desktop.sync()
+        assert "two0" not in {item.id for item in desktop.memory.browse(max_classification=3)}
+        assert "Number 0 of two" not in written(laptop.drive)
+        desktop.memory.forget("two1", erase=True)
+        desktop.sync()
+        laptop.sync()
+    else:
+        desktop.memory.forget("two1", erase=True)
+        meet(laptop, desktop, ceiling=1, told=2)
+    assert laptop.texts() == desktop.texts() == {"The key is in vault A"}
+    laptop.memory.remember("The third of two", classification=2)
+    laptop.sync(ceiling=2)
+    desktop.sync()
+    settle_down(laptop, desktop)
+    assert "The third of two" in desktop.texts()
+
+
+def test_uses_are_counted_whatever_the_classification(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    for number in range(12):
+        laptop.memory.remember(f"Filler number {number}")
+    for level in (1, 2, 1):
+        laptop.memory.update("key", classification=level)
+        laptop.memory.recall("the key vault", track=True)
+        settle_down(laptop, desktop)
+    later = NOW + timedelta(days=1)
+    used = [one.memory.store.activity.usage(["key"], later)["key"] for one in pair]
+    assert [use.recalls for use in used] == [3, 3]
+
+
+def test_what_is_not_understood_is_named_by_status(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    me = laptop.memory._syncing().identity()
+    number = laptop.memory.store.sync.vector()[f"{me.id}.1"] + 1
+    op = [f"{me.id}.1", number, "m", 1, 1, "of a later version", "key", 0, {}]
+    batch = OpBatch({f"{me.id}.1": (number, number)}, [json.dumps(op), "[" * 100_000])
+    folder = folder_module.Folder(laptop.drive, "notes", None)
+    folder.add(batch, me, "")
+    folder.add(OpBatch({"garbage": (1, 1)}, ()), me, "")
+    report = desktop.sync()
+    assert len(report.problems) == 1
+    assert any("of a later version key" in name for name in report.held)
+    assert len(desktop.memory.sync_status()["held"]) == 2
+    desktop.memory.remember("The rest goes on")
+    assert desktop.sync().sent
+    assert len(laptop.sync().changed) == 1
 
 
 class Killed(BaseException):

@@ -34,9 +34,11 @@ _DROP_LINKS = """
 """
 # What this memory states of entities; others may state it, too.
 _DROP_STATEMENTS = "DELETE FROM link WHERE stated_by = ? AND stated_by <> ''"
+HELD = "~"  # before the id of a memory: operations on it that are not understood
 # Who was told of the memory is to be told of the erase: the log keeps that much until then.
 _EMPTY_OPERATIONS = """
-    UPDATE op SET kind = 'erased', data = CAST('' AS BLOB) WHERE item = ? AND kind <> 'erase'
+    UPDATE op SET kind = 'erased', data = CAST('' AS BLOB)
+    WHERE item IN (?1, '~' || ?1) AND kind <> 'erase'
 """
 # Rows deleted with an id, in this order, counted under these names.
 _DELETE_BY_ID = (
@@ -200,7 +202,8 @@ def _delete_unmentioned_entities(
                 removed[name] += _delete(db, sql, entity)
         else:
             kept.append(entity)
-            removed["aliases"] += _drop_unstated_aliases(db, entity)
+    for entity in kept:  # after those that gave it their names
+        removed["aliases"] += _drop_unstated_aliases(db, entity)
     if removed["entities"] or removed["aliases"]:
         bump_entities_version(db)
     return kept

@@ -139,14 +139,14 @@ _ENTITIES_BY_ID_AS_OF = f"{AS_OF_CTE} {columns_as_of(_ENTITIES_BY_ID)}"
 
 
 def read_entities(
-    db: Database, ids: Iterable[str], as_of_ms: int | None = None
+    db: Database, ids: Iterable[str], as_of_ms: int | None = None, ceiling: int = HIGHEST
 ) -> dict[str, Entity]:
-    """Return entities by id; unknown ids are left out."""
+    """Return entities by id, with names up to a classification; unknown ids are left out."""
     requested = tuple(ids)
     if not requested:
         return {}
     if as_of_ms is None:
-        rows = select(db, _ENTITIES_BY_ID, (as_table(requested),))
+        rows = select(db, _KNOWN_TO_SOME, (ceiling, as_table(requested)))
     else:
         rows = select(db, _ENTITIES_BY_ID_AS_OF, (as_of_ms, as_table(requested)))
     return {row[0]: to_entity(row) for row in rows}

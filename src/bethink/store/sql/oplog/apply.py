@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bethink.core.characters import find_unstorable
+from bethink.core.json_values import Json
 from bethink.errors import NotFound, Refused
-from bethink.model.fields import ITEM_FIELDS, ItemField
 from bethink.store.sql import history
 from bethink.store.sql.connection import Database, Row, select
 from bethink.store.sql.entities import (
@@ -18,18 +17,17 @@ from bethink.store.sql.entities import (
     set_times,
     split_entities,
 )
-from bethink.store.sql.erase import erase_items
+from bethink.store.sql.erase import HELD, erase_items
 from bethink.store.sql.links import ADD_ALIAS, normalise_alias
 from bethink.store.sql.oplog.capture import (
     SELECT_MERGES,
     dumps,
     erased_parents,
-    full,
     read_merges,
     read_ops,
 )
-from bethink.store.sql.oplog.fold import Folded, FoldedRow, Json, fold, resolve_merges, sum_uses
-from bethink.store.sql.oplog.state import OWN_FIELDS, State, entities_of, read_states
+from bethink.store.sql.oplog.fold import Folded, FoldedRow, fold, resolve_merges, sum_uses
+from bethink.store.sql.oplog.state import State, entities_of, read_states
 from bethink.store.sql.revisions import ADD_SKETCH, next_rid
 from bethink.store.sql.rows import CONTENT, INSERT_ITEM, NewRow
 from bethink.store.sql.search import signatures, word_index
@@ -44,7 +42,9 @@ _DROP_ROW = ("DELETE FROM sketch WHERE rid = ?", "DELETE FROM item WHERE rid = ?
 _DROP_STATUSES = "DELETE FROM status_change WHERE id = ?"
 _ADD_STATUS = "INSERT OR REPLACE INTO status_change (id, at, status) VALUES (?, ?, ?)"
 _ADD_ENTITY = """
-    INSERT OR IGNORE INTO entity (id, kind, name, created_at, last_seen_at) VALUES (?, ?, ?, ?, ?)
+    INSERT INTO entity (id, kind, name, created_at, last_seen_at) VALUES (?1, ?2, ?3, ?4, ?4)
+    ON CONFLICT (id) DO UPDATE SET name = excluded.name
+    WHERE entity.name = ?5 AND excluded.name <> ?5
 """
 _ADD_LINK = """
     INSERT OR REPLACE INTO link (src_kind, src, type, dst_kind, dst, stated_by,
@@ -67,45 +67,7 @@ _DROP_CONFLICT = "DELETE FROM conflict WHERE item = ?"
 _RECOUNT = f"UPDATE entity SET mentions = {MENTIONS} WHERE id IN (SELECT value FROM json_each(?))"
 _EXISTING = "SELECT id FROM entity WHERE id IN (SELECT value FROM json_each(?))"
 _ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
-_FIELDS = {field.name: field for field in ITEM_FIELDS}
 _BATCH = 500
-_EMPTY_JSON: dict[type, str] = {list: "[]", dict: "{}"}
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "whole": int, "scale": int, "flag": int, "time": int, "number": (int, float)
-}  # fmt: skip
-
-
-def is_sound(fields: Json) -> bool:
-    """Whether a row of these fields can be stored; what cannot waits in the log."""
-    return (
-        fields.keys() == {*OWN_FIELDS, "sketch"}
-        and all(_is_value(_FIELDS.get(name), fields[name]) for name in OWN_FIELDS)
-        and all(isinstance(band, int) for band in fields["sketch"])
-    )
-
-
-def _is_value(field: ItemField | None, value: Any) -> bool:
-    if field is None:  # words to find it by, and its fingerprint
-        return isinstance(value, str) and not find_unstorable(value)
-    if value is None:
-        return field.nullable
-    if field.kind in _TYPES:
-        is_high = field.kind == "scale" and not field.low <= value <= field.high
-        return isinstance(value, _TYPES[field.kind]) and not is_high
-    if not isinstance(value, str) or find_unstorable(value):
-        return False
-    if field.kind in ("words", "object"):
-        return _is_json(value, list if field.kind == "words" else dict)
-    return not field.choices or value in field.choices
-
-
-def _is_json(value: str, kind: type) -> bool:
-    if value == _EMPTY_JSON[kind]:
-        return True
-    try:
-        return isinstance(json.loads(value), kind)
-    except ValueError:
-        return False
 
 
 class Applying:
@@ -122,7 +84,7 @@ class Applying:
 
     def apply(self, ids: Sequence[str], *, actor: str, now: int) -> None:
         """Apply what the log says of these memories, and of merges of entities."""
-        found = [item for item in ids if item and not item.startswith("=")]
+        found = [item for item in ids if item and item[0] not in ("=", HELD)]
         for start in range(0, len(found), _BATCH):
             self._apply_batch(found[start : start + _BATCH])
         if self.erased:
@@ -151,13 +113,12 @@ class Applying:
             if item in gone:
                 continue
             made = fold(ops.get(item, ()), lost)
-            rows = tuple(row._replace(fields=full(row.fields)) for row in made.rows)
             if made.erased:
                 self.erased.append(item)
-            elif not rows or not all(is_sound(row.fields) for row in rows):
+            elif made.rows:
+                folded[item] = made
+            elif item in ops:
                 self.waiting.append(item)
-            else:
-                folded[item] = made._replace(rows=rows)
         self._split_merged(folded, states)
         for item, made in folded.items():
             self._write_rows(item, made.rows, states[item])
@@ -246,9 +207,9 @@ class Applying:
         level = int(made.rows[-1].fields["classification"])
         for entity in sorted(entities_of(links)):
             kind, name, aliases = made.entities.get(entity, (entity.partition(":")[0], "", ()))
-            at = made.rows[0].live_from
-            name = name or entity.partition(":")[2]
-            self._db.execute(_ADD_ENTITY, (entity, kind, name, at, at))
+            at, plain = made.rows[0].live_from, entity.partition(":")[2]
+            name = name or plain
+            self._db.execute(_ADD_ENTITY, (entity, kind, name, at, plain))
             known = {normalise_alias(one) for one in (name, *aliases)} - {""}
             self._db.executemany(ADD_ALIAS, [(one, entity, level) for one in sorted(known)])
 

@@ -12,30 +12,28 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
+from bethink.core.words import fold as fold_case
 from bethink.store.sql import history
-from bethink.store.sql.connection import Database, select
-from bethink.store.sql.links import read_entities
+from bethink.store.sql.connection import HIGHEST, Database, select
+from bethink.store.sql.links import normalise_alias, read_entities
 from bethink.store.sql.oplog.fold import (
     Folded,
     FoldedRow,
-    Json,
     Op,
     Vector,
     fold,
+    level_of,
     resolve_merges,
     sum_uses,
 )
-from bethink.store.sql.oplog.state import (
-    DEFAULTS,
-    TEXT_FIELDS,
-    State,
-    entities_of,
-    read_states,
-)
+from bethink.store.sql.oplog.shape import DEFAULTS
+from bethink.store.sql.oplog.state import TEXT_FIELDS, State, entities_of, read_states
 from bethink.store.sql.sql_functions import to_json_ids
 
 BATCH = 500
+ALL = 2**53  # more than there are
 # What most operations say alike; part of the format of the log, it never changes.
 _COMMON = (
     b'{"add":[["item","mentions","entity","",[1.0,0.9,null,"rule",17]],"follows","related_to",'
@@ -59,7 +57,7 @@ _CHANGED_ITEMS = """
 _USES = "SELECT coalesce(max(last_at), 0), coalesce(sum(recalls), 0) FROM usage"
 _UNLOGGED = "SELECT count(*) FROM unlogged"
 _ERASED = "SELECT item, at, detail FROM event WHERE seq > ? AND kind = 'erased' ORDER BY seq"
-_BURIED = "SELECT id, at, '' FROM tombstone ORDER BY id"
+_BURIED = "SELECT id, at, ? FROM tombstone ORDER BY id"
 _LEVELS = "SELECT DISTINCT series FROM op WHERE item = ?"
 SELECT_MERGES = """
     SELECT src, dst, created_at FROM link
@@ -78,11 +76,12 @@ _OPS_OF_ITEMS = """
 """
 _OPS_OF_MERGES = """
     SELECT o.series, o.number, o.mark, o.clock, o.at, o.kind, o.item, o.seen, o.data
-    FROM op AS o WHERE o.kind IN ('merge', 'split') ORDER BY o.item, o.series, o.number
+    FROM op AS o WHERE o.item >= '=' AND o.item < '>' AND o.kind <> 'erased'
+    ORDER BY o.item, o.series, o.number
 """
-_SEEN = "SELECT data FROM op WHERE series = ? AND number = ? AND kind = 'seen'"
-_LAST_SEEN = """
-    SELECT number, data FROM op WHERE series = ? AND kind = 'seen' ORDER BY number DESC LIMIT 1
+_SEEN = """
+    SELECT number, data FROM op WHERE series = ? AND number <= ? AND kind = 'seen' AND item = ''
+    ORDER BY number DESC LIMIT ?
 """
 ADD_OP = """
     INSERT OR IGNORE INTO op (series, number, mark, clock, at, kind, item, seen, data)
@@ -149,17 +148,33 @@ def read_merges(db: Database) -> dict[str, list[Op]]:
     return _to_ops(db, select(db, _OPS_OF_MERGES))
 
 
-def _to_ops(db: Database, rows: Iterable[Sequence[Any]]) -> dict[str, list[Op]]:
+def _to_ops(db: Database, rows: Sequence[Sequence[Any]]) -> dict[str, list[Op]]:
     found: dict[str, list[Op]] = {}
-    vectors: dict[tuple[str, int], Vector] = {}
+    levels: dict[str, set[int]] = {}
+    told: dict[tuple[str, int], dict[int, Vector]] = {}
+    for series, *_, item, _, _ in rows:
+        levels.setdefault(item, set()).add(level_of(series))
     for series, number, mark, clock, at, kind, item, seen, data in rows:
-        if (series, seen) not in vectors:
-            told = select(db, _SEEN, (series, seen))
-            vectors[series, seen] = json.loads(decode(told[0][0])) if told else {}
+        if (series, seen) not in told:
+            told[series, seen] = read_seen(db, series, seen, 1)
+        vector = told[series, seen].get(seen, {})
+        # What was seen above it, the higher series tell: with the number it had reached then.
+        for level in (one for one in levels[item] if one > level_of(series)):
+            higher = (f"{series[:-1]}{level}", ALL)
+            if higher not in told:
+                told[higher] = read_seen(db, *higher)
+            known = (one for one in told[higher].values() if one.get(series, 0) < number)
+            vector = {**next(known, {}), **vector}
         said = json.loads(decode(data)) if data else {}
-        op = Op(series, number, mark, clock, at, kind, item, vectors[series, seen], said)
+        op = Op(series, number, mark, clock, at, kind, item, vector, said)
         found.setdefault(item, []).append(op)
     return found
+
+
+def read_seen(db: Database, series: str, upto: int, limit: int = ALL) -> dict[int, Vector]:
+    """Return what a device says it had seen of others, the last first, by number."""
+    rows = select(db, _SEEN, (series, upto, limit))
+    return {number: json.loads(decode(data)) for number, data in rows}
 
 
 def is_up_to_date(db: Database) -> bool:
@@ -203,14 +218,15 @@ def capture(db: Database, now: int) -> list[str]:
 def _capture_erased(db: Database, writer: LogWriter, since: int) -> None:
     """Log erases, for all who were told of the memory: ids and nothing else."""
     rows = select(db, _ERASED, (since,))
-    rows += select(db, _BURIED) if since < 0 else []
-    for item, at, detail in rows:
+    # Of what an import says to be erased the classification is not known.
+    rows += select(db, _BURIED, (f"classification {HIGHEST}",)) if since < 0 else []
+    erased = {item: (at, detail) for item, at, detail in reversed(rows)}
+    for item, (at, detail) in erased.items():
         told = detail.removeprefix("classification ")
-        levels = {int(told) if told.isdecimal() else 1}
-        levels |= {int(name.partition(".")[2]) for (name,) in select(db, _LEVELS, (item,))}
+        levels = {level_of(series) for (series,) in select(db, _LEVELS, (item,))}
         db.execute(_DROP_STUBS, (item,))
         if not select(db, "SELECT 1 FROM op WHERE item = ? AND kind = 'erase'", (item,)):
-            for level in sorted(levels):
+            for level in sorted(levels | {int(told) if told.isdecimal() else 1}):
                 writer.add(Draft(item, "erase", at, level, {}), at)
 
 
@@ -218,8 +234,10 @@ def _capture_items(
     db: Database, writer: LogWriter, ids: Sequence[str], device: str, *, is_first: bool
 ) -> list[str]:
     states, ops = read_states(db, ids), read_ops(db, ids)
-    linked = {key[4] for state in states.values() for key in state.links if key[3] == "item"}
-    levels: dict[str, int] = dict(select(db, _CLASSES, (to_json_ids(sorted(linked)),)))
+    named = {key[4] for state in states.values() for key in state.links if key[3] == "item"}
+    parents = {row.fields["parent"] for state in states.values() for row in state.rows}
+    named |= parents - {None}
+    levels: dict[str, int] = dict(select(db, _CLASSES, (to_json_ids(sorted(named)),)))
     lost = erased_parents(db, ops)
     changed = []
     rewritten = []
@@ -228,11 +246,12 @@ def _capture_items(
             continue
         folded = fold(ops.get(item, ()), lost)
         drafts, is_rewritten = _changes(item, state, folded)
+        _hide_parents(drafts, levels)
         drafts += _state_changes(item, state, folded, device, is_first=is_first, levels=levels)
         changed.append((folded.clock, drafts))
         if is_rewritten:
             rewritten.append(item)
-    _name_entities(db, [draft for _, drafts in changed for draft in drafts])
+    _name_entities(db, [draft for _, drafts in changed for draft in drafts], states)
     for last, drafts in changed:
         clock = last
         for draft in drafts:
@@ -243,8 +262,8 @@ def _capture_items(
 
 def erased_parents(db: Database, ops: Mapping[str, Iterable[Op]]) -> set[str]:
     """Return the parents that memories name and that were erased here."""
-    revisions = (op for found in ops.values() for op in found if op.kind == "rev")
-    named = {op.data.get("set", {}).get("parent") for op in revisions} - {None}
+    every = (op for found in ops.values() for op in found if op.kind in ("rev", "parent"))
+    named = {op.data.get("set", op.data).get("parent") for op in every} - {None}
     found = select(db, _SELECT_ERASED, (to_json_ids(sorted(named)),)) if named else []
     return {row[0] for row in found}
 
@@ -253,12 +272,12 @@ def _changes(item: str, state: State, folded: Folded) -> tuple[list[Draft], bool
     """Return the operations that lead from what the log makes of a memory to its rows."""
     count = len(folded.rows)
     same = count <= len(state.rows) and all(
-        full(one.fields) == other.fields and one.live_from == other.live_from
+        one.fields == other.fields and one.live_from == other.live_from
         for one, other in zip(folded.rows, state.rows, strict=False)
     )
     if not same:
         last = state.rows[-1]
-        if count and full(folded.rows[-1].fields) == last.fields:
+        if count and folded.rows[-1].fields == last.fields:
             return _ends(item, last, folded, count), True
         draft = Draft(item, "rev", last.live_from, _level(last), {"set": last.fields})
         return [draft, *_ends(item, last, folded, count)], True
@@ -300,9 +319,15 @@ def _ends(item: str, last: FoldedRow, folded: Folded, count: int) -> list[Draft]
     return drafts
 
 
-def full(fields: Mapping[str, Any]) -> Json:
-    """Return the fields of a row with those that are not said."""
-    return {**DEFAULTS, **fields}
+def _hide_parents(drafts: list[Draft], levels: Mapping[str, int]) -> None:
+    """Tell the parent of a memory only to those who may know of it."""
+    for place, draft in enumerate(drafts):
+        parent = draft.data.get("set", {}).get("parent") or ""
+        if levels.get(parent, 0) > draft.level:
+            said = draft.data | {"set": draft.data["set"] | {"parent": None}}
+            drafts[place] = draft._replace(data=said)
+            hidden = {"parent": parent}
+            drafts.append(Draft(draft.item, "parent", draft.at, levels[parent], hidden))
 
 
 def _level(row: FoldedRow) -> int:
@@ -312,16 +337,19 @@ def _level(row: FoldedRow) -> int:
 def _revision(item: str, row: FoldedRow, before: FoldedRow | None) -> list[Draft]:
     """Return a revision by what it changes, and what those learn who may no longer see it."""
     level = _level(row)
-    if before is None or level < _level(before):
+    if before is None:
         said = {
             name: value
             for name, value in row.fields.items()
-            if before is not None or name not in DEFAULTS or value != DEFAULTS[name]
+            if name not in DEFAULTS or value != DEFAULTS[name]
         }
         return [Draft(item, "rev", row.live_from, level, {"set": said})]
     changed = {name for name, value in row.fields.items() if value != before.fields[name]}
     if changed & {"text", "fingerprint"}:
         changed |= TEXT_FIELDS
+    if level < _level(before):  # all of it, for those who did not see what it was before
+        whole = {"set": row.fields, "changed": sorted(changed)}
+        return [Draft(item, "rev", row.live_from, level, whole)]
     data: Json = {"set": {name: row.fields[name] for name in sorted(changed)}}
     if "tags" in changed:
         old, new = json.loads(before.fields["tags"]), json.loads(row.fields["tags"])
@@ -348,16 +376,18 @@ def _state_changes(
     """Return the operations on what is not in the rows: links, keys, uses."""
     level, at = _level(state.rows[-1]), state.rows[-1].live_from
     drafts = []
-    added: dict[int, list[Any]] = {}
+    said: dict[int, Json] = {}  # of each classification: what its readers are told
     for key, values in state.links.items():
         if list(folded.links.get(key, ())) != values:
             target = max(level, levels.get(key[4], 0)) if key[3] == "item" else level
-            added.setdefault(target, []).append([*key, values])
-    dropped = [list(key) for key in folded.links if key not in state.links]
-    for target in sorted(added.keys() | ({level} if dropped else set())):
-        found = sorted(added.get(target, []), key=lambda link: link[:6])
-        data = {"add": found} | ({"drop": dropped} if dropped and target == level else {})
-        moment = max([at, *(link[6][4] for link in found)])
+            said.setdefault(target, {"add": []})["add"].append([*key, values])
+    for key in folded.links.keys() - state.links.keys():
+        for target in folded.link_levels[key]:
+            said.setdefault(target, {"add": []}).setdefault("drop", []).append(list(key))
+    for target, data in sorted(said.items()):
+        for name in data:
+            data[name].sort(key=lambda link: link[:6])
+        moment = max([at, *(link[6][4] for link in data["add"])])
         drafts.append(Draft(item, "link", moment, target, data))
     keys = [[key, *rest] for key, rest in state.keys.items() if key not in folded.keys]
     if keys:
@@ -384,19 +414,24 @@ def _use(draft: Draft, state: State, folded: Folded, device: str, *, is_first: b
     return [draft._replace(data=own)] if recalls > known["recalls"] else []
 
 
-def _name_entities(db: Database, drafts: Iterable[Draft]) -> None:
-    """Add the names of entities to the operations that link them."""
-    linking = [draft for draft in drafts if draft.kind == "link" and draft.data["add"]]
-    named = {
-        entity for draft in linking for entity in entities_of(tuple(k) for k in draft.data["add"])
-    }
-    known = read_entities(db, sorted(named)) if named else {}
-    for draft in linking:
-        ends = sorted(entities_of(tuple(key) for key in draft.data["add"]) & known.keys())
-        if ends:
-            draft.data["entities"] = {
-                end: [known[end].kind, known[end].name, list(known[end].aliases)] for end in ends
-            }
+def _name_entities(db: Database, drafts: Iterable[Draft], states: Mapping[str, State]) -> None:
+    """Add to the operations that link entities the names that the memory itself tells.
+
+    A name that another memory tells comes with that one, and is erased with it.
+    """
+    linking = [(draft, draft.data["add"]) for draft in drafts if draft.kind == "link"]
+    ends = [(draft, entities_of(tuple(key) for key in added)) for draft, added in linking]
+    for level in {draft.level for draft, _ in ends}:
+        found = [one for one in ends if one[0].level == level]
+        known = read_entities(db, {end for _, named in found for end in named}, ceiling=level)
+        for draft, named in found:
+            text = fold_case("\n".join(row.fields["text"] for row in states[draft.item].rows))
+            for end in sorted(named & known.keys()):
+                kind, (name, *aliases) = known[end].kind, (known[end].name, *known[end].aliases)
+                is_own = known[end].mentions == 1
+                told = [one for one in aliases if is_own or one in text]
+                name = name if is_own or normalise_alias(name) in text else ""
+                draft.data.setdefault("entities", {})[end] = [kind, name, told]
 
 
 def _capture_merges(db: Database, writer: LogWriter, now: int) -> None:
@@ -424,7 +459,7 @@ class LogWriter:
     def __init__(self, db: Database, device: str) -> None:
         self._db, self._device = db, device
         self._vector = vector(db)
-        self._seen: dict[str, int] = {}
+        self._seen: dict[int, int] = {}
         self._rows: list[Sequence[Any]] = []
         self._last: dict[str, int] = {}
 
@@ -433,31 +468,40 @@ class LogWriter:
         series = f"{self._device}.{draft.level}"
         if draft.kind == "use":
             self._db.execute(_DROP_OLD_USE, (draft.item, series))
-        if series not in self._seen:
-            self._seen[series] = self._tell_seen(series, draft.level)
-        mark = hashlib.blake2b(dumps([*draft[:3], draft.data]).encode(), digest_size=8)
-        self._append(series, mark.hexdigest(), clock, draft, self._seen[series])
+        for level in range(draft.level, HIGHEST + 1):
+            if level not in self._seen:
+                self._tell_seen(level, is_due=level == draft.level)
+        self._append(series, clock, draft, self._seen[draft.level])
         if len(self._rows) >= BATCH:
             self._write()
 
-    def _tell_seen(self, series: str, level: int) -> int:
-        """Append what this device has seen of others, unless the last one says the same."""
-        seen = {
-            name: upto
-            for name, upto in self._vector.items()
-            if int(name.partition(".")[2]) <= level and not name.startswith(f"{self._device}.")
-        }
-        known = select(self._db, _LAST_SEEN, (series,))
-        if known and json.loads(decode(known[0][1])) == seen:
-            return int(known[0][0])
-        if not known and not seen:
-            return 0
-        draft = Draft("", "seen", 0, level, seen)
-        return self._append(series, "", 0, draft, 0)
+    def _tell_seen(self, level: int, *, is_due: bool) -> None:
+        """Append what this device has seen of others, unless the last one says the same.
 
-    def _append(self, series: str, mark: str, clock: int, draft: Draft, seen: int) -> int:
+        The series above tell it, too: what is below them does not say what was seen there.
+        """
+        series = f"{self._device}.{level}"
+        upto = {**self._vector, **self._last}
+        seen = {name: upto[name] for name in upto if level_of(name) <= level and name != series}
+        known = read_seen(self._db, series, ALL, 1)
+        number = next(iter(known), 0)
+        told, others = (
+            {
+                name: one[name]
+                for name in one
+                if name.partition(".")[0] != self._device and (is_due or level_of(name) == level)
+            }
+            for one in (known.get(number, {}), seen)
+        )
+        if others != told:
+            number = self._append(series, 0, Draft("", "seen", 0, level, seen), 0)
+        if is_due or others != told:
+            self._seen[level] = number
+
+    def _append(self, series: str, clock: int, draft: Draft, seen: int) -> int:
         number = self._last.get(series, self._vector.get(series, 0)) + 1
         self._last[series] = number
+        mark = hashlib.blake2b(dumps([*draft[:3], draft.data]).encode(), digest_size=8).hexdigest()
         row = (series, number, mark, clock, draft.at, draft.kind, draft.item, seen)
         self._rows.append((*row, encode(draft.data)))
         return number

@@ -12,11 +12,13 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
+from bethink.store.sql.oplog.shape import DEFAULTS, WHOLE
 
-Json = dict[str, Any]
 Vector = Mapping[str, int]  # of each series: up to which number a device has seen it
 LinkKey = tuple[str, ...]
+_KINDS = ("rev", "end", "withdraw", "parent", "status", "link", "key", "use")
 WITHDRAWN = "withdrawn"  # why a memory ended that became too classified for a reader
 MAX_STAMPS = 20
 
@@ -26,7 +28,7 @@ class Op(NamedTuple):
 
     ``series`` is the device and the classification, ``number`` its place in it; ``mark`` is a
     hash of what it says, so that copies of one backup say the same. ``at`` is when it
-    happened, ``clock`` orders it, ``seen`` is what its device had seen of others.
+    happened, ``clock`` orders it, ``seen`` is what its device had seen of others then.
     """
 
     series: str
@@ -47,12 +49,11 @@ class Op(NamedTuple):
     @property
     def level(self) -> int:
         """The classification of the memory after it."""
-        return int(self.series.partition(".")[2])
+        return level_of(self.series)
 
     def saw(self, other: Op) -> bool:
         """Whether its device knew of another operation on the same memory."""
-        if self.device == other.device or other.level > self.level:
-            # What is above a classification is not among what is seen: the clock tells.
+        if self.device == other.device:
             return self.clock > other.clock
         return self.seen.get(other.series, 0) >= other.number
 
@@ -85,12 +86,18 @@ class Folded(NamedTuple):
     rows: tuple[FoldedRow, ...] = ()
     statuses: tuple[tuple[int, str], ...] = ()
     links: Mapping[LinkKey, Sequence[Any]] = {}
+    link_levels: Mapping[LinkKey, Collection[int]] = {}
     entities: Mapping[str, Sequence[Any]] = {}
     keys: Mapping[str, Sequence[Any]] = {}
     uses: Mapping[str, Json] = {}
     conflicts: tuple[Conflict, ...] = ()
     clock: int = 0
     erased: bool = False
+
+
+def level_of(series: str) -> int:
+    """Return the classification of a series."""
+    return int(series.partition(".")[2])
 
 
 def place(op: Op) -> tuple[int, str, int, str]:
@@ -108,7 +115,7 @@ def fold(ops: Iterable[Op], erased: Collection[str] = ()) -> Folded:
         return Folded(erased=True)
     folding = _Folding(ordered, copies, erased)
     for op in ordered:
-        getattr(folding, f"_{op.kind}", folding.ignore)(op)
+        folding.take(op)
         folding.note_status(op.at)
     return folding.result()
 
@@ -121,18 +128,32 @@ class _Folding:
     ) -> None:
         self._ops, self._copies, self._erased = ops, copies, erased
         self._is_shared = len({op.device for found in copies.values() for op in found}) > 1
-        self._top = max((op.level for op in ops), default=0)
+        raised = {(op.at, op.clock + 1): op.level for op in ops if op.kind == "rev"}
+        # Withdrawals by a revision that is above what this machine sees.
+        self._hidden = [
+            op for op in ops
+            if op.kind == "withdraw" and raised.get((op.at, op.clock), 0) <= op.level
+        ]  # fmt: skip
         self._fields: Json = {}
         self._rows: list[FoldedRow] = []
         self._revs: list[Op] = []
-        self._standing: list[tuple[Op, str]] = []  # statuses that nothing has replaced
+        # What nothing has replaced: statuses, classifications, withdrawals.
+        self._standing: list[tuple[Op, str]] = []
+        self._levels: list[tuple[Op, int]] = []
+        self._withdrawn: list[Op] = []
+        self._above = ""  # the parent, where that is above the classification of the memory
         self._statuses: dict[int, str] = {}
         self._last = (0, "active")
         self._links: dict[LinkKey, list[tuple[Op, Sequence[Any]]]] = {}
         self._entities: dict[str, Sequence[Any]] = {}
         self._keys: dict[str, Sequence[Any]] = {}
-        self._uses: dict[str, tuple[int, Json]] = {}
+        self._uses: dict[str, Json] = {}
         self._conflicts: list[tuple[Op, Op, Conflict]] = []
+
+    def take(self, op: Op) -> None:
+        """Apply the next operation."""
+        if op.kind in _KINDS:
+            getattr(self, f"_{op.kind}")(op)
 
     def _saw(self, one: Op, other: Op) -> bool:
         """Whether the device of an operation, or of a copy of it, knew of another one."""
@@ -141,18 +162,25 @@ class _Folding:
         others = self._copies[other.mark]
         return any(copy.saw(known) for copy in self._copies[one.mark] for known in others)
 
-    def ignore(self, op: Op) -> None:
-        """Do nothing: a later version knows more kinds."""
-
     def _rev(self, op: Op) -> None:
-        if not self._rows and "text" not in op.data.get("set", {}):
+        given = op.data.get("set", {})
+        is_whole = given.keys() >= WHOLE
+        if not self._rows and not is_whole:
             return  # what it changes has not come yet
+        if self._rows and not self._hidden and "changed" in op.data:
+            given, is_whole = {name: given[name] for name in op.data["changed"]}, False
         self._find_edits(op)
-        self._fields = self._fields | op.data.get("set", {})
+        self._fields = (DEFAULTS if is_whole else self._fields) | given
         for name, (added, removed) in op.data.get("delta", {}).items():
             self._fields[name] = change_list(self._fields.get(name) or "[]", added, removed)
-        if self._fields.get("parent") in self._erased:
-            self._fields["parent"] = None
+        if "classification" in given:
+            self._levels = [one for one in self._levels if not self._saw(op, one[0])]
+            self._levels.append((op, given["classification"]))
+        # Of changes at once the highest holds: who raised it did so for a reason.
+        self._fields["classification"] = max(level for _, level in self._levels)
+        if any(self._saw(op, one) for one in self._withdrawn):
+            self._end_withdrawn()
+            self._withdrawn = [one for one in self._withdrawn if not self._saw(op, one)]
         begin = op.at
         if self._rows:
             last = self._rows[-1]
@@ -162,19 +190,26 @@ class _Folding:
         self._rows.append(FoldedRow(self._fields, begin, None, None, self._last[1]))
         self._revs.append(op)
 
-    def _end(self, op: Op, how: str = "") -> None:
+    def _end(self, op: Op) -> None:
         unseen = [rev for rev in self._revs if not self._saw(op, rev)]
         for rev in self._concurrent(op):
             self._add_conflict(op, rev, Conflict("forgotten", op.device, op.at, 0))
-        if self._rows and not unseen and self._rows[-1].live_to is None:
-            end = max(op.at, self._rows[-1].live_from)
-            ended_by = how or op.data["how"]
-            self._rows[-1] = self._rows[-1]._replace(live_to=end, ended_by=ended_by)
+        if not unseen:
+            self._end_last(op.at, op.data["how"])
+
+    def _end_last(self, at: int, how: str) -> None:
+        if self._rows and self._rows[-1].live_to is None:
+            end = max(at, self._rows[-1].live_from)
+            self._rows[-1] = self._rows[-1]._replace(live_to=end, ended_by=how)
 
     def _withdraw(self, op: Op) -> None:
-        """End a memory for those who may not see what became of it."""
-        if self._top == op.level:
-            self._end(op, WITHDRAWN)
+        self._withdrawn += [op] if op in self._hidden else []
+
+    def _end_withdrawn(self) -> None:
+        self._end_last(max(op.at for op in self._withdrawn), WITHDRAWN)
+
+    def _parent(self, op: Op) -> None:
+        self._above = op.data["parent"]
 
     def _status(self, op: Op) -> None:
         status = op.data["status"]
@@ -210,10 +245,9 @@ class _Folding:
 
     def _use(self, op: Op) -> None:
         if op.data.get("base"):  # copies of one backup have counted the same
-            known = self._uses.get("", (0, {}))[1]
-            self._uses[""] = (0, max_use(known, op.data))
-        elif self._uses.get(op.device, (0,))[0] <= op.number:
-            self._uses[op.device] = (op.number, op.data)
+            self._uses[""] = max_use(self._uses.get("", {}), op.data)
+        else:
+            self._uses[op.device] = op.data
 
     def _concurrent(self, op: Op) -> list[Op]:
         """Return the changes of the memory that an operation and its device did not know."""
@@ -231,7 +265,8 @@ class _Folding:
         given = op.data.get("set", {})
         for number, rev in enumerate(self._revs, 1):
             before = rev.data.get("set", {})
-            differ = any(name in before and before[name] != given[name] for name in given)
+            both = (given.keys() & before.keys()) - {"classification"}
+            differ = any(before[name] != given[name] for name in both)
             if differ and not self._saw(op, rev):
                 self._add_conflict(rev, op, Conflict("edited", rev.device, rev.at, number))
 
@@ -243,15 +278,24 @@ class _Folding:
 
     def result(self) -> Folded:
         """Return the rows and the rest."""
+        if self._withdrawn:
+            self._end_withdrawn()
         return Folded(
-            tuple(self._rows),
+            tuple(row._replace(fields=self._with_parent(row.fields)) for row in self._rows),
             tuple(sorted(self._statuses.items())),
             {key: held[-1][1] for key, held in self._links.items() if held},
+            {key: {op.level for op, _ in held} for key, held in self._links.items()},
             self._entities,
             self._keys,
-            {device: data for device, (_, data) in self._uses.items()},
+            self._uses,
             tuple(sorted({conflict for _, _, conflict in self._conflicts})),
             max((op.clock for op in self._ops), default=0),
+        )
+
+    def _with_parent(self, fields: Json) -> Json:
+        parent = self._above or fields["parent"]
+        return (
+            {**fields, "parent": None if parent in self._erased else parent} if parent else fields
         )
 
 

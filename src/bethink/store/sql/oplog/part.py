@@ -12,34 +12,54 @@ from bethink.core.json_values import Json
 from bethink.errors import NotFound
 from bethink.ports import Device, OpBatch, SyncConflict, SyncResult
 from bethink.store.sql.connection import HIGHEST, Connections, Database, select
+from bethink.store.sql.erase import HELD
 from bethink.store.sql.oplog import capture as log
 from bethink.store.sql.oplog.apply import Applying
 from bethink.store.sql.oplog.capture import ADD_OP, SET_UPTO, Draft, LogWriter
-from bethink.store.sql.oplog.fold import WITHDRAWN
-from bethink.store.sql.oplog.shape import is_op
+from bethink.store.sql.oplog.fold import WITHDRAWN, level_of
+from bethink.store.sql.oplog.shape import parse_op
 from bethink.store.sql.oplog.state import add_link
+from bethink.store.sql.rows import CONTENT, content_hash
 from bethink.store.sql.sql_functions import from_ms, to_json_ids, to_ms
 
-_READ = """
-    SELECT series, number, mark, clock, at, kind, item, seen, data FROM op
-    WHERE series = ? AND number > ? AND number <= ? AND kind <> 'erased'
+_COLUMNS = "SELECT series, number, mark, clock, at, kind, item, seen, data FROM op"
+_READ = f"""
+    {_COLUMNS} WHERE series = ? AND number > ? AND number <= ? AND kind <> 'erased'
     ORDER BY number, mark LIMIT ?
 """
+_READ_ERASES = _READ.replace("<> 'erased'", "= 'erase'")
 _MARKS = "SELECT number, mark FROM op WHERE series = ? AND number BETWEEN ? AND ?"
 _ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
 _DROP_OLDER_USE = """
     DELETE FROM op WHERE item = ? AND kind = 'use' AND series = ? AND number < ?
 """
+_SAMPLE = """
+    SELECT number, mark FROM op WHERE series = ? AND number <= ? AND kind <> 'erased'
+    ORDER BY number DESC, mark LIMIT 1
+"""
 _RENAME = "UPDATE op SET series = ? WHERE series = ? AND number >= ?"
+_SET_SEEN = "UPDATE op SET data = ? WHERE series = ? AND number = ? AND kind = 'seen'"
+_SET_SEEN_BY = "UPDATE op SET seen = ? WHERE series = ? AND seen = 0 AND number > ?"
+# Memories with operations after a number of a series, and others of a higher classification.
+_ALSO_ABOVE = """
+    SELECT DISTINCT o.item FROM op AS o WHERE o.series = ? AND o.number > ? AND o.item <> ''
+    AND EXISTS (SELECT 1 FROM op AS h WHERE h.item = o.item AND h.series LIKE ?)
+"""
+# What is not understood: under the id of its memory after HELD, where nobody looks.
+_HELD = f"{_COLUMNS} WHERE item >= '{HELD}' AND item < '{chr(ord(HELD) + 1)}' AND kind <> 'erased'"
+_RELEASE = "UPDATE op SET item = ? WHERE series = ? AND number = ? AND mark = ?"
 _DIGEST_ROWS = """
     SELECT i.id, i.rev, i.content_hash, i.live_to, i.ended_by, i.status, i.classification
     FROM item AS i ORDER BY i.id, i.rev
 """
+_DIGEST_CHILDREN = f"SELECT id, rev, {', '.join(CONTENT)} FROM item WHERE parent IS NOT NULL"
 _DIGEST_LINKS = """
     SELECT src_kind, src, type, dst_kind, dst, stated_by, weight, confidence, context, source,
         created_at FROM link
 """
 _ADD_DEVICE = "INSERT OR REPLACE INTO device (id, name, key, accepted) VALUES (?, ?, ?, ?)"
+_PARENT = CONTENT.index("parent")
+LATE = "!"  # before a series of which a batch has the erases alone
 
 
 class SqlSync:
@@ -85,67 +105,93 @@ class SqlSync:
             if level_of(name) <= min(ceiling, self.ceiling)
         }
 
-    def read(self, after: Mapping[str, int], *, ceiling: int, limit: int) -> OpBatch:
+    def read(self, after: Mapping[str, int], *, ceiling: int, limit: int, told: int = 0) -> OpBatch:
+        ranges: dict[str, tuple[int, int]] = {}
+        ops: list[str] = []
         with self._connections.read_transaction() as db:
-            ranges: dict[str, tuple[int, int]] = {}
-            ops: list[str] = []
-            for series, upto in log.vector(db).items():
-                start = after.get(series, 0)
-                if (
-                    level_of(series) > min(ceiling, self.ceiling)
-                    or start >= upto
-                    or len(ops) >= limit
-                ):
+            # The highest first: they say what those below had seen.
+            for series, upto in sorted(log.vector(db).items(), key=lambda one: -level_of(one[0])):
+                is_late = level_of(series) > min(ceiling, self.ceiling)
+                if level_of(series) > min(max(ceiling, told), self.ceiling) or len(ops) >= limit:
                     continue
-                rows = select(db, _READ, (series, start, upto, limit - len(ops)))
-                is_whole = len(ops) + len(rows) < limit
-                ranges[series] = (start + 1, upto if is_whole else rows[-1][1])
-                ops += [_line(row) for row in rows]
-            return OpBatch(ranges, ops)
+                name = f"{LATE}{series}" if is_late else series
+                start = max(after.get(series, 0), after.get(name, 0))
+                read = _READ_ERASES if is_late else _READ
+                rows = select(db, read, (series, start, upto, limit - len(ops)))
+                if start < upto and (rows or not is_late):
+                    is_whole = not is_late and len(ops) + len(rows) < limit
+                    first = 1 if is_late else start + 1
+                    ranges[name] = (first, upto if is_whole else rows[-1][1])
+                    ops += [_line(row) for row in rows]
+        return OpBatch(ranges, ops)
 
     def apply(self, batch: OpBatch, *, actor: str, now: datetime) -> SyncResult:
         at = to_ms(now)
         with self._connections.write_transaction() as db:
             touched = log.capture(db, at)  # first: what was done here has not seen what comes
-            parsed = [_parse(line) for line in batch.ops]
-            rows = _new_rows(db, [row for row in parsed if is_op(row)])
+            known = log.vector(db)
+            gaps = {
+                series: known.get(series, 0) + 1
+                for series, (first, _) in batch.ranges.items()
+                if first > known.get(series, 0) + 1 and not series.startswith(LATE)
+            }
+            held = {row[:3] for row in select(db, _HELD)}
+            rows = _new_rows(db, _parse(batch, gaps))
             db.executemany(ADD_OP, [(*row[:8], log.encode(row[8])) for row in rows])
             for row in rows:
                 if row[5] == "use":
                     db.execute(_DROP_OLDER_USE, (row[6], row[0], row[1]))
+            touched += [*_release(db), *_seen_late(db, rows), *(row[6] for row in rows)]
             applying = Applying(db)
-            items = dict.fromkeys([*touched, *(row[6] for row in rows)])
-            applying.apply(list(items), actor=actor, now=at)
-            gaps = _advance(db, batch.ranges)
+            applying.apply(list(dict.fromkeys(touched)), actor=actor, now=at)
+            ahead = [
+                (name, span[1])
+                for name, span in batch.ranges.items()
+                if span[1] > known.get(name, 0) and name not in gaps and name[0] != LATE
+            ]
+            db.executemany(SET_UPTO, ahead)
+            new = [_held_name(row) for row in select(db, _HELD) if row[:3] not in held]
         if applying.erased:
             self._connections.scrub()
-        wrong = [str(row)[:80] for row in parsed if not is_op(row)]
-        return SyncResult(applying.changed, applying.erased, [*applying.waiting, *wrong], gaps)
+        return SyncResult(applying.changed, applying.erased, [*applying.waiting, *new], gaps)
 
-    def forks(self, batch: OpBatch) -> int:
-        """Return the first number that another copy of this device has also given; 0 if none."""
+    def held(self) -> list[str]:
         with self._connections.read_transaction() as db:
-            device = log.read_sync(db).get("device", "")
-            known = log.vector(db)
-            found = []
-            own = (line for line in batch.ops if line.startswith(f'["{device}.'))
-            for series, number, mark, *_ in filter(is_op, map(_parse, own)):
-                here = {row[1] for row in select(db, _MARKS, (series, number, number))}
-                if number > known.get(series, 0) or (here and mark not in here):
-                    found.append(number)
-            return min(found, default=0)
+            return [_held_name(row) for row in select(db, _HELD)]
 
-    def renew(self, first: int, **identity: object) -> None:
+    def samples(self, ceiling: int = HIGHEST) -> dict[str, list[tuple[int, str]]]:
+        found: dict[str, list[tuple[int, str]]] = {}
+        with self._connections.read_transaction() as db:
+            for series, upto in self.vector(ceiling).items():
+                number, step, found[series] = upto, 1, []
+                while number > 0 and (row := select(db, _SAMPLE, (series, number))):
+                    found[series].append((row[0][0], row[0][1]))
+                    number, step = row[0][0] - step, step * 2
+        return found
+
+    def forks(self, samples: Mapping[str, Iterable[tuple[int, str]]]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        with self._connections.read_transaction() as db:
+            device, known = log.read_sync(db).get("device", ""), log.vector(db)
+            for series, marks in samples.items():
+                is_own, same = series.partition(".")[0] == device, 0
+                for number, mark in sorted(marks):
+                    here = {row[1] for row in select(db, _MARKS, (series, number, number))}
+                    if mark in here and series not in found:
+                        same = number
+                    elif here or (is_own and number > known.get(series, 0)):
+                        found.setdefault(series, same + 1)
+        return found
+
+    def renew(self, forks: Mapping[str, int], **identity: object) -> None:
         with self._connections.write_transaction() as db:
             sync = log.read_sync(db)
-            for series, upto in log.vector(db).items():
-                device, _, level = series.partition(".")
-                if device == sync["device"] and upto >= first:
-                    renamed = f"{identity['device']}.{level}"
-                    db.execute(_RENAME, (renamed, series, first))
-                    db.execute(SET_UPTO, (renamed, upto))
-                    db.execute(SET_UPTO, (series, first - 1))
-            log.write_sync(db, sync | identity)
+            old = sync["device"]
+            upto = {name: n for name, n in log.vector(db).items() if name[: len(old)] == old}
+            kept = {name: min(forks.get(name, n + 1) - 1, n) for name, n in upto.items()}
+            for series, number in upto.items():
+                _move(db, series, str(identity["device"]), number, kept)
+            log.write_sync(db, sync | {"former": [*sync.get("former", ()), old]} | identity)
 
     def conflicts(self, ids: Sequence[str] | None = None) -> dict[str, list[SyncConflict]]:
         where = "" if ids is None else " WHERE item IN (SELECT value FROM json_each(?))"
@@ -169,8 +215,9 @@ class SqlSync:
             if not ops:
                 raise NotFound(f"there is no memory {item!r}")
             writer = LogWriter(db, log.read_sync(db)["device"])
-            last = max(ops, key=lambda op: op.clock)
-            writer.add(Draft(item, "settle", at, last.level, {}), max(at, last.clock + 1))
+            clock = max(at, *(op.clock + 1 for op in ops))
+            for level in sorted({op.level for op in ops}):  # to all who know of it
+                writer.add(Draft(item, "settle", at, level, {}), clock)
             writer.finish()
             Applying(db).apply([item], actor="sync", now=at)
 
@@ -183,21 +230,68 @@ class SqlSync:
             return f"{_digest(db, min(ceiling, self.ceiling)):032x}"
 
 
-def level_of(series: str) -> int:
-    """Return the classification of a series."""
-    return int(series.partition(".")[2])
-
-
 def _line(row: Sequence[Any]) -> str:
-    head = json.dumps(list(row[:8]), ensure_ascii=False)
+    head = json.dumps([*row[:6], row[6].removeprefix(HELD), row[7]], ensure_ascii=False)
     return f"{head[:-1]},{log.decode(row[8])}]"
 
 
-def _parse(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError:
-        return line
+def _held_name(row: Sequence[Any]) -> str:
+    return f"{row[5]} {row[6].removeprefix(HELD)} ({row[0]})"
+
+
+def _parse(batch: OpBatch, gaps: Mapping[str, int]) -> list[list[Any]]:
+    """Return the operations that can be kept; what is none is held as a line.
+
+    What is in no range, or behind a gap, comes again with what is before it; an erase holds
+    at once.
+    """
+    found = []
+    for line in batch.ops:
+        row, is_understood = parse_op(line)
+        if row is None:
+            said = {"line": ascii(line[:1000])}
+            mark = hashlib.blake2b(said["line"].encode(), digest_size=8).hexdigest()
+            row = ["", 0, mark, 0, 0, f"no operation: {line[:40]!a}", "", 0, said]
+        first, last = batch.ranges.get(row[0], (0, 0))
+        if (first <= row[1] <= last and row[0] not in gaps) or row[5] == "erase":
+            row[6] = row[6] if is_understood else f"{HELD}{row[6]}"
+            found.append(row)
+    return found
+
+
+def _seen_late(db: Database, rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Return memories of which it is only now told what a device had seen of them above."""
+    found: list[str] = []
+    for series, *_, kind, item, _, seen in rows:
+        for lower in range(level_of(series)) if (kind, item) == ("seen", "") else ():
+            below = f"{series[:-1]}{lower}"
+            asked = (below, seen.get(below, 0), f"%.{level_of(series)}")
+            found += [row[0] for row in select(db, _ALSO_ABOVE, asked)]
+    return found
+
+
+def _release(db: Database) -> list[str]:
+    """Return memories with operations that an earlier version did not understand."""
+    found = [row for row in select(db, _HELD) if parse_op(_line(row))[1]]
+    db.executemany(_RELEASE, [(row[6].removeprefix(HELD), *row[:3]) for row in found])
+    return [row[6].removeprefix(HELD) for row in found]
+
+
+def _move(db: Database, series: str, device: str, upto: int, kept: Mapping[str, int]) -> None:
+    """Give another device the operations of a series after those that are kept."""
+    moved, last = f"{device}{series[-2:]}", kept[series]
+    base = log.read_seen(db, series, last, 1)
+    db.execute(_RENAME, (moved, series, last + 1))
+    number = next(iter(base), last)
+    if number:  # what was seen before is said again, with the operations of before
+        data = log.encode({**base.get(number, {})})
+        db.execute(ADD_OP, (moved, number, "", 0, 0, "seen", "", 0, data))
+        db.execute(_SET_SEEN_BY, (number, moved, number))
+    before = {name: n for name, n in kept.items() if name <= series}
+    for at, said in log.read_seen(db, moved, log.ALL).items():
+        told = {f"{device}{name[-2:]}" if name in kept else name: n for name, n in said.items()}
+        db.execute(_SET_SEEN, (log.encode(told | before), moved, at))
+    db.executemany(SET_UPTO, [(moved, upto if upto > last else number), (series, last)])
 
 
 def _new_rows(db: Database, rows: Sequence[list[Any]]) -> list[list[Any]]:
@@ -210,25 +304,14 @@ def _new_rows(db: Database, rows: Sequence[list[Any]]) -> list[list[Any]]:
         for series, numbers in spans.items()
         for row in select(db, _MARKS, (series, min(numbers), max(numbers)))
     }
-    gone = {row[0] for row in select(db, _ERASED, (to_json_ids(sorted({row[6] for row in rows})),))}
+    named = {row[6].removeprefix(HELD) for row in rows}
+    gone = {row[0] for row in select(db, _ERASED, (to_json_ids(sorted(named)),))}
     return [
         row
         for row in rows
-        if (row[0], row[1], row[2]) not in known and (row[5] == "erase" or row[6] not in gone)
+        if (row[0], row[1], row[2]) not in known
+        and (row[5] == "erase" or row[6].removeprefix(HELD) not in gone)
     ]
-
-
-def _advance(db: Database, ranges: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """Note up to where the log has each series; return those that lack something in between."""
-    known = log.vector(db)
-    gaps = {}
-    for series, (first, last) in ranges.items():
-        upto = known.get(series, 0)
-        if first > upto + 1:
-            gaps[series] = upto + 1
-        elif last > upto:
-            db.execute(SET_UPTO, (series, last))
-    return gaps
 
 
 def _digest(db: Database, ceiling: int) -> int:
@@ -236,13 +319,19 @@ def _digest(db: Database, ceiling: int) -> int:
     total = 0
     levels: dict[str, int] = {}
     rows = select(db, _DIGEST_ROWS)
+    # A parent may be above the ceiling, and is not told then.
+    children = select(db, _DIGEST_CHILDREN) if ceiling < HIGHEST else []
+    alone = {
+        tuple(row[:2]): content_hash([*row[2:][:_PARENT], None, *row[2:][_PARENT + 1 :]])
+        for row in children
+    }
     for item, *_, ended_by, _, level in rows:
         # Of what was above the ceiling once, others know another history.
         seen = HIGHEST if ended_by == WITHDRAWN else level
         levels[item] = max(seen, levels.get(item, 0)) if ceiling < HIGHEST else 0
     for row in rows:
         if levels[row[0]] <= ceiling:
-            total += _hash(row[:6])
+            total += _hash((*row[:2], alone.get((row[0], row[1]), row[2]), *row[3:6]))
     links: dict[tuple[str, ...], list[Any]] = {}
     for row in select(db, _DIGEST_LINKS):
         add_link(links, row)

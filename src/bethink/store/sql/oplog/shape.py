@@ -1,108 +1,168 @@
-"""Whether an operation that another machine sends can be one: its types, by its kind."""
+"""Whether an operation that another machine sends can be one: its types, by its kind.
+
+What passes can be folded and stored. What does not is held: kept and passed on as it came,
+until a version that understands it reads it.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
 
 from bethink.core.characters import find_unstorable
+from bethink.core.json_values import Json
+from bethink.model.fields import ITEM_FIELDS
+from bethink.ports import is_span
+from bethink.store.sql.rows import CONTENT
 
-_SERIES = re.compile(r"[\w-]{1,64}\.[0-3]")
-_HEAD = (str, int, str, int, int, str, str, int, dict)
-_STATUSES = ("active", "superseded", "quarantined")
+OWN_FIELDS = tuple(name for name in CONTENT if name not in ("id", "rev", "live_from"))
+_FIELDS = {field.name: field for field in ITEM_FIELDS if field.name in OWN_FIELDS}
+_EMPTY = {"words": "[]", "object": "{}"}
+# Values that are not said; they are part of the format, and never change.
+DEFAULTS: Json = {"about": "", "sketch": []}
+DEFAULTS |= {name: _EMPTY[one.kind] for name, one in _FIELDS.items() if one.kind in _EMPTY}
+DEFAULTS |= {name: None for name, one in _FIELDS.items() if one.nullable}
+# Fields that a whole revision always says, and one that only changes something never does.
+WHOLE = frozenset({*OWN_FIELDS, "sketch"} - DEFAULTS.keys())
+_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # of a date
+_LONG = re.compile(r"\d{16}|\\u0000|\\u[dD][89a-fA-F]")  # in a line that needs a closer look
+
+Shape = Any  # a type, a check, a list of one shape, a tuple of several, or a dict of names
 
 
-def is_op(row: Any) -> bool:
-    """Whether a parsed line is an operation; kinds of later versions are, and change nothing."""
-    if not isinstance(row, list) or len(row) != len(_HEAD):
-        return False
-    if not all(_is(value, kind) for value, kind in zip(row, _HEAD, strict=True)):
-        return False
-    if not _SERIES.fullmatch(row[0]) or row[1] < 1 or not all(map(_fits, row[1:8])):
-        return False
-    check = _CHECKS.get(row[5])
-    return check is None or (check(row[8]) and (row[5] in _OF_ENTITIES) == (row[6][:1] == "="))
+def parse_op(line: str) -> tuple[list[Any] | None, bool]:
+    """Return the operation of a line, if it can be kept, and whether it is understood."""
+    try:
+        row = json.loads(line, parse_constant=int)  # there are no infinite numbers
+        is_long = bool(_LONG.search(line))
+        if is_long:
+            json.dumps(row, ensure_ascii=False).encode()  # fails at half a character
+        if not _is(row, _HEAD) or not is_span(row[0], row[1:2] * 2) or row[5] == "erased":
+            return None, False
+        if is_long and not _fits(row[:8]):
+            return None, False
+    except (ValueError, TypeError, RecursionError):
+        return None, False
+    try:
+        is_entity, known = row[6][:1] == "=", _SHAPES[row[5]]
+        fits = _is(row[8], known) and not (is_long and not _fits(row[8]))
+    except (ValueError, TypeError, LookupError, RecursionError, AttributeError):
+        return row, False
+    return row, fits and (row[5] in ("merge", "split")) == is_entity
 
 
-def _is(value: Any, kind: type) -> bool:
-    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+def _is(value: Any, shape: Shape) -> bool:
+    """Whether a value has a shape; a name that ends with ``?`` may be missing."""
+    if isinstance(shape, type):
+        return isinstance(value, shape) and not isinstance(value, bool)
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_is(one, shape[0]) for one in value)
+    if isinstance(shape, tuple):
+        is_long = isinstance(value, list) and len(value) == len(shape)
+        return is_long and all(map(_is, value, shape))
+    if not isinstance(shape, dict):
+        return bool(shape(value))
+    return isinstance(value, dict) and all(
+        name[-1] == "?" if (key := name.rstrip("?")) not in value else _is(value[key], inner)
+        for name, inner in shape.items()
+    )
 
 
 def _fits(value: Any) -> bool:
-    """Whether a database keeps it."""
-    return not find_unstorable(value) if isinstance(value, str) else abs(value) < 2**62
+    """Whether a database keeps all of it."""
+    if isinstance(value, list | dict):
+        inner = value.values() if isinstance(value, dict) else ()
+        return all(map(_fits, value)) and all(map(_fits, inner))
+    if isinstance(value, str):
+        return not find_unstorable(value)
+    return not isinstance(value, int | float) or abs(value) < 2**63
 
 
-def _all(values: Any, kind: type) -> bool:
-    return isinstance(values, list) and all(_is(value, kind) for value in values)
-
-
-def _rev(data: Any) -> bool:
-    deltas = data.get("delta", {})
-    return isinstance(data.get("set", {}), dict) and (
-        isinstance(deltas, dict)
-        and all(
-            isinstance(pair, list) and len(pair) == 2 and all(_all(one, str) for one in pair)
-            for pair in deltas.values()
-        )
+def _all(key: Callable[[str], object], shape: Shape) -> Callable[[Any], bool]:
+    """Return the shape of objects with any number of such names and values."""
+    return lambda value: (
+        isinstance(value, dict)
+        and all(key(name) and _is(one, shape) for name, one in value.items())
     )
 
 
-def _link(data: Any) -> bool:
-    added, dropped = data.get("add", []), data.get("drop", [])
-    named = data.get("entities", {})
-    return (
-        isinstance(added, list)
-        and isinstance(dropped, list)
-        and isinstance(named, dict)
-        and all(isinstance(one, list) and len(one) == 7 and _all(one[:6], str) for one in added)
-        and all(_is_link(one[6]) for one in added)
-        and all(_all(one, str) and len(one) == 6 for one in dropped)
-        and all(isinstance(one, list) and len(one) == 3 for one in named.values())
-        and all(_all(one[:2], str) and _all(one[2], str) for one in named.values())
-    )
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _is_link(values: Any) -> bool:
-    if not isinstance(values, list) or len(values) != 5:
-        return False
-    weight, confidence, context, source, created = values
-    return (
-        all(isinstance(one, int | float) for one in (weight, confidence))
-        and (context is None or isinstance(context, str))
-        and _is(source, str)
-        and _is(created, int)
-    )
+def _count(value: Any) -> bool:
+    return _is(value, int) and abs(value) < 2**53
 
 
-def _use(data: Any) -> bool:
-    days = data.get("days")
-    return (
-        _is(data.get("recalls"), int)
-        and _all(data.get("stamps"), int)
-        and isinstance(days, dict)
-        and all(day.lstrip("-").isdecimal() and _is(n, int) for day, n in days.items())
-    )
+def _time(value: Any) -> bool:
+    return _is(value, int) and _FIRST_MS <= value <= _LAST_MS
 
 
-def _key(data: Any) -> bool:
-    keys = data.get("keys")
-    return isinstance(keys, list) and all(
-        isinstance(one, list) and len(one) == 3 and _all(one[:2], str) and _is(one[2], int)
-        for one in keys
-    )
+def _optional(value: Any) -> bool:
+    return value is None or isinstance(value, str)
 
 
-_OF_ENTITIES = ("merge", "split")
-_CHECKS: dict[str, Callable[[Any], bool]] = {
-    "rev": _rev,
-    "end": lambda data: _is(data.get("how"), str),
-    "status": lambda data: str(data.get("status")) in _STATUSES,
-    "link": _link,
-    "key": _key,
-    "use": _use,
-    "seen": lambda data: all(_is(upto, int) for upto in data.values()),
-    "merge": lambda data: _is(data.get("kept"), str),
-    "split": lambda data: _is(data.get("kept"), str),
+_PLAIN: dict[str, Shape] = {
+    "whole": _count,
+    "flag": lambda value: value in (0, 1),
+    "time": _time,
+    "number": _number,
+    "words": lambda value: (
+        value == "[]" or (_is(json.loads(value), [str]) and _fits(json.loads(value)))
+    ),
+    "object": lambda value: value == "{}" or isinstance(json.loads(value), dict),
 }
+
+
+def _are_fields(fields: Any) -> bool:
+    return isinstance(fields, dict) and all(map(_is_field, fields, fields.values()))
+
+
+def _is_field(name: str, value: Any) -> bool:
+    """Whether a field of a memory can have a value; what this version does not know has none."""
+    field = _FIELDS.get(name)
+    if field is None:  # words to find it by, its fingerprint and sketch
+        return _is(value, [int] if name == "sketch" else str) and name in (*OWN_FIELDS, "sketch")
+    if value is None or field.kind in _PLAIN:
+        return field.nullable if value is None else _is(value, _PLAIN[field.kind])
+    if field.kind == "scale":
+        return _is(value, int) and field.low <= value <= field.high
+    return isinstance(value, str) and (not field.choices or value in field.choices)
+
+
+def _is_rev(data: Any) -> bool:
+    return _is(data, _REV) and data.get("set", {}).keys() >= set(data.get("changed", ()))
+
+
+_HEAD = (str, int, str, _count, _time, str, str, int, dict)
+_REV = {
+    "set?": _are_fields,
+    "delta?": _all(lambda name: _FIELDS[name].kind == "words", ([str], [str])),
+    "changed?": [str],
+}
+_KEY = (str,) * 6
+_MERGE = {"kept": str}
+_SHAPES: dict[str, Shape] = {
+    "rev": _is_rev,
+    "end": {"how": str},
+    "status": {"status": lambda value: value in ("active", "superseded", "quarantined")},
+    "parent": {"parent": str},
+    "link": {
+        "add": [(*_KEY, (_number, _number, _optional, str, _time))],
+        "drop?": [_KEY],
+        "entities?": _all(str, (str, str, [str])),
+    },
+    "key": {"keys": [(str, str, _time)]},
+    "use": {
+        "recalls": _count,
+        "stamps": [_time],
+        "days": _all(re.compile(r"-?[0-9]{1,7}").fullmatch, _count),
+    },
+    "seen": _all(str, _count),
+    "merge": _MERGE,
+    "split": _MERGE,
+    "withdraw": {}, "settle": {}, "erase": {},
+}  # fmt: skip

@@ -6,39 +6,18 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
-from bethink.model.fields import ITEM_FIELDS
 from bethink.store.sql.connection import Database, select
-from bethink.store.sql.oplog.fold import FoldedRow, Json, LinkKey
-from bethink.store.sql.rows import CONTENT
+from bethink.store.sql.oplog.fold import FoldedRow, LinkKey
+from bethink.store.sql.oplog.shape import OWN_FIELDS
 from bethink.store.sql.sql_functions import to_json_ids
 
-OWN_FIELDS = tuple(name for name in CONTENT if name not in ("id", "rev", "live_from"))
 # What follows from a text: who changes the text changes all of it.
-TEXT_FIELDS = frozenset(
-    [
-        "text",
-        "about",
-        "original",
-        "caption",
-        "language",
-        "subject",
-        "attribute",
-        "entities",
-        "tokens",
-        "fingerprint",
-        "sketch",
-    ]
-)
-_KINDS = {field.name: field for field in ITEM_FIELDS}
-_EMPTY = {"words": "[]", "object": "{}"}
-# Values that are not said; they are part of the format, and never change.
-DEFAULTS: Json = {
-    name: _EMPTY.get(_KINDS[name].kind, "") if name in _KINDS else ""
-    for name in OWN_FIELDS
-    if name == "about" or (name in _KINDS and _KINDS[name].kind in _EMPTY)
-} | {name: None for name in OWN_FIELDS if name in _KINDS and _KINDS[name].nullable}
-DEFAULTS["sketch"] = []
+TEXT_FIELDS = frozenset({
+    "text", "about", "original", "caption", "language", "subject", "attribute", "entities",
+    "tokens", "fingerprint", "sketch",
+})  # fmt: skip
 
 _SELECT_ROWS = f"""
     SELECT i.id, i.live_from, i.live_to, i.ended_by, i.status, i.rid,
