@@ -17,6 +17,8 @@ import error_messages  # noqa: E402  # a neighbour, which MkDocs does not look f
 
 # Set by tools/site_versions.py: there are other versions to choose from.
 VERSIONED = "BETHINK_SITE_VERSIONS"
+# Found after everything else in a search.
+BACKGROUND = ("decisions/", "results.md", "changelog.md", "features.md")
 # Files of the repository that are pages of the site, too.
 COPIED = {
     "ARCHITECTURE.md": "architecture.md",
@@ -65,7 +67,10 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Point relative links at pages of the site, and else at the repository."""
     here = page.file.src_uri
+    if here.startswith(BACKGROUND):
+        page.meta["search"] = {"boost": 0.3}
     if here == "errors.md":
+        page.meta["search"] = {"boost": 4}  # a message that is pasted into the search
         markdown += error_messages.page()
     origin = _ORIGINS.get(here, f"docs/{here}")
 
