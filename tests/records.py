@@ -123,4 +123,5 @@ def items(draw: st.DrawFn, item_id: str = "item-1") -> Item:
         tokens=draw(st.integers(0, 10**6)),
         flags=tuple(draw(st.lists(names, max_size=2))),
         metadata=draw(st.dictionaries(texts, json_values, max_size=3)),
+        anchors=draw(st.lists(texts, max_size=2).map(tuple)),
     )

@@ -29,6 +29,9 @@ moments = st.builds(
 maybe_moment = st.none() | HOURS.map(lambda hours: at(hours=hours))
 
 
+PLACES = ("src/x.py", "src/x.py::f", "src/x.py::f@@given:::::3", 'src/ñ".py::%@@found:ab::::0')
+
+
 def some(*values: str) -> st.SearchStrategy[tuple[str, ...]]:
     return st.lists(st.sampled_from(values), min_size=1, max_size=2).map(tuple)
 
@@ -47,6 +50,7 @@ def records(draw: st.DrawFn, number: int) -> Record:
         source=draw(st.sampled_from(WORDS)),
         session=draw(st.sampled_from((None, *WORDS))),
         speaker=draw(st.sampled_from((None, *WORDS))),
+        anchors=draw(st.just(()) | some(*PLACES)),
         metadata=draw(st.just({}) | st.fixed_dictionaries({"user_id": USERS})),
         trust=draw(st.integers(0, 3)),
         classification=draw(st.sampled_from((0, 1, 1, 2, 3))),
@@ -72,6 +76,7 @@ FIELDS: dict[str, st.SearchStrategy[object]] = {
     "sources": some(*WORDS),
     "sessions": some(*WORDS),
     "speakers": some(*WORDS),
+    "at": some("src/", "x.py", "::f", "src/x.py::f", "given", "@@", 'ñ"', "%"),
     "since": moments,
     "until": moments,
     "stored_by": moments,

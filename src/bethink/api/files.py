@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,17 +11,27 @@ from typing import TYPE_CHECKING
 from bethink.api.session import SessionMethods
 from bethink.core.characters import estimate_tokens, find_unstorable
 from bethink.core.json_values import Json
+from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
-from bethink.model import OPERATIONS, FileEdit, FileHistory
-from bethink.ports import ForgottenFiles
+from bethink.model import OPERATIONS, FileEdit, FileHistory, Filters, Item
+from bethink.model.anchor import CodeChange, CodeState
+from bethink.ports import ForgottenFiles, Scope
 
 if TYPE_CHECKING:
     from bethink.api.file_reader import SmartRead
 
 
 MAX_INTENTS = 50
+_PAGE = 500
 _MAX_INTENT_CHARACTERS = 2000
 _MAX_PATH_CHARACTERS = 4096
+
+
+class StaleMemory(NamedTuple):
+    """A memory and what has become of the code that it is tied to."""
+
+    item: Item
+    states: tuple[CodeState, ...]
 
 
 class FileMethods(SessionMethods):
@@ -62,6 +72,54 @@ class FileMethods(SessionMethods):
         ceiling = self.settings.max_classification
         return self.store.activity.file_history(part, intents=intents, max_classification=ceiling)
 
+    def anchored(self, path: str | Path, *, symbol: str = "", limit: int = 20) -> list[Item]:
+        """Return the memories that are tied to a file, those tied to ``symbol`` of it first.
+
+        ``path`` is any part of the file's path in its repository, or all of an absolute one.
+        Otherwise the newest come first.
+        """
+        from bethink.code.anchors import is_tied, path_in_repository  # start-up time
+
+        part = path_in_repository(str(path), self.settings.project)
+        if not part.strip():
+            raise Refused("name a file, or a part of its path")
+        found = self._browse(part, max(limit, _PAGE))
+        return sorted(found, key=lambda item: not is_tied(item, part, symbol))[:limit]
+
+    def code_states(self, *items: Item) -> dict[str, list[CodeState]]:
+        """Return what has become of the code that memories are tied to, by their ids.
+
+        In the repository of the project; ``unknown`` outside of it.
+        """
+        from bethink.code.anchors import WRITE_LIMIT_S, code_states, item_anchors  # start-up time
+
+        anchors = {item.id: item_anchors(item) for item in items}
+        flat = [anchor for found in anchors.values() for anchor in found]
+        states = iter(code_states(flat, self.settings.project, WRITE_LIMIT_S))
+        return {item: [next(states) for _ in found] for item, found in anchors.items()}
+
+    def stale(
+        self, *, at: str = "", changes: Sequence[CodeChange] = ("changed", "gone")
+    ) -> list[StaleMemory]:
+        """Return the memories whose code changed or is gone, newest first.
+
+        ``at`` is a part of the path::symbol that they are tied to. ``changes`` are those to
+        tell of: also ``moved``, ``same`` and ``unknown``.
+        """
+        found: list[StaleMemory] = []
+        after = None
+        while page := self._browse(at, _PAGE, after):
+            after = page[-1].id
+            states = self.code_states(*page)
+            told = ((one, [s for s in states[one.id] if s.change in changes]) for one in page)
+            found += [StaleMemory(item, tuple(states)) for item, states in told if states]
+        return found
+
+    def _browse(self, at: str, limit: int, after: str | None = None) -> list[Item]:
+        filters = Filters(at=(at,), max_classification=self.settings.max_classification)
+        scope = Scope(filters, self.now)
+        return self.store.items.browse(scope, limit=limit, after=after)
+
     def forget_file(self, part: str, *, preview: bool = False) -> ForgottenFiles:
         """Erase the edits and snapshots of files whose path contains this text.
 
@@ -86,10 +144,8 @@ class FileMethods(SessionMethods):
         Only inside the allowed folders: those given, else the setting's, else the project's
         own.
         """
-        from bethink.api.file_reader import (
-            read_smart,  # start-up time: recall does without
-            read_within_roots,
-        )
+        from bethink.api.file_reader import read_smart  # start-up time: recall does without
+        from bethink.code.files import read_within_roots
 
         file = read_within_roots(path, tuple(roots) or self.allowed_roots())
         before = self.store.activity.file_snapshot(str(file.path))

@@ -71,6 +71,7 @@ class FilterOptions(TypedDict, total=False):
         "Only if used this much.",
         Limit(choices=BANDS),
     ]
+    at: Annotated[Texts, Option("Tied to code whose PATH::SYMBOL contains this.")]
     id: Annotated[Texts, Option("Only these memories.")]
     since: Annotated[
         Moment,
@@ -246,6 +247,7 @@ class _Changeable(TypedDict, total=False):
     valid_from: Moment
     valid_to: Moment
     metadata: Mapping[str, object]
+    anchors: Iterable[str]
     force: bool
 
 

@@ -334,4 +334,5 @@ class RecallMethods(SessionMethods):
         )
         request = join_turns_before(request, self.store)
         query = build_query(request, filters, defaults, now=moment)
-        return Context(query, self.store, self.embedder, notes=self.notes)
+        project = self.settings.project
+        return Context(query, self.store, self.embedder, notes=self.notes, project=project)

@@ -165,8 +165,8 @@ class RecallCache:
         return replace(entry.answer, run=run and run._replace(cached=True))
 
     def store(self, key: CacheKey, answer: Recall, now: datetime) -> None:
-        """Cache an answer, unless it is degraded."""
-        if answer.degraded:
+        """Cache an answer, unless it is degraded or tells of code, which may change at any time."""
+        if answer.degraded or any(hit.item.anchors for hit in answer.hits):
             return
         with self._guard:
             self._drop_older_generations(key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from bethink.api.session import SessionMethods
@@ -42,7 +43,16 @@ class Forgotten:
     notes: tuple[str, ...] = ()
 
 
-def _make_draft(given: NewMemory) -> Draft:
+def _make_draft(given: NewMemory, project: Path | None) -> Draft:
+    draft = _read_draft(given)
+    if not draft.anchors or not isinstance(draft.anchors, tuple):
+        return draft  # what is no list is refused later
+    from bethink.code.anchors import pin_anchors  # start-up time: few are tied to code
+
+    return draft._replace(anchors=pin_anchors(draft.anchors, project))
+
+
+def _read_draft(given: NewMemory) -> Draft:
     from bethink.ingest.admission import make_draft  # start-up time: recall does without
 
     if not isinstance(given, Mapping) or "user" not in given:
@@ -56,9 +66,9 @@ def _make_draft(given: NewMemory) -> Draft:
     return make_draft(fields)
 
 
-def _draft_or_refusal(given: NewMemory) -> Draft | Refused:
+def _draft_or_refusal(given: NewMemory, project: Path | None) -> Draft | Refused:
     try:
-        return _make_draft(given)
+        return _make_draft(given, project)
     except Refused as refused:
         return refused
 
@@ -81,7 +91,20 @@ class WriteMethods(SessionMethods):
         ...     print(first.status, again.status, again.id == first.id)
         stored duplicate True
         """
-        return self.remember_many([{"text": text, **fields}])[0]
+        given: dict[str, object] = {"text": text, **fields}
+        if not fields.get("anchors"):
+            given["anchors"] = self._find_anchors(text)
+        return self.remember_many([given])[0]
+
+    def _find_anchors(self, text: str) -> tuple[str, ...]:
+        """Return the anchors of the code that a text names in the project's repository."""
+        if self.settings.project is None or not isinstance(text, str):
+            return ()
+        # Start-up time: recall does without.
+        from bethink.code.anchors import WRITE_LIMIT_S, find_anchors
+        from bethink.code.git import find_repository
+
+        return find_anchors(text, find_repository(self.settings.project, WRITE_LIMIT_S))
 
     def remember_many(
         self,
@@ -100,7 +123,7 @@ class WriteMethods(SessionMethods):
         if len(given) == 1:
             from bethink.ingest.pipeline import remember  # start-up time: recall does without
 
-            alone = [_make_draft(given[0])]
+            alone = [_make_draft(given[0], self.settings.project)]
             results = remember(alone, self.session.write_context(relating=relate))
             if progress is not None:
                 progress(1, 1)
@@ -134,7 +157,7 @@ class WriteMethods(SessionMethods):
     ) -> list[Remembered | Refused]:
         from bethink.ingest.pipeline import remember_each  # start-up time: recall does without
 
-        drafts = [_draft_or_refusal(one) for one in given]
+        drafts = [_draft_or_refusal(one, self.settings.project) for one in given]
         ready = [draft for draft in drafts if isinstance(draft, Draft)]
         stored = iter(remember_each(ready, self.session.write_context(relating=relate)))
         return [next(stored) if isinstance(draft, Draft) else draft for draft in drafts]
@@ -149,16 +172,30 @@ class WriteMethods(SessionMethods):
         from bethink.ingest.revision import revise  # start-up time: recall does without
 
         item = self.session.stored_item(item_id)
+        changed = self._with_anchors(item, dict(changes))
         if revision is None:
             return self._repeat(
-                item.id, lambda now: revise(now, changes, self.session.write_context())
+                item.id, lambda now: revise(now, changed, self.session.write_context())
             )
         if (item.rev, item.live_to) != (revision, None):
             raise Conflict(
                 f"{item.id} is no longer in revision {revision}",
                 remedy="read it again and repeat the change",
             )
-        return revise(_require_live(item), changes, self.session.write_context())
+        return revise(_require_live(item), changed, self.session.write_context())
+
+    def _with_anchors(self, item: Item, changes: dict[str, object]) -> dict[str, object]:
+        """Read the code that an update ties a memory to, or that its new text names."""
+        project, text = self.settings.project, changes.get("text")
+        given = changes.get("anchors")
+        if isinstance(given, list | tuple):
+            from bethink.code.anchors import pin_anchors  # start-up time: few are tied to code
+
+            changes["anchors"] = pin_anchors(given, project)
+        elif project and isinstance(text, str) and text != item.text:
+            kept = tuple(one for one in item.anchors if "@@found:" not in one)
+            changes["anchors"] = kept or self._find_anchors(text)
+        return changes
 
     def _repeat(self, item_id: str, change: Callable[[Item], Item]) -> Item:
         """Change a memory; read it again and repeat the change while others change it."""

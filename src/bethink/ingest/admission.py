@@ -34,6 +34,7 @@ from bethink.model import (
     describe_layers,
     find_layer,
 )
+from bethink.model.anchor import MAX_ANCHORS, parse_anchor
 from bethink.model.fields import GIVEN_FIELDS, field_names
 from bethink.model.item import user_of
 from bethink.ports import Embedder, Embedding, JudgePairs, Store
@@ -204,14 +205,25 @@ def _check_names(draft: Draft) -> None:
 
 def _check_lists(draft: Draft) -> None:
     for name in _LIST_FIELDS:
-        for word in _check_list(name, getattr(draft, name), "texts", MAX_TAGS):
-            _check_length(f"one of the {name}", word, MAX_TAG_CHARACTERS)
+        limit = MAX_ANCHORS if name == "anchors" else MAX_TAGS
+        for word in _check_list(name, getattr(draft, name), "texts", limit):
+            longest = MAX_FIELD_CHARACTERS if name == "anchors" else MAX_TAG_CHARACTERS
+            _check_length(f"one of the {name}", word, longest)
             if not str(word).strip():
                 raise Refused(f"one of the {name} is empty")
+    _check_anchors(draft)
     if draft.derives_from:
         for parent in _check_list("derives_from", draft.derives_from, "ids", MAX_PARENTS):
             if not _is_id(parent):
                 raise Refused(f"derives_from must list ids of memories, not {parent!r:.40}")
+
+
+def _check_anchors(draft: Draft) -> None:
+    try:
+        for text in draft.anchors:
+            parse_anchor(text)
+    except ValueError as error:
+        raise Refused(f"{error}, not {text!r:.60}", remedy="such as src/app.py::main") from error
 
 
 def _is_id(value: object) -> bool:

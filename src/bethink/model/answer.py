@@ -52,6 +52,7 @@ class Draft(NamedTuple):
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     metadata: Mapping[str, Any] = NO_METADATA
+    anchors: tuple[str, ...] = ()
     id: str | None = None
     key: str | None = None
     force: bool = False
@@ -98,6 +99,7 @@ class Filters:
     ``bands`` are heat bands (hot, warm, cold, frozen); ``stored_by`` excludes memories
     stored after that moment. ``users`` are compared with ``Item.user``; ``include_shared``
     admits everybody's public and internal memories (classes 0 and 1) where ``users`` are given.
+    ``at`` are parts of the path::symbol of an anchor, any of which one must have.
     """
 
     ids: tuple[str, ...] = ()
@@ -112,6 +114,7 @@ class Filters:
     sessions: tuple[str, ...] = ()
     speakers: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
+    at: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
     bands: tuple[str, ...] = ()
@@ -131,7 +134,7 @@ class Filters:
 
 _SELECTIVE_FILTERS = (
     *("ids", "levels", "kinds", "layers", "topics", "tiers", "tags", "entities", "sources"),
-    *("sessions", "speakers", "users", "since", "until"),
+    *("sessions", "speakers", "users", "at", "since", "until"),
 )
 
 

@@ -14,6 +14,8 @@ Op = Literal["seen", "add", "times", "set"]
 
 # The reason given to a memory that a newer one, named by ``via``, restates with another value.
 OLDER = "older, see"
+# What gives the evidence of what became of the code that a memory speaks of.
+ANCHOR_EVIDENCE = "anchor"
 # Links from a newer memory to the older one that it updates: surely, and perhaps.
 UPDATE_LINKS = ("supersedes", "updates")
 
@@ -205,6 +207,12 @@ class Candidate(_CandidateFields):
     def see_newer(self) -> str | None:
         """The id of a newer memory that speaks of the same thing, where one was found."""
         return next((reason.via for reason in self.evidence if reason.why == OLDER), None)
+
+    @property
+    def code_note(self) -> str:
+        """What became of the code that it speaks of; empty where nothing did, or is known."""
+        found = self.reason(ANCHOR_EVIDENCE)
+        return found.why if found else ""
 
     def reason(self, by: str) -> Evidence | None:
         """The last evidence given by a retriever or stage, if any."""

@@ -192,6 +192,11 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
         "metadata", "object", 41, given=True,
         option="Any other fields, as a JSON object.",
     ),
+    ItemField(
+        "anchors", "words", 43, nullable=True, given=True, flag="at", longest=900,
+        option="Code that it speaks of: PATH or PATH::SYMBOL; may be repeated.",
+        argument="Code that it speaks of: path or path::symbol.",
+    ),
 )  # fmt: skip
 
 

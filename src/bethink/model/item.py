@@ -108,6 +108,7 @@ class Item(NamedTuple):
     recalls: int = 0
     last_recalled_at: datetime | None = None
     metadata: Mapping[str, Any] = NO_METADATA
+    anchors: tuple[str, ...] = ()
 
     @property
     def when(self) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 from bethink.core.dataclass import dataclass, field, replace
@@ -81,7 +82,8 @@ class Context:
 
     ``offered`` is the pool before the gate; only assemblers see it. ``vouched`` is how sure
     the answer would be without the memories of trust 0, where there are any. With
-    ``untrusted`` only these are searched. ``judged`` is the verdict so far.
+    ``untrusted`` only these are searched. ``judged`` is the verdict so far. ``project`` is the
+    folder in whose repository the code of memories is looked at.
     """
 
     query: Query
@@ -94,6 +96,7 @@ class Context:
     vouched: Assessment | None = None
     untrusted: bool = False
     judged: Assessment | None = None
+    project: Path | None = None
     _memo: _Memo = field(default_factory=_Memo, repr=False, compare=False)
 
     def for_query(self, query: Query) -> Context:

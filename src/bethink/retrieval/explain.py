@@ -333,7 +333,7 @@ _FILTER_OPTIONS = {
     "ids": "--id", "levels": "--level", "kinds": "--kind", "layers": "--layer",
     "topics": "--topic", "tiers": "--tier", "tags": "--tag", "entities": "--entity",
     "sources": "--source", "sessions": "--session", "speakers": "--speaker", "users": "--user",
-    "bands": "--band",
+    "bands": "--band", "at": "--at",
     "since": "--since", "until": "--until", "stored_by": "--cursor",
 }  # fmt: skip
 

@@ -47,7 +47,7 @@ _WEEKDAYS = {
     day: number for number, day in enumerate(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))
 }
 _INT_FILTER_RANGES = {"min_trust": (0, 3), "max_classification": (0, 3)}
-_LIST_FILTERS = frozenset(_SINGULAR_TO_PLURAL.values())
+_LIST_FILTERS = frozenset((*_SINGULAR_TO_PLURAL.values(), "at"))
 # Moment, checksum of the question, whether `as_of` was set, checksums of returned ids.
 _CURSOR_FORMAT = "<qI?{}I"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from bethink.core.words import fold
 from bethink.model import Filters, Item
+from bethink.model.anchor import anchor_name
 from bethink.model.item import SHARED_CLASSIFICATION
 from bethink.ports import Scope
 
@@ -42,6 +43,7 @@ def rejection_reason(item: Item, scope: Scope) -> str | None:
         or _check_period(item, filters)
         or _check_fields(item, filters)
         or _check_tags(item, filters)
+        or _check_anchors(item, filters)
         or _check_entities(item, filters)
     )
 
@@ -123,6 +125,13 @@ def _is_shared(item: Item) -> bool:
 def _check_tags(item: Item, filters: Filters) -> str | None:
     missing = [tag for tag in filters.tags if tag not in item.tags]
     return f"lacks the tag {missing[0]!r}" if missing else None
+
+
+def _check_anchors(item: Item, filters: Filters) -> str | None:
+    names = [anchor_name(anchor) for anchor in item.anchors] if filters.at else []
+    if not filters.at or any(part in name for part in filters.at for name in names):
+        return None
+    return f"is not tied to code at {_any_of(filters.at)}"
 
 
 def _check_entities(item: Item, filters: Filters) -> str | None:

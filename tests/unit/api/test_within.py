@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bethink.api.file_reader import MAX_BYTES, read_within_roots
+from bethink.code.files import MAX_BYTES, read_within_roots
 from bethink.errors import BethinkError, NotFound, Refused, TooLarge
 from rows import each_row
 

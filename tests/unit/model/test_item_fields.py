@@ -145,7 +145,7 @@ def extended(old):
 
 model.Item, model.Draft = extended(model.Item), extended(model.Draft)
 weather = fields.ItemField(
-    "weather", "word", 43, nullable=True, given=True, trimmed=True,
+    "weather", "word", 44, nullable=True, given=True, trimmed=True,
     option="How it was outside.", argument="How it was outside.",
 )
 fields.ITEM_FIELDS = (*fields.ITEM_FIELDS, weather)
@@ -184,8 +184,9 @@ with Memory.open(":memory:", embedder="none") as memory, Memory.open(":memory:")
 assert "weather" in {option.name for option in remember.params}
 assert REMEMBER.input_schema["properties"]["weather"]["description"] == "How it was outside."
 older = tuple(map(str, range(43)))
-assert CONTENT[43:] == ("weather",)
-assert content_hash((*older, None)) == content_hash(older) != content_hash((*older, "wet"))
+assert CONTENT[43:] == ("anchors", "weather")
+assert content_hash((*older, None, None)) == content_hash(older)
+assert content_hash((*older, None, "wet")) != content_hash(older)
 print("came through")
 """
 

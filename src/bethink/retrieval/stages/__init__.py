@@ -33,6 +33,7 @@ STAGES: Registry[Callable[..., Stage]] = Registry(
         "conversation": "bethink.retrieval.stages.conversation:Conversation",
         "top": "bethink.retrieval.stages.rerank:TopK",
         "importance": "bethink.retrieval.stages.adjust:Importance",
+        "anchor": "bethink.retrieval.stages.adjust:CodeChanged",
         "boost": "bethink.retrieval.stages.adjust:CallerBoost",
         "answer_kind": "bethink.retrieval.stages.adjust:AnswerTypeBoost",
         "speaker": "bethink.retrieval.stages.adjust:SpeakerBoost",

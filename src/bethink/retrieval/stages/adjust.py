@@ -10,6 +10,8 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.speakers import ROLES
 from bethink.lang.dates import DAY_S
 from bethink.model import Candidate, Item, Pool, sort_by_score
+from bethink.model.anchor import CodeState
+from bethink.model.evidence import ANCHOR_EVIDENCE, Op
 from bethink.retrieval.context import Boost, Context
 from bethink.retrieval.query_analysis import (
     answer_type_of,
@@ -21,6 +23,10 @@ from bethink.retrieval.query_analysis import (
     requested_kinds,
     time_proximity,
 )
+
+# Memories whose reasons outlive the code.
+_LASTING_KINDS = frozenset(("decision", "rule", "caveat", "preference"))
+_LASTING_LAYERS = frozenset(("caveat", "goal"))
 
 
 def age_days(item: Item, ctx: Context) -> float:
@@ -60,6 +66,51 @@ class Importance:
             return cand.with_evidence(self.name, "times", factor, why)
 
         return _sorted_if_changed([weigh(cand) for cand in pool], pool)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeChanged:
+    """Weigh down memories whose code changed since (``changed``) or is ``gone``.
+
+    What has moved is only told, and so is any change of a memory that outlives the code: a
+    decision or a caveat; or of a whole file that was not named as an anchor.
+    """
+
+    changed: float = 0.85
+    gone: float = 0.7
+    top: int = 20
+    name: str = ANCHOR_EVIDENCE
+
+    def skip(self, pool: Pool, ctx: Context) -> str:
+        """Why the code is not looked at."""
+        if ctx.project is None or ctx.query.as_of is not None:
+            return "not in a project" if ctx.project is None else "asked of the past"
+        return "" if any(cand.item.anchors for cand in pool) else "none is tied to code"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        from bethink.code.anchors import worst_states  # start-up time: few are tied to code
+
+        anchored = [cand.item for cand in pool if cand.item.anchors][: self.top]
+        worst = worst_states(anchored, ctx.project)
+
+        def weigh(cand: Candidate) -> Candidate:
+            state = worst.get(cand.item.id)
+            if state is None:
+                return cand
+            factor = self._factor(cand.item, state)
+            why = state.describe(cand.item.stored_at)
+            op: Op = "seen" if factor == 1.0 else "times"
+            return cand.with_evidence(self.name, op, factor, why)
+
+        return _sorted_if_changed([weigh(cand) for cand in pool], pool)
+
+    def _factor(self, item: Item, state: CodeState) -> float:
+        whole_file = not state.anchor.symbol and state.anchor.how == "found"
+        if item.kind in _LASTING_KINDS or item.layer in _LASTING_LAYERS:
+            return 1.0
+        if state.change == "changed" and not whole_file:
+            return self.changed
+        return self.gone if state.change == "gone" else 1.0
 
 
 @dataclass(frozen=True, slots=True)

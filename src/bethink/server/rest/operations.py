@@ -49,7 +49,9 @@ def _item_schema() -> Json:
     for field in ITEM_FIELDS:
         if field.in_json:
             schema = schema_of(_FIELD_TYPES.get(field.kind, str))
-            empty = field.nullable or (field.kind == "time" and field.name not in _GIVEN_TIMES)
+            empty = (field.nullable and field.kind != "words") or (
+                field.kind == "time" and field.name not in _GIVEN_TIMES
+            )
             made[field.name] = nullable(schema) if empty else schema
     return record(**made)
 

@@ -259,8 +259,11 @@ def for_caller(memory: Memory, principal: Principal, people: Directory | None = 
     """Return the memory as a caller may see it, with the caller as the actor of its journal.
 
     It holds nothing above the classification that the settings allow, and for a person what
-    is theirs to see. An undo without an id takes back the last change of the same actor.
+    is theirs to see. An undo without an id takes back the last change of the same actor. The
+    code of memories is only looked at for those who may read the project's files.
     """
+    if not permits(principal, "read_smart"):
+        memory = memory.using(settings=replace(memory.settings, project=None))
     if principal.person:
         from bethink.people import PersonMemory, Seat  # start-up time: most are alone
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _METADATA_FIELDS = (
     *("kind", "layer", "topic", "tags", "entities", "importance", "pinned", "occurred_at"),
-    *("valid_to", "caption", "confidence"),
+    *("valid_to", "caption", "confidence", "anchors"),
 )
 _MAX_TRUST = TRUST_CEILING["agent"]
 

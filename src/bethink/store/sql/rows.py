@@ -502,6 +502,11 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
         raise Refused(f"the metadata cannot be written as JSON: {error}") from error
 
 
+def _to_json_or_none(values: Any) -> str | None:
+    """Encode a list of a later schema, where an empty one is NULL."""
+    return to_json(values) if values else None
+
+
 # How a column's value is made from a field's; as it is where there is nothing to do.
 _ENCODE: dict[str, Callable[[Any], Any]] = {
     "number": _normalise_zero,
@@ -511,7 +516,10 @@ _ENCODE: dict[str, Callable[[Any], Any]] = {
     "object": metadata_json,
 }
 _KINDS = {field.name: field.kind for field in ITEM_FIELDS} | {"live_from": "whole"}
-_ENCODERS = tuple((name, _ENCODE.get(_KINDS.get(name, ""))) for name in CONTENT)
+_ENCODERS = tuple(
+    (name, _to_json_or_none if name == "anchors" else _ENCODE.get(_KINDS.get(name, "")))
+    for name in CONTENT
+)
 
 
 def to_item(row: Row) -> Item:
@@ -542,10 +550,8 @@ def _to_item(row: Row) -> Item:
         if values[index] is not None:
             values[index] = _cached_time(values[index])
     for index in _LIST_PLACES:
-        if values[index] != "[]":
-            values[index] = _cached_texts(values[index])
-        else:
-            values[index] = ()
+        texts = values[index]
+        values[index] = () if texts is None or texts == "[]" else _cached_texts(texts)
     for index in _FLAG_PLACES:
         values[index] = values[index] == 1
     for index in _OBJECT_PLACES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,12 @@ _HAS_ALL_TAGS = (
 )
 # One that does not hold the first as it is written needs no reading; few hold any.
 _MAY_HAVE_TAGS = "i.tags <> '[]' AND instr(i.tags, ?) > 0"
+# Of an anchor only what stands before @@ is searched: its path::symbol.
+_ANCHORED = (
+    "(i.anchors IS NOT NULL AND EXISTS (SELECT 1 FROM json_each(i.anchors) AS a"
+    " CROSS JOIN json_each(?) AS part"
+    " WHERE instr(substr(a.value, 1, instr(a.value || '@@', '@@') - 1), part.value) > 0))"
+)
 # By id, by key and by alias: each look-up has an index.
 # On a server a function of a column is looked up in no index behind row-level security.
 _HAS_KEY = part("substr(e.id, instr(e.id, ':') + 1) = n.value", postgres="e.key = n.value")
@@ -185,8 +191,8 @@ def compile_scope(scope: Scope) -> Predicate:
     if filters.users:
         condition = _OF_USER_OR_SHARED if filters.include_shared else _OF_USER
         where.add(condition, _json(filters.users))
-    if filters.tags:
-        where.add(*_has_tags(filters.tags))
+    for listed in _list_conditions(filters):
+        where.add(listed.sql, *listed.values)
     if filters.entities:
         mentions = _MENTIONS_NOW if scope.as_of is None else _MENTIONS_AS_OF
         where.add(mentions, *_entity_names(filters))
@@ -207,10 +213,16 @@ def compile_scope(scope: Scope) -> Predicate:
     )
 
 
-def _has_tags(tags: Sequence[str]) -> tuple[str, *tuple[SqlValue, ...]]:
-    """Return the condition that a memory has all of these tags, and its values."""
-    first = json.dumps(min(tags), ensure_ascii=False)
-    return f"({_MAY_HAVE_TAGS} AND {_HAS_ALL_TAGS})", first, _json(tags)
+def _list_conditions(filters: Filters) -> list[Condition]:
+    """Return the conditions that a memory has all of the tags, and one of the anchors."""
+    found = []
+    if filters.tags:
+        first = json.dumps(min(filters.tags), ensure_ascii=False)
+        values = (first, _json(filters.tags))
+        found.append(Condition(f"({_MAY_HAVE_TAGS} AND {_HAS_ALL_TAGS})", values))
+    if filters.at:
+        found.append(Condition(_ANCHORED, (_json(filters.at),)))
+    return found
 
 
 def _allow(column: str, allowed: tuple[str, ...]) -> Condition:
@@ -229,9 +241,7 @@ def _indexed(filters: Filters, *, untrusted: bool) -> tuple[Condition, ...]:
         allowed: tuple[str, ...] = getattr(filters, name)
         if allowed and not (name == "topics" and filters.include_untopiced):
             found.append(_allow(column, allowed))
-    if filters.tags:
-        condition, *values = _has_tags(filters.tags)
-        found.append(Condition(condition, tuple(values)))
+    found += _list_conditions(filters)
     times = _Conditions()
     _add_times(times, filters)
     if filters.since is not None or filters.until is not None:

@@ -1,0 +1,1 @@
+"""Code that memories speak of: a repository, its symbols, and what became of them."""

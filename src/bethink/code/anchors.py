@@ -1,0 +1,317 @@
+"""Tie memories to code: make anchors, find them in a text, and say what became of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from bethink.code.git import Repository, find_repository
+from bethink.code.symbols import (
+    Symbol,
+    count_changes,
+    find_symbol,
+    find_symbols,
+    hash_code,
+    knows_language,
+)
+from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
+from bethink.errors import Refused
+from bethink.model import Item
+from bethink.model.anchor import Anchor, CodeState, parse_anchor
+
+MAX_FOUND = 3  # anchors that are found in one text
+RECALL_LIMIT_S = 0.25  # for all questions to git of one recall
+WRITE_LIMIT_S = 2.0
+_MAX_ELSEWHERE = 20  # files that are searched for a symbol that left its own
+_MIN_MOVED_LINES = 3  # shorter bodies are the same by chance
+_MAX_KNOWN = 4096
+# A path as a text names it: with a folder, or a file with a suffix.
+_PATH = lazy_pattern(
+    r"(?<![\w/.:~-])(?:[\w@.+-]+/){0,12}[\w@+-][\w@.+-]*\.[A-Za-z]\w{0,9}(?![\w/])"
+)
+_IDENTIFIER = lazy_pattern(r"(`?)([A-Za-z_$][\w$]*(?:(?:\.|::|#)[\w$]+)*)(`|\()?")
+# Written as code: with an underscore, a capital inside, or a dot.
+_CODE = lazy_pattern(r"\w_\w|[a-z][A-Z]|\w(?:\.|::|#)\w")
+_MAX_CHARACTERS = 8000  # of a text that are searched for identifiers
+_MAX_REPOSITORIES = 16  # other repositories' commits that are looked up in one recall
+
+
+class _File(NamedTuple):
+    """A source file: its text, what git would call its content, and its symbols."""
+
+    text: str
+    blob: str
+    symbols: Sequence[Symbol]
+
+    def lines_of(self, symbol: Symbol | None) -> list[str]:
+        lines = self.text.split("\n")
+        return lines if symbol is None else lines[symbol.start : symbol.end]
+
+    def hash_of(self, symbol: Symbol | None) -> str:
+        return hash_code(self.lines_of(symbol), symbol.name if symbol else "")
+
+
+def _open(path: str, content: bytes) -> _File:
+    blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    text = content.decode(errors="replace").replace("\r\n", "\n")
+    return _File(text, blob, find_symbols(path, text))
+
+
+def pin_anchors(given: Iterable[str], folder: Path | None) -> tuple[str, ...]:
+    """Anchors as a memory holds them, with what the repository of a folder has there now.
+
+    What was read before, and anything outside of a repository, stays as it is. Raises Refused
+    for a path that is not there, or a symbol that its file does not define.
+    """
+    anchors = [_parse(text) for text in dict.fromkeys(given)]
+    repo = find_repository(folder, WRITE_LIMIT_S) if anchors else None
+    return tuple(one.text if repo is None or one.repo else _pin(one, repo).text for one in anchors)
+
+
+def _parse(text: object) -> Anchor:
+    try:
+        return parse_anchor(str(text))
+    except ValueError as error:
+        raise Refused(f"{error}, not {text!r:.60}", remedy="such as src/app.py::main") from error
+
+
+def _pin(anchor: Anchor, repo: Repository) -> Anchor:
+    """The anchor with what is there now; a path is of the folder or, failing that, the root."""
+    for path in dict.fromkeys((str(repo.inner / anchor.path), anchor.path)):
+        content = repo.read(path)
+        if content is not None:
+            break
+    else:
+        raise Refused(f"there is no text file {anchor.path} in {repo.root}")
+    file = _open(path, content.content)
+    symbol = find_symbol(file.symbols, anchor.symbol) if anchor.symbol else None
+    if anchor.symbol and symbol is None and knows_language(path):
+        named = [one.name for one in file.symbols if anchor.symbol in one.name]
+        known = ", ".join(named[:5] or [one.name for one in file.symbols[:5]])
+        raise Refused(
+            f"{path} does not define one {anchor.symbol!r:.80}",
+            remedy=f"one of {known}" if known else "name the file alone",
+        )
+    return _made(Anchor(path, anchor.symbol, anchor.how), file, symbol, repo)
+
+
+def _made(anchor: Anchor, file: _File, symbol: Symbol | None, repo: Repository) -> Anchor:
+    count = sum(bool(line.strip()) for line in file.lines_of(symbol))
+    name = symbol.name if symbol else anchor.symbol
+    root, commit = repo.origin
+    body = file.hash_of(symbol) if symbol or not anchor.symbol else ""
+    return Anchor(anchor.path, name, anchor.how, root, commit, file.blob, body, count)
+
+
+def find_anchors(text: str, repo: Repository | None, edited: Sequence[str] = ()) -> tuple[str, ...]:
+    """The anchors of what a text names, at most three: tracked files, and symbols in them.
+
+    A symbol is one that exactly one of these files defines, or of those ``edited`` with it
+    (absolute paths). A file stands for itself only where the text names it and no symbol of it.
+    """
+    paths = [path for path in dict.fromkeys(_PATH.findall(text)) if knows_language(path)]
+    words = _code_words(text)
+    if repo is None or not (paths or (words and edited)):
+        return ()
+    named = repo.tracked([*paths, *(str(repo.inner / path) for path in paths)])
+    beside = repo.tracked([path for path in (_relative(one, repo.root) for one in edited) if path])
+    files = {
+        path: _open(path, content.content)
+        for path in dict.fromkeys((*named, *beside))
+        if (content := repo.read(path)) is not None
+    }
+    found: dict[str, tuple[str, Symbol | None]] = {}
+    for word in words:
+        holders = [(path, one) for path in files if (one := find_symbol(files[path].symbols, word))]
+        if len(holders) == 1:
+            found[f"{holders[0][0]}::{holders[0][1].name}"] = holders[0]
+    taken = {path for path, _ in found.values()}
+    found |= {path: (path, None) for path in named if path in files and path not in taken}
+    return tuple(
+        _made(Anchor(path, how="found"), files[path], symbol, repo).text
+        for path, symbol in list(found.values())[:MAX_FOUND]
+    )
+
+
+def _code_words(text: str) -> list[str]:
+    """The identifiers of a text that are written as code, each once."""
+    found = _IDENTIFIER.finditer(text[:_MAX_CHARACTERS])
+    return list(dict.fromkeys(m[2] for m in found if m[1] or m[3] or _CODE.search(m[2])))
+
+
+def _relative(path: str, root: Path) -> str:
+    """An absolute path as one of the repository; empty where it is none."""
+    real = Path(os.path.realpath(path))
+    return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
+
+
+# What became of an anchor, by what it depends on, and the content where it was found.
+_known: dict[tuple[object, ...], tuple[CodeState, str]] = {}
+_repositories: dict[tuple[Path, str], bool] = {}  # whether a commit is in a repository
+
+
+def code_states(
+    anchors: Sequence[Anchor], folder: Path | None, limit_s: float = RECALL_LIMIT_S
+) -> list[CodeState]:
+    """What has become of each anchor in the repository of a folder.
+
+    ``unknown`` for one of another repository, one that was never read, and where git does not
+    answer in time.
+    """
+    asked = {anchor.repo for anchor in anchors if anchor.repo and anchor.blob}
+    repo = find_repository(folder, limit_s) if asked else None
+    if repo is None:
+        return [CodeState(anchor, "unknown") for anchor in anchors]
+    ours, tree = _ours(sorted(asked), repo), _Tree(repo)
+    return [
+        tree.state_of(one) if one.blob and one.repo in ours else CodeState(one, "unknown")
+        for one in anchors
+    ]
+
+
+_BY_WEIGHT = ("gone", "changed", "moved")
+
+
+def worst_states(items: Iterable[Item], folder: Path | None) -> dict[str, CodeState]:
+    """What became of the code of memories, by id: of several anchors the gravest change."""
+    anchors = {item.id: item_anchors(item) for item in items}
+    flat = [anchor for found in anchors.values() for anchor in found]
+    states = iter(code_states(flat, folder))
+    worst: dict[str, CodeState] = {}
+    for item, found in anchors.items():
+        told = [state for _, state in zip(found, states, strict=False)]
+        told = [state for state in told if state.change in _BY_WEIGHT]
+        if told:
+            worst[item] = min(told, key=lambda state: _BY_WEIGHT.index(state.change))
+    return worst
+
+
+def path_in_repository(path: str, folder: Path | None) -> str:
+    """A path as anchors have it: an absolute one relative to the repository of the folder."""
+    repo = find_repository(folder, 0) if os.path.isabs(path) else None  # noqa: PTH117
+    relative = _relative(path, repo.root) if repo else ""
+    return relative or path.replace("\\", "/").removeprefix("./")
+
+
+def is_tied(item: Item, path: str, symbol: str) -> bool:
+    """Whether a memory is tied to a symbol, or one in it, of a file whose path contains this."""
+    wanted = f".{symbol}."
+    return any(
+        path in one.path and wanted in f".{one.symbol}."
+        for one in item_anchors(item)
+        if symbol and one.symbol
+    )
+
+
+def item_anchors(item: Item) -> list[Anchor]:
+    """The anchors of a memory; what an import or another machine wrote may be none."""
+    found = []
+    for text in item.anchors:
+        with suppress(ValueError):
+            found.append(parse_anchor(text))
+    return found
+
+
+def _ours(commits: Sequence[str], repo: Repository) -> set[str]:
+    """Those of some first commits that are of this repository."""
+    new = [commit for commit in commits if (repo.root, commit) not in _repositories]
+    known = repo.knows(new[:_MAX_REPOSITORIES]) if new else set()
+    _repositories.update({(repo.root, commit): True for commit in known})
+    return {commit for commit in commits if _repositories.get((repo.root, commit))}
+
+
+class _Tree:
+    """The working tree of a repository, of which each file is read once."""
+
+    def __init__(self, repo: Repository) -> None:
+        self._repo = repo
+        self._files: dict[str, _File | None] = {}
+        self._renames: dict[str, Mapping[str, str]] = {}
+        self._stamp = repo.stamp()
+
+    def state_of(self, anchor: Anchor) -> CodeState:
+        """What has become of an anchor, as known from before where nothing moved since."""
+        file = self._file(anchor.path)
+        key = (self._repo.root, anchor, file and file.blob, self._stamp)
+        state, blob = _known.get(key, (None, ""))
+        if state is None or self._blob_at(state.now) != blob:
+            state = self._compare(anchor, file)
+            if self._stamp and not self._repo.is_late:
+                if len(_known) >= _MAX_KNOWN:
+                    _known.clear()
+                _known[key] = state, self._blob_at(state.now)
+        return state
+
+    def _blob_at(self, name: str) -> str:
+        file = self._file(name.partition("::")[0]) if name else None
+        return file.blob if file else ""
+
+    def _file(self, path: str) -> _File | None:
+        if path not in self._files:
+            content = self._repo.read(path)
+            self._files[path] = content and _open(path, content.content)
+        return self._files[path]
+
+    def _compare(self, anchor: Anchor, file: _File | None) -> CodeState:
+        if file is not None and (state := self._compare_in(anchor, anchor.path, file)):
+            return state
+        moved = [self._renamed(anchor)] if file is None else []
+        for path in (*moved, *self._elsewhere(anchor)):
+            other = self._file(path) if path else None
+            if other is not None and (state := self._compare_in(anchor, path, other)):
+                return state
+        return CodeState(anchor, "unknown" if self._repo.is_late else "gone")
+
+    def _compare_in(self, anchor: Anchor, path: str, file: _File) -> CodeState | None:
+        """The state of an anchor if it is in this file; None where it is not."""
+        name = anchor.name if path == anchor.path else f"{path}::{anchor.symbol}".rstrip(":")
+        moved = "" if path == anchor.path else name
+        symbol = find_symbol(file.symbols, anchor.symbol) if anchor.symbol else None
+        same = file.blob == anchor.blob or file.hash_of(symbol) == anchor.body
+        if same and (symbol or not (anchor.symbol and anchor.body)):
+            return CodeState(anchor, "moved" if moved else "same", moved)
+        if anchor.symbol and anchor.body and anchor.lines >= _MIN_MOVED_LINES:
+            twins = [one for one in file.symbols if file.hash_of(one) == anchor.body]
+            if len(twins) == 1:
+                return CodeState(anchor, "moved", f"{path}::{twins[0].name}")
+        if anchor.symbol and anchor.body and symbol is None:
+            return None
+        return self._count(anchor, file.lines_of(symbol), moved)
+
+    def _count(self, anchor: Anchor, now: Sequence[str], moved: str) -> CodeState:
+        """How much has changed, by the text of then, if the repository has it."""
+        text = self._repo.blob(anchor.blob)
+        before = text and _open(anchor.path, text.encode())
+        symbol = find_symbol(before.symbols, anchor.symbol) if before and anchor.symbol else None
+        if not before or (anchor.body and before.hash_of(symbol) != anchor.body):
+            return CodeState(anchor, "changed", moved)
+        changed, added = count_changes(before.lines_of(symbol), now)
+        return CodeState(anchor, "changed", moved, changed, added)
+
+    def _renamed(self, anchor: Anchor) -> str:
+        """The path of a file now that was at the anchor's path in its commit."""
+        commit = anchor.commit
+        if commit not in self._renames:
+            self._renames[commit] = self._repo.renames(commit)
+        return self._renames[commit].get(anchor.path, "")
+
+    def _elsewhere(self, anchor: Anchor) -> Iterator[str]:
+        """Other files that may have the code: the same content, or a symbol of that name."""
+        if not anchor.symbol:
+            yield from self._repo.holders(anchor.blob)[:1]
+            return
+        bare = re.split(r"[.:#]", anchor.symbol)[-1]
+        paths = self._repo.mentioning(bare, anchor.path)[:_MAX_ELSEWHERE]
+        defining = [
+            (path, file, one)
+            for path in paths
+            if (file := self._file(path)) and (one := find_symbol(file.symbols, anchor.symbol))
+        ]
+        same = [path for path, file, one in defining if file.hash_of(one) == anchor.body]
+        if same or len(defining) == 1:
+            yield (same or [defining[0][0]])[0]

@@ -1,0 +1,175 @@
+"""The symbols that a source file defines: by a pattern for each language, without a parser.
+
+A definition ends where its braces close or, in languages without braces, where the
+indentation returns to that of its first line. Lines are matched one by one, and only their
+beginning, so that no file takes long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from bethink.core.lazy import lazy_pattern
+from bethink.core.named_tuple import NamedTuple
+
+MAX_LINES = 30_000
+_LINE_CHARACTERS = 200
+_HASH_DIGITS = 16
+_LANGUAGES = Path(__file__).with_name("languages.toml")
+_CLOSER = lazy_pattern(r"[)\]}]|end\b")
+_OPENING = lazy_pattern(r"[:{(\[]\s*(?:#.*)?$")
+_QUOTED = lazy_pattern(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|//.*|/\*.*?\*/")
+_COMMA = lazy_pattern(r",(?=[)\]}])")
+_SEMICOLON = lazy_pattern(r";[ \t]*(?=\n|$)")
+_SPACE = lazy_pattern(r"\s+")
+
+
+class Symbol(NamedTuple):
+    """A definition: its qualified name, and its lines (from 0, to one past the last)."""
+
+    name: str
+    start: int
+    end: int
+
+
+@cache
+def _languages() -> dict[str, tuple[bool, tuple[re.Pattern[str], ...]]]:
+    """By suffix: whether braces end a definition, and what begins one."""
+    data = tomllib.loads(_LANGUAGES.read_text("utf-8"))
+
+    def compile_(pattern: str) -> re.Pattern[str]:
+        for name, part in data["parts"].items():
+            pattern = pattern.replace(f"<{name}>", part)
+        return re.compile(pattern)
+
+    found = {}
+    for language in data["language"]:
+        patterns = tuple(map(compile_, language["definitions"]))
+        for suffix in language["suffixes"]:
+            found[suffix] = language.get("braces", False), patterns
+    return found
+
+
+def _suffix(path: str) -> str:
+    return PurePosixPath(path).suffix[1:].lower()
+
+
+def knows_language(path: str) -> bool:
+    """Whether symbols can be found in a file of this name."""
+    return _suffix(path) in _languages()
+
+
+def find_symbols(path: str, text: str) -> list[Symbol]:
+    """The symbols that a file defines, in order; none in an unknown language or a huge file."""
+    known, lines = _languages().get(_suffix(path)), text.split("\n")
+    if known is None or len(lines) > MAX_LINES:
+        return []
+    braces, patterns = known
+    found: list[Symbol] = []
+    open_: list[Symbol] = []
+    for at, name in _definitions(lines, patterns):
+        end = _end_by_braces(lines, at) if braces else 0
+        end = end or _end_by_indentation(lines, at)
+        while open_ and open_[-1].end <= at:
+            open_.pop()
+        owner = f"{open_[-1].name}." if open_ else ""
+        found.append(Symbol(f"{owner}{name}", at, end))
+        open_.append(found[-1])
+    return found
+
+
+def _definitions(
+    lines: Sequence[str], patterns: Sequence[re.Pattern[str]]
+) -> Iterator[tuple[int, str]]:
+    for at, line in enumerate(lines):
+        if not line or line.isspace():
+            continue
+        for pattern in patterns:
+            if match := pattern.match(line[:_LINE_CHARACTERS]):
+                parts = match.groupdict()
+                owner = f"{parts['owner']}." if parts.get("owner") else ""
+                yield at, owner + parts["name"].replace("::", ".")
+                break
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _end_by_indentation(lines: Sequence[str], at: int) -> int:
+    """One past the last line of what is indented more than a line; closing brackets belong."""
+    depth, end = _indent(lines[at]), at + 1
+    heading = len(lines[at]) - len(lines[at].lstrip("#["))
+    for number in range(at + 1, len(lines)):
+        line = lines[number]
+        if not line or line.isspace():
+            continue
+        if heading:
+            level = len(line) - len(line.lstrip("#["))
+            if level and level <= heading:
+                break
+        elif _indent(line) <= depth:
+            if not _CLOSER.match(line.lstrip()) or _indent(line) < depth:
+                break
+            if not _OPENING.search(line):  # else these were the parameters before a body
+                return number + 1
+        end = number + 1
+    return end
+
+
+def _end_by_braces(lines: Sequence[str], at: int) -> int:
+    """One past the line where the first brace closes; 0 where none opens or it never does."""
+    depth, opened = 0, False
+    if lines[at].startswith("#"):
+        return at + 1
+    for number in range(at, len(lines)):
+        line = _QUOTED.sub("", lines[number][:1000])
+        depth += line.count("{") - line.count("}")
+        opened = opened or "{" in line
+        if opened and depth <= 0:
+            return number + 1
+        if not opened and (";" in line or number > at + 12 or not line.strip()):
+            return number + 1 if ";" in line and number > at else 0
+    return 0
+
+
+def hash_code(lines: Sequence[str], name: str = "") -> str:
+    """A hash of code without white space, the name it defines, and what formatters change.
+
+    These are the kind of quotes, commas before a closing bracket, and semicolons at the end
+    of a line.
+    """
+    text = "\n".join(lines).rstrip()
+    if bare := name.rpartition(".")[2]:
+        text = re.sub(rf"(?<![\w$]){re.escape(bare)}(?![\w$])", "\0", text)
+    text = _SPACE.sub("", _SEMICOLON.sub("", text).replace("'", '"'))
+    text = _COMMA.sub("", text)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_HASH_DIGITS]
+
+
+def find_symbol(symbols: Sequence[Symbol], name: str) -> Symbol | None:
+    """The symbol of a name, qualified or not; None where there is none, or several.
+
+    Of definitions with one qualified name (overloads) it is the longest.
+    """
+    wanted = name.replace("::", ".").replace("#", ".")
+    exact = [one for one in symbols if one.name == wanted]
+    if exact:
+        return max(exact, key=lambda one: one.end - one.start)
+    found = [one for one in symbols if one.name.endswith(f".{wanted}")]
+    return found[0] if len(found) == 1 else None
+
+
+def count_changes(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+    """How many lines are no longer there, and how many are new, white space aside."""
+    old, new = (
+        Counter(bare for line in lines if (bare := _SPACE.sub("", line)))
+        for lines in (before, after)
+    )
+    return (old - new).total(), (new - old).total()
