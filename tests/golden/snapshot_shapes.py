@@ -123,7 +123,7 @@ def _values(work: Memory, talk: Memory) -> dict[str, list[Any]]:
         "thread": [thread_json(one) for one in threads],
         "thread with texts": [thread_json(one, {i.id: i for i in items}) for one in threads],
         "insight": [insight_json(one) for one in work.insights()],
-        "file history": [file_history_json(work.recall_file("convert_scan"), [told], 80)],
+        "file history": [file_history_json(work.recall_file("convert_scan"), [(told, "")], 80)],
         "stats": [mapping_json(work.stats())],
         "event": [mapping_json(event._asdict()) for event in work.events(limit=500)],
         "error": [error_json("message", "remedy", "refused")],

@@ -34,6 +34,19 @@ class StaleMemory(NamedTuple):
     states: tuple[CodeState, ...]
 
 
+class FileMemory(NamedTuple):
+    """A memory about a file, and what became of the code that it is tied to, in words."""
+
+    item: Item
+    code: str = ""
+
+
+def describe_states(item: Item, states: Iterable[CodeState]) -> str:
+    """Say what became of the code of a memory; empty where nothing did, or is known."""
+    told = (one for one in states if one.change not in ("same", "unknown"))
+    return "; ".join(one.describe(item.stored_at) for one in told)
+
+
 class FileMethods(SessionMethods):
     """Records and recalls file edits in an open space; reads files."""
 
@@ -71,6 +84,22 @@ class FileMethods(SessionMethods):
             raise Refused(f"intents is {intents}, but must be from 1 to {MAX_INTENTS}")
         ceiling = self.settings.max_classification
         return self.store.activity.file_history(part, intents=intents, max_classification=ceiling)
+
+    def file_memories(
+        self, part: str, linked: Sequence[str] = (), *, limit: int = 20
+    ) -> list[FileMemory]:
+        """Return the memories about a file: those tied to its code, then those ``linked`` by edits.
+
+        ``part`` is that of `recall_file`, or path::symbol; each has what became of its code.
+        """
+        path, _, symbol = part.partition("::")
+        tied = self.anchored(path, symbol=symbol, limit=limit)
+        rest = self.store.items.get(linked) if linked and len(tied) < limit else {}
+        ceiling = self.settings.max_classification
+        seen = [one for one in rest.values() if one.classification <= ceiling and not one.live_to]
+        found = list({item.id: item for item in (*tied, *seen)}.values())[:limit]
+        states = self.code_states(*found)
+        return [FileMemory(item, describe_states(item, states[item.id])) for item in found]
 
     def anchored(self, path: str | Path, *, symbol: str = "", limit: int = 20) -> list[Item]:
         """Return the memories that are tied to a file, those tied to ``symbol`` of it first.

@@ -33,6 +33,7 @@ from bethink.core.json_values import format_moment
 from bethink.core.once import count_once
 from bethink.errors import NotFound
 from bethink.model import OLDER, Candidate, Entity, Item, Recall
+from bethink.model.anchor import anchor_name
 from bethink.model.answer import Relation, count_below_relevance
 from bethink.model.fields import ITEM_FIELDS
 from bethink.render.quoting import TRUST_LABELS, passage_label
@@ -101,12 +102,19 @@ def print_item(out: Printer, item: Item) -> None:
     fields.append(("source", f"{item.source} ({item.source_class}, trust {item.trust} of 3)"))
     defaults = Item(id="", text="", stored_at=item.stored_at, source="")
     fields += [
-        (name.replace("_", " "), _format_value(getattr(item, name)))
+        (name.replace("_", " "), _format_value(_shown(item, name)))
         for name in _FIELDS_SHOWN
         if name in _ALWAYS_SHOWN or getattr(item, name) != getattr(defaults, name)
     ]
     for name, value in fields:
         out.block(value, indent=20, first=("  ", dim(f"{name:<18}")))
+
+
+def _shown(item: Item, name: str) -> object:
+    """Return a field as it is shown: of an anchor only its path::symbol."""
+    if name == "anchors":
+        return tuple(anchor_name(anchor) for anchor in item.anchors)
+    return getattr(item, name)
 
 
 def _format_value(value: object) -> str:
@@ -165,7 +173,7 @@ def _describe_change(before: Item | None, item: Item) -> str:
         return item.text
     changes = [
         f"{name.replace('_', ' ')}: "
-        f"{_format_value(getattr(before, name))} → {_format_value(getattr(item, name))}"
+        f"{_format_value(_shown(before, name))} → {_format_value(_shown(item, name))}"
         for name in ("text", *_FIELDS_SHOWN)
         if name not in ("live_to", "ended_by", "recalls", "last_recalled_at")
         and getattr(before, name) != getattr(item, name)
@@ -264,6 +272,8 @@ def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
         out.block(dim(f"{passage_label(hit)}; --whole shows all"), indent=_LABEL_WIDTH)
     if hit.see_newer:
         out.block(yellow(f"{OLDER} {shown_id(out, hit.see_newer)}"), indent=_LABEL_WIDTH)
+    if hit.code_note:
+        out.block(yellow(hit.code_note), indent=_LABEL_WIDTH)
     if item.trust == 0:
         out.block(yellow(f"trust 0: {TRUST_LABELS[0]}"), indent=_LABEL_WIDTH)
     details = (shown_id(out, item.id), item.kind, format_moment(item.when), item.source,

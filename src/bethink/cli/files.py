@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from bethink.cli.answers import shown_id
 from bethink.cli.app import App, confirm
 from bethink.cli.options import command, complete_ids, option, pass_app
 from bethink.cli.output import (
@@ -24,13 +25,14 @@ from bethink.cli.output import (
 from bethink.core import plural
 from bethink.errors import NotFound, Refused
 from bethink.model import OPERATIONS
-from bethink.render.wire import file_history_json, smart_read_json
+from bethink.model.anchor import CODE_CHANGES
+from bethink.render.wire import file_history_json, smart_read_json, stale_json
 
 if TYPE_CHECKING:
     from bethink.api.file_reader import SmartRead
+    from bethink.api.files import FileMemory
     from bethink.core.json_values import Json
-    from bethink.memory import Memory
-    from bethink.model import FileHistory, Item
+    from bethink.model import FileHistory
     from bethink.ports import ForgottenFiles
 
 
@@ -45,28 +47,61 @@ PREVIEW_CHARS = 300  # characters shown of a linked memory
 @option("--intents N", "Maximum number of reasons.", click.IntRange(1, 50), shown=10)
 @pass_app
 def recall_file(app: App, part: str, intents: int) -> int:
-    """Show the edits of a file and their reasons.
+    """Show the memories of a file, its edits and their reasons.
 
-    PATH is the file's path or any part of it.
+    PATH is the file's path or any part of it; with ::SYMBOL what is tied to that comes first.
     """
     with app.open() as memory:
-        history = memory.recall_file(part, intents=intents)
-        linked = _linked_memories(memory, history)
+        history = memory.recall_file(part.partition("::")[0], intents=intents)
+        memories = memory.file_memories(part, history.items)
     if app.json:
-        app.out.json(file_history_json(history, linked, PREVIEW_CHARS))
-    elif history.edits:
-        _print_history(app, history, linked)
+        app.out.json(file_history_json(history, memories, PREVIEW_CHARS))
+    elif history.edits or memories:
+        _print_memories(app, memories)
+        if history.edits:
+            _print_history(app, history)
     else:
-        app.note(f"no recorded edits of a file whose path contains {part!r}")
-    return 0 if history.edits else 1
+        app.note(f"nothing is known of a file whose path contains {part!r}")
+    return 0 if history.edits or memories else 1
 
 
-def _linked_memories(memory: Memory, history: FileHistory) -> list[Item]:
-    """Load the memories that edits are linked to, as far as they are visible."""
-    return memory.browse(limit=20, ids=history.items) if history.items else []
+@command("stale", examples=["bethink stale", "bethink stale --at src/app.py --json"])
+@option("--at PATH", "Only what is tied to code whose PATH::SYMBOL contains this.", default="")
+@option("--all every", "Also code that has moved, is the same, or is not known here.")
+@pass_app
+def stale(app: App, /, at: str, *, every: bool) -> int:
+    """List memories whose code changed or is gone.
+
+    In the repository of the working directory. To keep one as it is, tie it to the code of
+    now: bethink update ID --at PATH::SYMBOL.
+    """
+    with app.open() as memory:
+        found = memory.stale(at=at, changes=CODE_CHANGES if every else ("changed", "gone"))
+    if app.json:
+        app.out.json(stale_json(found))
+    elif found:
+        rows = [
+            (shown_id(app.out, item.id), state.describe(item.stored_at), one_line(item.text))
+            for item, states in found
+            for state in states
+        ]
+        print_table(app.out, columns("id", "*code", "*text"), rows)
+    else:
+        app.note("no memory speaks of code that changed or is gone")
+    return 0 if found else 1
 
 
-def _print_history(app: App, history: FileHistory, linked: list[Item]) -> None:
+def _print_memories(app: App, memories: Sequence[FileMemory]) -> None:
+    out = app.out
+    for item, code in memories:
+        out.line(shown_id(out, item.id), "  ", one_line(item.text, PREVIEW_CHARS))
+        if code:
+            out.line("  ", yellow(code))
+    if memories:
+        out.line()
+
+
+def _print_history(app: App, history: FileHistory) -> None:
     out = app.out
     for path in history.paths:
         out.line(bold(path))
@@ -86,11 +121,6 @@ def _print_history(app: App, history: FileHistory, linked: list[Item]) -> None:
             out.block(intent.text, indent=14, first=("  ", dim(format_date(intent.last_at)), "  "))
             if often:
                 out.line(" " * 14, dim(often.strip()))
-    if linked:
-        out.line()
-        out.line(bold("memories"))
-        for item in linked:
-            out.line("  ", item.id, "  ", one_line(item.text, PREVIEW_CHARS))
 
 
 @command(

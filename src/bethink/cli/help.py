@@ -39,7 +39,11 @@ _COMMANDS = {
     },
     "Files": {
         "files": ("cli.folders:files", "Keep memories as Markdown files that you can edit."),
-        "recall-file": ("cli.files:recall_file", "Show the edits of a file and their reasons."),
+        "recall-file": (
+            "cli.files:recall_file",
+            "Show the memories of a file, its edits and their reasons.",
+        ),
+        "stale": ("cli.files:stale", "List memories whose code changed or is gone."),
         "read-smart": ("cli.files:read_smart", "Read a file, or only what changed in it."),
         "note-edit": ("cli.files:note_edit", "Record an edit of a file."),
         "forget-file": ("cli.files:forget_file", "Erase the recorded history of a file."),

@@ -10,6 +10,7 @@ from bethink.core.named_tuple import NamedTuple
 
 AnchorHow = Literal["given", "found"]
 CodeChange = Literal["same", "changed", "moved", "gone", "unknown"]
+CODE_CHANGES: tuple[CodeChange, ...] = get_args(CodeChange)
 ANCHOR_HOWS: tuple[AnchorHow, ...] = get_args(AnchorHow)
 MAX_ANCHORS = 16
 _MAX_NAME_CHARACTERS = 500
@@ -45,6 +46,8 @@ class Anchor(NamedTuple):
     @property
     def text(self) -> str:
         """The form in which a memory holds it, from which `parse_anchor` makes it again."""
+        if not self.blob:
+            return self.name
         pinned = (self.how, self.repo, self.commit, self.blob, self.body, str(self.lines))
         return f"{self.name}{_MARK}{':'.join(pinned)}"
 

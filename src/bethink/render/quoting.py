@@ -92,7 +92,8 @@ def quote_hit(hit: Candidate, *more: str) -> Quote:
     """Quote a hit as it is shown: of a long memory the best passage, labelled as such."""
     part = (passage_label(hit),) if hit.passage is not None else ()
     older = (f"{OLDER} {hit.see_newer}",) if hit.see_newer else ()
-    return quote_item(hit.item, *more, *older, *part)._replace(text=hit.marked_text)
+    code = (one_line(hit.code_note),) if hit.code_note else ()
+    return quote_item(hit.item, *more, *older, *code, *part)._replace(text=hit.marked_text)
 
 
 def passage_label(hit: Candidate) -> str:

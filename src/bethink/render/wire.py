@@ -6,7 +6,7 @@ Documented in ``docs/wire.md``. Values are strict JSON; times are ISO 8601 in UT
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from bethink.retrieval.heat import pace_of
 
 if TYPE_CHECKING:
     from bethink.api.file_reader import SmartRead
+    from bethink.api.files import StaleMemory
     from bethink.model import Thread
     from bethink.retrieval.provenance import InsightNode, Provenance
 
@@ -185,6 +186,7 @@ def hit_json(cand: Candidate, answer: Recall) -> Json:
         "score": finite_or_none(cand.score),
         "match_reasons": list(match_reasons(cand, answer)),
         "see_newer": cand.see_newer,
+        "code": cand.code_note or None,
         **_null_if_not_finite(named_fields(cand, answer)),
         "evidence": [evidence_json(reason) for reason in cand.evidence],
         "channels": retriever_ranks(cand),
@@ -301,14 +303,44 @@ def why_not_json(result: WhyNot) -> Json:
     }
 
 
-def file_history_json(history: FileHistory, linked: Sequence[Item], preview: int) -> Json:
-    """The history of a file, with the memories linked to its edits."""
-    memories = [
-        {"id": item.id, "text": item.text[:preview], "when": iso(item.when)} for item in linked
+def file_history_json(
+    history: FileHistory, memories: Iterable[tuple[Item, str]], preview: int
+) -> Json:
+    """The history of a file, with the memories about it and what became of their code."""
+    about = [
+        {"id": item.id, "text": item.text[:preview], "when": iso(item.when), "code": code}
+        for item, code in memories
     ]
     known = record_json(history._replace(items=()))
     del known["items"]
-    return {**known, "memories": memories}
+    return {**known, "memories": about}
+
+
+def stale_json(found: Sequence[StaleMemory]) -> Json:
+    """Memories whose code changed or is gone, each with what became of it."""
+    return {
+        "memories": [
+            {
+                "id": item.id,
+                "text": item.text,
+                "when": iso(item.when),
+                "code": [
+                    {
+                        "at": state.anchor.name,
+                        "change": state.change,
+                        "now": state.now or None,
+                        "changed_lines": state.changed,
+                        "added_lines": state.added,
+                        "of_lines": state.anchor.lines,
+                        "since": state.anchor.commit,
+                        "text": state.describe(item.stored_at),
+                    }
+                    for state in states
+                ],
+            }
+            for item, states in found
+        ]
+    }
 
 
 def smart_read_json(answer: SmartRead) -> Json:

@@ -129,7 +129,7 @@ def _groups_by_topic(hits: Pool) -> list[tuple[str, Pool]]:
 def _render_line(hit: Candidate, relations: Sequence[Relation], section: Section) -> Iterator[str]:
     item = hit.item
     labels = {"plain": [], "dated": [format_moment(item.when)]}.get(section.style)
-    marks = [older_mark(hit)] if hit.see_newer else []
+    marks = list(filter(None, (older_mark(hit), hit.code_note)))
     prefix = ", ".join([*(_item_labels(item) if labels is None else labels), *marks])
     prefix = f"[{prefix}] " if prefix else ""
     yield f"{section.mark} {prefix}{_hit_line(hit)}"
@@ -139,7 +139,7 @@ def _render_line(hit: Candidate, relations: Sequence[Relation], section: Section
 def _render_block(hit: Candidate, relations: Sequence[Relation]) -> Iterator[str]:
     item = hit.item
     labels = [*_item_labels(item), f"confidence {item.confidence:.2f}", *_association_label(hit)]
-    labels += [older_mark(hit)] if hit.see_newer else []
+    labels += filter(None, (older_mark(hit), hit.code_note))
     title = item.caption or hit.marked_text
     yield f"[{item.id}] {_escape_line(title)} ({', '.join(labels)})"
     if item.caption and item.caption != item.text:

@@ -20,6 +20,7 @@ _BACK_TO_2 = """
     DELETE FROM bethink.migration WHERE version > 2;
     DROP TABLE bethink.op, bethink.series, bethink.device, bethink.conflict, bethink.unlogged;
     ALTER TABLE bethink.entity DROP COLUMN key;
+    ALTER TABLE bethink.item DROP COLUMN anchors;
     CREATE INDEX entity_key ON bethink.entity (space_id, substr(id, strpos(id, ':') + 1));
 """
 _BACK_TO_1 = f"""{_BACK_TO_2}

@@ -56,6 +56,7 @@ export interface Operations {
         relevance: number | null;
         score: number | null;
         see_newer: string | null;
+        code: string | null;
         reasons: string[];
         relations: {
           type: string;
@@ -150,6 +151,7 @@ export interface Operations {
         relevance: number | null;
         score: number | null;
         see_newer: string | null;
+        code: string | null;
         reasons: string[];
         relations: {
           type: string;
@@ -280,6 +282,7 @@ export interface Operations {
         relevance: number | null;
         score: number | null;
         see_newer: string | null;
+        code: string | null;
         reasons: string[];
         relations: {
           type: string;
@@ -400,6 +403,7 @@ export interface Operations {
       caption?: string | null;
       tags?: string[] | null;
       entities?: string[] | null;
+      anchors?: string[] | null;
       importance?: number | null;
       confidence?: number | null;
       pinned?: boolean | null;
@@ -545,6 +549,7 @@ export interface Operations {
         recalls: number;
         last_recalled_at: string | null;
         metadata: Record<string, unknown>;
+        anchors: string[];
       };
     };
   };
@@ -558,6 +563,7 @@ export interface Operations {
       caption?: string | null;
       tags?: string[] | null;
       entities?: string[] | null;
+      anchors?: string[] | null;
       importance?: number | null;
       confidence?: number | null;
       pinned?: boolean | null;
@@ -897,6 +903,7 @@ export interface Operations {
         id: string;
         text: string;
         when: string;
+        code: string;
       }[];
     };
   };

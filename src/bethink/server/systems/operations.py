@@ -373,7 +373,7 @@ def _why(call: Call, given: Json) -> Json:
 def _recall_file(call: Call, given: Json) -> Json:
     history = call.memory.recall_file(given["path"], intents=given["intents"])
     linked = call.memory.browse(limit=20, ids=history.items) if history.items else []
-    known = file_history_json(history, linked, _PREVIEW_CHARS)
+    known = file_history_json(history, [(item, "") for item in linked], _PREVIEW_CHARS)
     return known | {"path": given["path"], "linked": _item_records(call, linked)}
 
 

@@ -62,6 +62,7 @@ HIT = record(
     relevance=nullable(described(float, "Estimated probability that it answers the question.")),
     score=nullable(float),
     see_newer=nullable(described(str, "A newer memory on the same thing; trust that one.")),
+    code=nullable(described(str, "What became of the code that it speaks of.")),
     reasons=described(list[str], "How it was found, as fixed labels."),
     relations=described(
         [record(type=str, other=str, text=str, inbound=bool)],
@@ -270,11 +271,11 @@ LIST_ENTITIES = Tool(
 RECALL_FILE = Tool(
     "recall_file",
     "Recall a file's history",
-    "Show the history of a file: edits by day, their reasons and related memories. Call it "
+    "Show what is known of a file: memories of its code, edits by day and their reasons. Call it "
     "before you change a file that others worked on.",
     arguments(
         "path",
-        path=text("The file's path, or any part of it.", 4096),
+        path=text("The file's path, or any part of it; ::symbol may follow.", 4096),
         intents=whole("Maximum reasons; default 10.", 1, 50),
     ),
     record(
@@ -286,7 +287,7 @@ RECALL_FILE = Tool(
         sessions=list[str],
         days=[record(day=str, operation=str, times=int)],
         intents=[record(text=str, times=int, last_at=str)],
-        memories=[record(id=str, text=str, when=str)],
+        memories=[record(id=str, text=str, when=str, code=str)],
     ),
     "bethink.server.tools.recall",
     read_only=True,

@@ -224,6 +224,7 @@ def hit_json(hit: Candidate, answer: Recall) -> Json:
         "relevance": hit.relevance,
         "score": finite_or_none(hit.score),
         "see_newer": hit.see_newer,
+        "code": hit.code_note or None,
         "reasons": list(match_reasons(hit, answer)),
         "relations": [
             {
@@ -355,18 +356,20 @@ _PREVIEW_CHARS = 300  # characters of a linked memory
 
 
 def recall_file(call: Call) -> Reply:
-    history = call.memory.recall_file(call.arguments["path"], **call.given("intents"))
-    linked = call.memory.browse(limit=20, ids=history.items) if history.items else []
-    content = file_history_json(history, linked, _PREVIEW_CHARS)
-    if not history.edits:
+    path = call.arguments["path"]
+    history = call.memory.recall_file(path.partition("::")[0], **call.given("intents"))
+    memories = call.memory.file_memories(path, history.items)
+    content = file_history_json(history, memories, _PREVIEW_CHARS)
+    if not (history.edits or memories):
         return Reply("No edits of such a file are recorded.", content | {"notice": NOTICE})
     days = "\n".join(f"{entry.day} {entry.operation} × {entry.times}" for entry in history.days)
     quotes = [
-        Quote(
-            plural(history.edits, "edit"),
-            "\n".join([*history.paths, days]),
-        )
+        Quote(" | ".join(filter(None, (f"memory {item.id}", code))), item.text[:_PREVIEW_CHARS])
+        for item, code in memories
     ]
+    if history.edits:
+        edited = "\n".join([*history.paths, days])
+        quotes.append(Quote(plural(history.edits, "edit"), edited))
     quotes += [
         Quote(
             f"why | {format_moment(entry.last_at)} | {plural(entry.times, 'time')}",
@@ -374,7 +377,6 @@ def recall_file(call: Call) -> Reply:
         )
         for entry in history.intents
     ]
-    quotes += [Quote(f"memory {item.id}", item.text[:_PREVIEW_CHARS]) for item in linked]
     return Reply(fence_quotes(quotes, "file history"), content | {"notice": NOTICE})
 
 
