@@ -42,6 +42,7 @@ VALUES = {
     "--abstention": "hard",
     "--allow-origin": "https://notes.example.org",
     "--also-space": "ops",
+    "--all": "",
     "--any-space": "",
     "--as-of": "yesterday",
     "--at": "src/app.py::main",

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bethink.agents.session import CaptureMark, SessionState, resolve_in_project, session_state
+from bethink.code.anchors import WRITE_LIMIT_S, find_anchors
+from bethink.code.git import Repository, find_repository
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import shorten
 from bethink.errors import Refused
@@ -42,15 +44,13 @@ def capture(memory: Memory, transcript_path: Path, *, session: str, host: str) -
     before = frozenset(state.captured.turns)
     turns = new_turns(state, transcript_path, session)
     drafts, silent, known = [], 0, 0
+    repo = find_repository(memory.settings.project, WRITE_LIMIT_S)
     for turn_draft in drafts_of_turns(turns, source=host):
         silent += turn_draft.draft is None and bool(turn_draft.turn.text)
         # Do not store it again: it may have been erased meanwhile.
         known += turn_draft.draft is not None and turn_draft.turn.uuid in before
-        drafts += (
-            [turn_draft.draft]
-            if turn_draft.draft is not None and turn_draft.turn.uuid not in before
-            else []
-        )
+        if turn_draft.draft is not None and turn_draft.turn.uuid not in before:
+            drafts.append(_tie_to_code(turn_draft.draft, turn_draft.turn, repo))
     kept = _store_turns(memory, drafts)
     edits = record_edits(
         memory, edits_of(_drop_known_edits(turns, before), memory.settings.project)
@@ -62,6 +62,15 @@ def capture(memory: Memory, transcript_path: Path, *, session: str, host: str) -
         start = max(prompts, default=turns[0].start)
         state.set_captured(CaptureMark(start, tuple(t.uuid for t in turns if t.start >= start)))
     return kept._replace(known=kept.known + known, echoes=silent, edits=edits)
+
+
+def _tie_to_code(draft: Draft, turn: Turn, repo: Repository | None) -> Draft:
+    """Tie a turn to the code that it names, among the files it edited too."""
+    if repo is None:
+        return draft
+    edited = (resolve_in_project(edit.path, turn.cwd, repo.root) for edit in turn.edits)
+    found = find_anchors(draft.text, repo, [str(path) for path in edited if path is not None])
+    return draft._replace(anchors=found) if found else draft
 
 
 def capture_edits(

@@ -13,7 +13,7 @@ from bethink.core.characters import estimate_tokens, find_unstorable
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
-from bethink.model import OPERATIONS, FileEdit, FileHistory, Filters, Item
+from bethink.model import OPERATIONS, FileEdit, FileHistory, Filters, Item, Level
 from bethink.model.anchor import CodeChange, CodeState
 from bethink.ports import ForgottenFiles, Scope
 
@@ -128,25 +128,32 @@ class FileMethods(SessionMethods):
         return {item: [next(states) for _ in found] for item, found in anchors.items()}
 
     def stale(
-        self, *, at: str = "", changes: Sequence[CodeChange] = ("changed", "gone")
+        self,
+        *,
+        at: str = "",
+        changes: Sequence[CodeChange] = ("changed", "gone"),
+        levels: Sequence[Level] = ("item", "insight"),
     ) -> list[StaleMemory]:
         """Return the memories whose code changed or is gone, newest first.
 
         ``at`` is a part of the path::symbol that they are tied to. ``changes`` are those to
-        tell of: also ``moved``, ``same`` and ``unknown``.
+        tell of: also ``moved``, ``same`` and ``unknown``. Turns of sessions (``raw``) are of
+        their time, and left out.
         """
         found: list[StaleMemory] = []
         after = None
-        while page := self._browse(at, _PAGE, after):
+        while page := self._browse(at, _PAGE, after, tuple(levels)):
             after = page[-1].id
             states = self.code_states(*page)
             told = ((one, [s for s in states[one.id] if s.change in changes]) for one in page)
             found += [StaleMemory(item, tuple(states)) for item, states in told if states]
         return found
 
-    def _browse(self, at: str, limit: int, after: str | None = None) -> list[Item]:
-        filters = Filters(at=(at,), max_classification=self.settings.max_classification)
-        scope = Scope(filters, self.now)
+    def _browse(
+        self, at: str, limit: int, after: str | None = None, levels: tuple[Level, ...] = ()
+    ) -> list[Item]:
+        ceiling = self.settings.max_classification
+        scope = Scope(Filters(at=(at,), levels=levels, max_classification=ceiling), self.now)
         return self.store.items.browse(scope, limit=limit, after=after)
 
     def forget_file(self, part: str, *, preview: bool = False) -> ForgottenFiles:

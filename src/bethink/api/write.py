@@ -13,6 +13,7 @@ from bethink.api.sync import erased_elsewhere
 from bethink.core.dataclass import dataclass
 from bethink.errors import Conflict, Refused, SomeRefused, StoreError
 from bethink.model import Draft, Item, Remembered
+from bethink.model.anchor import is_found
 from bethink.ports import EraseReceipt, Progress
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ class WriteMethods(SessionMethods):
 
             changes["anchors"] = pin_anchors(given, project)
         elif project and isinstance(text, str) and text != item.text:
-            kept = tuple(one for one in item.anchors if "@@found:" not in one)
+            kept = tuple(one for one in item.anchors if not is_found(one))
             changes["anchors"] = kept or self._find_anchors(text)
         return changes
 

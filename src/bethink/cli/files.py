@@ -24,7 +24,7 @@ from bethink.cli.output import (
 )
 from bethink.core import plural
 from bethink.errors import NotFound, Refused
-from bethink.model import OPERATIONS
+from bethink.model import LEVELS, OPERATIONS
 from bethink.model.anchor import CODE_CHANGES
 from bethink.render.wire import file_history_json, smart_read_json, stale_json
 
@@ -67,7 +67,7 @@ def recall_file(app: App, part: str, intents: int) -> int:
 
 @command("stale", examples=["bethink stale", "bethink stale --at src/app.py --json"])
 @option("--at PATH", "Only what is tied to code whose PATH::SYMBOL contains this.", default="")
-@option("--all every", "Also code that has moved, is the same, or is not known here.")
+@option("--all every", "Also turns of sessions, and code that moved, is the same or unknown.")
 @pass_app
 def stale(app: App, /, at: str, *, every: bool) -> int:
     """List memories whose code changed or is gone.
@@ -76,7 +76,11 @@ def stale(app: App, /, at: str, *, every: bool) -> int:
     now: bethink update ID --at PATH::SYMBOL.
     """
     with app.open() as memory:
-        found = memory.stale(at=at, changes=CODE_CHANGES if every else ("changed", "gone"))
+        found = (
+            memory.stale(at=at, changes=CODE_CHANGES, levels=LEVELS)
+            if every
+            else memory.stale(at=at)
+        )
     if app.json:
         app.out.json(stale_json(found))
     elif found:

@@ -37,6 +37,7 @@ from bethink.ingest.links import link_items
 from bethink.lang.dates import TimeSpan, date_words, find_times
 from bethink.lang.words import load_words
 from bethink.model import Collision, Draft, Entity, Item, Level, Link
+from bethink.model.anchor import anchor_name, is_found
 from bethink.model.fields import GIVEN_FIELDS, field_names
 from bethink.ports import Embedder, Embedding, Mention, Record
 
@@ -365,10 +366,14 @@ def count_tokens(text: str, embedding: Embedding | None, ctx: WriteContext) -> i
 
 
 def search_context(item: Item, mentions: Sequence[Mention], times: Sequence[TimeSpan]) -> str:
-    """Return extra words to index a text under: caption, speaker, topic, tags, entities, dates."""
+    """Return extra words to index a text under: caption, speaker, topic, tags, entities, dates.
+
+    And the code it is tied to.
+    """
     text = item.text.casefold()
     labels = [own_caption(item), item.speaker or "", item.topic or "", *item.tags]
-    names = (mention.entity.name for mention in mentions)
+    tied = (anchor_name(anchor) for anchor in item.anchors if not is_found(anchor))
+    names = (*(mention.entity.name for mention in mentions), *tied)
     entity_names = [name for name in names if name.casefold() not in text]
     own_date = [date_words(item.occurred_at)] if item.occurred_at else []
     mentioned_dates = [date_words(span.start, span.granularity) for span in times[:_MAX_DATES]]

@@ -57,6 +57,11 @@ def anchor_name(text: str) -> str:
     return text.partition(_MARK)[0]
 
 
+def is_found(text: str) -> bool:
+    """Whether an anchor was found in the memory's own text."""
+    return f"{_MARK}found:" in text
+
+
 def parse_anchor(text: str) -> Anchor:
     """Read an anchor from ``path::symbol`` or the form in which a memory holds it.
 

@@ -1,0 +1,353 @@
+"""Memories tied to code: what is kept of it, and what a recall tells of it later."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bethink import Memory
+from bethink.code.anchors import code_states, find_anchors, pin_anchors
+from bethink.code.git import find_repository
+from bethink.config.settings import Settings
+from bethink.errors import Refused
+from bethink.model.anchor import Anchor, parse_anchor
+from rows import each_row
+
+X = '''import os
+
+LIMIT = 3
+
+
+def parse_date(text):
+    """Parse."""
+    parts = text.split("-")
+    year = int(parts[0])
+    return year, int(parts[1])
+
+
+class Writer:
+    def format_date(self, when):
+        out = [str(when.year)]
+        out.append(str(when.month))
+        out.append("x")
+        return "-".join(out)
+'''
+
+
+class Repo:
+    """A repository in a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        root.mkdir()
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *words: str) -> str:
+        own = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+        env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        done = subprocess.run(
+            ("git", *own, *words), cwd=self.root, env=env, check=True, capture_output=True
+        )
+        return done.stdout.decode().strip()
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def commit(self) -> None:
+        self.git("add", "-A")
+        self.git("commit", "-qm", "more")
+
+    def state(self, *anchors: str, root: Path | None = None) -> list[str]:
+        """What became of anchors, in words, with what changed."""
+        pinned = [parse_anchor(one) for one in anchors]
+        states = code_states(pinned, root or self.root, 20)
+        return [f"{one.change} {one.changed} {one.now}".replace(" None", "") for one in states]
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    made = Repo(tmp_path / "repo")
+    made.write("src/x.py", X)
+    made.commit()
+    return made
+
+
+@pytest.fixture
+def memory(repo: Repo, tmp_path: Path) -> Iterator[Memory]:
+    settings = Settings(data_dir=tmp_path / "data", embedder="none", project=repo.root)
+    with Memory.open("code", settings=settings) as opened:
+        yield opened
+
+
+def pin(repo: Repo, *names: str) -> tuple[str, ...]:
+    return pin_anchors(names, repo.root)
+
+
+PARSE, FORMAT = "src/x.py::parse_date", "src/x.py::Writer.format_date"
+
+
+def swap(text: str) -> str:
+    swapped = text.replace("def parse_date", "def \0").replace("def format_date", "def parse_date")
+    return swapped.replace("def \0", "def format_date")
+
+
+def split(repo: Repo) -> None:
+    first, _, second = X.partition("class Writer")
+    (repo.root / "src/x.py").unlink()
+    repo.write("src/first.py", first)
+    repo.write("src/second.py", f"import os\n\n\nclass Writer{second}")
+    repo.commit()
+
+
+def rebase(repo: Repo) -> None:
+    """Another commit in place of the last, which is gone; and the file has another name."""
+    repo.git("mv", "src/x.py", "src/y.py")
+    repo.git("commit", "-q", "--amend", "-m", "again")
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+
+
+CASES: dict[str, tuple[Callable[[Repo], object], list[str]]] = {
+    "nothing": (lambda _: None, ["same ", "same "]),
+    "one line": (
+        lambda repo: repo.write("src/x.py", X.replace("parts[0]", "parts[0] or 0")),
+        ["changed 1 ", "same "],
+    ),
+    "a formatter": (
+        lambda repo: repo.write(
+            "src/x.py",
+            X.replace("    ", "\t").replace('"', "'").replace("(parts[0])", "(\n parts[0],\n )"),
+        ),
+        ["same ", "same "],
+    ),
+    "names swapped": (
+        lambda repo: repo.write("src/x.py", swap(X)),
+        ["moved src/x.py::format_date", "moved src/x.py::Writer.parse_date"],
+    ),
+    "renamed symbol": (
+        lambda repo: repo.write("src/x.py", X.replace("parse_date", "read_date")),
+        ["moved src/x.py::read_date", "same "],
+    ),
+    "renamed file": (
+        lambda repo: repo.git("mv", "src/x.py", "src/dates.py"),
+        ["moved src/dates.py::parse_date", "moved src/dates.py::Writer.format_date"],
+    ),
+    "split file": (
+        split, ["moved src/first.py::parse_date", "moved src/second.py::Writer.format_date"]
+    ),
+    "lost commit": (
+        rebase, ["moved src/y.py::parse_date", "moved src/y.py::Writer.format_date"]
+    ),
+    "removed": (
+        lambda repo: (repo.write("src/x.py", X.partition("class")[0]), repo.commit()),
+        ["same ", "gone "],
+    ),
+}  # fmt: skip
+
+
+@each_row("name", CASES)
+def test_what_became_of_code(repo: Repo, name: str) -> None:
+    """Told by content: only what changed of the symbol counts, wherever it is now."""
+    repo.write("other.txt", "second")
+    repo.commit()
+    anchors = pin(repo, PARSE, FORMAT)
+    change, expected = CASES[name]
+    change(repo)
+
+    assert repo.state(*anchors) == expected
+    assert repo.state(*anchors) == expected  # as kept from the first time
+
+
+def test_uncommitted_code_is_compared_without_a_count(repo: Repo) -> None:
+    """Git never saw the content that the memory was made with."""
+    repo.write("src/x.py", X.replace("parts[0]", "parts[2]"))
+    anchors = pin(repo, PARSE)
+    repo.commit()
+    assert repo.state(*anchors) == ["same "]
+    repo.write("src/x.py", X)
+    assert repo.state(*anchors) == ["changed 1 "]
+    repo.write("src/x.py", X.replace("parts[0]", "parts[3]"))
+    again = pin(repo, PARSE)
+    repo.write("src/x.py", X)
+    assert repo.state(*again) == ["changed "]
+
+
+def test_another_repository_is_unknown(repo: Repo, tmp_path: Path) -> None:
+    """The same path elsewhere is other code; so is one outside of any repository."""
+    anchors = pin(repo, PARSE, "src/x.py")
+    other = Repo(tmp_path / "other")
+    other.write("src/x.py", "def parse_date(): pass\n")
+    other.commit()
+    bare = tmp_path / "bare"
+    bare.mkdir()
+
+    for root in (other.root, bare):
+        assert repo.state(*anchors, root=root) == ["unknown ", "unknown "]
+    assert pin_anchors([PARSE], bare) == (PARSE,)
+    repo.git("clone", "-q", "--depth=1", f"file://{repo.root}", str(tmp_path / "shallow"))
+    assert parse_anchor(pin_anchors([PARSE], tmp_path / "shallow")[0]).repo == ""
+
+
+@each_row("name", ["src/y.py", "src/x.py::missing", "../x.py", "/etc/passwd", "", ".git/config"])
+def test_what_is_not_there_is_refused(memory: Memory, name: str) -> None:
+    """By a message that names what is."""
+    with pytest.raises(Refused):
+        memory.remember("It is so", anchors=[name])
+    assert memory.browse() == []
+
+
+def test_anchors_are_found_in_a_text(repo: Repo) -> None:
+    """Tracked files and the symbols that only one of them defines, three at most."""
+    repo.write("src/z.py", "def helper_one():\n    pass\n\n\ndef parse_date():\n    pass\n")
+    repo.write("new.py", "def helper_one():\n    pass\n")
+    repo.git("add", "src/z.py")
+    edited = [str(repo.root / "src" / name) for name in ("x.py", "z.py")]
+
+    def found(text: str, *files: str) -> list[str]:
+        anchors = find_anchors(text, find_repository(repo.root / "src", 20), files)
+        assert all(parse_anchor(one).how == "found" for one in anchors)
+        return [parse_anchor(one).name for one in anchors]
+
+    assert found("see src/x.py, new.py and nowhere.py") == ["src/x.py"]
+    assert found("`format_date` in x.py is slow") == [FORMAT]
+    assert found("helper_one and parse_date are slow", *edited) == ["src/z.py::helper_one"]
+    assert found("helper_one is slow") == []
+    assert found("Nothing of code in it", *edited) == []
+    assert len(found("z.py helper_one `LIMIT` format_date Writer()", *edited)) == 3
+
+
+def test_a_recall_tells_and_weighs(memory: Memory, repo: Repo) -> None:
+    """By a reason that can be replayed; decisions lose nothing, and no moment of the past."""
+    note = memory.remember("Months without zero fail in the parser", anchors=[PARSE])
+    decision = memory.remember(
+        "We decided the parser takes months first", kind="decision", anchors=[PARSE]
+    )
+    memory.remember("The parser of months is old")
+    whole = memory.remember("Look into src/x.py for the parser of months")
+    before = {hit.item.id: hit for hit in memory.recall("parser months", min_relevance=0).hits}
+    repo.write("src/x.py", X.replace("parts[0]", "parts[0] or 0"))
+
+    after = {hit.item.id: hit for hit in memory.recall("parser months", min_relevance=0).hits}
+
+    assert not any(hit.code_note for hit in before.values())
+    day = f"{memory.now:%Y-%m-%d}"
+    why = f"`parse_date` in src/x.py changed since {day}: 1 of 5 lines"
+    assert {key: hit.code_note for key, hit in after.items() if hit.code_note} == {
+        note.id: why,
+        decision.id: why,
+        whole.id: f"src/x.py changed since {day}: 1 of 13 lines",
+    }
+    reasons = {key: hit.reason("anchor") for key, hit in after.items()}
+    factors = {key: (one.op, one.value) for key, one in reasons.items() if one}
+    assert factors == {
+        note.id: ("times", 0.85), decision.id: ("seen", 1.0), whole.id: ("seen", 1.0)
+    }  # fmt: skip
+    past = memory.recall("parser months", as_of=memory.now, min_relevance=0)
+    outside = memory.using(settings=Settings()).recall("parser months", min_relevance=0)
+    assert not any(hit.code_note for answer in (past, outside) for hit in answer.hits)
+
+
+def test_stale_lists_what_changed(memory: Memory, repo: Repo) -> None:
+    """And nothing once the memory is tied to the code of now."""
+    item = memory.remember("The parser fails on words", anchors=[PARSE])
+    memory.remember("The writer is slow", anchors=[FORMAT])
+    assert memory.stale() == []
+    repo.write("src/x.py", X.replace("parts[0]", "parts[0] or 0"))
+
+    assert [(one.item.id, one.states[0].change) for one in memory.stale()] == [(item.id, "changed")]
+    assert memory.stale(at="Writer") == []
+    memory.update(item.id, anchors=["src/x.py::parse_date"])
+    assert memory.stale() == []
+    assert len(memory.history(item.id)) == 2
+    memory.update(item.id, text="The parser in src/x.py fails on words")
+    assert [parse_anchor(one).name for one in memory.get(item.id).anchors] == [PARSE]
+
+
+def test_a_file_brings_up_what_is_tied_to_it(memory: Memory, repo: Repo) -> None:
+    """That of the symbol first; what is above the ceiling or forgotten never."""
+    memory.remember("The file is old", anchors=["src/x.py"])
+    memory.remember("The writer is slow", anchors=[FORMAT])
+    memory.remember("Secret of the writer", anchors=[FORMAT], classification=3)
+    gone = memory.remember("The writer was slow once", anchors=[FORMAT], force=True)
+    memory.forget(gone.id)
+    place = repo.root / "src" / "x.py"
+
+    texts = [one.text for one in memory.anchored(place, symbol="format_date")]
+    told = memory.file_memories("src/x.py::parse_date")
+
+    assert texts == ["The writer is slow", "The file is old"]
+    assert [(one.item.text, one.code) for one in told] == [
+        ("The writer is slow", ""), ("The file is old", "")
+    ]  # fmt: skip
+    assert memory.below(0).anchored("x.py") == []
+    assert memory.below(0).stale(changes=("same",)) == []
+
+
+def test_anchors_go_with_the_memory(memory: Memory) -> None:
+    """Out by an export and in again; nothing is left of an erased one."""
+    item = memory.remember("The writer is slow", anchors=[FORMAT]).id
+    lines = list(memory.export())
+    with Memory.open(":memory:", embedder="none") as other:
+        other.import_(lines, restore=True)
+        assert other.get(item).anchors == memory.get(item).anchors != ()
+        assert other.get(item).content_hash == memory.get(item).content_hash
+    memory.forget(item, erase=True)
+    path = next(memory.settings.data_dir.rglob("code.db"))
+    assert b"format_date" not in path.read_bytes()
+    assert memory.browse(at="x.py", include_superseded=True) == []
+
+
+def test_a_hostile_repository_runs_nothing(repo: Repo, tmp_path: Path) -> None:
+    """No hook, monitor, filter, helper or alias of its configuration; no file outside of it."""
+    anchors = pin(repo, PARSE, "src/x.py")
+    proof = tmp_path / "proof"
+    run = f"touch {proof}; false"
+    for name in (
+        *("core.fsmonitor", "core.sshCommand", "core.pager", "diff.external", "core.editor"),
+        *("filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "diff.evil.textconv"),
+        *("diff.evil.command", "credential.helper", "core.askPass", "core.alternateRefsCommand"),
+        *("alias.grep", "alias.ls-files", "alias.diff-index", "alias.cat-file"),
+    ):
+        repo.git("config", name, f"!{run}" if "alias" in name else run)
+    repo.git("config", "remote.origin.url", f"ext::sh -c touch% {proof}")
+    repo.git("config", "remote.origin.promisor", "true")
+    repo.git("config", "core.hooksPath", str(repo.root / "hooks"))
+    for hook in ("post-index-change", "fsmonitor-watchman", "reference-transaction"):
+        repo.write(f"hooks/{hook}", f"#!/bin/sh\n{run}\n")
+        (repo.root / "hooks" / hook).chmod(0o755)
+    repo.write(".gitattributes", "* filter=evil diff=evil\n")
+    (repo.root / "src/x.py").unlink()
+    (repo.root / "src/x.py").symlink_to("/etc/passwd")
+    lost = parse_anchor(anchors[1])._replace(blob="12" * 20, commit="34" * 20)
+
+    assert repo.state(*anchors, lost.text) == ["gone "] * 3
+    assert find_anchors("src/x.py parse_date", find_repository(repo.root, 20)) == ()
+    with pytest.raises(Refused):
+        pin(repo, "src/x.py")
+    assert not proof.exists()
+
+
+def test_a_repository_that_hangs_is_unknown(repo: Repo, tmp_path: Path) -> None:
+    """What git does not answer in time is not told."""
+    anchors = [parse_anchor(one) for one in pin(repo, PARSE)]
+    os.mkfifo(tmp_path / "pipe")
+    repo.git("config", "include.path", str(tmp_path / "pipe"))
+    repo.write("src/x.py", "")
+
+    assert [one.change for one in code_states(anchors, repo.root, 0.2)] == ["unknown"]
+
+
+def test_the_form_of_an_anchor_is_read_back() -> None:
+    """Whatever it holds; and nothing that is no place in a repository."""
+    full = Anchor("a b/ü.cc", "A::b", "found", "1f" * 20, "2e" * 20, "3d" * 32, "4c" * 8, 12)
+    assert parse_anchor(full.text) == full
+    assert parse_anchor("./src\\x.py::f") == Anchor("src/x.py", "f")
+    for text in ("", "a/../b", "/a", "c:/a", "a//b", "a@@given", "a\nb", "a@@other:::::1"):
+        with pytest.raises(ValueError, match=r"anchor|@@"):
+            parse_anchor(text)
