@@ -334,7 +334,7 @@ _NAMED_TEST = re.compile(r"`([\w/]+\.py)`(?: `(test_\w+)`)?")
 
 def test_every_goal_of_the_page_names_tests_that_exist() -> None:
     """The page says which test shows which goal; each is there."""
-    page = (ROOT / "docs" / "reliability.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reliability-tests.md").read_text("utf-8")
     rows = dict(_ROW.findall(page))
 
     assert {"S4", "S16", "S18", "S20", "R11", "R12", "R15", "R18", "S1", "S8"} <= rows.keys()

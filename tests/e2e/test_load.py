@@ -1,6 +1,6 @@
 """A server under a steady load: no error, bounded memory, and more than it can do is turned away.
 
-Short here, long with `make torture`; ``docs/reliability.md`` has the figures. How fast it answers
+Short here, long with `make torture`; ``docs/reliability-tests.md`` has the figures. How fast it answers
 is printed and not asserted: that depends on the machine.
 """
 

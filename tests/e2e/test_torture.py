@@ -1,7 +1,7 @@
 """Campaigns against a space: rotten bytes, power cuts, and a disk that fails at every step.
 
 Each is short here and long with `make torture` (``TORTURE=20`` is twenty times as long, and
-``TORTURE_SEED`` chooses other places). ``docs/reliability.md`` has the figures.
+``TORTURE_SEED`` chooses other places). ``docs/reliability-tests.md`` has the figures.
 """
 
 from __future__ import annotations
