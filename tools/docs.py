@@ -8,6 +8,7 @@ from pathlib import Path
 
 import option_examples
 import python_reference
+import tool_reference
 
 from bethink.cli import reference
 
@@ -46,6 +47,7 @@ def main() -> int:
     wanted = {
         ROOT / "docs" / "cli.md": option_examples.with_examples(reference()),
         ROOT / "docs" / "python.md": python_reference.page(),
+        ROOT / "docs" / "tools.md": tool_reference.page(),
     }
     stale = [
         page

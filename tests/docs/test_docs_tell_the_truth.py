@@ -17,6 +17,7 @@ import bethink
 from bethink import errors
 from bethink.cli.commands import COMMANDS, root_context
 from bethink.config.settings import SETTINGS, find_setting, load_settings
+from bethink.core.json_schema import validate
 from bethink.maintain import JOBS
 from bethink.retrieval.profile import profile_names
 from bethink.retrieval.retrievers import RETRIEVERS
@@ -205,18 +206,35 @@ def test_the_example_of_an_option_can_be_called() -> None:
             command.make_context(own[-1], words_of(call)[len(own) :], parent=root_context())
 
 
-_COMMANDS_OF_THE_PAGE = sorted(
+def test_the_example_of_an_argument_is_allowed() -> None:
+    """Every argument of every tool has one, and the tool's own schema takes it."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    from tool_reference import example
+
+    for name, tool in TOOLS.items():
+        for argument, schema in tool.input_schema["properties"].items():
+            value = example(argument, schema)
+            assert value is not None, f"tools/tool_reference.py has no {argument} of {name}"
+            validate(value, schema, f"{argument} of {name}")
+
+
+_COMMANDS_OF_PAGES = sorted(
     {
-        command
-        for page in (ROOT / "ui" / "src").rglob("*.tsx")
-        for command in re.findall(r"<code>bethink ([^<]*)</code>", page.read_text(encoding="utf-8"))
+        *re.findall(
+            r"`(?:[^`]* )?bethink ([^`]+)` \|$", (ROOT / "docs/howto.md").read_text(), re.MULTILINE
+        ),
+        *(
+            command
+            for page in (ROOT / "ui" / "src").rglob("*.tsx")
+            for command in re.findall(r"<code>bethink ([^<]*)</code>", page.read_text("utf-8"))
+        ),
     }
 )
 
 
-@each_row("command", _COMMANDS_OF_THE_PAGE)
-def test_the_inspector_names_commands_that_can_be_called(command: str) -> None:
-    """The page says what to do in a terminal; the terminal must accept it."""
+@each_row("command", _COMMANDS_OF_PAGES)
+def test_pages_name_commands_that_can_be_called(command: str) -> None:
+    """The inspector and the list of tasks say what to type; the terminal must accept it."""
     name, *words = shlex.split(command)
 
     # Its options are made with the first context: those of the program.
