@@ -1,130 +1,26 @@
-"""LangGraph store on a memory: values are stored exactly and searched by recall.
-
-Filters are evaluated on values in memory: a key of a filter is looked up and never becomes
-part of an SQL statement.
-"""
+"""LangGraph store on a memory: values are stored exactly and searched by recall."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-import math
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
-from bethink.core.characters import find_unstorable
-from bethink.core.named_tuple import NamedTuple
-from bethink.errors import BadText, Refused, TooLarge
-from bethink.ingest.redaction import redact
-from bethink.integrations.documents import (
-    DOCUMENT_KIND,
-    UNINDEXED_KIND,
-    Document,
-    DocumentCollection,
-    Entry,
-    indexable_text,
-)
-from bethink.integrations.exact_json import (
-    MAX_DEPTH,
-    ExactJson,
-    OnRedaction,
-    Redaction,
-    flatten_text,
-    to_exact_json,
-)
-from bethink.integrations.hits import (
-    clean_question,
-    missing_extra_error,
-    open_memory,
-    resolve_profile,
+from bethink.errors import Refused
+from bethink.integrations.exact_json import OnRedaction
+from bethink.integrations.hits import missing_extra_error, open_memory
+from bethink.integrations.values import (
+    Found,
+    Listing,
+    Namespace,
+    Put,
+    Search,
+    ValueStore,
+    whole_text,
 )
 from bethink.memory import Memory
-from bethink.model import Candidate, Filters, Recall
-from bethink.retrieval.query_builder import MAX_K, MAX_TOKENS
 
 __all__ = ["BethinkStore", "RecalledItem"]
-
-
-_ORDER_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "$gt": operator.gt,
-    "$gte": operator.ge,
-    "$lt": operator.lt,
-    "$lte": operator.le,
-}
-OPERATORS = ("$eq", "$ne", *_ORDER_OPERATORS)
-
-
-def matches_filter(value: Mapping[str, object], conditions: Mapping[str, object] | None) -> bool:
-    """Check whether a value meets every condition of a filter."""
-    return all(_matches_value(value.get(key), each) for key, each in (conditions or {}).items())
-
-
-def check_filter(conditions: object) -> None:
-    """Refuse an invalid filter or operator, whether or not anything would be compared."""
-    if conditions is None:
-        return
-    if not isinstance(conditions, Mapping):
-        raise Refused(f"a filter must be a JSON object, not a {type(conditions).__name__}")
-    for each in conditions.values():
-        _check_operand(each, 1)
-
-
-def _check_operand(operand: object, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise TooLarge("the filter", limit=MAX_DEPTH, actual=depth, unit="levels deep")
-    if isinstance(operand, Mapping):
-        unknown = [key for key in operand if key not in OPERATORS]
-        if unknown and any(_is_operator(key) for key in operand):
-            raise Refused(
-                f"there is no filter operator {unknown[0]!r:.40}",
-                remedy=f"use one of {', '.join(OPERATORS)}",
-            )
-        operand = tuple(operand.values())
-    if isinstance(operand, list | tuple):
-        for each in operand:
-            _check_operand(each, depth + 1)
-
-
-def _is_operator(key: object) -> bool:
-    return isinstance(key, str) and key.startswith("$")
-
-
-def _matches_value(value: object, expected: object) -> bool:
-    if isinstance(expected, Mapping):
-        if any(_is_operator(key) for key in expected):
-            return all(_compare(value, name, other) for name, other in expected.items())
-        return isinstance(value, Mapping) and matches_filter(value, expected)
-    if isinstance(expected, list | tuple):
-        return (
-            isinstance(value, list)
-            and len(value) == len(expected)
-            and all(_matches_value(*pair) for pair in zip(value, expected, strict=True))
-        )
-    return bool(value == expected)
-
-
-def _compare(value: object, name: str, other: object) -> bool:
-    if name == "$eq":
-        return bool(value == other)
-    if name == "$ne":
-        return bool(value != other)
-    compared = _comparable_pair(value, other)
-    return compared is not None and _ORDER_OPERATORS[name](*compared)
-
-
-def _comparable_pair(value: Any, other: Any) -> tuple[Any, Any] | None:
-    """Return both as numbers, or both as texts; None if they have no order."""
-    if isinstance(value, int) and isinstance(other, int):
-        return value, other
-    try:
-        return float(value), float(other)
-    except (TypeError, ValueError, OverflowError):
-        both_texts = isinstance(value, str) and isinstance(other, str)
-        return (value, other) if both_texts else None
-
 
 try:
     from langgraph.store.base import (
@@ -132,7 +28,6 @@ try:
         GetOp,
         Item,
         ListNamespacesOp,
-        MatchCondition,
         Op,
         PutOp,
         Result,
@@ -146,12 +41,8 @@ except ModuleNotFoundError as error:
         error, "LangGraph", extra="langgraph", modules="langgraph langchain_core"
     ) from error
 
-_COLLECTION = "langgraph"
 _WHOLE_VALUE = "$"
-_MAX_LABELS = 60  # each prefix of a namespace is a tag, and a memory has 64 at most
-_MAX_SOURCE_CHARS = 1000
-
-Namespace = tuple[str, ...]
+_T = TypeVar("_T", Put, Search, Listing)
 
 
 class RecalledItem(SearchItem):
@@ -170,21 +61,6 @@ class RecalledItem(SearchItem):
     def dict(self) -> dict[str, Any]:
         """Return the item as JSON, marked like the answer."""
         return {**super().dict(), "outcome": self.outcome, "confidence": self.confidence}
-
-
-class _Ranked(NamedTuple):
-    """A value with its score and the answer it is part of; neither for one that is only listed."""
-
-    document: Document
-    score: float | None = None
-    answer: Recall | None = None
-
-    def to_item(self) -> SearchItem:
-        fields = {**_item_fields(self.document), "score": self.score}
-        if self.answer is None:
-            return SearchItem(**fields)
-        outcome, confidence = self.answer.status, self.answer.confidence
-        return RecalledItem(outcome=outcome, confidence=confidence, **fields)
 
 
 class BethinkStore(BaseStore):
@@ -212,29 +88,33 @@ class BethinkStore(BaseStore):
         ttl: TTLConfig | None = None,
         on_redaction: OnRedaction | None = None,
     ) -> None:
-        self.memory = open_memory(memory)
-        self.profile, self.abstain, self.fields = profile, abstain, tuple(fields)
-        self.ttl_config = ttl
-        self._on_redaction = on_redaction
-        self._documents = DocumentCollection(self.memory, _COLLECTION, _address_of)
+        self.memory, self.fields, self.ttl_config = open_memory(memory), tuple(fields), ttl
+        self._values = ValueStore(
+            self.memory,
+            profile=profile,
+            abstain=abstain,
+            on_redaction=on_redaction,
+            texts_of=self._texts_of,
+        )
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations. All read the state before the batch; the last write to a key wins."""
         results: list[Result] = []
-        writes: dict[str, PutOp] = {}
+        writes: list[Put] = []
         for op in ops:
             if isinstance(op, PutOp):
-                writes[_address(op.namespace, op.key)] = op
+                writes.append(_same(Put, op))
                 results.append(None)
             elif isinstance(op, GetOp):
-                results.append(self._get(op))
+                found = self._values.get(op.namespace, op.key, refresh_ttl=op.refresh_ttl)
+                results.append(None if found is None else Item(**found.fields))
             elif isinstance(op, SearchOp):
-                results.append(self._search(op))
+                results.append([_to_item(one) for one in self._values.search(_same(Search, op))])
             elif isinstance(op, ListNamespacesOp):
-                results.append(self._list_namespaces(op))
+                results.append(self._values.list_namespaces(_same(Listing, op)))
             else:
                 raise Refused(f"there is no operation {type(op).__name__}")
-        self._write(writes)
+        self._values.write(writes)
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
@@ -243,7 +123,7 @@ class BethinkStore(BaseStore):
 
     def memory_id(self, namespace: Namespace, key: str) -> str | None:
         """Return the id of the memory that holds a value, for ``forget --erase`` and the like."""
-        found = self._documents.find(_address(namespace, key))
+        found = self._values.find(namespace, key)
         return None if found is None else found.item.id
 
     def sweep_ttl(self) -> int:
@@ -252,227 +132,24 @@ class BethinkStore(BaseStore):
         They are invisible here before as well: sweeping also removes them from other recalls of the
         space.
         """
-        return self._documents.sweep(tags=(_namespace_tag(()),))
+        return self._values.sweep()
 
-    def _write(self, writes: Mapping[str, PutOp]) -> None:
-        entries = [self._entry(at, op) for at, op in writes.items() if op.value is not None]
-        self._documents.put_many(entries)
-        for address, op in writes.items():
-            if op.value is None:
-                self._documents.remove(address)
-
-    def _entry(self, address: str, op: PutOp) -> Entry:
-        _check_names(op.namespace, op.key)
-        place = "/".join((*op.namespace, op.key))
-        if not isinstance(op.value, Mapping):
-            raise Refused(f"a value must be a JSON object, not a {type(op.value).__name__}")
-        kept = to_exact_json(op.value, f"the value of {place:.80}")
-        if kept.redacted and self._on_redaction is not None:
-            self._on_redaction(Redaction(place, kept.redacted))
-        source = "/".join((_COLLECTION, *op.namespace))
-        return Entry(
-            address,
-            self._indexed_text(op, kept),
-            kept.text,
-            kind=UNINDEXED_KIND if op.index is False else DOCUMENT_KIND,
-            source=source if len(source) <= _MAX_SOURCE_CHARS else _COLLECTION,
-            tags=tuple(_namespace_tag(op.namespace[:end]) for end in range(len(op.namespace) + 1)),
-            ttl_minutes=_check_ttl(op.ttl),
-            about={"namespace": list(op.namespace), "key": op.key},
-        )
-
-    def _indexed_text(self, op: PutOp, kept: ExactJson) -> str:
-        otherwise = f"LangGraph value {op.key}"
-        if op.index is False:
-            return indexable_text(otherwise, "LangGraph value")
-        paths = self.fields if op.index is None else op.index
-        texts: dict[str, None] = {}
-        for path in paths:
-            whole = path == _WHOLE_VALUE
-            found = [flatten_text(kept.value)] if whole else get_text_at_path(kept.value, path)
-            texts.update(dict.fromkeys(found))
-        return indexable_text("\n".join(texts), indexable_text(otherwise, "LangGraph value"))
-
-    def _get(self, op: GetOp) -> Item | None:
-        found = self._documents.find(_address(op.namespace, op.key))
-        if found is None:
-            return None
-        if op.refresh_ttl:
-            self._documents.touch([found])
-        return Item(**_item_fields(found))
-
-    def _search(self, op: SearchOp) -> list[SearchItem]:
-        _check_search(op)
-        if op.query and op.query.strip():
-            found = self._recall(op)
-        else:
-            listed = self._list_documents(op)[op.offset : op.offset + op.limit]
-            found = list(map(_Ranked, listed))
-        if op.refresh_ttl:
-            self._documents.touch(one.document for one in found)
-        return [one.to_item() for one in found]
-
-    def _list_documents(self, op: SearchOp) -> list[Document]:
-        tag = _namespace_tag(op.namespace_prefix)
-        found = [
-            document
-            for document in self._documents.list_live(tags=(tag,))
-            if matches_filter(_value(document), op.filter)
-        ]
-        found.sort(key=lambda document: (document.about["namespace"], document.about["key"]))
-        return sorted(found, key=lambda document: document.updated_at, reverse=True)
-
-    def _recall(self, op: SearchOp) -> list[_Ranked]:
-        # Before the search, so that its limit counts only visible results.
-        ids = tuple(one.item.id for one in self._list_documents(op)) if op.filter else ()
-        if op.filter and not ids:
-            return []
-        filters = Filters(
-            kinds=(DOCUMENT_KIND,),
-            tags=(_namespace_tag(op.namespace_prefix),),
-            ids=ids,
-            include_superseded=True,
-            max_classification=self.memory.settings.max_classification,
-        )
-        count = op.offset + op.limit
-        ranked = self._iter_ranked(clean_question(op.query or ""), filters, count)
-        found = list(islice(ranked, count))
-        if len(found) < count and not self.abstain:
-            known = {one.document.item.id for one in found}
-            others = (one for one in self._list_documents(op) if one.item.id not in known)
-            found += map(_Ranked, others)
-        return found[op.offset : count]
-
-    def _iter_ranked(self, text: str, filters: Filters, count: int) -> Iterator[_Ranked]:
-        """Yield the hits of a query, best first, page by page as needed."""
-        walk = resolve_profile(self.memory, self.profile, abstain=self.abstain)
-        known: set[str] = set()
-        seen, has_more = 0, count > 0
-        while has_more:
-            answer = self.memory.recall(
-                text,
-                profile=walk,
-                filters=filters,
-                k=min(MAX_K, count),
-                offset=seen,
-                max_tokens=MAX_TOKENS,
-            )
-            for hit in answer.hits:
-                same = [each for each in _duplicate_ids(hit) if each not in known]
-                known.update(same)
-                items = self.memory.store.items.get(same).values()
-                for document in self._documents.from_items(items):
-                    # Without a gate nothing is judged: every value counts as found.
-                    yield _Ranked(document, hit.score, answer if self.abstain else None)
-            seen += answer.page.returned
-            has_more = answer.page.has_more and answer.page.returned > 0
-
-    def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
-        spaces = {
-            tuple(one.about["namespace"])
-            for one in self._documents.list_live(tags=(_namespace_tag(()),))
-        }
-        conditions = op.match_conditions or ()
-        matching = {
-            space for space in spaces if all(_matches_condition(space, one) for one in conditions)
-        }
-        cut = sorted({space[: op.max_depth] for space in matching})
-        return cut[op.offset : op.offset + op.limit]
+    def _texts_of(self, value: Any, put: Put) -> Iterable[str]:
+        for path in self.fields if put.index is None else put.index or ():
+            if path == _WHOLE_VALUE:
+                yield from whole_text(value, put._replace(index=None))
+            else:
+                yield from get_text_at_path(value, path)
 
 
-def _address(namespace: Namespace, key: str) -> str:
-    _check_labels(namespace)
-    if not isinstance(key, str):
-        raise Refused(f"a key must be a string, not a {type(key).__name__}")
-    return _digest(["at", list(namespace), key])
+def _same(kind: type[_T], op: Op) -> _T:
+    """Return an operation of LangGraph as ours, which has fields of the same names."""
+    return kind(**{name: getattr(op, name) for name in kind._fields})
 
 
-def _namespace_tag(prefix: Namespace) -> str:
-    """Return the tag that all values below a namespace prefix share.
-
-    It is a digest: the labels themselves would be searchable words, and every value of a user
-    would match that user's name.
-    """
-    _check_labels(prefix)
-    return f"in:{_digest(['in', list(prefix)])[:20]}"
-
-
-def _digest(parts: list[object]) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]
-
-
-def _check_labels(namespace: Sequence[str]) -> None:
-    if isinstance(namespace, str) or not all(isinstance(label, str) for label in namespace):
-        raise Refused(f"a namespace must be a tuple of strings, not {namespace!r:.80}")
-    if len(namespace) > _MAX_LABELS:
-        raise Refused(f"a namespace can have at most {_MAX_LABELS} labels, not {len(namespace)}")
-
-
-def _check_names(namespace: Namespace, key: str) -> None:
-    """Refuse names that cannot be stored unchanged."""
-    for name in (*namespace, key):
-        if bad := find_unstorable(name):
-            raise BadText(f"a key or namespace label contains a {bad[1]}")
-        if redact(name).kinds:
-            raise Refused("a key or namespace label contains a secret; use another name")
-
-
-def _check_search(op: SearchOp) -> None:
-    check_filter(op.filter)
-    if op.query is not None and not isinstance(op.query, str):
-        raise Refused(f"a query must be a string, not a {type(op.query).__name__}")
-    for name, value in (("limit", op.limit), ("offset", op.offset)):
-        if not isinstance(value, int) or value < 0:
-            raise Refused(f"{name} is {value!r:.40}, but must be an integer of 0 or more")
-
-
-def _check_ttl(ttl: float | None) -> float | None:
-    if ttl is None:
-        return None
-    if not math.isfinite(ttl) or not 0 <= ttl <= 10**9:
-        raise Refused(f"ttl is {ttl}, but must be a number of minutes from 0 to 1,000,000,000")
-    return float(ttl)
-
-
-def _address_of(document: Document) -> str | None:
-    namespace, key = document.about.get("namespace"), document.about.get("key")
-    if not isinstance(namespace, list) or not isinstance(key, str):
-        return None
-    try:
-        is_object = isinstance(json.loads(document.body), dict)
-        return _address(tuple(namespace), key) if is_object else None
-    except (ValueError, Refused):
-        return None
-
-
-def _value(document: Document) -> dict[str, Any]:
-    return cast("dict[str, Any]", json.loads(document.body))
-
-
-def _item_fields(document: Document) -> dict[str, Any]:
-    return {
-        "value": _value(document),
-        "key": document.about["key"],
-        "namespace": tuple(document.about["namespace"]),
-        "created_at": document.created_at,
-        "updated_at": document.updated_at,
-    }
-
-
-def _duplicate_ids(hit: Candidate) -> list[str]:
-    """Return the ids of a hit and of its duplicates, which an answer shows once."""
-    twins = (reason.via for reason in hit.evidence if reason.op == "seen")
-    return list(dict.fromkeys((hit.item.id, *(each for each in twins if each))))
-
-
-def _matches_condition(namespace: Namespace, condition: MatchCondition) -> bool:
-    path = tuple(condition.path)
-    if len(path) > len(namespace):
-        return False
-    if condition.match_type == "prefix":
-        part = namespace[: len(path)]
-    elif condition.match_type == "suffix":
-        part = namespace[len(namespace) - len(path) :]
-    else:
-        raise Refused(f"there is no match type {condition.match_type!r} for a namespace")
-    return all(pattern in ("*", label) for label, pattern in zip(part, path, strict=True))
+def _to_item(found: Found) -> SearchItem:
+    fields = {**found.fields, "score": found.score}
+    if found.answer is None:
+        return SearchItem(**fields)
+    outcome, confidence = found.answer.status, found.answer.confidence
+    return RecalledItem(outcome=outcome, confidence=confidence, **fields)

@@ -10,7 +10,7 @@ from bethink.errors import Refused, TooLarge
 from deferred import Deferred
 from rows import each_row
 
-integration = Deferred("bethink.integrations.langgraph")
+integration = Deferred("bethink.integrations.langgraph", "bethink.integrations.values")
 
 VALUE = {
     "n": 5,
