@@ -38,6 +38,8 @@ TOLD: dict[str, dict[str, Any]] = {
     "graph": {"node": "ID"},
     "remember": {"text": "Releases are cut on Tuesdays"},
     "remember_many": {"memories": [{"text": "Backups run at night"}]},
+    "put_values": {"values": [{"namespace": ["a"], "key": "k", "value": {"a": 1}}]},
+    "find_values": {"search": [{"namespace": []}]},
     "update_memory": {"id": "ID", "topic": "databases"},
     "forget": {"ids": ["ID"]},
     "forget with erase": {"ids": ["ID"], "erase": True},

@@ -456,6 +456,12 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"text": "The next turn", "session": "talk"},
     ],
     "remember_many": [{"memories": [{"text": "Dmitri Petrov prefers tea in dock nine"}]}],
+    "put_values": [{"values": [{"namespace": ["a"], "key": "k", "value": {"text": "Tea in vault B"}}]}],
+    "find_values": [
+        {"get": [{"namespace": ["a"], "key": "k"}], "search": [{"namespace": [], "query": "tea"}],
+         "namespaces": [{}]},
+        {"search": [{"namespace": [], "query": "zebracanary", "limit": 50}]},
+    ],
     "update_memory": [{"id": 0, "text": "Alice Meyer runs the nightjar desk"}],
     "link": [{"id": 7, "relation": "implies", "other": 8}],
     "consolidate": [{}],

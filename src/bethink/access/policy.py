@@ -91,10 +91,11 @@ POLICY: dict[str, Right] = {
         # Reading.
         (READ, ("recall", "explain", "list_entities", "recall_file", "history", "timeline",
                 "threads", "insights", "get_memory", "list_memories", "links", "stats", "events",
-                "inspect", "profiles", "usage", "graph", "times", "maintenance", "watch")),
+                "inspect", "profiles", "usage", "graph", "times", "maintenance", "watch",
+                "find_values")),
         # Writing that can be undone.
         (WRITE, ("recall with mark_accessed", "remember", "remember_many", "update_memory",
-                 "forget", "restore", "undo", "note_edit", "consolidate", "link")),
+                 "forget", "restore", "undo", "note_edit", "consolidate", "link", "put_values")),
         # Irreversible, bulk or long operations, and reading local files.
         (ADMIN, ("forget with erase", "export", "import", "read_smart", "checks",
                  "sync")),

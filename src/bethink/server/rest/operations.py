@@ -21,7 +21,9 @@ from bethink.server.tools.schema import (
     arguments,
     described,
     entries,
+    flag,
     nullable,
+    number,
     record,
     schema_of,
     text,
@@ -30,7 +32,9 @@ from bethink.server.tools.schema import (
 from bethink.server.tools.tool import Tool
 
 MAX_BATCH = 500
+MAX_VALUES = 32  # of 64 KiB each: what fits into one answer
 _HANDLERS = "bethink.server.rest.handlers"
+_VALUES = "bethink.server.rest.values"
 _FIELD_TYPES: dict[str, object] = {
     "words": list[str],
     "scale": int,
@@ -381,4 +385,76 @@ MAINTENANCE = Tool(
     record(runs=[record(run=str, at=str, jobs=dict)]),
     _HANDLERS,
     read_only=True,
+)
+
+_NAMESPACE = entries("The labels of a namespace.", 60)
+_PLACE = {"namespace": _NAMESPACE, "key": text("The key in the namespace.")}
+_PATH = entries("Labels; * is any one.", 60)
+GET_VALUE = arguments("namespace", "key", **_PLACE)
+SEARCH_VALUES = arguments(
+    "namespace",
+    namespace=_NAMESPACE | {"description": "Only below these labels."},
+    query=text("A question; without one the newest come first.", 8192),
+    filter=described(dict, "Fields of a value and what they must be: a value or {$gte: 3}."),
+    limit=whole("Maximum number of results; default 10.", 0, 1000),
+    offset=SKIP_FIRST,
+    abstain=flag("Only what is relevant to the question, possibly nothing."),
+    profile=text("Name of the profile.", 100),
+)
+LIST_NAMESPACES = arguments(
+    prefix=_PATH,
+    suffix=_PATH,
+    max_depth=whole("Cut namespaces to this many labels.", 1, 60),
+    limit=whole("Maximum number of results; default 100.", 0, 1000),
+    offset=SKIP_FIRST,
+)
+PUT_VALUE = arguments(
+    *("namespace", "key"),
+    **_PLACE,
+    value=described(dict, "A JSON object of up to 64 KiB; left out or null: remove it."),
+    texts=entries("What is searched of it; default: all its texts.", 1000),
+    indexed=described(bool, "False: no question finds it."),
+    ttl_minutes=number("How long it lives after its last use.", 0, 10**9),
+)
+VALUE = record(
+    *("score", "status", "confidence"),
+    namespace=list[str],
+    key=str,
+    value=dict,
+    created_at=str,
+    updated_at=str,
+    score=nullable(float),
+    status=described(str, "Of the answer it is part of, with abstain."),
+    confidence=float,
+)
+
+FIND_VALUES = Tool(
+    "find_values",
+    "Find values under namespaces",
+    "Get values by their keys, search them, list their namespaces: a key-value store whose "
+    "search is a recall, the same that BethinkStore is for LangGraph.",
+    arguments(
+        get=entries("Values to get.", MAX_VALUES, GET_VALUE),
+        search=entries("Searches below a namespace.", MAX_VALUES, SEARCH_VALUES),
+        namespaces=entries("Lists of namespaces.", MAX_VALUES, LIST_NAMESPACES),
+    ),
+    record(
+        notice=NOTICE,
+        get=[nullable(VALUE)],
+        search=[record(values=[VALUE], more=described(bool, "Go on with offset."))],
+        namespaces=[{"type": "array", "items": schema_of(list[str])}],
+    ),
+    _VALUES,
+    read_only=True,
+)
+
+PUT_VALUES = Tool(
+    "put_values",
+    "Store values under namespaces",
+    "Store, replace and remove values; all that is wrong is refused before anything is stored. "
+    "Repeating it changes nothing.",
+    arguments("values", values=entries("The values.", MAX_VALUES, PUT_VALUE)),
+    record(redacted=described([record(place=str, kinds=list[str])], "Secrets that were removed.")),
+    _VALUES,
+    idempotent=True,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from bethink.access.policy import ARGUMENT_OPERATIONS, POLICY, Right
 from bethink.core.json_values import Json
@@ -69,6 +70,8 @@ TOOL_ROUTES = (
     ToolRoute("GET", "/v1/maintenance", operations.MAINTENANCE),
     ToolRoute("GET", "/v1/stats", operations.STATS),
     ToolRoute("GET", "/v1/events", operations.EVENTS),
+    ToolRoute("POST", "/v1/values", operations.PUT_VALUES),
+    ToolRoute("POST", "/v1/values/find", operations.FIND_VALUES),
 )
 
 
@@ -109,7 +112,36 @@ PLAIN_ROUTES = (
     PlainRoute("GET", "/", "page", "This API as a web page.", "text/html"),
 )  # fmt: skip
 
-_ERROR_SCHEMA = record(error=record(kind=str, message=str, remedy=str))
+
+def _entry_of(tool: Tool, name: str) -> Json:
+    """Return the schema of the entries of a list in a tool's answer."""
+    entry: Json = tool.output_schema["properties"][name]["items"]
+    return entry
+
+
+# Schemas with a name of their own in the document, besides the arguments and answers of tools.
+_NAMED: dict[str, Json] = {
+    "Error": record(error=record(kind=str, message=str, remedy=str)),
+    "Memory": catalog.MEMORY,
+    "FullMemory": operations.GET_MEMORY.output_schema["properties"]["memory"],
+    "Hit": catalog.HIT,
+    "Degraded": catalog.DEGRADED["items"],
+    "Collision": _entry_of(catalog.REMEMBER, "collisions"),
+    "Entity": _entry_of(catalog.LIST_ENTITIES, "entities"),
+    "Revision": _entry_of(catalog.HISTORY, "revisions"),
+    "InspectedHit": _entry_of(operations.INSPECT, "hits"),
+    "StoredOrRefused": _entry_of(operations.REMEMBER_MANY, "results"),
+    "Link": _entry_of(operations.LINKS, "links"),
+    "Profile": _entry_of(operations.PROFILES, "profiles"),
+    "Event": _entry_of(operations.EVENTS, "events"),
+    "Value": operations.VALUE,
+    "NewValue": operations.PUT_VALUE,
+    "ValueSearch": operations.SEARCH_VALUES,
+}
+_NAMED |= {
+    f"{route.tool.name.title().replace('_', '')}Answer": route.tool.output_schema
+    for route in TOOL_ROUTES
+}
 _ERROR_RESPONSES = {
     "400": "The request cannot be parsed.",
     "401": "The token is missing or not valid for this space.",
@@ -134,6 +166,11 @@ def openapi_document() -> Json:
         paths.setdefault(route.path, {})[route.method.lower()] = _tool_operation(route)
     for plain in PLAIN_ROUTES:
         paths.setdefault(plain.path, {})[plain.method.lower()] = _plain_operation(plain)
+    names = {id(schema): name for name, schema in _NAMED.items()}
+    schemas = {
+        name: {key: _with_names(part, names) for key, part in schema.items()}
+        for name, schema in sorted(_NAMED.items())
+    }
     return {
         "openapi": "3.1.0",
         "info": {
@@ -143,10 +180,10 @@ def openapi_document() -> Json:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "security": [{"token": []}],
-        "paths": paths,
+        "paths": _with_names(paths, names),
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Error": _ERROR_SCHEMA},
+            "schemas": schemas,
             "responses": {
                 status: {
                     "description": description,
@@ -158,6 +195,17 @@ def openapi_document() -> Json:
             },
         },
     }
+
+
+def _with_names(node: Any, names: Mapping[int, str]) -> Any:
+    """Return a part of the document with references in place of the schemas that have a name."""
+    if isinstance(node, list):
+        return [_with_names(part, names) for part in node]
+    if not isinstance(node, dict):
+        return node
+    if id(node) in names:
+        return {"$ref": f"#/components/schemas/{names[id(node)]}"}
+    return {key: _with_names(part, names) for key, part in node.items()}
 
 
 def _tool_operation(route: ToolRoute) -> Json:

@@ -82,6 +82,12 @@ def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> 
         "inspect": {"query": "heron", "id": other},
         "remember": {"text": "Releases are cut on Tuesdays"},
         "remember_many": {"memories": [{"text": "Backups run at night"}, {}]},
+        "put_values": {"values": [{"namespace": ["a"], "key": "k", "value": {"text": "tea"}}]},
+        "find_values": {
+            "get": [{"namespace": ["a"], "key": "k"}, {"namespace": ["a"], "key": "none"}],
+            "search": [{"namespace": [], "query": "tea", "abstain": True}, {"namespace": ["a"]}],
+            "namespaces": [{}],
+        },
         "update_memory": {"topic": "databases"},
         "forget": {"ids": [other]},
         "restore": {"ids": [other]},

@@ -1,0 +1,69 @@
+"""Handlers of values under namespaces: LangGraph's store for programs in other languages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bethink.core.json_values import Json, iso
+from bethink.integrations.exact_json import Redaction
+from bethink.integrations.values import Found, Listing, Put, Search, ValueStore
+from bethink.server.rest.operations import GET_VALUE, LIST_NAMESPACES, PUT_VALUE, SEARCH_VALUES
+from bethink.server.tools.answers import NOTICE, count_fitting, text_cost
+from bethink.server.tools.tool import Call, Reply, validate_arguments
+
+
+def find_values(call: Call) -> Reply:
+    gets = [validate_arguments(one, GET_VALUE) for one in call.arguments.get("get", ())]
+    lists = [
+        validate_arguments(one, LIST_NAMESPACES) for one in call.arguments.get("namespaces", ())
+    ]
+    store, used = ValueStore(call.memory), call.may_track
+    found = [store.get(tuple(one["namespace"]), one["key"], refresh_ttl=used) for one in gets]
+    content = {
+        "notice": NOTICE,
+        "get": [None if one is None else _value_json(one) for one in found],
+        "search": [_search(call, one) for one in call.arguments.get("search", ())],
+        "namespaces": [list(map(list, store.list_namespaces(_listing(one)))) for one in lists],
+    }
+    return Reply("", content)
+
+
+def put_values(call: Call) -> Reply:
+    redacted: list[Redaction] = []
+    given = [validate_arguments(one, PUT_VALUE) for one in call.arguments["values"]]
+    ValueStore(call.memory, on_redaction=redacted.append).write([_put(one) for one in given])
+    removed = [{"place": one.where, "kinds": list(one.kinds)} for one in redacted]
+    return Reply("", {"redacted": removed})
+
+
+def _search(call: Call, given: Json) -> Json:
+    asked = validate_arguments(given, SEARCH_VALUES)
+    profile, abstain = asked.pop("profile", None), asked.pop("abstain", False)
+    prefix = tuple(asked.pop("namespace"))
+    store = ValueStore(call.memory, profile=profile, abstain=abstain)
+    found = store.search(Search(prefix, **asked, refresh_ttl=call.may_track))
+    fitting = count_fitting(call, (text_cost(call, one.document.body) for one in found))
+    return {"values": [_value_json(one) for one in found[:fitting]], "more": fitting < len(found)}
+
+
+def _listing(asked: Json) -> Listing:
+    conditions = [(name, asked.pop(name)) for name in ("prefix", "suffix") if name in asked]
+    return Listing(conditions, **asked)
+
+
+def _put(given: Json) -> Put:
+    index: Any = given.get("texts") if given.get("indexed", True) else False
+    place = tuple(given["namespace"]), given["key"]
+    return Put(*place, given.get("value"), index, given.get("ttl_minutes"))
+
+
+def _value_json(found: Found) -> Json:
+    made = found.fields
+    made |= {name: iso(made[name]) for name in ("created_at", "updated_at")}
+    made |= {"namespace": list(made["namespace"]), "score": found.score}
+    answer = found.answer
+    return (
+        made
+        if answer is None
+        else made | {"status": answer.status, "confidence": answer.confidence}
+    )
