@@ -11,7 +11,7 @@ REMIND := remind-mcp
 # A worker keeps the tests of a file together, and with them what they share.
 IN_PARALLEL := -n 2 --dist worksteal
 
-.PHONY: demo demo-postgres quick test slow shuffle torture fuzz mutants check lint types layers reference docs ui ui-check tree recording bench clean
+.PHONY: demo demo-postgres quick test slow shuffle torture fuzz mutants check lint types layers reference docs ui ui-check ts ts-check tree recording bench clean
 
 # Editable, so that `make demo` runs what is checked out, also after a `git pull`.
 $(VENV)/.installed: pyproject.toml
@@ -99,6 +99,14 @@ ui: $(VENV)/.dev-installed
 ## Build it anew elsewhere and compare: what is in the package is what is in ui/.
 ui-check: $(VENV)/.dev-installed
 	$(BIN)/python tools/ui.py --check
+
+## Make the types of the TypeScript client from the API, and build it; needs Node 20 or newer.
+ts: $(VENV)/.dev-installed
+	$(BIN)/python tools/typescript.py
+
+## Compare the types, pack the client and test it against a real server.
+ts-check: $(VENV)/.dev-installed
+	$(BIN)/python tools/typescript.py --check
 
 ## Print every module of the package with its first line.
 tree: $(VENV)/.dev-installed

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ SOURCE = ROOT / "clients" / "typescript"
 TYPES = SOURCE / "src" / "schema.ts"
 PACKED = ("LICENSE", "README.md", "package.json", "dist/", "examples/")
 _PNPM = json.loads((SOURCE / "package.json").read_text(encoding="utf-8"))["packageManager"]
+_BLOCK = re.compile(r"^```(js|ts)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What the tests need besides the package itself: its peers.
 _PEERS = ("ai", "@langchain", "zod")
 
@@ -102,8 +104,24 @@ def unpack(archive: Path, folder: Path) -> Path:
     for name in _PEERS:
         (modules / name).symlink_to(SOURCE / "node_modules" / name)
     shutil.copytree(SOURCE / "test", folder / "test")
+    shutil.copy(SOURCE / "tsconfig.json", folder / "test" / "tsconfig.base.json")
     (folder / "package.json").write_text('{"type": "module", "private": true}', encoding="utf-8")
     return folder
+
+
+def add_examples(place: Path) -> None:
+    """Lay the examples of the pages beside the tests: JavaScript to run, TypeScript to compile."""
+    for page in (SOURCE / "README.md", ROOT / "docs" / "typescript.md"):
+        found = _BLOCK.findall(page.read_text(encoding="utf-8"))
+        for number, (language, code) in enumerate(found):
+            suffix = "test.js" if language == "js" else "ts"
+            target = place / "test" / f"{page.stem.lower()}-{number}.{suffix}"
+            target.write_text(_at_test_server(code) if language == "js" else code, encoding="utf-8")
+
+
+def _at_test_server(code: str) -> str:
+    code = code.replace("new Bethink()", "new Bethink({})")
+    return code.replace("new Bethink({", "new Bethink({ url: process.env.BETHINK_URL, ")
 
 
 def check(runtimes: list[str]) -> int:
@@ -117,6 +135,8 @@ def check(runtimes: list[str]) -> int:
             return 1
         build()
         place = unpack(pack(folder), folder)
+        add_examples(place)
+        run(*_pnpm(), "exec", "tsc", "--project", str(place / "test" / "tsconfig.json"))
         tests = sorted(str(path.relative_to(place)) for path in (place / "test").glob("*.test.js"))
         run(sys.executable, str(SOURCE / "test" / "serve.py"), *runtimes, "--", *tests, cwd=place)
     return 0

@@ -32,10 +32,10 @@ export interface RememberOutput {
   collisions: { id: string; kind: string; text: string }[];
 }
 
-export interface MemoryTools {
+export type MemoryTools = {
   recall: Tool<RecallInput, RecallOutput>;
   remember: Tool<RememberInput, RememberOutput>;
-}
+};
 
 /** The tools `recall` and `remember` on a memory: `generateText({ tools: memoryTools(memory) })`. */
 export function memoryTools(memory: Bethink, options: MemoryToolsOptions = {}): MemoryTools {

@@ -40,12 +40,12 @@ export class Bethink {
 
   /** Every hit of a question, page after page as they are asked for. */
   async *recallAll(question: string | RecallOptions, options?: CallOptions): AsyncGenerator<Hit, void, void> {
-    let page = await this.recall(question, {}, options);
-    for (;;) {
+    let cursor: RecallOptions["cursor"] = null;
+    do {
+      const page: Recall = await this.recall(question, cursor === null ? {} : { cursor }, options);
       yield* page.memories;
-      if (page.cursor === null || page.memories.length === 0) return;
-      page = await this.recall({ cursor: page.cursor }, {}, options);
-    }
+      cursor = page.memories.length > 0 ? page.cursor : null;
+    } while (cursor !== null);
   }
 
   /** Store one memory. It gets a key of its own unless it has one, so that a retry stores it once. */

@@ -1,7 +1,7 @@
 /** Changes as they happen: server-sent events, resumed where the stream broke off. */
 
 import { BethinkError, Unreachable } from "./errors.js";
-import { isPassing, pause, type Transport, waitBefore } from "./transport.js";
+import { Following, isPassing, pause, type Transport, waitBefore } from "./transport.js";
 
 /** What happened. `ready` begins a stream; after `reset` read again what you need. */
 export type Change =
@@ -41,13 +41,12 @@ export async function* watch(transport: Transport, options: WatchOptions = {}): 
   let last = options.lastEventId ?? "";
   let failed = 0;
   while (!options.signal?.aborted) {
-    const stop = new AbortController();
-    const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
+    const stop = new Following(options.signal);
     let problem: BethinkError;
     try {
       const headers: Record<string, string> = { Accept: "text/event-stream" };
       if (last) headers["Last-Event-ID"] = last;
-      const response = await transport.open("/v1/events/stream", headers, signal);
+      const response = await transport.open("/v1/events/stream", headers, stop.signal);
       for await (const message of messages(response, stop, options.silenceMs ?? 60_000)) {
         failed = 0;
         last = message.id || last;
@@ -59,6 +58,7 @@ export async function* watch(transport: Transport, options: WatchOptions = {}): 
       problem = isPassing(error) || error instanceof BethinkError ? error : broken(error);
       if (!isPassing(problem)) throw problem;
     } finally {
+      stop.release();
       stop.abort();
     }
     if (options.reconnect === false) throw problem;

@@ -102,47 +102,66 @@ export class Transport {
     const init: RequestInit = { method };
     if (method !== "GET") init.body = JSON.stringify(rest);
     const repeatable = method === "GET" || REPEATABLE.has(route) || hasKey(rest);
-    const response = await this.#send(`${path}${query}`, init, repeatable, options);
-    return (await response.json()) as Answer<R>;
+    return (await this.#send(`${path}${query}`, init, repeatable, options)) as Answer<R>;
   }
 
   /** Open a stream of server-sent events; it is not retried and has no time limit of its own. */
   async open(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
-    return this.#once(path, { method: "GET", headers, signal });
+    return this.#once(path, { method: "GET", headers, signal }, async (response) => response);
   }
 
-  async #send(path: string, init: RequestInit, repeatable: boolean, options: CallOptions): Promise<Response> {
+  async #send(path: string, init: RequestInit, repeatable: boolean, options: CallOptions): Promise<unknown> {
     const most = repeatable ? (this.#options.retries ?? 3) : 0;
     const limit = options.timeoutMs ?? this.#options.timeoutMs ?? 30_000;
     for (let tried = 0; ; tried++) {
-      const timeout = AbortSignal.timeout(limit);
-      const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
+      const stop = new Following(options.signal);
+      const timer = setTimeout(() => stop.abort(new DOMException("the time is up", "TimeoutError")), limit);
       try {
-        return await this.#once(path, { ...init, signal });
+        return await this.#once(path, { ...init, signal: stop.signal }, (response) => response.json());
       } catch (error) {
         if (options.signal?.aborted) throw options.signal.reason;
         if (tried >= most || !isPassing(error)) throw error;
         await pause(waitBefore(tried, error), options.signal);
+      } finally {
+        clearTimeout(timer);
+        stop.release();
       }
     }
   }
 
-  async #once(path: string, init: RequestInit): Promise<Response> {
+  async #once<T>(path: string, init: RequestInit, read: (response: Response) => Promise<T>): Promise<T> {
     const headers: Record<string, string> = { Accept: "application/json", ...this.#options.headers };
     if (this.#options.token !== undefined) headers["Authorization"] = `Bearer ${this.#options.token}`;
     if (init.body != null) headers["Content-Type"] = "application/json";
     const send = this.#options.fetch ?? globalThis.fetch;
-    let response: Response;
     try {
-      response = await send(this.base + path, { ...init, headers: { ...headers, ...(init.headers as object) } });
+      const response = await send(this.base + path, { ...init, headers: { ...headers, ...(init.headers as object) } });
+      if (!response.ok) throw await errorOfResponse(response);
+      return await read(response);
     } catch (cause) {
+      if (cause instanceof BethinkError) throw cause;
       if (isTimeout(cause)) throw new Unreachable(`${this.base} did not answer in time`, { kind: "timeout", cause });
       if (init.signal?.aborted) throw cause;
       const remedy = "start it: bethink serve";
       throw new Unreachable(`${this.base} cannot be reached`, { kind: "unreachable", remedy, cause });
     }
-    if (!response.ok) throw await errorOfResponse(response);
-    return response;
+  }
+}
+
+/** A controller that is aborted with a signal as well, until it is released. */
+export class Following extends AbortController {
+  readonly #signal: AbortSignal | undefined;
+  readonly #stop = () => this.abort(this.#signal?.reason);
+
+  constructor(signal?: AbortSignal) {
+    super();
+    this.#signal = signal;
+    if (signal?.aborted) this.#stop();
+    else signal?.addEventListener("abort", this.#stop, { once: true });
+  }
+
+  release(): void {
+    this.#signal?.removeEventListener("abort", this.#stop);
   }
 }
 
