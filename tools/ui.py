@@ -13,8 +13,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bethink.server.rest.routes import openapi_document
 
@@ -31,6 +32,8 @@ _SIMPLE = {"string": "string", "integer": "number", "number": "number", "boolean
 
 def ts_type(schema: dict[str, Any], depth: int = 0) -> str:
     """Return the TypeScript type of values that a JSON Schema admits."""
+    if "$ref" in schema:
+        return ts_type(_resolve(schema["$ref"]), depth)
     if "enum" in schema:
         return " | ".join(json.dumps(value) for value in schema["enum"])
     kinds = schema.get("type", "object")
@@ -42,6 +45,18 @@ def ts_type(schema: dict[str, Any], depth: int = 0) -> str:
         item = ts_type(schema.get("items", {}), depth)
         return f"({item})[]" if "|" in item else f"{item}[]"
     return _object_type(schema, depth)
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return openapi_document()
+
+
+def _resolve(reference: str) -> dict[str, Any]:
+    found: Any = _document()
+    for name in reference.removeprefix("#/").split("/"):
+        found = found[name]
+    return cast("dict[str, Any]", found)
 
 
 def _object_type(schema: dict[str, Any], depth: int) -> str:
@@ -61,7 +76,7 @@ def _object_type(schema: dict[str, Any], depth: int) -> str:
 def page() -> str:
     """Return the whole file: for every operation its path, its arguments and its answer."""
     parts = []
-    for path, methods in openapi_document()["paths"].items():
+    for path, methods in _document()["paths"].items():
         for method, operation in methods.items():
             answer = operation["responses"]["200"]["content"].get("application/json", {})
             if "schema" not in answer:

@@ -1021,6 +1021,75 @@ export interface Operations {
       })[];
     };
   };
+  "POST /v1/values": {
+    arguments: {
+      values: {
+        namespace: string[];
+        key: string;
+        value?: Record<string, unknown>;
+        texts?: string[];
+        indexed?: boolean;
+        ttl_minutes?: number;
+      }[];
+    };
+    answer: {
+      redacted: {
+        place: string;
+        kinds: string[];
+      }[];
+    };
+  };
+  "POST /v1/values/find": {
+    arguments: {
+      get?: {
+        namespace: string[];
+        key: string;
+      }[] | null;
+      search?: {
+        namespace: string[];
+        query?: string;
+        filter?: Record<string, unknown>;
+        limit?: number;
+        offset?: number;
+        abstain?: boolean;
+        profile?: string;
+      }[] | null;
+      namespaces?: {
+        prefix?: string[];
+        suffix?: string[];
+        max_depth?: number;
+        limit?: number;
+        offset?: number;
+      }[] | null;
+    };
+    answer: {
+      notice: string;
+      get: ({
+        namespace: string[];
+        key: string;
+        value: Record<string, unknown>;
+        created_at: string;
+        updated_at: string;
+        score?: number | null;
+        status?: string;
+        confidence?: number;
+      } | null)[];
+      search: ({
+        values: ({
+          namespace: string[];
+          key: string;
+          value: Record<string, unknown>;
+          created_at: string;
+          updated_at: string;
+          score?: number | null;
+          status?: string;
+          confidence?: number;
+        })[];
+        more: boolean;
+      })[];
+      namespaces: string[][][];
+    };
+  };
   "POST /v1/import": {
     arguments: Record<string, never>;
     answer: {

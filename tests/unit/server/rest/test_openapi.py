@@ -28,7 +28,19 @@ def schemas() -> list[dict[str, Any]]:
             *one.get("parameters", ()),
         )
     ]
-    return [part["schema"] for part in parts if "schema" in part]
+    named = DOCUMENT["components"]["schemas"].values()
+    return [*named, *(part["schema"] for part in parts if "schema" in part)]
+
+
+def without_names(node: Any) -> Any:
+    """A part of the document with every named schema in its place."""
+    if isinstance(node, list):
+        return [without_names(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        return without_names(DOCUMENT["components"]["schemas"][node["$ref"].rpartition("/")[2]])
+    return {key: without_names(one) for key, one in node.items()}
 
 
 def test_every_schema_is_one() -> None:
@@ -36,6 +48,15 @@ def test_every_schema_is_one() -> None:
     for schema in schemas():
         Draft202012Validator.check_schema(schema)
     assert DOCUMENT["openapi"] == "3.1.0"
+
+
+def test_names_of_schemas_change_nothing() -> None:
+    """With its names resolved, an answer is described as its tool declares it."""
+    for way in TOOL_ROUTES:
+        told = DOCUMENT["paths"][way.path][way.method.lower()]["responses"]["200"]
+        schema = told["content"]["application/json"]["schema"]
+        assert schema["$ref"].endswith("Answer")
+        assert without_names(schema) == way.tool.output_schema
 
 
 def test_every_route_is_described() -> None:
