@@ -11,7 +11,6 @@ from bethink.integrations.exact_json import OnRedaction
 from bethink.integrations.hits import missing_extra_error, open_memory
 from bethink.integrations.values import (
     Found,
-    Listing,
     Namespace,
     Put,
     Search,
@@ -42,7 +41,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 _WHOLE_VALUE = "$"
-_T = TypeVar("_T", Put, Search, Listing)
+_T = TypeVar("_T", Put, Search)
 
 
 class RecalledItem(SearchItem):
@@ -111,7 +110,9 @@ class BethinkStore(BaseStore):
             elif isinstance(op, SearchOp):
                 results.append([_to_item(one) for one in self._values.search(_same(Search, op))])
             elif isinstance(op, ListNamespacesOp):
-                results.append(self._values.list_namespaces(_same(Listing, op)))
+                matches = [(one.match_type, one.path) for one in op.match_conditions or ()]
+                known = self._values.list_namespaces(matches, op.max_depth)
+                results.append(known[op.offset : op.offset + op.limit])
             else:
                 raise Refused(f"there is no operation {type(op).__name__}")
         self._values.write(writes)

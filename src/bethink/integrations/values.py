@@ -66,15 +66,6 @@ class Search(NamedTuple):
     refresh_ttl: bool = True
 
 
-class Listing(NamedTuple):
-    """A list of namespaces; ``match_conditions`` are pairs of a match type and a path."""
-
-    match_conditions: Sequence[tuple[str, Sequence[str]]] | None = None
-    max_depth: int | None = None
-    limit: int = 100
-    offset: int = 0
-
-
 class Found(NamedTuple):
     """A value with its score and the answer it is part of; neither for one that is only listed."""
 
@@ -315,18 +306,21 @@ class ValueStore:
             seen += answer.page.returned
             has_more = answer.page.has_more and answer.page.returned > 0
 
-    def list_namespaces(self, op: Listing) -> list[Namespace]:
-        """Return the namespaces that hold a value, sorted."""
+    def list_namespaces(
+        self, conditions: Sequence[tuple[str, Sequence[str]]], max_depth: int | None = None
+    ) -> list[Namespace]:
+        """Return the namespaces that hold a value and match all conditions, sorted."""
         spaces = {
             tuple(one.about["namespace"])
             for one in self._documents.list_live(tags=(_namespace_tag(()),))
         }
-        conditions = op.match_conditions or ()
-        matching = {
-            space for space in spaces if all(_matches_condition(space, one) for one in conditions)
-        }
-        cut = sorted({space[: op.max_depth] for space in matching})
-        return cut[op.offset : op.offset + op.limit]
+        return sorted(
+            {
+                space[:max_depth]
+                for space in spaces
+                if all(_matches_condition(space, one) for one in conditions)
+            }
+        )
 
 
 def _address(namespace: Namespace, key: str) -> str:

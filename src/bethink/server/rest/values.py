@@ -6,7 +6,7 @@ from typing import Any
 
 from bethink.core.json_values import Json, iso
 from bethink.integrations.exact_json import Redaction
-from bethink.integrations.values import Found, Listing, Put, Search, ValueStore
+from bethink.integrations.values import Found, Put, Search, ValueStore
 from bethink.server.rest.operations import GET_VALUE, LIST_NAMESPACES, PUT_VALUE, SEARCH_VALUES
 from bethink.server.tools.answers import NOTICE, count_fitting, text_cost
 from bethink.server.tools.tool import Call, Reply, validate_arguments
@@ -14,16 +14,13 @@ from bethink.server.tools.tool import Call, Reply, validate_arguments
 
 def find_values(call: Call) -> Reply:
     gets = [validate_arguments(one, GET_VALUE) for one in call.arguments.get("get", ())]
-    lists = [
-        validate_arguments(one, LIST_NAMESPACES) for one in call.arguments.get("namespaces", ())
-    ]
     store, used = ValueStore(call.memory), call.may_track
     found = [store.get(tuple(one["namespace"]), one["key"], refresh_ttl=used) for one in gets]
     content = {
         "notice": NOTICE,
         "get": [None if one is None else _value_json(one) for one in found],
         "search": [_search(call, one) for one in call.arguments.get("search", ())],
-        "namespaces": [list(map(list, store.list_namespaces(_listing(one)))) for one in lists],
+        "namespaces": [_list(store, one) for one in call.arguments.get("namespaces", ())],
     }
     return Reply("", content)
 
@@ -46,9 +43,11 @@ def _search(call: Call, given: Json) -> Json:
     return {"values": [_value_json(one) for one in found[:fitting]], "more": fitting < len(found)}
 
 
-def _listing(asked: Json) -> Listing:
-    conditions = [(name, asked.pop(name)) for name in ("prefix", "suffix") if name in asked]
-    return Listing(conditions, **asked)
+def _list(store: ValueStore, given: Json) -> list[list[str]]:
+    asked = validate_arguments(given, LIST_NAMESPACES)
+    matches = [(name, asked[name]) for name in ("prefix", "suffix") if name in asked]
+    found, first = store.list_namespaces(matches, asked.get("max_depth")), asked.get("offset", 0)
+    return [list(one) for one in found[first : first + asked.get("limit", 100)]]
 
 
 def _put(given: Json) -> Put:
