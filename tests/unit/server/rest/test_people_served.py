@@ -94,6 +94,33 @@ def test_people_share_and_keep_over_rest_and_mcp(tmp_path: Path) -> None:
     served.talk(conversation)
 
 
+def test_values_are_of_the_whole_space(tmp_path: Path) -> None:
+    """One writes, the other reads, changes and removes; who may only read cannot write."""
+    served = Served(tmp_path)
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        place = {"namespace": ["graph"], "key": "k"}
+
+        async def put(name: str, space: str = "", **value: Any) -> int:
+            body, headers = {"values": [place | value]}, served.headers[name]
+            return (await client.post(f"{space}/v1/values", json=body, headers=headers)).status_code
+
+        async def get(name: str) -> Any:
+            asked = {"json": {"get": [place]}, "headers": served.headers[name]}
+            found = (await client.post("/v1/values/find", **asked)).json()["get"][0]
+            return found and found["value"]
+
+        assert await put("ben", value={"n": 1}) == 200
+        assert await get("anna") == {"n": 1}
+        assert await put("anna", value={"n": 2}) == 200
+        assert await get("ben") == {"n": 2}
+        assert await put("ben") == 200
+        assert await get("anna") is None
+        assert await put("anna", "/spaces/ops", value={"n": 3}) == 403
+
+    served.talk(conversation)
+
+
 def test_a_role_counts_at_each_request(tmp_path: Path) -> None:
     """Lowered between the two steps of a forget, taken away in the middle of a session."""
     served = Served(tmp_path)
