@@ -30,6 +30,8 @@ export interface BethinkStoreOptions {
 
 /** A value that a search found; `status` and `confidence` tell how sure the answer is. */
 export interface RecalledItem extends SearchItem {
+  /** The id of the memory that holds it. */
+  id: string;
   status?: string;
   confidence?: number;
 }
@@ -159,7 +161,8 @@ function itemOf(found: Value | null): Item | null {
 function searchItemOf(found: Value): RecalledItem {
   return {
     ...itemOf(found)!,
-    ...(found.score == null ? {} : { score: found.score }),
+    id: found.id,
+    ...(found.score === null ? {} : { score: found.score }),
     ...(found.status === undefined ? {} : { status: found.status }),
     ...(found.confidence === undefined ? {} : { confidence: found.confidence }),
   };

@@ -1065,23 +1065,25 @@ export interface Operations {
     answer: {
       notice: string;
       get: ({
+        id: string;
         namespace: string[];
         key: string;
         value: Record<string, unknown>;
         created_at: string;
         updated_at: string;
-        score?: number | null;
+        score: number | null;
         status?: string;
         confidence?: number;
       } | null)[];
       search: ({
         values: ({
+          id: string;
           namespace: string[];
           key: string;
           value: Record<string, unknown>;
           created_at: string;
           updated_at: string;
-          score?: number | null;
+          score: number | null;
           status?: string;
           confidence?: number;
         })[];

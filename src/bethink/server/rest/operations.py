@@ -417,7 +417,8 @@ PUT_VALUE = arguments(
     ttl_minutes=number("How long it lives after its last use.", 0, 10**9),
 )
 VALUE = record(
-    *("score", "status", "confidence"),
+    *("status", "confidence"),
+    id=described(str, "Of the memory that holds it."),
     namespace=list[str],
     key=str,
     value=dict,

@@ -16,10 +16,11 @@ def find_values(call: Call) -> Reply:
     gets = [validate_arguments(one, GET_VALUE) for one in call.arguments.get("get", ())]
     store, used = ValueStore(call.memory), call.may_track
     found = [store.get(tuple(one["namespace"]), one["key"], refresh_ttl=used) for one in gets]
+    shown = [one for one in found if one is not None]
     content = {
         "notice": NOTICE,
         "get": [None if one is None else _value_json(one) for one in found],
-        "search": [_search(call, one) for one in call.arguments.get("search", ())],
+        "search": [_search(call, one, shown) for one in call.arguments.get("search", ())],
         "namespaces": [_list(store, one) for one in call.arguments.get("namespaces", ())],
     }
     return Reply("", content)
@@ -33,14 +34,17 @@ def put_values(call: Call) -> Reply:
     return Reply("", {"redacted": removed})
 
 
-def _search(call: Call, given: Json) -> Json:
+def _search(call: Call, given: Json, shown: list[Found]) -> Json:
+    """Search, and return what fits into the answer beside what is shown in it already."""
     asked = validate_arguments(given, SEARCH_VALUES)
     profile, abstain = asked.pop("profile", None), asked.pop("abstain", False)
     prefix = tuple(asked.pop("namespace"))
     store = ValueStore(call.memory, profile=profile, abstain=abstain)
     found = store.search(Search(prefix, **asked, refresh_ttl=call.may_track))
-    fitting = count_fitting(call, (text_cost(call, one.document.body) for one in found))
-    return {"values": [_value_json(one) for one in found[:fitting]], "more": fitting < len(found)}
+    costs = [text_cost(call, one.document.body) for one in (*shown, *found)]
+    fitting = found[: max(0, count_fitting(call, costs) - len(shown))]
+    shown += fitting
+    return {"values": [_value_json(one) for one in fitting], "more": len(fitting) < len(found)}
 
 
 def _list(store: ValueStore, given: Json) -> list[list[str]]:
@@ -59,10 +63,7 @@ def _put(given: Json) -> Put:
 def _value_json(found: Found) -> Json:
     made = found.fields
     made |= {name: iso(made[name]) for name in ("created_at", "updated_at")}
-    made |= {"namespace": list(made["namespace"]), "score": found.score}
+    made |= {"namespace": [*made["namespace"]], "score": found.score, "id": found.document.item.id}
     answer = found.answer
-    return (
-        made
-        if answer is None
-        else made | {"status": answer.status, "confidence": answer.confidence}
-    )
+    known = {} if answer is None else {"status": answer.status, "confidence": answer.confidence}
+    return made | known

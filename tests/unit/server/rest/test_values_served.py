@@ -55,6 +55,7 @@ def test_both_sides_read_and_write_one_store(memory: Memory, tmp_path: Path) -> 
             },
         )
         assert found["get"][0]["value"] == {"text": "She drinks green tea", "n": 1}
+        assert found["get"][0]["id"] == store.memory_id(tuple(ALICE), "tea")
         assert found["get"][1] is None
         keys = [[value["key"] for value in one["values"]] for one in found["search"]]
         assert keys == [["car"], ["tea"], ["part"]]
@@ -86,8 +87,10 @@ def test_what_does_not_fit_is_said(memory: Memory, tmp_path: Path) -> None:
         more = True
         while more:
             search = {"namespace": ["long"], "limit": 40, "offset": len(keys)}
-            asked = {"json": {"search": [search]}, "headers": callers.headers["read"]}
-            answer = (await client.post("/v1/values/find", **asked)).json()["search"][0]
+            asked = {"json": {"search": [search, search]}, "headers": callers.headers["read"]}
+            said = await client.post("/v1/values/find", **asked)
+            assert len(said.content) < 3 << 20  # whatever is asked at once
+            answer, _ = said.json()["search"]
             keys += [value["key"] for value in answer["values"]]
             more = answer["more"]
         assert sorted(keys, key=int) == [f"{number}" for number in range(40)]
