@@ -21,6 +21,7 @@ from pathlib import Path
 
 SPACE = "from-typescript"
 PAGE = Path(__file__).parent / "browser.html"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WAIT_S = 60
 FROM_PYTHON = """
 from bethink.integrations.langgraph import BethinkStore
@@ -71,7 +72,7 @@ def run_tests(runtime: str, tests: list[str]) -> None:
 
 def run_browser(modules: Path) -> None:
     """Open a page that uses the client, of another origin than the server's."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         sys.exit("no chromium") if os.environ.get("CI") else print("no chromium: not tested there")
         return
