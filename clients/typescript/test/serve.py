@@ -65,7 +65,11 @@ def run_tests(runtime: str, tests: list[str]) -> None:
         guarded = stack.enter_context(server(home, "--require-token", "--rate", "120"))
         env = home | {"BETHINK_URL": url, "BETHINK_GUARDED": guarded, "BETHINK_TOKEN": token}
         is_deno = Path(runtime).name.startswith("deno")
-        options = ["test", "--allow-all", "--no-check"] if is_deno else ["--test", "--test-concurrency=1", "--test-timeout=60000"]
+        options = (
+            ["test", "--allow-all", "--no-check"]
+            if is_deno
+            else ["--test", "--test-concurrency=1", "--test-timeout=60000"]
+        )
         subprocess.run([runtime, *options, *tests], env=env, check=True, timeout=300)
         subprocess.run([sys.executable, "-c", IN_PYTHON], env=home, check=True)
 
