@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from bethink.core.dataclass import dataclass
-from bethink.core.lazy import lazy_pattern
+from bethink.core.lazy import lazy_pattern, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold, word_set
 from bethink.errors import Conflict, Refused
@@ -32,7 +32,6 @@ from bethink.ports import Embedding, Scope
 from bethink.ports.values import is_erased
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -51,8 +50,6 @@ def minhash_sketch(folded: str) -> tuple[int, ...]:
 
     Takes a folded text. Stable across processes and machines: the hashes are stored.
     """
-    import numpy as np  # start-up time: needed only for writes
-
     words = _shingle_words(folded)
     if len(words) < 3:
         return ()
@@ -77,8 +74,6 @@ def _shingle_words(folded: str) -> list[str]:
 
 def _mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Mix all bits of each value (the finaliser of splitmix64)."""
-    import numpy as np  # as above
-
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
@@ -87,8 +82,6 @@ def _mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 @cache
 def _minhash_constants() -> tuple[NDArray[np.uint64], ...]:
     """Return the permutations' multipliers and offsets, and the band-folding constants."""
-    import numpy as np  # as above
-
     count = BANDS * ROWS
     numbers = _mix_bits(np.arange(_SEED, _SEED + 2 * count + ROWS + BANDS, dtype=np.uint64))
     multipliers = (numbers[:count] | np.uint64(1)).reshape(-1, 1)

@@ -12,7 +12,7 @@ from itertools import islice
 from bethink.core.characters import estimate_tokens
 from bethink.core.dataclass import dataclass
 from bethink.core.json_values import Json
-from bethink.core.lazy import lazy_pattern
+from bethink.core.lazy import lazy_pattern, np
 from bethink.core.passages import split_passages
 from bethink.core.sentences import caption
 from bethink.core.speakers import Captioned, own_caption, searched_text
@@ -350,8 +350,6 @@ def embed_memories(memories: Sequence[Captioned], embedder: Embedder) -> list[Em
 
 def _join_passages(passages: tuple[Embedding, ...], lengths: Sequence[int]) -> Embedding:
     """Make the embedding of a whole memory from its passages."""
-    import numpy as np  # start-up time: an embedder has loaded it by now
-
     total = np.asarray(lengths, dtype=np.float32) @ np.stack([one.vector for one in passages])
     length = float(np.sqrt(total @ total))
     return Embedding(total / np.float32(length) if length else total, passages=passages)

@@ -16,6 +16,7 @@ from itertools import islice, takewhile
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import sentences
 from bethink.errors import ModelError
@@ -307,8 +308,6 @@ def _neighbours_in_batch(records: Sequence[Record]) -> Iterator[list[Match]]:
     if len(with_vector) < 2:
         yield from ([] for _ in records)
         return
-    import numpy as np  # start-up time
-
     vectors = np.stack([record.embedding.vector for record in with_vector if record.embedding])
     likeness = vectors @ vectors.T
     at = 0

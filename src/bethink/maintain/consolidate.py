@@ -14,7 +14,7 @@ from bethink.core import plural
 from bethink.core.blas import ONE_BLAS_THREAD
 from bethink.core.characters import strip_hidden
 from bethink.core.json_values import iso
-from bethink.core.lazy import lazy_pattern
+from bethink.core.lazy import lazy_pattern, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import caption, sentences, shorten
 from bethink.core.words import fold, word_set
@@ -36,7 +36,6 @@ from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from bethink.ports import Matrix
@@ -438,8 +437,6 @@ def split_by_meaning(items: Sequence[Item], vectors: Matrix | None, most: int) -
         return [list(range(len(items)))]
     if vectors is None:
         return _split_by_time(items, most)
-    import numpy as np  # start-up time: only maintenance needs it here
-
     parts: list[list[int]] = []
     waiting = [(np.arange(len(items)), vectors)]
     while waiting:
@@ -465,8 +462,6 @@ def _split_by_time(items: Sequence[Item], most: int) -> list[list[int]]:
 
 def _bisect(rows: Matrix) -> NDArray[np.bool_]:
     """Return which are on the second side of two centres that start as far apart as possible."""
-    import numpy as np  # start-up time: only maintenance needs it here
-
     middle = rows.mean(axis=0)
     first = int((rows @ middle).argmin())
     second = int((rows @ rows[first]).argmin())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from bethink.core import plural
 from bethink.core.blas import ONE_BLAS_THREAD
 from bethink.core.ids import make_id
+from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import word_set
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
@@ -233,8 +234,6 @@ def vectors_of(items: Sequence[Item], work: JobContext) -> Matrix | None:
     """Return the memories' vectors; None where one is missing."""
     if work.embedder is None:
         return None
-    import numpy as np  # start-up time: only maintenance needs it here
-
     rows: list[Matrix] = []
     for page in batches((item.id for item in items), PAGE_SIZE):
         found = work.store.vectors.embeddings(page, work.embedder.model)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.maintain.insights import NEEDS_WHOLE_MEMORY
@@ -312,8 +313,6 @@ class _Folding:
         known = [other.id for other in others if other.id in self._vectors]
         if mine is None or not known:
             return {}
-        import numpy as np  # start-up time: only maintenance needs it here
-
         # Row by row: a product of matrices rounds differently from size to size.
         found = (np.stack([self._vectors[other] for other in known]) * mine).sum(axis=1)
         return {other: max(0.0, float(value)) for other, value in zip(known, found, strict=True)}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.core.json_values import Json
+from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 
@@ -67,8 +68,6 @@ def read_tensors(path: Path) -> dict[str, Matrix]:
 
 
 def _read_tensor(content: bytes, dtype: str, shape: list[int], data_offsets: list[int]) -> Matrix:
-    import numpy as np  # start-up time
-
     start, end = data_offsets
     if (
         not 0 <= start <= end <= len(content)

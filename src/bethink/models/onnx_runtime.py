@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.config.paths import cache_folder, make_private_folder
 from bethink.core.atomic_write import atomic_replace
-from bethink.core.lazy import Lazy
+from bethink.core.lazy import Lazy, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import MissingExtra, ModelError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from bethink.models.onnx_network import BertSizes
@@ -129,8 +128,6 @@ def run_batched(
     Rows of one length run together, up to so many tokens: nothing is padded, and a row gets
     the same bits in any batch.
     """
-    import numpy as np  # start-up time
-
     batches = list(_batches_by_length(rows, most_tokens))
 
     def together(batch: list[int]) -> NDArray[np.float32]:

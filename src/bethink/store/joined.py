@@ -20,6 +20,7 @@ from itertools import chain
 from typing import Any, cast
 
 from bethink.core.json_values import Json
+from bethink.core.lazy import np
 from bethink.errors import ModelError, NotFound, Refused
 from bethink.model import Entity, Item
 from bethink.model.item import AUDIENCE
@@ -221,8 +222,6 @@ def _search_vector(  # noqa: PLR0917 - the port's parameters
 
 
 def _nearest(matches: Sequence[Match]) -> Nearest:
-    import numpy as np  # start-up time: few profiles choose
-
     def times(name: str) -> Any:
         moments = [getattr(match.item, name) for match in matches]
         return np.array([math.nan if at is None else at.timestamp() * 1e3 for at in moments])

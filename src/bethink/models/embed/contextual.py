@@ -17,15 +17,14 @@ import mmap
 import os
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from bethink.core.blas import ONE_BLAS_THREAD
-from bethink.core.lazy import lazy_pattern
+from bethink.core.lazy import lazy_pattern, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.models.embed.token_table import normalise
@@ -48,7 +47,6 @@ _SENTENCE_LEVELS = 127
 # addition does not matter.
 _QUERY_LEVELS = 16_383
 _TOKENS_PER_STEP = 128  # as floats they stay in a core's cache
-_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype(np.float32)
 
 
 def pack_contextual(tokens: Matrix, sentences: Matrix) -> bytes:
@@ -104,6 +102,12 @@ def _starts(counts: Sequence[int]) -> NDArray[np.intp]:
     return np.cumsum([0, *counts[:-1]])
 
 
+@cache
+def _bits_of_bytes() -> NDArray[np.float32]:
+    """Return the eight bits of each byte."""
+    return np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype(np.float32)
+
+
 def _project_on_signs(query: Matrix, signs: NDArray[np.uint8]) -> Matrix:
     """Return the dot products of the query vectors with the tokens' ±1 signs."""
     width = query.shape[1]
@@ -116,7 +120,7 @@ def _project_on_signs(query: Matrix, signs: NDArray[np.uint8]) -> Matrix:
     positive = np.empty((min(len(signs), _TOKENS_PER_STEP), *signs.shape[1:], 8), np.float32)
     for start in range(0, len(signs), _TOKENS_PER_STEP):
         some = signs[start : start + _TOKENS_PER_STEP]
-        bits = np.take(_BITS, some, axis=0, out=positive[: len(some)], mode="clip")
+        bits = np.take(_bits_of_bytes(), some, axis=0, out=positive[: len(some)], mode="clip")
         np.matmul(bits.reshape(len(some), -1), columns, out=along[start : start + len(some)])
     # The sum where the sign is + minus the sum where it is -.
     along *= 2
@@ -249,9 +253,7 @@ def _equal_share(counts: Sequence[int], most: int) -> int:
 _MAX_BATCH_TOKENS = 640
 HEAD_WIDTH = 32
 NORM_EPSILON = 1e-12
-_EPSILON = np.float32(NORM_EPSILON)
-_GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
-_GELU_CUBE = np.float32(0.044715)
+_GELU_SCALE, _GELU_CUBE = math.sqrt(2 / math.pi), 0.044715
 
 
 # An npz file is a zip file, read here without `zipfile` and `numpy.lib.format`: start-up time.
@@ -400,6 +402,7 @@ class EncoderNetwork:
         return states
 
 
+@cache
 def _has_steady_products() -> bool:
     """Whether BLAS adds up each value in the same order, wherever its row is in a product.
 
@@ -414,7 +417,6 @@ def _has_steady_products() -> bool:
     return processor.get("AVX512_SKX", False) and "openblas" in library and chosen == "SkylakeX"
 
 
-_STEADY_PRODUCTS = _has_steady_products()
 # With so many multiplications OpenBLAS does without a copy of the weights. Below so many
 # columns at a time the copy costs less.
 _SMALL_PRODUCT, _MIN_COLUMNS = 1_000_000, 64
@@ -422,7 +424,7 @@ _SMALL_PRODUCT, _MIN_COLUMNS = 1_000_000, 64
 
 def _product(states: NDArray[np.float32], weights: Matrix) -> NDArray[np.float32]:
     """Return every token's values times the weights."""
-    if not _STEADY_PRODUCTS:
+    if not _has_steady_products():
         return states @ weights  # one product a row: the same call gives the same bits
     rows, length, width = states.shape
     tokens, columns = states.reshape(rows * length, width), weights.shape[1]
@@ -464,7 +466,7 @@ def _gelu(values: NDArray[np.float32]) -> NDArray[np.float32]:
     np.tanh(bent, out=bent)
     bent += 1
     bent *= values
-    bent *= np.float32(0.5)
+    bent *= 0.5
     return bent
 
 
@@ -472,7 +474,7 @@ def _layer_norm(states: NDArray[np.float32], gain: Vector, shift: Vector) -> Non
     """Normalise every token's values, in place."""
     width = np.float32(states.shape[-1])
     states -= np.add.reduce(states, axis=-1, keepdims=True) / width
-    spread = np.sqrt(np.vecdot(states, states)[..., np.newaxis] / width + _EPSILON)
+    spread = np.sqrt(np.vecdot(states, states)[..., np.newaxis] / width + NORM_EPSILON)
     states /= spread
     states *= gain
     states += shift
@@ -522,10 +524,7 @@ class _Layers:
             raise ModelError(f"{self._path} is damaged: {error}") from error
 
 
-_SIGN_AND_MANTISSA = np.int32(-0x7000_0001)
-_EXPONENT_SHIFT = np.float32(2.0**112)
-
-
+_SIGN_AND_MANTISSA, _EXPONENT_SHIFT = -0x7000_0001, 2.0**112
 _LARGE_PAGES_FROM = 2**20  # values: NumPy asks the system for large pages from 4 MB on
 
 

@@ -13,8 +13,16 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from bethink.core.lazy import Lazy
+from bethink.core.lazy import Lazy, np
 from bethink.errors import ModelError
+from bethink.models.embed.contextual import (
+    ContextualTokens,
+    EncoderNetwork,
+    best_contextual_matches,
+    best_contextual_sentences,
+    join_contextual,
+)
+from bethink.models.embed.token_table import normalise
 from bethink.models.embed.tokenizers import (
     BertTokenizer,
     PieceTokenizer,
@@ -25,7 +33,6 @@ from bethink.models.embed.tokenizers import (
 from bethink.ports import Embedding
 
 if TYPE_CHECKING:
-    from bethink.models.embed.contextual import ContextualTokens, EncoderNetwork
     from bethink.ports import Matrix, Vector
 
 
@@ -99,8 +106,6 @@ class ContextualEmbedder:
 
         The context is the question; without one, the words themselves.
         """
-        from bethink.models.embed.token_table import normalise  # start-up time: NumPy
-
         places, vectors = self._word_vectors(words, question)
         return tuple(words[place] for place in places), normalise(vectors)
 
@@ -108,10 +113,6 @@ class ContextualEmbedder:
         self, words: Sequence[str], weights: Sequence[float], question: str = ""
     ) -> Vector:
         """Return the normalised mean of the words' tokens, weighted by word."""
-        import numpy as np  # start-up time
-
-        from bethink.models.embed.token_table import normalise
-
         counted = [place for place, weight in enumerate(weights) if weight > 0]
         places, vectors = self._word_vectors([words[place] for place in counted], question)
         shares = [weights[counted[place]] for place in places]
@@ -119,25 +120,14 @@ class ContextualEmbedder:
 
     def best_sentences(self, query: Vector, memories: Sequence[bytes]) -> Vector:
         """Return for each memory's tokens the best cosine of its sentences."""
-        from bethink.models.embed.contextual import (
-            best_contextual_sentences,  # start-up time: NumPy
-        )
-
         return best_contextual_sentences(query, memories)
 
     def best_matches(self, query: Matrix, memories: Sequence[bytes]) -> Matrix:
         """Return for each memory (rows) the best cosine per query token (columns)."""
-        from bethink.models.embed.contextual import best_contextual_matches  # start-up time: NumPy
-
         return best_contextual_matches(query, memories)
 
     def join(self, parts: Sequence[Embedding]) -> Embedding:
         """Return the embedding of a list of texts: the mean vector, and the tokens of all."""
-        import numpy as np  # start-up time
-
-        from bethink.models.embed.contextual import join_contextual
-        from bethink.models.embed.token_table import normalise
-
         total: Vector = np.stack([part.vector for part in parts]).sum(axis=0, dtype=np.float32)
         tokens = join_contextual([part.tokens for part in parts], self.dim)
         return Embedding(normalise(total), tokens)
@@ -169,8 +159,6 @@ class ContextualEmbedder:
         return states
 
     def _encode_pieces(self, pieces: Sequence[TextPieces]) -> list[ContextualTokens]:
-        from bethink.models.embed.contextual import ContextualTokens  # start-up time: NumPy
-
         split = self._tokenizer()
         size = self._window() - 2
         ends = [piece.sentence_ends() for piece in pieces]
@@ -220,7 +208,7 @@ class EncoderEmbedder(ContextualEmbedder):
     def __init__(self, folder: Path = ENCODER_DATA) -> None:
         """Set the folder of the weights and the vocabulary; by default the package's own."""
         self._weights = folder / ENCODER_WEIGHTS
-        self._network = Lazy(lambda: self._load(self._weights))
+        self._network = Lazy(lambda: EncoderNetwork.load(self._weights))
         own = folder == ENCODER_DATA
         self._pieces = shared_tokenizer if own else Lazy(lambda: load_tokenizer(folder))
         super().__init__(
@@ -251,11 +239,6 @@ class EncoderEmbedder(ContextualEmbedder):
 
     def _token_count(self, pieces: TextPieces) -> int:
         return self._pieces().count(pieces)
-
-    def _load(self, path: Path) -> EncoderNetwork:
-        from bethink.models.embed.contextual import EncoderNetwork  # start-up time: NumPy
-
-        return EncoderNetwork.load(path)
 
 
 def load_tokenizer(folder: Path = ENCODER_DATA) -> BertTokenizer:

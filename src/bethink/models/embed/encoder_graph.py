@@ -13,13 +13,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bethink.core.lazy import np
 from bethink.errors import MissingExtra, ModelError
 from bethink.models.embed.contextual import HEAD_WIDTH, NORM_EPSILON, read_arrays
 from bethink.models.onnx_network import file_fingerprint
 from bethink.models.onnx_runtime import cached_session, require_library
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     States = NDArray[np.float32]
@@ -95,8 +95,6 @@ class _LayerGraph:
 
     def _linear(self, states: str, layer: str, names: Sequence[str], *, exact: bool = False) -> str:
         """Multiply by weight matrices, side by side, and add their bias."""
-        import numpy as np  # start-up time
-
         matrix, bias = (
             np.concatenate(
                 [self._weights[f"{layer}{name}_{kind}"] for name in names], dtype=np.float32

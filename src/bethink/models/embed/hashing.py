@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bethink.core.characters import estimate_tokens
-from bethink.core.lazy import lazy_pattern
+from bethink.core.lazy import lazy_pattern, np
 from bethink.ports import Embedding
 
 _WORD = lazy_pattern(r"[a-z0-9_]+")
@@ -33,8 +33,6 @@ class HashEmbedder:
 
     def embed_query(self, text: str) -> Embedding:
         """Return the same vector as ``embed``: queries and memories are treated alike."""
-        import numpy as np  # start-up time
-
         vector = np.zeros(self.dim, dtype=np.float32)
         for word, count in Counter(_WORD.findall(text.lower())).items():
             digest = hashlib.sha256(word.encode()).digest()

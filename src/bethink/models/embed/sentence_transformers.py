@@ -13,10 +13,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from bethink.core.lazy import Lazy
+from bethink.core.lazy import Lazy, np
 from bethink.errors import MissingExtra, ModelError
 from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.served import SimilarityBaseline, measure_baseline
+from bethink.models.embed.token_table import normalise
 from bethink.models.embed.tokenizers import require_encodable
 from bethink.models.onnx_network import WEIGHTS_FILE, file_fingerprint
 from bethink.ports import Embedding
@@ -80,18 +81,12 @@ class SentenceTransformersEmbedder:
         return count_tokens(text)
 
     def _embed_with(self, texts: Sequence[str], method: str) -> list[Embedding]:
-        import numpy as np  # start-up time
-
         filled = [text for text in texts if require_encodable(text)]
         vectors = iter(self._encode(filled, method) if filled else ())
         zeros = np.zeros(self.dim if texts else 0, dtype=np.float32)
         return [Embedding(next(vectors) if text else zeros.copy()) for text in texts]
 
     def _encode(self, texts: list[str], method: str) -> Matrix:
-        import numpy as np  # start-up time
-
-        from bethink.models.embed.token_table import normalise
-
         encode = getattr(self._network(), method)
         try:
             with self._lock:

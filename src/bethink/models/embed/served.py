@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 from bethink.config.paths import cache_folder, make_private_folder
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.characters import has_substance
-from bethink.core.lazy import Lazy
+from bethink.core.lazy import Lazy, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.models.embed.encoder import count_tokens
+from bethink.models.embed.token_table import normalise
 from bethink.models.embed.tokenizers import require_encodable
 from bethink.models.http import (
     CircuitBreaker,
@@ -84,8 +85,6 @@ SAMPLE_STATEMENTS = (
 
 def measure_baseline(embedder: Embedder) -> float:
     """Measure a model's mean cosine of unrelated questions and statements; deterministic."""
-    import numpy as np  # start-up time
-
     questions = np.stack([embedder.embed_query(text).vector for text in SAMPLE_QUESTIONS])
     return mean_cosine(
         questions, np.stack([embedding.vector for embedding in embedder.embed(SAMPLE_STATEMENTS)])
@@ -245,8 +244,6 @@ class ServedEmbedder:
         return mean_cosine(vectors[: len(SAMPLE_QUESTIONS)], vectors[len(SAMPLE_QUESTIONS) :])
 
     def _embed_within(self, texts: Sequence[str], timeout_s: float) -> list[Embedding]:
-        import numpy as np  # start-up time
-
         filled = [place for place, text in enumerate(texts) if require_encodable(text)]
         made: dict[int, Embedding] = {}
         for start in range(0, len(filled), _BATCH_TEXTS):
@@ -264,8 +261,6 @@ class ServedEmbedder:
 
     def _request_vectors(self, texts: Sequence[str], timeout_s: float) -> Matrix:
         """Request unit vectors; on a size error, retry one by one, then truncated."""
-        import numpy as np  # start-up time
-
         timeouts, server = self._timeouts, self._service.server
         limit = min(MAX_REPLY_BYTES, _REPLY_BYTES_PER_TEXT * (1 + len(texts)))
         request = HttpRequest(self._service.make_request(self._name, texts), limit)
@@ -279,10 +274,6 @@ class ServedEmbedder:
         return self._validate_vectors(reply, texts)
 
     def _validate_vectors(self, reply: HttpReply, texts: Sequence[str]) -> Matrix:
-        import numpy as np  # start-up time
-
-        from bethink.models.embed.token_table import normalise
-
         server, read = self._service.server, self._service.read_vectors
         matrix = server.parse(
             reply, lambda answer: np.array(read(answer)), "returned an answer without vectors"

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 

@@ -11,21 +11,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bethink.core.lazy import Lazy
+from bethink.core.lazy import Lazy, np
+from bethink.models.embed.contextual import read_arrays
 from bethink.models.embed.encoder import (
     ENCODER_DATA,
     ENCODER_WEIGHTS,
     load_tokenizer,
     shared_tokenizer,
 )
+from bethink.models.embed.token_table import TokenTable, pack_tokens
 from bethink.models.embed.tokenizers import TextPieces, require_encodable
 from bethink.ports import Embedding
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-    from bethink.models.embed.token_table import TokenTable
     from bethink.ports import Matrix, Vector
 
 
@@ -111,8 +111,6 @@ class WordsEmbedder:
         ]
 
     def _make_embedding(self, pieces: TextPieces) -> Embedding:
-        from bethink.models.embed.token_table import pack_tokens  # start-up time: NumPy
-
         ids = pieces.ids
         ends = [end for end in pieces.sentence_ends() if end < MAX_STORED_TOKENS]
         kept = ids[:MAX_STORED_TOKENS]
@@ -123,17 +121,12 @@ class WordsEmbedder:
 
 
 def _load_table(path: Path) -> TokenTable:
-    from bethink.models.embed.contextual import read_arrays  # start-up time: NumPy
-    from bethink.models.embed.token_table import TokenTable
-
     arrays = read_arrays(path, ("table", "table_scale"))
     return TokenTable(arrays["table"], _rarity_weights(arrays["table_scale"]))
 
 
 def _rarity_weights(scales: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the scale of each row times the weight of its piece, 0 to 1."""
-    import numpy as np  # start-up time
-
     ranks = np.arange(len(scales)) - (_FIRST_WORD - 1)
     ranks[ranks < 1] = _CHARACTER_RANK
     shares = 1 / (ranks * _ZIPF_SUM)

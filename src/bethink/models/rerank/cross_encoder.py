@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bethink.config.paths import data_folder
-from bethink.core.lazy import Lazy
+from bethink.core.lazy import Lazy, np
 from bethink.errors import ModelError
 from bethink.models.embed.tokenizers import open_tokenizer, require_encodable
 from bethink.models.onnx_network import (
@@ -36,7 +36,6 @@ from bethink.models.onnx_runtime import (
 from bethink.models.rerank import sigmoid
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from bethink.models.onnx_runtime import RunBatch
@@ -102,8 +101,6 @@ class CrossEncoder:
             return lambda ids: session.run({"ids": ids})
 
         def judge(ids: NDArray[np.int64]) -> NDArray[np.float32]:
-            import numpy as np  # start-up time
-
             ends = ids == self._tokenizer().end_id
             after = np.minimum(np.cumsum(ends, axis=1) - ends, 1)
             given = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bethink.core.dataclass import dataclass
+from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Evidence, Item, Pool, sort_by_score, values_by, with_column
 from bethink.retrieval.context import Context
@@ -237,8 +238,6 @@ def _supplied_shares(
     ]
     if table.matches is None or not turns:
         return supplied
-    import numpy as np  # start-up time: only with tokens to compare
-
     mine = table.matches[[rows[turn] for turn in turns]]
     theirs = table.matches[[rows[heard[turn]] for turn in turns]]
     gained = (theirs > mine) & (theirs > CHANCE_SIMILARITY)

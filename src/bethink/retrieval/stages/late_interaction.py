@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bethink.core.characters import estimate_tokens
 from bethink.core.dataclass import dataclass, field
-from bethink.core.lazy import lazy_pattern
+from bethink.core.lazy import lazy_pattern, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.passages import split_passages
 from bethink.errors import ModelError
@@ -105,8 +105,6 @@ class FeatureTable:
         self.sentence += found.sentence
         self.vectors += found.vectors
         if found.matches is not None:
-            import numpy as np  # start-up time: without an embedder there is nothing to add
-
             known = np.zeros((1, found.matches.shape[1])) if self.matches is None else self.matches
             self.matches = np.concatenate([known, found.matches])
             self.lost.update(start + row for row in found.lost)
@@ -237,8 +235,6 @@ def _nearest_passages(
 
 def _compare(embeddings: Sequence[Embedding], vector: Vector, ctx: Context) -> Comparison:
     """Compare each embedding with the question; token by token where the embedder can."""
-    import numpy as np  # start-up time: a store without vectors does not need it
-
     vectors = [one.vector for one in embeddings]
     matrix = np.concatenate(vectors).reshape(len(vectors), -1)
     # Products of pairs: each has the same bits, whatever else is compared.
@@ -337,8 +333,6 @@ def _token_matches(compared: ComparedPassages, ctx: Context) -> list[float] | No
     embedder, (weights, tokens) = late_interaction(ctx.embedder), question_tokens(ctx)
     if embedder is None or tokens is None or not all(compared.tokens):
         return None
-    import numpy as np  # start-up time: a store without vectors does not need it
-
     matches = embedder.best_matches(tokens, list(compared.tokens)) @ np.array(weights)
     return [float(value) for value in matches]
 

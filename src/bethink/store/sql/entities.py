@@ -17,6 +17,7 @@ from functools import partial
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING
 
+from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.errors import NotFound, Refused
@@ -109,8 +110,6 @@ class EntityIndex:
         as_of_ms: int | None = None,
     ) -> list[ScoredEntity]:
         """Return the nearest by cosine, ties by id; as of a moment, of those known then."""
-        import numpy as np  # start-up time: only some profiles need it
-
         read = partial(_read_vectors, db, model, len(vector))
         key, version = (model, len(vector)), _entities_version(db)
         table = self._cache.get(db, _VECTORS, read, key=key, state=version)
@@ -177,8 +176,6 @@ def _ids_with_word(names: _NameTable, word: str) -> Iterable[str]:
 
 
 def _unit_rows(rows: Sequence[tuple[str, bytes]], dim: int) -> Matrix:
-    import numpy as np  # start-up time: only some profiles need it
-
     from bethink.store.sql.search import vector_index
 
     wide = vector_index.float16_to_float32(

@@ -8,6 +8,7 @@ from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bethink.core.dataclass import dataclass
+from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.model import Item, Pool
@@ -17,7 +18,6 @@ from bethink.retrieval.query_analysis import Period, periods
 from bethink.retrieval.retrievers.ranking import ranked_pool
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -171,8 +171,6 @@ class _BestByTime:
         self.settled = True
 
     def __call__(self, near: Nearest) -> Sequence[int]:
-        import numpy as np  # start-up time: a question without an embedder does without
-
         lowest = self._timed.min_score
         scores = near.cosines * _time_factors(near, self._ctx, self._timed.decay)
         good = np.flatnonzero((scores >= lowest - _ALMOST) & (near.cosines > 0))
@@ -188,8 +186,6 @@ class _BestByTime:
 
 def _time_factors(near: Nearest, ctx: Context, decay: TimeDecay) -> NDArray[np.float64]:
     """`time_factor` of all at once."""
-    import numpy as np  # start-up time: see above
-
     named = periods(ctx)
     if named:
         days = np.minimum.reduce([_all_days_outside(near, period) for period in named])
@@ -203,8 +199,6 @@ def _time_factors(near: Nearest, ctx: Context, decay: TimeDecay) -> NDArray[np.f
 
 def _all_days_outside(near: Nearest, period: Period) -> NDArray[np.float64]:
     """`_days_outside` of all at once."""
-    import numpy as np  # start-up time: see above
-
     before = _milliseconds(period.start) - np.fmax(near.begins, near.ends)
     after = near.begins - _milliseconds(period.end)
     return np.where(after >= 0.0, np.maximum(after, 1000.0), np.maximum(before, 0.0)) / _DAY_MS

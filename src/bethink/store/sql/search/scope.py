@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.model import LEVELS, Filters
@@ -27,7 +28,6 @@ from bethink.store.sql.sql_functions import (
 from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     IntArray = NDArray[np.int64]
@@ -310,8 +310,6 @@ def _count_of(condition: Condition) -> str:
 
 def _select_few(db: Database, condition: Condition) -> IntArray | None:
     """Return the rows of a condition in order; None if they are many."""
-    import numpy as np  # start-up time: only a search needs it
-
     if db.execute(_count_of(condition), condition.values).get > MAX_INDEXED_ROWS:
         return None
     # Not np.unique, which loads numpy.ma.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.ports import SearchResult
 from bethink.store.analysis import STOP_WORDS, extra_index_words
@@ -27,7 +28,6 @@ from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _ADD_SIGNATURE = "INSERT OR REPLACE INTO signature (rid, bits, counts) VALUES (?, ?, ?)"
@@ -194,8 +194,6 @@ _SIGNATURES, _MISSING = CachePart[_CachedSignatures](), CachePart[int]()
 
 
 def _empty_cache(changes: int) -> _CachedSignatures:
-    import numpy as np  # start-up time: most recalls ask no signatures
-
     from bethink.store.signature import SIGNATURE_BYTES
     from bethink.store.sql.search.vector_index import to_bit_columns
 
@@ -206,8 +204,6 @@ def _empty_cache(changes: int) -> _CachedSignatures:
 
 
 def _read_later(db: Database, cached: _CachedSignatures) -> _CachedSignatures:
-    import numpy as np  # as above
-
     from bethink.store.signature import SIGNATURE_BYTES
     from bethink.store.sql.search.vector_index import to_bit_columns
 
@@ -234,8 +230,6 @@ def _similar_rows(
     signatures: _CachedSignatures, terms: Sequence[str], min_similarity: float
 ) -> dict[int, float]:
     """Return rows that are similar enough, each with its best signature's similarity."""
-    import numpy as np  # as above
-
     from bethink.store.signature import query_sums, signature_similarity
 
     if not len(signatures.rids):
@@ -251,8 +245,6 @@ def _similar_rows(
 
 def _agreement(question: NDArray[np.float32], signs: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Return the cosine of a query's sums, four bits a number, with each column of signs."""
-    import numpy as np  # as above
-
     from bethink.store.signature import SIGNATURE_BITS
     from bethink.store.sql.search import vector_index
 

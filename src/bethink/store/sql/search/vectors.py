@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bethink.core import plural
+from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.model import Entity, Item
@@ -198,8 +199,6 @@ class VectorIndex:
             return None
         stored = self._chunks.read(db, known)
         if hides:
-            import numpy as np  # start-up time
-
             hidden_rows = np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
             stored = stored.without(hidden_rows, generation(db))
         return _Searched(known, stored, self._count_missing(db, known, stored.chunks))
@@ -275,8 +274,6 @@ def _lacking(missing: int) -> str:
 
 
 def _to_columns(near: Ranking, rids: Sequence[int], known: RowsInScope) -> Nearest:
-    import numpy as np  # start-up time: see above
-
     begins, ends = ([*map(one.get, rids)] for one in (known.begins, known.ends))
     return Nearest(near.cosines, np.array(begins, np.float64), np.array(ends, np.float64))
 
