@@ -13,6 +13,7 @@ from bethink.cli.app import App, progress
 from bethink.cli.options import command, option, pass_app
 from bethink.core import plural
 from bethink.core.json_values import Json
+from bethink.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from bethink.eval.case import Case, Dataset
@@ -59,7 +60,6 @@ def dataset_options(function: F) -> F:
 
 def open_selected_datasets(app: App, options: Json) -> list[Dataset]:
     """Open what was named: one data set, everything at some paths, or what comes with us."""
-    from bethink.errors import Refused  # not needed for help
     from bethink.eval.datasets import OWN_SETS, DatasetOptions, find_datasets, open_dataset
 
     what = options["what"]
@@ -109,8 +109,6 @@ def guest_cases(dataset: Dataset, others: Sequence[Dataset]) -> list[Case]:
 
 
 def load_profiles(app: App, names: str) -> dict[str, Profile]:
-    from bethink.errors import Refused  # not needed for help
-
     found: dict[str, Profile] = {}
     for name in split_names(names):
         profile = (
@@ -127,7 +125,6 @@ def load_profiles(app: App, names: str) -> dict[str, Profile]:
 
 
 def _profile_from_file(app: App, file: Path) -> Profile:
-    from bethink.errors import Refused  # not needed for help
     from bethink.retrieval.profile import load_profile_file
 
     if not file.is_file():
@@ -136,7 +133,6 @@ def _profile_from_file(app: App, file: Path) -> Profile:
 
 
 def _profile_by_name(app: App, name: str) -> Profile:
-    from bethink.errors import NotFound, Refused  # not needed for help
     from bethink.retrieval.profile import load_profile
 
     try:
@@ -153,8 +149,6 @@ def _profile_by_name(app: App, name: str) -> Profile:
 
 def require_writable(*files: Path | None) -> None:
     """Refuse output files that cannot be written, before the long run starts."""
-    from bethink.errors import Refused  # not needed for help
-
     for file in filter(None, files):
         if not file.absolute().parent.is_dir():
             raise Refused(f"cannot write {file}: there is no folder {file.parent}")
@@ -265,7 +259,6 @@ def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
 
 
 def _measure(app: App, options: Json) -> list[Json]:
-    from bethink.errors import Refused
     from bethink.eval.datasets import select_datasets
     from bethink.eval.report import build_report
     from bethink.eval.runner import Limits, RunPlan, run_evaluation  # not needed for help
@@ -388,8 +381,6 @@ def tune_command(app: App, /, **options: Any) -> int:  # fmt: skip
 
 
 def _single_dataset(app: App, options: Json) -> Dataset:
-    from bethink.errors import Refused  # not needed for help
-
     datasets = open_selected_datasets(app, options)
     if len(datasets) > 1:
         names = ", ".join(dataset.label for dataset in datasets)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 from bethink.errors import BethinkError
 from bethink.integrations.hits import missing_extra_error, open_memory
@@ -94,6 +96,16 @@ class BethinkMemoryTool(BetaAbstractMemoryTool):
         return _run(self._files.clear, None)
 
 
+def _on_thread(name: str) -> Any:
+    """Return a method that runs the one of that name of `BethinkMemoryTool` on a thread."""
+
+    @wraps(getattr(BethinkMemoryTool, name))
+    async def run(self: BethinkAsyncMemoryTool, *given: object) -> str:
+        return await run_sync(getattr(self._tool, name), *given)
+
+    return run
+
+
 class BethinkAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
     """The memory tool for the asynchronous client; it does not block the event loop."""
 
@@ -107,37 +119,9 @@ class BethinkAsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         self._tool = BethinkMemoryTool(memory)
         self.memory = self._tool.memory
 
-    async def call(self, input: object) -> str:  # noqa: A002 - the interface's name
-        """Run a command."""
-        return await run_sync(self._tool.call, input)
-
-    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """Show a file with line numbers, or the contents of a folder."""
-        return await run_sync(self._tool.view, command)
-
-    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Create a file."""
-        return await run_sync(self._tool.create, command)
-
-    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Replace a text that occurs once."""
-        return await run_sync(self._tool.str_replace, command)
-
-    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Insert a text after a line."""
-        return await run_sync(self._tool.insert, command)
-
-    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Forget a file or a folder."""
-        return await run_sync(self._tool.delete, command)
-
-    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Move a file or a folder."""
-        return await run_sync(self._tool.rename, command)
-
-    async def clear_all_memory(self) -> str:
-        """Forget every file."""
-        return await run_sync(self._tool.clear_all_memory)
+    view, create, str_replace = map(_on_thread, ("view", "create", "str_replace"))
+    insert, delete, rename = map(_on_thread, ("insert", "delete", "rename"))
+    call, clear_all_memory = map(_on_thread, ("call", "clear_all_memory"))
 
 
 def _run(work: Callable[..., str], command: object, *names: str) -> str:

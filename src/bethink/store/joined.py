@@ -111,14 +111,16 @@ class _JoinedPart:
             return lambda *given, **named: getattr(getattr(self._own(), self._part), name)(
                 *given, **named, **_OWN[self._part][name]
             )
-        merge = _MERGES[self._part].get(name)
-        if merge is None:
+        merge, ask = _MERGES[self._part].get(name), _ASKED.get((self._part, name))
+        if merge is None and ask is None:
             raise Refused(f"{self._part}.{name} is not for a view of several stores")
         seen = self._find()
         asks = [_marking(getattr(getattr(one, self._part), name), who) for who, one in seen]
-        if merge is _search_text:
+        if ask is _search_text:
             return partial(_search_text, asks, [store.search for _, store in seen])
-        return partial(merge, asks)
+        if merge is None:
+            return partial(cast("Ask", ask), asks)
+        return lambda *given, **named: merge(_each(asks, *given, **named))
 
 
 def _marking(ask: Ask, audience: str) -> Ask:
@@ -154,34 +156,25 @@ def _first(asks: Sequence[Ask], *given: Any, **named: Any) -> Any:
     return asks[0](*given, **named)
 
 
-def _first_found(asks: Sequence[Ask], *given: Any, **named: Any) -> Any:
-    return next((found for found in _each(asks, *given, **named) if found is not None), None)
+def _first_found(answers: Sequence[Any]) -> Any:
+    return next((found for found in answers if found is not None), None)
 
 
-def _sum(asks: Sequence[Ask], *given: Any, **named: Any) -> int:
-    return sum(_each(asks, *given, **named))
+def _concatenated(answers: Sequence[Any]) -> list[Any]:
+    return list(chain.from_iterable(answers))
 
 
-def _highest(asks: Sequence[Ask], *given: Any, **named: Any) -> int:
-    return int(max(_each(asks, *given, **named)))
+def _distinct(answers: Sequence[Any]) -> list[Any]:
+    return sorted(set(_concatenated(answers)))
 
 
-def _concatenated(asks: Sequence[Ask], *given: Any, **named: Any) -> list[Any]:
-    return list(chain.from_iterable(_each(asks, *given, **named)))
-
-
-def _distinct(asks: Sequence[Ask], *given: Any, **named: Any) -> list[Any]:
-    return sorted(set(_concatenated(asks, *given, **named)))
-
-
-def _united(asks: Sequence[Ask], *given: Any, **named: Any) -> dict[str, Any]:
+def _united(answers: Sequence[Any]) -> dict[str, Any]:
     """Unite answers by id; a memory that several stores have is the one that is live."""
     found: dict[str, Any] = {}
-    for one in _each(asks, *given, **named):
-        for name, value in one.items():
-            known = found.get(name)
-            if known is None or getattr(known, "live_to", None) is not None:
-                found[name] = value
+    for name, value in chain.from_iterable(one.items() for one in answers):
+        known = found.get(name)
+        if known is None or getattr(known, "live_to", None) is not None:
+            found[name] = value
     return found
 
 
@@ -317,7 +310,7 @@ def join_statistics(own: WordStatistics, others: Sequence[WordStatistics]) -> Wo
 
 
 def _resolve(asks: Sequence[Ask], part: str) -> list[str]:
-    found = _distinct(asks, part)
+    found = _distinct(_each(asks, part))
     return [part] if part in found else found[:10]
 
 
@@ -353,13 +346,13 @@ def _around(asks: Sequence[Ask], item_id: str, *, window: int, scope: Any) -> li
     raise missing
 
 
-def _history(asks: Sequence[Ask], item_id: str) -> list[Item]:
-    found: list[list[Item]] = [one for one in _each(asks, item_id) if one]
+def _history(answers: Sequence[list[Item]]) -> list[Item]:
+    found = [one for one in answers if one]
     return next((one for one in found if one[-1].live_to is None), found[0] if found else [])
 
 
-def _damaged(asks: Sequence[Ask], ids: Sequence[str], **named: Any) -> list[str]:
-    return list(dict.fromkeys(_concatenated(asks, ids, **named)))
+def _each_once(answers: Sequence[Any]) -> list[Any]:
+    return list(dict.fromkeys(_concatenated(answers)))
 
 
 def _unite_entities(found: Sequence[Entity]) -> dict[str, Entity]:
@@ -398,7 +391,7 @@ def _find_entities(
 def _entities(
     asks: Sequence[Ask], *, prefix: str = "", limit: int = 100, offset: int = 0
 ) -> list[Entity]:
-    found = _unite_entities(_concatenated(asks, prefix=prefix, limit=limit + offset))
+    found = _unite_entities(_concatenated(_each(asks, prefix=prefix, limit=limit + offset)))
     ranked = sorted(found.values(), key=lambda one: (-one.mentions, one.id))
     return ranked[offset : offset + limit]
 
@@ -406,7 +399,7 @@ def _entities(
 def _list_entities(asks: Sequence[Ask], listing: EntityListing, now: datetime) -> list[Entity]:
     """List entities by the rule of a store, as far as its first pages show them."""
     every = listing._replace(limit=listing.limit + listing.offset, offset=0)
-    found = _unite_entities(_concatenated(asks, every, now))
+    found = _unite_entities(_concatenated(_each(asks, every, now)))
 
     def rank(one: Entity) -> tuple[float, str]:
         years = (now - (one.last_seen_at or datetime.fromtimestamp(0, UTC))).total_seconds()
@@ -418,41 +411,27 @@ def _list_entities(asks: Sequence[Ask], listing: EntityListing, now: datetime) -
 def _scored_entities(asks: Sequence[Ask], what: Any, *given: Any, **named: Any) -> list[Any]:
     """Merge entities by score, each once with its best."""
     limit = next(one for one in (*given, *named.values()) if isinstance(one, int))
-    scored = _concatenated(asks, what, *given, **named)
+    scored = _concatenated(_each(asks, what, *given, **named))
     entities = _unite_entities([one.entity for one in scored])
     best: dict[str, Any] = {}
     for one in scored:
         known = best.get(one.entity.id)
         if known is None or one.score > known.score:
             best[one.entity.id] = one._replace(entity=entities[one.entity.id])
-    return sorted(best.values(), key=_by_score)[:limit]
+    ranked = sorted(
+        best.values(), key=lambda one: (-one.score, -one.entity.mentions, one.entity.id)
+    )
+    return ranked[:limit]
 
 
-def _by_score(one: Any) -> tuple[float, int, str]:
-    return -one.score, -one.entity.mentions, one.entity.id
-
-
-def _other_names(asks: Sequence[Ask], *given: Any, **named: Any) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
-    for answer in _each(asks, *given, **named):
-        for name, others in answer.items():
-            found.setdefault(name, {}).update(dict.fromkeys(others))
-    return {name: tuple(others) for name, others in found.items()}
-
-
-def _siblings(asks: Sequence[Ask], *given: Any, **named: Any) -> SharedEntities:
-    found = _each(asks, *given, **named)
-    hubs = dict.fromkeys(hub for one in found for hub in one.hubs)
-    rest = (one for each in found for one in each.siblings if one.entity not in hubs)
+def _siblings(answers: Sequence[SharedEntities]) -> SharedEntities:
+    hubs = dict.fromkeys(hub for one in answers for hub in one.hubs)
+    rest = (one for each in answers for one in each.siblings if one.entity not in hubs)
     return SharedEntities(tuple(rest), tuple(hubs))
 
 
-def _mention_activity(asks: Sequence[Ask], *given: Any) -> dict[str, Activity]:
-    return _add_up(_each(asks, *given), _add_activity)
-
-
-def _add_up(answers: Sequence[Mapping[str, Any]], add: Ask) -> dict[str, Any]:
-    """Merge answers; what several have is added."""
+def _add_up(add: Ask, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Merge answers by name; what several have is added."""
     found: dict[str, Any] = {}
     for name, value in chain.from_iterable(answer.items() for answer in answers):
         found[name] = add(found[name], value) if name in found else value
@@ -472,10 +451,6 @@ def _add_activity(one: Activity, other: Activity) -> Activity:
     )
 
 
-def _usage(asks: Sequence[Ask], *given: Any) -> dict[str, Usage]:
-    return _add_up(_each(asks, *given), _add_usage)
-
-
 def _add_usage(one: Usage, other: Usage) -> Usage:
     lasts = [at for at in (one.last_at, other.last_at) if at is not None]
     return Usage(
@@ -488,28 +463,22 @@ def _add_usage(one: Usage, other: Usage) -> Usage:
     )
 
 
-def _momenta(asks: Sequence[Ask], *given: Any) -> dict[str, Momentum]:
+def _momenta(answers: Sequence[Mapping[str, Momentum]]) -> dict[str, Momentum]:
     """Return the highest; none counts as new, since it is not stored anywhere."""
-    found: dict[str, Momentum] = {}
-    for answer in _each(asks, *given):
-        for entity, one in answer.items():
-            known = found.get(entity)
-            if known is None or one.value > known.value:
-                found[entity] = Momentum(one.value)
-    return found
+    return {name: Momentum(one.value) for name, one in _add_up(max, answers).items()}
 
 
 def _threads(asks: Sequence[Ask], *, limit: int = 100, offset: int = 0) -> list[Any]:
-    found = _concatenated(asks, limit=limit + offset)
+    found = _concatenated(_each(asks, limit=limit + offset))
     found.sort(key=lambda one: (one.updated_at or _LONG_AGO, one.id), reverse=True)
     return found[offset : offset + limit]
 
 
-def _file_history(asks: Sequence[Ask], *given: Any, **named: Any) -> Any:
+def _file_history(answers: Sequence[Any]) -> Any:
     """Join the histories of files; the person's own seldom has any."""
-    found = [one for one in _each(asks, *given, **named) if one.edits]
+    found = [one for one in answers if one.edits]
     if len(found) < 2:
-        return found[0] if found else _first(asks, *given, **named)
+        return found[0] if found else answers[0]
     joined = {
         name: tuple(dict.fromkeys(chain.from_iterable(getattr(one, name) for one in found)))
         for name in ("paths", "sessions", "days", "intents", "items")
@@ -548,9 +517,9 @@ def _changes(
     return [line._replace(seq=total - place) for place, line in enumerate(found)]
 
 
-def _stats(asks: Sequence[Ask]) -> Json:
+def _stats(answers: Sequence[Json]) -> Json:
     """Add up what the stores count, without what tells of a whole file."""
-    first, *others = _each(asks)
+    first, *others = answers
     found = {name: value for name, value in first.items() if name not in _NONE_OF_A_VIEW}
     for other in others:
         for name in found.keys() & other.keys() - set(_OF_THE_FIRST):
@@ -569,41 +538,41 @@ def _add(name: str, one: Any, other: Any) -> Any:
     return one + other if isinstance(one, int) else one
 
 
-def _ignore(_: Sequence[Ask], *__: Any, **___: Any) -> None:
-    """Do nothing: what is computed from several stores is stored in none."""
-
-
 # How the answers of the stores become one, by part and method; others only write.
 _MERGES: dict[str, dict[str, Ask]] = {
-    "search": {
-        "read_ahead": _each, "text": _search_text, "substring": _search, "vector": _search_vector,
-        "pieces": _search, "signature": _search, "time": _search, "entities": _search,
-        "mentioning": _newest_of_each, "in_scope": _concatenated, "count": _sum,
-        "calendar": _calendar, "terms": _first, "words": _first, "statistics": _statistics,
-    },
+    "search": {"read_ahead": list, "in_scope": _concatenated, "count": sum},
     "items": {
-        "get": _united, "damaged": _damaged, "resolve": _resolve, "history": _history,
-        "browse": _browse, "around": _around, "from_source": _distinct, "find_keys": _united,
-        "slots": _concatenated,
+        "get": _united, "damaged": _each_once, "history": _history, "from_source": _distinct,
+        "find_keys": _united, "slots": _concatenated,
     },
     "graph": {
-        "find_entities": _find_entities, "entities": _entities, "list_entities": _list_entities,
-        "near_entities": _scored_entities, "entities_with": _scored_entities,
-        "other_names": _other_names, "links_of": _concatenated, "follows": _concatenated,
-        "edges": _newest_of_each, "siblings": _siblings, "mention_activity": _mention_activity,
+        "other_names": partial(_add_up, lambda *both: tuple(dict.fromkeys(chain(*both)))),
+        "links_of": _concatenated, "follows": _concatenated, "siblings": _siblings,
+        "mention_activity": partial(_add_up, _add_activity),
     },
-    "vectors": {
-        "embeddings": _united, "read_ahead": _each, "make_signatures": _sum,
-    },
+    "vectors": {"embeddings": _united, "read_ahead": list, "make_signatures": sum},
     "activity": {
-        "usage": _usage, "momenta": _momenta, "set_momenta": _ignore, "thread": _first_found,
-        "threads": _threads, "threads_of": _concatenated, "file_history": _file_history,
+        "usage": partial(_add_up, _add_usage), "momenta": _momenta, "thread": _first_found,
+        "threads_of": _concatenated, "file_history": _file_history,
     },
-    "admin": {
-        "events": _events, "changes": _changes, "count": _sum, "most_classified": _highest,
-        "stats": _stats, "generation": _sum,
-    },
+    "admin": {"count": sum, "most_classified": max, "stats": _stats, "generation": sum},
     "sync": {},  # machines exchange a space, not what one person sees
+}  # fmt: skip
+# Those whose merging depends on what is asked, or that ask the stores for something else.
+_ASKED: dict[tuple[str, str], Ask] = {
+    ("search", "text"): _search_text, ("search", "substring"): _search,
+    ("search", "vector"): _search_vector, ("search", "pieces"): _search,
+    ("search", "signature"): _search, ("search", "time"): _search, ("search", "entities"): _search,
+    ("search", "mentioning"): _newest_of_each, ("search", "calendar"): _calendar,
+    ("search", "terms"): _first, ("search", "words"): _first, ("search", "statistics"): _statistics,
+    ("items", "resolve"): _resolve, ("items", "browse"): _browse, ("items", "around"): _around,
+    ("graph", "find_entities"): _find_entities, ("graph", "entities"): _entities,
+    ("graph", "list_entities"): _list_entities, ("graph", "near_entities"): _scored_entities,
+    ("graph", "entities_with"): _scored_entities, ("graph", "edges"): _newest_of_each,
+    ("activity", "threads"): _threads,
+    # What is computed from several stores is stored in none.
+    ("activity", "set_momenta"): lambda _, *__: None,
+    ("admin", "events"): _events, ("admin", "changes"): _changes,
 }  # fmt: skip
 # What a person does to no memory in particular is kept in the person's own store.
 _OWN: dict[str, dict[str, Json]] = {part: {} for part in _MERGES} | {

@@ -59,7 +59,8 @@ class ThreadAssist:
             _thread_as_of(thread, ctx.query.as_of)
             for thread in _visible_threads([cand.item.id for cand in seeds], ctx)
         ]
-        items = _visible_members(found, self.apart, ctx)
+        members = {member.item for thread in found for member in thread.members}
+        items = _visible_items(members, self.apart, ctx)
         threads = self._rank_threads(found, seeds, items, ctx)[: self.threads]
         added: dict[str, Candidate] = {}
         for ranked in threads:
@@ -164,14 +165,11 @@ def _thread_as_of(thread: Thread, as_of: datetime | None) -> Thread:
     return thread._replace(members=members, events=events)
 
 
-def _visible_members(
-    threads: Sequence[Thread], apart: Sequence[str], ctx: Context
-) -> dict[str, Item]:
-    ids = {member.item for thread in threads for member in thread.members}
-    items = ctx.get(ids)
+def _visible_items(ids: set[str], apart: Sequence[str], ctx: Context) -> dict[str, Item]:
+    """Return those of the memories that the caller sees, without levels that are left alone."""
     return {
         key: item
-        for key, item in items.items()
+        for key, item in ctx.get(ids).items()
         if item.level not in apart and rejection_reason(item, ctx.scope) is None
     }
 
@@ -222,32 +220,6 @@ def enforce_order(candidates: Iterable[Candidate], by: str, why: str) -> list[Ca
 
 def _sorts_after(cand: Candidate, before: Candidate) -> bool:
     return (-before.score, before.item.id) < (-cand.score, cand.item.id)
-
-
-# Which link types belong to a family, its weight, and how many a seed may bring in.
-LinkFamily = tuple[tuple[str, ...], float, int]
-
-
-class LinkFamilies(NamedTuple):
-    """The kinds of relations between two memories."""
-
-    semantic: LinkFamily
-    temporal: LinkFamily
-    causal: LinkFamily
-    sibling: LinkFamily
-
-
-class NeighbourLimits(NamedTuple):
-    """How far to expand from the first candidates, and which links count."""
-
-    families: LinkFamilies
-    seeds: int
-    min_strength: float
-    min_confidence: float
-    hub: int
-    damping: float
-    curve: TimeDecay
-    apart: tuple[str, ...]
 
 
 class SeedLink(NamedTuple):
@@ -306,14 +278,14 @@ class _NeighbourLinks:
         return max(math.tanh(summed), self.other)
 
 
-def find_neighbours(direct: Pool, limits: NeighbourLimits, ctx: Context) -> NeighbourSearch:
+def find_neighbours(direct: Pool, rules: GraphAssist, ctx: Context) -> NeighbourSearch:
     """Find the visible neighbours of the first candidates."""
-    seeds = direct[: limits.seeds]
+    seeds = direct[: rules.seeds]
     ids = [cand.item.id for cand in seeds]
     shared = ctx.store.graph.siblings(
-        ids, most=limits.hub, min_confidence=limits.min_confidence, as_of=ctx.query.as_of
+        ids, most=rules.hub, min_confidence=rules.min_confidence, as_of=ctx.query.as_of
     )
-    links = [*_seed_links(ids, limits, ctx)]
+    links = [*_seed_links(ids, rules, ctx)]
     links += [
         SeedLink(
             *(sibling.of, sibling.item, "sibling", sibling.confidence),
@@ -321,7 +293,7 @@ def find_neighbours(direct: Pool, limits: NeighbourLimits, ctx: Context) -> Neig
         )
         for sibling in shared.siblings
     ]
-    items = _visible_items({link.item for link in links}, limits, ctx)
+    items = _visible_items({link.item for link in links}, rules.apart, ctx)
     usable = [link for link in links if link.item in items]
     if ctx.query.as_of is not None:
         # An earlier revision may not have mentioned the entities of the live one.
@@ -334,10 +306,10 @@ def find_neighbours(direct: Pool, limits: NeighbourLimits, ctx: Context) -> Neig
             or (link.entity in mentioned[link.item] and link.entity in mentioned[link.seed])
         ]
     known = {cand.item.id for cand in direct}
-    gathered, added = _collect_links(seeds, usable, known, limits)
+    gathered, added = _collect_links(seeds, usable, known, rules)
     by_entities = sum(used for (_, family), used in added.items() if family == "sibling")
     return NeighbourSearch(
-        _rank_neighbours(gathered, items, limits, ctx),
+        _rank_neighbours(gathered, items, rules, ctx),
         sum(added.values()) - by_entities,
         by_entities,
         len(gathered.keys() & known),
@@ -345,19 +317,16 @@ def find_neighbours(direct: Pool, limits: NeighbourLimits, ctx: Context) -> Neig
     )
 
 
-def _seed_links(ids: Sequence[str], limits: NeighbourLimits, ctx: Context) -> Iterator[SeedLink]:
+def _seed_links(ids: Sequence[str], rules: GraphAssist, ctx: Context) -> Iterator[SeedLink]:
     """Yield both directions of every strong enough link, strongest first."""
-    family_of = {
-        kind: name
-        for name, (kinds, _, _) in zip(LinkFamilies._fields, limits.families, strict=True)
-        for kind in kinds
-    }
+    families = {"semantic": rules.semantic, "temporal": rules.temporal, "causal": rules.causal}
+    family_of = {kind: name for name, kinds in families.items() for kind in kinds}
     if not family_of:
         return
     seeds = set(ids)
     links = ctx.links_of(ids, tuple(family_of))
     for link in sorted(links, key=lambda link: (-link.weight, link.src.id, link.dst.id, link.type)):
-        if link.weight < limits.min_strength or link.src.kind != "item" or link.dst.kind != "item":
+        if link.weight < rules.min_strength or link.src.kind != "item" or link.dst.kind != "item":
             continue
         for seed, other in ((link.src.id, link.dst.id), (link.dst.id, link.src.id)):
             if seed in seeds and seed != other:
@@ -365,17 +334,8 @@ def _seed_links(ids: Sequence[str], limits: NeighbourLimits, ctx: Context) -> It
                 yield SeedLink(seed, other, family_of[link.type], link.weight, why)
 
 
-def _visible_items(ids: set[str], limits: NeighbourLimits, ctx: Context) -> dict[str, Item]:
-    items = ctx.get(ids)
-    return {
-        key: item
-        for key, item in items.items()
-        if item.level not in limits.apart and rejection_reason(item, ctx.scope) is None
-    }
-
-
 def _collect_links(
-    seeds: Sequence[Candidate], links: Sequence[SeedLink], known: set[str], limits: NeighbourLimits
+    seeds: Sequence[Candidate], links: Sequence[SeedLink], known: set[str], rules: GraphAssist
 ) -> tuple[dict[str, _NeighbourLinks], dict[tuple[str, str], int]]:
     """Collect the links of every neighbour, and how many each seed added by family.
 
@@ -388,7 +348,7 @@ def _collect_links(
         of_seed.setdefault(link.seed, []).append(link)
     for seed in seeds:
         for link in of_seed.get(seed.item.id, ()):
-            _, weight, most = getattr(limits.families, link.family)
+            weight, most = rules.share_of(link.family)
             if link.item not in known:
                 used = added.get((link.seed, link.family), 0)
                 if used >= most:
@@ -403,15 +363,14 @@ def _collect_links(
 def _rank_neighbours(
     gathered: dict[str, _NeighbourLinks],
     items: dict[str, Item],
-    limits: NeighbourLimits,
+    rules: GraphAssist,
     ctx: Context,
 ) -> tuple[Neighbour, ...]:
     ranked = []
     for key, links in gathered.items():
-        factor, _ = time_factor(items[key], ctx, limits.curve)
-        ranked.append(
-            Neighbour(items[key], links.score(limits.damping) * factor, links.why, links.via)
-        )
+        factor, _ = time_factor(items[key], ctx, rules.decay)
+        score = links.score(rules.damping) * factor
+        ranked.append(Neighbour(items[key], score, links.why, links.via))
     return tuple(sorted(ranked, key=lambda near: (-near.score, near.item.id)))
 
 
@@ -463,7 +422,7 @@ class GraphAssist:
         direct, others = split_by_level(pool, self.apart)
         if not direct:
             return pool
-        found = find_neighbours(direct, self._limits(), ctx)
+        found = find_neighbours(direct, self, ctx)
         merged = self._merge_neighbours(direct, found.ranked)
         final = merged[: max(len(direct), self.expanded)] if self.mode == "expand" else merged
         before = {cand.item.id for cand in direct}
@@ -476,18 +435,19 @@ class GraphAssist:
         )
         return sort_by_score((*final, *others))
 
-    def _limits(self) -> NeighbourLimits:
-        curve = TimeDecay(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
-        families = LinkFamilies(
-            semantic=(self.semantic, self.semantic_weight, self.semantic_per_seed),
-            temporal=(self.temporal, self.temporal_weight, self.temporal_per_seed),
-            causal=(self.causal, self.causal_weight, self.causal_per_seed),
-            sibling=((), self.sibling_weight, self.siblings_per_seed),
-        )
-        return NeighbourLimits(
-            families, self.seeds, self.min_strength, self.min_confidence, self.hub,
-            self.damping, curve, self.apart,
-        )  # fmt: skip
+    @property
+    def decay(self) -> TimeDecay:
+        """Its rates and floors."""
+        return TimeDecay(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
+
+    def share_of(self, family: str) -> tuple[float, int]:
+        """Return the weight of a family of links, and how many a seed may bring in."""
+        return {
+            "semantic": (self.semantic_weight, self.semantic_per_seed),
+            "temporal": (self.temporal_weight, self.temporal_per_seed),
+            "causal": (self.causal_weight, self.causal_per_seed),
+            "sibling": (self.sibling_weight, self.siblings_per_seed),
+        }[family]
 
     def _merge_neighbours(self, direct: Pool, ranked: tuple[Neighbour, ...]) -> list[Candidate]:
         if not ranked:
