@@ -220,10 +220,7 @@ def split_long_texts(case: Case) -> tuple[Case, tuple[str, ...]]:
 
 
 def replace_names(question: Question, known: Sequence[str]) -> Question:
-    """Replace proper names in the question by names that the memory knows.
-
-    Then only its subject shows that the question is foreign.
-    """
+    """Replace proper names by known ones, so that only the subject shows a question as foreign."""
     strangers = [
         word
         for word in dict.fromkeys(_CAPITALISED_WORD.findall(question.text))

@@ -91,10 +91,7 @@ def open_selected_datasets(app: App, options: Json) -> list[Dataset]:
 
 
 def guest_cases(dataset: Dataset, others: Sequence[Dataset]) -> list[Case]:
-    """Cases whose questions are foreign to a data set of one case.
-
-    Those of other sets of its kind, else the built-in ones.
-    """
+    """Cases of questions foreign to a data set: of other sets of its kind, else built-in ones."""
     from bethink.eval.datasets import DatasetOptions, open_dataset  # not needed for help
 
     kin = [

@@ -45,10 +45,7 @@ def all_found(ranked: Ranked, relevant: Gains, cutoff: int) -> float:
 
 
 def precision(ranked: Ranked, relevant: Gains, cutoff: int) -> float:
-    """Share of the first ``cutoff`` that is relevant.
-
-    Of the returned units: a short answer of two correct ones is not penalised.
-    """
+    """Share of relevant ones among the first ``cutoff`` returned; a short answer is no fault."""
     returned = min(cutoff, len(ranked))
     return _count_found(ranked, relevant, cutoff) / returned if returned else 0.0
 
@@ -190,10 +187,7 @@ def paired_difference(before: Values, after: Values, seed: int) -> Difference:
 
 
 def auc(positives: Sequence[float], negatives: Sequence[float]) -> float | None:
-    """Probability that a positive scores above a negative, ties counting half.
-
-    None where there is nothing to compare.
-    """
+    """Probability that a positive scores above a negative, ties counting half; None without any."""
     if not positives or not negatives:
         return None
     ordered = np.sort(np.asarray(negatives, dtype=np.float64))

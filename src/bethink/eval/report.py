@@ -309,10 +309,7 @@ def compare_sets(current: Json, earlier: Json, *, file: str, tolerance: float) -
 
 
 def compare_reports(current: Json, earlier: Json, *, file: str, tolerance: float) -> Json:
-    """Compare every profile that both reports have.
-
-    Worse is a loss of more than ``tolerance`` that is unlikely to be noise.
-    """
+    """Compare profiles that both have; worse is a loss above ``tolerance`` that is no noise."""
     if "sets" in earlier:
         raise Refused(f"{file} was measured on several data sets")
     now, before = current["measured_on"], earlier["measured_on"]

@@ -40,10 +40,7 @@ class ReportTable:
 
 
 class Cells(NamedTuple):
-    """A column of a table: its heading, the value of a row, and the format of that.
-
-    The value is a function of the row, or names of fields with dots between them.
-    """
+    """A column: heading, value (a function of the row, or field names with dots) and its format."""
 
     head: str
     value: str | Callable[[Json], object]
@@ -139,10 +136,7 @@ def headline(report: Json) -> str:
 
 
 def unresolved_lines(report: Json) -> Iterator[str]:
-    """Lines for references that match no memory, so that they can be fixed.
-
-    Also for texts that were stored in parts, by name.
-    """
+    """Lines for references that match no memory, and for texts that were stored in parts."""
     if "sets" in report:
         for one in report["sets"]:
             yield from unresolved_lines(one)

@@ -410,10 +410,12 @@ def tune(
     best, best_values = profile, before
     tried = 0
     deadline = monotonic() + search.minutes * 60
-    for candidate in _MoveGenerator(turned, search):
+    for parameters, step, random in _moves(turned, search):
         if monotonic() > deadline:
             break
-        proposal = candidate.of(best)
+        proposal = best
+        for one in parameters:
+            proposal = one.turn(proposal, one.mutate(one.read(proposal), step, random))
         values = _evaluate_or_stop(proposal, best_values, train, search)
         if values is not None and values.mean() > best_values.mean():
             best, best_values = proposal, values
@@ -434,42 +436,23 @@ def tune(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """A move: which parameters, how far, with its own random seed."""
+def _moves(
+    turned: Sequence[Parameter], search: SearchOptions
+) -> Iterator[tuple[list[Parameter], float, Random]]:
+    """Yield which parameters to change, how far, and a random source of its own.
 
-    parameters: tuple[Parameter, ...]
-    step: float
-    seed: str
-
-    def of(self, profile: Profile) -> Profile:
-        random = Random(self.seed)  # noqa: S311 - to be repeatable
-        for parameter in self.parameters:
-            profile = parameter.turn(
-                profile, parameter.mutate(parameter.read(profile), self.step, random)
-            )
-        return profile
-
-
-class _MoveGenerator:
-    """Moves: first each parameter by itself, then up to three, in decreasing steps."""
-
-    def __init__(self, turned: Sequence[Parameter], search: SearchOptions) -> None:
-        self._parameters, self._search = turned, search
-
-    def __iter__(self) -> Iterator[_Move]:
-        random = Random(f"{self._search.seed}/moves")  # noqa: S311 - to be repeatable
-        order = random.sample(list(self._parameters), len(self._parameters))
-        for trial in range(self._search.trials):
-            done = trial / max(1, self._search.trials - 1)
-            step = _FIRST_STEP * (_LAST_STEP / _FIRST_STEP) ** done
-            alone = trial < 2 * len(order)
-            chosen = (
-                [order[trial % len(order)]]
-                if alone
-                else random.sample(order, min(len(order), random.randint(1, 3)))
-            )
-            yield _Move(tuple(chosen), step, f"{self._search.seed}/{trial}")
+    First each parameter by itself, then up to three, in decreasing steps.
+    """
+    random = Random(f"{search.seed}/moves")  # noqa: S311 - to be repeatable
+    order = random.sample(list(turned), len(turned))
+    for trial in range(search.trials):
+        done = trial / max(1, search.trials - 1)
+        step = _FIRST_STEP * (_LAST_STEP / _FIRST_STEP) ** done
+        if trial < 2 * len(order):
+            chosen = [order[trial % len(order)]]
+        else:
+            chosen = random.sample(order, min(len(order), random.randint(1, 3)))
+        yield chosen, step, Random(f"{search.seed}/{trial}")  # noqa: S311
 
 
 def _metric_values(

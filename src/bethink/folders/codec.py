@@ -191,10 +191,7 @@ FOLDERS = {"topics": "topic", "days": "day", "notes": "note"}
 
 
 def parse_document(content: bytes, path: str) -> Document | None:
-    """Parse a file; None where it is not one of memories.
-
-    Raises Refused where it cannot be read as it is meant to be.
-    """
+    """Parse a file; None where it is not one of memories, Refused where it cannot be read."""
     try:
         text = content.removeprefix(_BOM).decode()
     except UnicodeDecodeError as error:

@@ -144,10 +144,7 @@ def metadata_of(given: Mapping[str, object]) -> dict[str, object]:
 
 
 class Fields:
-    """The fields of a JSON object, read leniently; anything else has none.
-
-    Of several names the first that has such a value counts.
-    """
+    """The fields of a JSON object, if it is one; of several names the first with a value counts."""
 
     __slots__ = ("given",)
 
@@ -288,10 +285,7 @@ class Importer(Protocol):
     def __init__(self, path: Path, gauge: ReadProgress) -> None: ...
 
     def entries(self) -> Iterator[Entry]:
-        """Yield its entries, in an order that is the same at every reading.
-
-        Raises Refused where nothing more can be read.
-        """
+        """Yield its entries, always in one order; raises Refused where nothing more can be read."""
         ...
 
     def links(self) -> Iterator[SourceLink]:

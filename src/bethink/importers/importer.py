@@ -219,10 +219,7 @@ _PROGRESS_EVERY = 500
 
 
 class Import:
-    """One import; ``tally`` reports its progress at any time.
-
-    It can be stopped anywhere and repeated: what was imported is recognised.
-    """
+    """One import, which can be stopped and repeated; ``tally`` reports its progress at any time."""
 
     def __init__(
         self,

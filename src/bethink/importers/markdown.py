@@ -134,10 +134,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 class Section(NamedTuple):
-    """A part of a note: the headings above it, outermost first, its text, and its line.
-
-    ``number`` counts parts below the same headings.
-    """
+    """A part of a note: headings above it, text, line, and its number below these headings."""
 
     headings: tuple[str, ...]
     text: str

@@ -320,10 +320,7 @@ MAX_JSON_LINE_BYTES = 16 * 1024 * 1024
 
 
 class Element(NamedTuple):
-    """A line of a file or an element of an array by its number from 1.
-
-    ``found`` is its value, or a Refused that says why it has none.
-    """
+    """A line or an element by its number from 1: its value, or the Refused that says why not."""
 
     number: int
     found: object

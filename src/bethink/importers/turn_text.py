@@ -154,10 +154,7 @@ MAX_KEPT_CODE_LINES = 3  # longest code block, in lines, that is kept verbatim
 
 
 def summarise_code(text: str) -> str:
-    """Replace each longer code block by its number of lines.
-
-    A block that is not closed reaches to the end of the text, as it does in Markdown.
-    """
+    """Replace each longer code block by its number of lines; one not closed reaches to the end."""
     if "```" not in text and "~~~" not in text:
         return text
     kept: list[str] = []
@@ -354,10 +351,7 @@ class Statement(NamedTuple):
 
 
 def find_statement(text: str, role: str) -> Statement | None:
-    """Return the lasting statement of a turn; None where no rule matches.
-
-    Questions and code are ignored.
-    """
+    """Return the lasting statement of a turn, no question or code; None where no rule matches."""
     said = sentences(summarise_code(text[:_MAX_SEARCHED_CHARS]))
     for kind, rule in _RULES_BY_SPEAKER.get(role, {}).items():
         for place, sentence in enumerate(said):

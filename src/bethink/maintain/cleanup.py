@@ -204,10 +204,7 @@ def _normalise_word(written: str, *, shouted: bool) -> str:
 
 
 def is_same_wording(newer: Sequence[ComparedWord], older: Sequence[ComparedWord]) -> bool:
-    """Whether both have the same words in the same order.
-
-    An article may be missing in one of them, but "a" is not "the".
-    """
+    """Whether both have the same words in order; an article may be missing, "a" is not "the"."""
     if not older or len(older) != len(newer):
         return False
     return all(
@@ -296,10 +293,7 @@ def _missing_links(batch: Sequence[Item], work: JobContext) -> list[Link]:
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """Report how many memories have passed their ``valid_to``, naming the first few.
-
-    Recall leaves them out anyway; nothing is changed.
-    """
+    """Report how many memories have passed their ``valid_to``, which recall leaves out anyway."""
 
     shown: int = 5
     name: str = "expire"

@@ -429,10 +429,7 @@ _MAX_ITERATIONS = 10
 
 
 def split_by_meaning(items: Sequence[Item], vectors: Matrix | None, most: int) -> list[list[int]]:
-    """Split memories into parts of at most ``most``; returns their indices.
-
-    By meaning where there are vectors (bisecting spherical 2-means), else by time.
-    """
+    """Split memories into parts of at most ``most`` by vectors (2-means), else time; as indices."""
     if len(items) <= most:
         return [list(range(len(items)))]
     if vectors is None:

@@ -33,10 +33,7 @@ _JOURNAL_LINES = 50
 
 @dataclass(frozen=True, slots=True)
 class ExtractByModel:
-    """Extract from memories, one model request each.
-
-    Memories that were read before are not read again, so it is idempotent.
-    """
+    """Extract from memories, one model request each, but for those that were read before."""
 
     ids: tuple[str, ...]
 

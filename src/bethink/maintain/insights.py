@@ -58,10 +58,7 @@ _HUB_SHARE = 0.6  # an entity mentioned by more than this share of all memories 
 
 
 class SubjectGroup(NamedTuple):
-    """What memories have in common: a topic, an entity or a kind.
-
-    Includes classification and trust, which grouping must not change.
-    """
+    """What memories have in common: topic, entity or kind; and classification and trust."""
 
     subject: str
     classification: int

@@ -68,10 +68,7 @@ class JobContext:
 
 
 class Action(Protocol):
-    """An idempotent side effect of a proposal.
-
-    It only changes what can be rebuilt from the memories, so it is not undone.
-    """
+    """A side effect of a proposal: idempotent, of what can be rebuilt, so it is not undone."""
 
     def __call__(self, work: JobContext) -> None: ...
 

@@ -395,10 +395,7 @@ class Place(NamedTuple):
 
 
 def read_place(job: str, work: JobContext) -> Json:
-    """Return the place that a job keeps; nothing where it is one of another journal.
-
-    That came with an import.
-    """
+    """Return the place that a job keeps; nothing where it is one of another, imported journal."""
     lines = work.store.admin.changes(item=_place_name(job), actor=None, limit=1)
     kept = _parse_detail(lines[0].detail) if lines else {}
     through = int(kept.get("through", 0))

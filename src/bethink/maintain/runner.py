@@ -112,10 +112,7 @@ class Report(NamedTuple):
     left: tuple[SkippedProposal, ...] = ()
 
     def reasons(self) -> list[str]:
-        """Say what was left undone, and why: one line for each job and reason.
-
-        The lines quote no memory.
-        """
+        """Say what was left undone and why, a line per job and reason; none quotes a memory."""
         counts = Counter((skipped.job, skipped.hindrance) for skipped in self.left if skipped.why)
         lines = [
             f"{job}: {plural(count, 'proposal')} skipped: {hindrance}"

@@ -169,10 +169,7 @@ def _key_of_texts(job: Job, proposal: Proposal, work: JobContext) -> str:
 
 
 def find_successor(job: Job, proposal: Proposal, work: JobContext) -> Successor | Blocked | None:
-    """Return the successor that an earlier run made of the same memories, or None.
-
-    One that was undone or forgotten since is not made again.
-    """
+    """Return what an earlier run made of the same memories, if any; Blocked if it was undone."""
     _, used = _key_and_item(job, proposal, work)
     if used is None:
         return None

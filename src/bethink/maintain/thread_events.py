@@ -149,10 +149,7 @@ def thread_state(events: Sequence[ThreadEvent], now: datetime, *, anchored: bool
 
 
 def thread_lifecycle(events: Sequence[ThreadEvent], state: ThreadState, now: datetime) -> Lifecycle:
-    """Return the lifecycle: dormant after two weeks, closed after six and a half.
-
-    A resolved thread closes once it is dormant.
-    """
+    """Return the lifecycle: dormant after two weeks, then closed if resolved, else a month on."""
     quiet = now - max(event.at for event in events)
     if quiet >= CLOSED_AFTER or (state == "resolved" and quiet >= DORMANT_AFTER):
         return "closed"

@@ -112,10 +112,7 @@ def read_encoder_sizes(folder: Path) -> BertSizes:
 
 
 def read_network_sizes(folder: Path, remedy: str = "") -> BertSizes:
-    """Read the sizes from a model folder's config; ModelError where it is not a BERT.
-
-    ``window`` is the maximum number of tokens per input.
-    """
+    """Read the sizes of a model folder; ``window`` is in tokens. ModelError if it is no BERT."""
     config = _read_object(folder / CONFIG_FILE)
     if (config.get("model_type"), config.get("hidden_act")) != ("bert", "gelu") or config.get(
         "position_embedding_type", "absolute"

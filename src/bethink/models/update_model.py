@@ -30,10 +30,7 @@ _MAX_PIECES = 80
 
 
 class UpdateModel:
-    """Reads pairs of an older and a newer memory. Thread-safe.
-
-    Creating it costs nothing; the weights are read with the first pair.
-    """
+    """Reads pairs of an older and a newer memory; the weights with the first. Thread-safe."""
 
     def __init__(self, path: Path = ENCODER_DATA / UPDATE_WEIGHTS) -> None:
         self._network = Lazy(lambda: _load(path))

@@ -202,10 +202,7 @@ def _wake_worker(settings: Json, environment: str, place: WorkerPaths) -> Json:
 def control_worker(
     kind: str, place: WorkerPaths | None = None, *, deadline_s: float = 2.0
 ) -> Json | None:
-    """Send ``ping``, ``status`` or ``stop`` to a running worker; None if there is none.
-
-    Never starts a worker.
-    """
+    """Send ``ping``, ``status`` or ``stop`` to a running worker; None if there is none."""
     try:
         reply = _exchange({"kind": kind}, place or worker_paths(), time.monotonic() + deadline_s)
     except OSError:
@@ -258,10 +255,7 @@ _STOP_TIMEOUT_S, _SIGTERM_TIMEOUT_S, _SIGKILL_TIMEOUT_S = 8.0, 1.0, 2.0
 
 
 def stop_worker(place: WorkerPaths | None = None) -> bool | None:
-    """Stop the worker and wait until it has exited.
-
-    None if there was none, False if it is still running.
-    """
+    """Stop the worker and wait for it; None if there was none, False if it is still running."""
     place = place or worker_paths()
     try:
         require_private(place.folder)

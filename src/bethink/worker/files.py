@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from bethink.config.paths import APP_NAME, data_folder, make_private_folder, state_folder
+from bethink.core.file_lock import try_lock
 from bethink.core.named_tuple import NamedTuple
 
 # The path of a Unix socket is limited to 104 to 108 bytes.
@@ -80,10 +81,7 @@ def installation_id() -> str:
 
 
 def _runtime_folder(state: Path, key: str) -> Path:
-    """The session's runtime folder if there is one, else next to the log.
-
-    A short temporary folder where a socket path would be too long.
-    """
+    """The session's runtime folder, else one next to the log; a short one if that is too long."""
     runtime_dir = os.environ.get("XDG_RUNTIME_DIR", "")
     folder = (
         Path(runtime_dir) / APP_NAME
@@ -130,48 +128,20 @@ def _user_id() -> str:
     return "" if sys.platform == "win32" else str(os.geteuid())
 
 
-_LOCK_POLL_S = 0.01
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try(handle: int) -> bool:
-        try:
-            # Far behind the content, so that other processes can read it.
-            os.lseek(handle, 1 << 20, os.SEEK_SET)
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _try(handle: int) -> bool:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-
-def acquire_lock(path: Path, *, wait_s: float = 0.0) -> int | None:
+def acquire_lock(path: Path) -> int | None:
     """Acquire the lock; return a handle that holds it, or None if it is taken.
 
     The file is never removed: one that came and went could be locked twice.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    deadline = time.monotonic() + wait_s
     try:
-        while not _try(handle):
-            if time.monotonic() >= deadline:
-                os.close(handle)
-                return None
-            time.sleep(_LOCK_POLL_S)
+        if try_lock(handle):
+            return handle
     except OSError:
         os.close(handle)
         raise
-    return handle
+    os.close(handle)
+    return None
 
 
 def write_lock_pid(handle: int) -> None:

@@ -53,10 +53,7 @@ class Spool:
         self.failed_folder = folder / "failed"
 
     def put(self, job: QueuedJob) -> None:
-        """Store a job durably; raise OSError where that fails.
-
-        The same job queued twice before a worker has taken it is one.
-        """
+        """Store a job durably; one that waits already is not stored twice. Raises OSError."""
         if job.kind not in QUEUEABLE_JOBS:
             raise ValueError(f"{job.kind!r} cannot be queued; only {', '.join(QUEUEABLE_JOBS)}")
         make_private(self.folder)
@@ -84,10 +81,7 @@ class Spool:
         return [path.name for path in _files_by_age(self.failed_folder)]
 
     def take(self, name: str) -> QueuedJob | None:
-        """Take a job and count the attempt before anything is done.
-
-        None if there is nothing to do: gone, unreadable, or attempted too often.
-        """
+        """Take a job, counting the attempt first; None where it is gone, unreadable or given up."""
         path = self.folder / name
         begun = path.with_suffix(".work")
         try:
@@ -213,10 +207,7 @@ class SpoolWorker:
         self._wake_event.set()
 
     def end(self, wait_s: float, *, skip_queued: bool) -> None:
-        """Run the due jobs and stop; with ``skip_queued`` start no further job.
-
-        The job in progress has ``wait_s`` seconds to finish.
-        """
+        """Stop, unless ``skip_queued`` after the due jobs; wait ``wait_s`` for the present one."""
         if skip_queued:
             self._skip_event.set()
         self._stop_event.set()

@@ -130,10 +130,7 @@ def _project_on_signs(query: Matrix, signs: NDArray[np.uint8]) -> Matrix:
 
 
 class _LastRows:
-    """The rows that were split last: sentences and tokens of the same memories are compared.
-
-    Replacing a tuple is thread-safe.
-    """
+    """The rows that were split last; replacing a tuple is thread-safe."""
 
     def __init__(self) -> None:
         self._known: tuple[tuple[bytes, ...], int, list[_PackedRow]] = ((), 0, [])
@@ -275,10 +272,7 @@ _ARRAY_HEADER = lazy_pattern(
 
 
 def read_arrays(path: Path, names: Sequence[str] = ()) -> dict[str, AnyArray]:
-    """Map arrays of an uncompressed npz file, by default all; nothing is read yet.
-
-    Raises ModelError where the file is missing or damaged.
-    """
+    """Map arrays of an uncompressed npz file, by default all; ModelError where it is damaged."""
     try:
         with path.open("rb") as raw:
             mapped = mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ)

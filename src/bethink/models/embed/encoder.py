@@ -102,10 +102,7 @@ class ContextualEmbedder:
     def word_tokens(
         self, words: Sequence[str], question: str = ""
     ) -> tuple[tuple[str, ...], Matrix]:
-        """Return the word and the unit vector of every token, in context.
-
-        The context is the question; without one, the words themselves.
-        """
+        """Return word and unit vector of each token, in context of the question or the words."""
         places, vectors = self._word_vectors(words, question)
         return tuple(words[place] for place in places), normalise(vectors)
 
@@ -196,10 +193,7 @@ def _group_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 class EncoderEmbedder(ContextualEmbedder):
-    """Our own encoder: nothing to install, nothing to download.
-
-    Creating an embedder costs nothing; the weights are read with the first text.
-    """
+    """Our own encoder: nothing to install; the weights are read with the first text."""
 
     model = "bethink-encoder-2"
     unrelated = 0.008

@@ -33,10 +33,7 @@ _MIN_MAJOR_VERSION = 6
 
 
 class SentenceTransformersEmbedder:
-    """One vector per text; models that distinguish them embed queries differently.
-
-    Vectors do not depend on the texts embedded together, but for the last digit.
-    """
+    """One vector per text, the same in any batch but for the last digit; queries may differ."""
 
     slow = True
 

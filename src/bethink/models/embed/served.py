@@ -106,10 +106,7 @@ class SimilarityBaseline:
     def __init__(
         self, model: Callable[[], str], measure: Callable[[], float], *, cache: Path | None = None
     ) -> None:
-        """Set how to name and measure the model; neither is called yet.
-
-        ``cache`` is the file's folder; by default the user's cache folder.
-        """
+        """Set how to name and measure the model, neither called yet, and the folder of the file."""
         self._model, self._measure, self._cache = model, measure, cache
         self._value = Lazy(self._load_or_measure)
         self._breaker = CircuitBreaker(limit=1, rest_s=_RETRY_AFTER_S)
@@ -183,10 +180,7 @@ class EmbedderTimeouts(NamedTuple):
 
 
 class ServedEmbedder:
-    """Vectors from a server; its first answer fixes the number of dimensions.
-
-    Thread-safe; queries and memories are treated alike.
-    """
+    """Vectors from a server, whose first answer fixes the dimensions. Thread-safe."""
 
     slow = True
     remote = True
@@ -219,10 +213,7 @@ class ServedEmbedder:
 
     @property
     def unrelated(self) -> float:
-        """The usual cosine of unrelated texts, measured once on this machine.
-
-        One request within the query timeout; raises ModelError if it fails.
-        """
+        """The usual cosine of unrelated texts, measured once here by a request that may fail."""
         return self._baseline()
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:

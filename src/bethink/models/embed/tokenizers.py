@@ -46,10 +46,7 @@ class TextPieces(NamedTuple):
     spans: list[tuple[int, int]]
 
     def sentence_ends(self) -> list[int]:
-        """Return the position of the last piece of each sentence.
-
-        A full stop ends one where a space follows: "v2.3.1" has none.
-        """
+        """Return the last piece of each sentence; a full stop ends one where a space follows."""
         ends: list[int] = []
         start, stopped = 0, False
         last = len(self.ids) - 1

@@ -51,10 +51,7 @@ _MODEL_SUFFIX = f"int8.{GRAPH_VERSION}"
 
 
 class TransformerEmbedder(ContextualEmbedder):
-    """A BERT sentence encoder of a folder or of the installed package.
-
-    Creating an embedder costs nothing.
-    """
+    """A BERT sentence encoder of a folder or the installed package; creating it costs nothing."""
 
     def __init__(self, folder: str = "", *, cache: Path | None = None) -> None:
         """Set the folder of a BERT encoder; by default the installed package.

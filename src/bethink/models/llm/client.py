@@ -56,10 +56,7 @@ class CompletionRequest(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """A completion: a text, or an object where the protocol returns one.
-
-    Token counts are None where the server did not report them.
-    """
+    """A completion: a text, or an object; counts are None where the server did not report them."""
 
     content: str | Json
     is_truncated: bool = False

@@ -56,10 +56,7 @@ def open_https(address: str) -> HttpReranker:
 
 
 class HttpReranker:
-    """Scores of 0 to 1 from a server, with retry, circuit breaker and validation.
-
-    A text that the server returns no score for gets 0. Thread-safe.
-    """
+    """Scores of 0 to 1 from a server, 0 for a text that it gives no score. Thread-safe."""
 
     remote = True
 

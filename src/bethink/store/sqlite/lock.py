@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from bethink.core.file_lock import try_lock
 from bethink.errors import StoreBusy, StoreError
 from bethink.store.sqlite.files import open_private
 
@@ -95,7 +96,7 @@ class FileLock:
         # A new handle each time: an abandoned wait must not share the lock of a later one.
         handle = open_private(self._path)
         try:
-            if _try_lock(handle):
+            if try_lock(handle):
                 return handle
             acquired = _wait_for_lock(handle, deadline - time.monotonic())
         except OSError as error:
@@ -108,35 +109,19 @@ class FileLock:
 
 
 if sys.platform == "win32":
-    import msvcrt
-
     _PAUSE_S = 0.005
-
-    def _try_lock(handle: int) -> bool:
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
 
     def _wait_for_lock(handle: int, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             time.sleep(_PAUSE_S)
-            if _try_lock(handle):
+            if try_lock(handle):
                 return True
         os.close(handle)
         return False
 
 else:
     import fcntl
-
-    def _try_lock(handle: int) -> bool:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
     def _wait_for_lock(handle: int, timeout_s: float) -> bool:
         if timeout_s <= 0:

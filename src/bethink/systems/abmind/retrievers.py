@@ -410,10 +410,7 @@ def _read_paragraphs(file: NoteFile, ctx: Context) -> Sequence[Item]:
 
 
 def _is_outside_window(item: Item, file: NoteFile, window: _Window) -> bool:
-    """Whether a paragraph with dates of its own lies outside the window.
-
-    One without dates may belong to any day of its file.
-    """
+    """Whether a paragraph lies outside the window by its own dates; without any it does not."""
     if item.occurred_end is None or (item.when, item.occurred_end) == (file.start, file.end):
         return False
     starts_late = window.end is not None and item.occurred_end - _DAY >= window.end

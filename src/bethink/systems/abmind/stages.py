@@ -85,10 +85,7 @@ def multiply(by: str, cand: Candidate, factor: float, why: str) -> Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Convert scores between shares of the best possible score and raw BM25.
-
-    For stages whose parameters are meant for one scale or the other.
-    """
+    """Convert scores between shares of the best possible score and raw BM25, as stages need."""
 
     to: Literal["bm25", "share"] = "bm25"
     channels: tuple[str, ...] = ()
@@ -136,58 +133,63 @@ def _describe_emotion(item: Item) -> str:
     return f"emotion {item.emotion:+g}"
 
 
+class _FactorStage:
+    """A stage that multiplies scores by a factor of the memory, with the reason for it."""
+
+    channels: tuple[str, ...]
+    name: str
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        return adjust_found(
+            pool,
+            self.channels,
+            lambda cand: multiply(self.name, cand, *self.factor_of(cand.item, ctx)),
+        )
+
+    def factor_of(self, item: Item, ctx: Context) -> tuple[float, str]:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class Recalled(_FactorStage):
     """× (1 + ``weight`` × number of earlier recalls)."""
 
     weight: float = 0.1
     channels: tuple[str, ...] = ()
     name: str = "recalled"
 
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        def judge(cand: Candidate) -> Candidate:
-            count = cand.item.recalls
-            times = f"{count} time{'s' if count != 1 else ''}"
-            return multiply(self.name, cand, 1.0 + self.weight * count, f"recalled {times}")
-
-        return adjust_found(pool, self.channels, judge)
+    def factor_of(self, item: Item, ctx: Context) -> tuple[float, str]:
+        times = f"{item.recalls} time{'s' if item.recalls != 1 else ''}"
+        return 1.0 + self.weight * item.recalls, f"recalled {times}"
 
 
 @dataclass(frozen=True, slots=True)
-class Relevance:
+class Relevance(_FactorStage):
     """× (1 + ``weight``) for memories marked as relevant (`bethink boost`)."""
 
     weight: float = 0.2
     channels: tuple[str, ...] = ()
     name: str = "relevance"
 
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        def judge(cand: Candidate) -> Candidate:
-            factor = 1.0 + self.weight if cand.item.relevance > 0 else 1.0
-            return multiply(self.name, cand, factor, f"marked relevant: {cand.item.relevance:+g}")
-
-        return adjust_found(pool, self.channels, judge)
+    def factor_of(self, item: Item, ctx: Context) -> tuple[float, str]:
+        factor = 1.0 + self.weight if item.relevance > 0 else 1.0
+        return factor, f"marked relevant: {item.relevance:+g}"
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class Trust(_FactorStage):
     """× (``floor`` + (1 − ``floor``) × trust / 3): from unknown to owner."""
 
     floor: float = 0.5
     channels: tuple[str, ...] = ()
     name: str = "trust"
 
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        def judge(cand: Candidate) -> Candidate:
-            trust = cand.item.trust
-            factor = self.floor + (1.0 - self.floor) * trust / 3.0
-            return multiply(self.name, cand, factor, f"trust {trust} of 3")
-
-        return adjust_found(pool, self.channels, judge)
+    def factor_of(self, item: Item, ctx: Context) -> tuple[float, str]:
+        return self.floor + (1.0 - self.floor) * item.trust / 3.0, f"trust {item.trust} of 3"
 
 
 @dataclass(frozen=True, slots=True)
-class Credibility:
+class Credibility(_FactorStage):
     """× ``factor`` for grade ``most`` or better, of 0 confirmed to 6 unknown."""
 
     factor: float = 1.25
@@ -195,35 +197,25 @@ class Credibility:
     channels: tuple[str, ...] = ()
     name: str = "credibility"
 
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        def judge(cand: Candidate) -> Candidate:
-            grade = cand.item.credibility
-            factor = self.factor if grade <= self.most else 1.0
-            return multiply(self.name, cand, factor, f"credibility {grade}")
-
-        return adjust_found(pool, self.channels, judge)
+    def factor_of(self, item: Item, ctx: Context) -> tuple[float, str]:
+        grade = item.credibility
+        return self.factor if grade <= self.most else 1.0, f"credibility {grade}"
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(_FactorStage):
     """× the factor of the memory's tier; 1 for tiers that are not named."""
 
     factors: tuple[tuple[str, float], ...] = (("core", 1.3),)
     channels: tuple[str, ...] = ()
     name: str = "tier"
 
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        factors = dict(self.factors)
-
-        def judge(cand: Candidate) -> Candidate:
-            tier = cand.item.tier
-            return multiply(self.name, cand, factors.get(tier, 1.0), f"tier {tier}")
-
-        return adjust_found(pool, self.channels, judge)
+    def factor_of(self, item: Item, ctx: Context) -> tuple[float, str]:
+        return dict(self.factors).get(item.tier, 1.0), f"tier {item.tier}"
 
 
 @dataclass(frozen=True, slots=True)
-class Fading:
+class Fading(_FactorStage):
     """Linear decay: × max(``floor``, 1 − age / ``days``) × (1 + ``emotion`` × |emotion|).
 
     Memories with strong emotion fade less.
@@ -235,15 +227,11 @@ class Fading:
     channels: tuple[str, ...] = ()
     name: str = "fading"
 
-    def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        def judge(cand: Candidate) -> Candidate:
-            age = age_days(cand.item, ctx)
-            remaining = max(self.floor, 1.0 - age / self.days)
-            boost = 1.0 + self.emotion * abs(cand.item.emotion)
-            why = describe_age(age) + (f", {_describe_emotion(cand.item)}" if boost != 1.0 else "")
-            return multiply(self.name, cand, remaining * boost, why)
-
-        return adjust_found(pool, self.channels, judge)
+    def factor_of(self, item: Item, ctx: Context) -> tuple[float, str]:
+        age = age_days(item, ctx)
+        boost = 1.0 + self.emotion * abs(item.emotion)
+        why = describe_age(age) + (f", {_describe_emotion(item)}" if boost != 1.0 else "")
+        return max(self.floor, 1.0 - age / self.days) * boost, why
 
 
 GENERAL = "general"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.model import Candidate, Evidence, Item, Pool, sort_by_score
+from bethink.model import Candidate, Evidence, Pool, sort_by_score
 from bethink.retrieval.context import Context
 from bethink.retrieval.heat import pace_of
 from bethink.retrieval.momentum import EntityMomentum, ItemHeat, heat_of_items, top_momentum
@@ -107,10 +107,16 @@ class Composite:
         best: float,
     ) -> Candidate:
         relevance = cand.score / best if best > 0 else 0.0
+        least = PINNED_IMPORTANCE if cand.item.pinned else 0.0
+        momentum = entity_momentum.momentum if entity_momentum else 0.0
         factor = shares.relevance / best if best > 0 else 0.0
-        noted = with_heat(cand, item_heat)
+        seen = [Evidence("heat", "seen", item_heat.heat, item_heat.description)]
         if entity_momentum is not None:
-            noted = with_momentum(noted, entity_momentum)
+            about = pace_of(momentum), entity_momentum.entity
+            seen.append(Evidence("momentum", "seen", momentum, *about))
+        known = {reason.by for reason in cand.evidence if reason.op == "seen"}
+        told = (fact for fact in seen if fact.by not in known)
+        noted = Candidate(cand.item, cand.score, (*cand.evidence, *told))
         composed = noted.with_evidence(
             f"{self.name}.relevance", "times", factor, f"{relevance:.2f}"
         )
@@ -121,32 +127,8 @@ class Composite:
                 shares.momentum,
                 entity_momentum.momentum / 10 if entity_momentum else 0.0,
             ),
-            ("importance", shares.importance, importance_of(cand.item)),
+            ("importance", shares.importance, max(cand.item.importance, least)),
         ):
             why = f"{value:.2f} × {share:g}"
             composed = composed.with_evidence(f"{self.name}.{part}", "add", share * value, why)
         return composed
-
-
-def importance_of(item: Item) -> float:
-    """Importance of a memory, 0 to 1; at least 0.9 if pinned."""
-    return max(item.importance, PINNED_IMPORTANCE) if item.pinned else item.importance
-
-
-def with_heat(cand: Candidate, item_heat: ItemHeat) -> Candidate:
-    """Return the candidate with its heat recorded as evidence, once."""
-    return _with_evidence(cand, Evidence("heat", "seen", item_heat.heat, item_heat.description))
-
-
-def with_momentum(cand: Candidate, entity_momentum: EntityMomentum) -> Candidate:
-    """Return the candidate with its most active entity's momentum as evidence, once."""
-    pace = pace_of(entity_momentum.momentum)
-    return _with_evidence(
-        cand, Evidence("momentum", "seen", entity_momentum.momentum, pace, entity_momentum.entity)
-    )
-
-
-def _with_evidence(cand: Candidate, fact: Evidence) -> Candidate:
-    if any(reason.by == fact.by and reason.op == "seen" for reason in cand.evidence):
-        return cand
-    return Candidate(cand.item, cand.score, (*cand.evidence, fact))

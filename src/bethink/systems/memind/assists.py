@@ -337,10 +337,7 @@ def _seed_links(ids: Sequence[str], rules: GraphAssist, ctx: Context) -> Iterato
 def _collect_links(
     seeds: Sequence[Candidate], links: Sequence[SeedLink], known: set[str], rules: GraphAssist
 ) -> tuple[dict[str, _NeighbourLinks], dict[tuple[str, str], int]]:
-    """Collect the links of every neighbour, and how many each seed added by family.
-
-    Candidates that were found already do not use up a seed's share.
-    """
+    """Collect the links of every neighbour, and how many each seed added that were not known."""
     gathered: dict[str, _NeighbourLinks] = {}
     added: dict[tuple[str, str], int] = {}
     of_seed: dict[str, list[SeedLink]] = {}

@@ -34,10 +34,7 @@ class TimeDecay(NamedTuple):
 
 
 def time_factor(item: Item, ctx: Context, decay: TimeDecay) -> tuple[float, str]:
-    """The factor for a score, at most 1, and the reason.
-
-    A memory without a date of its own is not judged by its time.
-    """
+    """The factor for a score, at most 1, and the reason; 1 for a memory without a date."""
     at = item.occurred_at
     if at is None:
         return 1.0, "undated"

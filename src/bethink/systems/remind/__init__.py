@@ -48,7 +48,7 @@ class Blend:
             for key, item in items.items()
         ]
         kept = [
-            cand for cand in blended if not self._fades(cand.item) or self._is_above_threshold(cand)
+            cand for cand in blended if not self._fades(cand.item) or cand.score > self.threshold
         ]
         if len(kept) < len(blended):
             dropped = len(blended) - len(kept)
@@ -77,9 +77,6 @@ class Blend:
 
     def _fades(self, item: Item) -> bool:
         return item.level in self.faded
-
-    def _is_above_threshold(self, cand: Candidate) -> bool:
-        return cand.score > self.threshold
 
 
 def question_words(text: str) -> tuple[str, ...]:
@@ -190,7 +187,7 @@ class Spread:
         factors = [
             score,
             link.weight,
-            self._relation_weight(link),
+            dict(self.relations).get(link.type, self.other_relations),
             factor,
             item.confidence,
             item.decay,
@@ -204,9 +201,6 @@ class Spread:
         product = " × ".join(f"{value:.4g}" for value in factors)
         reason = Evidence(self.name, "set", energy, f"{link.type}, {product}, from", link.src.id)
         return Candidate(item, energy, (reason,))
-
-    def _relation_weight(self, link: Link) -> float:
-        return dict(self.relations).get(link.type, self.other_relations)
 
 
 def keep_stronger(known: Candidate | None, activated: Candidate) -> Candidate:
@@ -371,10 +365,7 @@ def _visible_derived(ids: Iterable[str], ctx: Context) -> dict[str, Item]:
 
 
 def merge_stronger(pool: Pool, activated: Iterable[Candidate]) -> Pool:
-    """Merge candidates into the pool, keeping the stronger score of each memory.
-
-    The evidence of the weaker one is kept as seen.
-    """
+    """Merge candidates, keeping the stronger score of each memory and the evidence of both."""
     active = {cand.item.id: cand for cand in pool}
     for cand in activated:
         known = active.get(cand.item.id)
