@@ -314,18 +314,14 @@ class WriteMethods(SessionMethods):
                 yield f"the files in {folder} until bethink files runs, and their git history"
 
     def _undo_supersessions(self, ids: Sequence[str]) -> None:
-        from bethink.ingest.revision import (
-            reactivate_superseded,  # start-up time: recall does without
-        )
+        from bethink.ingest.revision import reactivate_superseded  # start-up time
 
         reactivate_superseded(ids, self.session.write_context())
 
     def _remove_from_notes(self, items: tuple[Item, ...]) -> tuple[str, ...]:
         if self.session.notes_dir is None or not self.session.notes_dir.is_dir():
             return ()
-        from bethink.maintain.notes import (
-            rewrite_notes_without,  # start-up time: most keep no notes
-        )
+        from bethink.maintain.notes import rewrite_notes_without  # start-up time
 
         revisions = [one for item in items for one in self.store.items.history(item.id)]
         return rewrite_notes_without(revisions, self.session.job_context())

@@ -1,14 +1,11 @@
-"""Deferred work: lazy values and patterns, NumPy on its first use, calls in the background."""
+"""Deferred work: lazy values and patterns, calls in the background."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from importlib import import_module
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
-
-__all__ = ["BackgroundCall", "Lazy", "lazy_pattern", "np"]
+from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -82,21 +79,3 @@ class _LazyPattern:
 def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Return a pattern that is compiled when it is first used: start-up time."""
     return cast("re.Pattern[str]", _LazyPattern(pattern, flags))
-
-
-class _LazyModule:
-    """Looks like a module, and imports it when something of it is first used."""
-
-    def __init__(self, name: str) -> None:
-        self._module = Lazy(lambda: import_module(name))
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module(), name)
-        setattr(self, name, found)  # from now on as quick as the module's own
-        return found
-
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = _LazyModule("numpy")  # start-up time: many commands need no vectors

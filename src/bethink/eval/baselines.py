@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 
+from bethink.core.arrays import Matrix
 from bethink.ports import Embedder
-
-if TYPE_CHECKING:
-    from bethink.ports import Matrix
 
 BM25 = "BM25"
 COSINE = "cosine"

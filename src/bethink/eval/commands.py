@@ -310,12 +310,7 @@ def _write_files(app: App, report: Json, options: Json) -> None:
 
 
 def _print_report(app: App, report: Json) -> None:
-    from bethink.eval.tables import (
-        headline,
-        print_tables,  # not needed for help
-        report_tables,
-        unresolved_lines,
-    )
+    from bethink.eval.tables import headline, print_tables, report_tables, unresolved_lines
 
     if app.json:
         app.out.json(report)
@@ -362,10 +357,7 @@ def tune_command(app: App, /, **options: Any) -> int:  # fmt: skip
     tuned: a search for recall alone would always open it. Reports when the gain may be
     noise.
     """
-    from bethink.eval.tune import (
-        profile_toml,  # not needed for help
-        tune_verdict,
-    )
+    from bethink.eval.tune import profile_toml, tune_verdict  # not needed for help
 
     require_writable(options["out"])
     dataset = _single_dataset(app, options)

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 from zlib import crc32
 
+from bethink.core.arrays import NDArray, np
 from bethink.core.dataclass import dataclass
-from bethink.core.lazy import lazy_pattern, np
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold, word_set
 from bethink.errors import Conflict, Refused
@@ -30,10 +30,6 @@ from bethink.model import Collision, Draft, Filters, Item, Remembered
 from bethink.model.item import user_of
 from bethink.ports import Embedding, Scope
 from bethink.ports.values import is_erased
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 BANDS = 6
 ROWS = 3

@@ -9,10 +9,11 @@ from dataclasses import field
 from datetime import datetime
 from itertools import islice
 
+from bethink.core.arrays import np
 from bethink.core.characters import estimate_tokens
 from bethink.core.dataclass import dataclass
 from bethink.core.json_values import Json
-from bethink.core.lazy import lazy_pattern, np
+from bethink.core.lazy import lazy_pattern
 from bethink.core.passages import split_passages
 from bethink.core.sentences import caption
 from bethink.core.speakers import Captioned, own_caption, searched_text

@@ -16,7 +16,7 @@ from itertools import islice, takewhile
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from bethink.core.lazy import np
+from bethink.core.arrays import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import sentences
 from bethink.errors import ModelError

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from bethink.core import plural
+from bethink.core.arrays import Matrix, NDArray, np
 from bethink.core.blas import ONE_BLAS_THREAD
 from bethink.core.characters import strip_hidden
 from bethink.core.json_values import iso
-from bethink.core.lazy import lazy_pattern, np
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import caption, sentences, shorten
 from bethink.core.words import fold, word_set
@@ -34,11 +34,6 @@ from bethink.maintain.job import (
 )
 from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from bethink.ports import Matrix
 
 RULES = "rules"
 TYPICAL_PREFIX = "Typical: "  # prefix of the line with the most typical sentence

@@ -16,8 +16,8 @@ from datetime import datetime
 from itertools import chain
 from statistics import fmean
 from sys import intern
-from typing import TYPE_CHECKING
 
+from bethink.core.arrays import Matrix
 from bethink.core.characters import strip_hidden
 from bethink.core.json_values import Json
 from bethink.core.lazy import lazy_pattern
@@ -50,9 +50,6 @@ from bethink.maintain.journal import Place, dependence
 from bethink.model import Draft, Item
 from bethink.prompts import cited_ids, fill_prompt, load_passages
 from bethink.retrieval.provenance import content_digest, recorded_sources, source_record
-
-if TYPE_CHECKING:
-    from bethink.ports import Matrix
 
 _HUB_SHARE = 0.6  # an entity mentioned by more than this share of all memories is not distinctive
 

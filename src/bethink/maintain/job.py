@@ -8,12 +8,12 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from bethink.core import plural
+from bethink.core.arrays import Matrix, np
 from bethink.core.blas import ONE_BLAS_THREAD
 from bethink.core.ids import make_id
-from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import word_set
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
@@ -21,9 +21,6 @@ from bethink.lang.dates import DAY_S
 from bethink.model import Draft, Filters, Item, Link, Status
 from bethink.ports import Budget, Embedder, JudgePairs, LanguageModel, Scope, Store, Usage
 from bethink.retrieval.heat import UseCounts, heat
-
-if TYPE_CHECKING:
-    from bethink.ports import Matrix
 
 ACTOR = "maintain"
 EXEMPT_LAYERS = frozenset({"goal", "caveat"})

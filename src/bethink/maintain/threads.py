@@ -11,9 +11,8 @@ import heapq
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bethink.core.lazy import np
+from bethink.core.arrays import Vector, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.maintain.insights import NEEDS_WHOLE_MEMORY
@@ -43,10 +42,6 @@ from bethink.maintain.thread_events import (
     thread_views,
 )
 from bethink.model import Member, Thread
-
-if TYPE_CHECKING:
-    from bethink.ports import Vector
-
 
 _MAX_COMPARED = 40  # memories of an entity that one is compared with
 _BLOCK = 500

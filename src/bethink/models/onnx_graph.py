@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from bethink.core.arrays import Matrix, NDArray, Vector
 from bethink.errors import ModelError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bethink.models.onnx_network import BertSizes
-    from bethink.ports import Matrix, Vector
 
 
 # Weights use seven of eight bits: CPUs without VNNI add pairs of products in sixteen

@@ -10,16 +10,12 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bethink.core.arrays import Matrix, np
 from bethink.core.json_values import Json
-from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
-
-if TYPE_CHECKING:
-    from bethink.ports import Matrix
-
 
 # Maximum size of a header: the largest known ones have a few megabytes.
 _MAX_HEADER_BYTES = 1 << 24

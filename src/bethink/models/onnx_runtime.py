@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.config.paths import cache_folder, make_private_folder
+from bethink.core.arrays import Matrix, NDArray, np
 from bethink.core.atomic_write import atomic_replace
-from bethink.core.lazy import Lazy, np
+from bethink.core.lazy import Lazy
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import MissingExtra, ModelError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bethink.models.onnx_network import BertSizes
-    from bethink.ports import Matrix
 
     RunBatch = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
@@ -205,9 +203,7 @@ class OnnxEncoder:
 
     def _build_graph(self) -> bytes:
         require_library("onnx", "writes the embedder's graph", TRANSFORMER_EXTRA)
-        from bethink.models.onnx_graph import (
-            build_encoder_graph,  # start-up time: needed only once
-        )
+        from bethink.models.onnx_graph import build_encoder_graph  # start-up time
         from bethink.models.onnx_network import read_weights
 
         _log_debug("writing the graph of %s", self._folder)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bethink.core.arrays import NDArray
 from bethink.core.lazy import Lazy
 from bethink.errors import ModelError
 from bethink.models.embed.contextual import EncoderNetwork, read_arrays
@@ -20,8 +21,6 @@ from bethink.models.embed.tokenizers import require_encodable
 from bethink.ports import PairVerdict
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bethink.models.embed.contextual import AnyArray
 
 UPDATE_WEIGHTS = "updates-2.npz"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from bethink.core.arrays import Matrix as Matrix
+from bethink.core.arrays import Vector as Vector
 from bethink.ports.models import (
     Budget,
     BudgetSpent,
@@ -78,10 +79,6 @@ from bethink.ports.values import (
     is_span,
     journal_detail,
 )
-
-if TYPE_CHECKING:
-    from bethink.ports.models import Matrix as Matrix
-    from bethink.ports.models import Vector as Vector
 
 __all__ = [
     "Activity",

@@ -6,20 +6,13 @@ from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import Protocol, Self, TypeVar, cast, runtime_checkable
 
+from bethink.core.arrays import Matrix, Vector
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import implements
 from bethink.errors import ModelError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float32]
-    Matrix = NDArray[np.float32]
-
 
 T = TypeVar("T")
 _MAX_ROUNDS = 12  # of questions to remote models for one work

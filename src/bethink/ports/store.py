@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+from bethink.core.arrays import Vector
 from bethink.core.json_values import Json, JsonObjects
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Status, Thread
@@ -46,7 +47,6 @@ from bethink.ports.values import (
 
 if TYPE_CHECKING:
     from bethink.ports import Progress
-    from bethink.ports.models import Vector
 
 
 class NoteFile(NamedTuple):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal
 
+from bethink.core.arrays import NDArray, np
 from bethink.core.dataclass import dataclass
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
@@ -14,9 +15,6 @@ from bethink.model import Entity, Filters, Item, Link
 from bethink.ports.models import Embedding
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from bethink.ports.store import ItemSearch
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast, runtime_checkable
+from typing import Generic, Protocol, TypeVar, cast, runtime_checkable
 
+from bethink.core.arrays import Vector
 from bethink.core.dataclass import dataclass, field, replace
 from bethink.core.lazy import BackgroundCall
 from bethink.core.named_tuple import NamedTuple
@@ -38,10 +39,6 @@ from bethink.ports import (
     is_slow,
     late_interaction,
 )
-
-if TYPE_CHECKING:
-    from bethink.ports import Vector
-
 
 A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)

@@ -19,8 +19,8 @@ from functools import partial
 from itertools import chain
 from typing import Any, cast
 
+from bethink.core.arrays import np
 from bethink.core.json_values import Json
-from bethink.core.lazy import np
 from bethink.errors import ModelError, NotFound, Refused
 from bethink.model import Entity, Item
 from bethink.model.item import AUDIENCE

@@ -25,11 +25,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bethink.core.arrays import NDArray
 from bethink.core.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Bits = NDArray[np.uint8]
     StepSums = NDArray[np.int16]
     SumVector = NDArray[np.int32]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from bethink.config.settings import Settings
+from bethink.core.arrays import Vector
 from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.importers.entry import Entry, Importer, ReadProgress
@@ -49,7 +50,6 @@ from bethink.store import DEFAULT_STORE, find_store
 
 if TYPE_CHECKING:
     from bethink.ports import Embedder, Embedding, Reranker, Store
-    from bethink.ports.models import Vector
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 QUESTIONS = (

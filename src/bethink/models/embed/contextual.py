@@ -23,8 +23,9 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
+from bethink.core.arrays import Matrix, NDArray, Vector, np
 from bethink.core.blas import ONE_BLAS_THREAD
-from bethink.core.lazy import lazy_pattern, np
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.models.embed.token_table import normalise
@@ -32,10 +33,6 @@ from bethink.models.embed.tokenizers import TextPieces
 from bethink.models.onnx_runtime import run_batched
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from bethink.ports import Matrix, Vector
-
     AnyArray = NDArray[Any]
     _RunLayers = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
 
-from bethink.core.lazy import Lazy, np
+from bethink.core.arrays import Matrix, Vector, np
+from bethink.core.lazy import Lazy
 from bethink.errors import ModelError
 from bethink.models.embed.contextual import (
     ContextualTokens,
@@ -31,10 +31,6 @@ from bethink.models.embed.tokenizers import (
     split_windows,
 )
 from bethink.ports import Embedding
-
-if TYPE_CHECKING:
-    from bethink.ports import Matrix, Vector
-
 
 # Maximum number of windows of a text.
 MAX_WINDOWS = 8

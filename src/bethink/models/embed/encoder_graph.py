@@ -13,15 +13,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bethink.core.lazy import np
+from bethink.core.arrays import NDArray, np
 from bethink.errors import MissingExtra, ModelError
 from bethink.models.embed.contextual import HEAD_WIDTH, NORM_EPSILON, read_arrays
 from bethink.models.onnx_network import file_fingerprint
 from bethink.models.onnx_runtime import cached_session, require_library
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     States = NDArray[np.float32]
 
 _GRAPH_VERSION, _OPSET, _IR_VERSION = 1, 20, 9

@@ -10,8 +10,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
+from bethink.core.arrays import np
 from bethink.core.characters import estimate_tokens
-from bethink.core.lazy import lazy_pattern, np
+from bethink.core.lazy import lazy_pattern
 from bethink.ports import Embedding
 
 _WORD = lazy_pattern(r"[a-z0-9_]+")

@@ -11,9 +11,10 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bethink.core.lazy import Lazy, np
+from bethink.core.arrays import Matrix, np
+from bethink.core.lazy import Lazy
 from bethink.errors import MissingExtra, ModelError
 from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.served import SimilarityBaseline, measure_baseline
@@ -21,10 +22,6 @@ from bethink.models.embed.token_table import normalise
 from bethink.models.embed.tokenizers import require_encodable
 from bethink.models.onnx_network import WEIGHTS_FILE, file_fingerprint
 from bethink.ports import Embedding
-
-if TYPE_CHECKING:
-    from bethink.ports import Matrix
-
 
 SENTENCE_TRANSFORMERS_EXTRA = "sentence-transformers"
 _LIBRARY = "sentence_transformers"

@@ -19,12 +19,13 @@ from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bethink.config.paths import cache_folder, make_private_folder
+from bethink.core.arrays import Matrix, np
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.characters import has_substance
-from bethink.core.lazy import Lazy, np
+from bethink.core.lazy import Lazy
 from bethink.core.named_tuple import NamedTuple
 from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.token_table import normalise
@@ -40,10 +41,6 @@ from bethink.models.http import (
     truncate_bytes,
 )
 from bethink.ports import Embedder, Embedding
-
-if TYPE_CHECKING:
-    from bethink.ports import Matrix
-
 
 BASELINES_FILE = "scales.json"
 # Do not retry a failed measurement with every query.

@@ -9,17 +9,10 @@ again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from bethink.core.lazy import np
+from bethink.core.arrays import Matrix, NDArray, Vector, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from bethink.ports import Matrix, Vector
-
 
 # No token has this id, and no length these bits.
 _SENTENCE_END = 0xFFFF

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bethink.core.lazy import Lazy, np
+from bethink.core.arrays import Matrix, NDArray, Vector, np
+from bethink.core.lazy import Lazy
 from bethink.models.embed.contextual import read_arrays
 from bethink.models.embed.encoder import (
     ENCODER_DATA,
@@ -22,12 +22,6 @@ from bethink.models.embed.encoder import (
 from bethink.models.embed.token_table import TokenTable, pack_tokens
 from bethink.models.embed.tokenizers import TextPieces, require_encodable
 from bethink.ports import Embedding
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from bethink.ports import Matrix, Vector
-
 
 # Late interaction uses the first pieces of a text, at most this many.
 MAX_STORED_TOKENS = 512

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bethink.config.paths import data_folder
-from bethink.core.lazy import Lazy, np
+from bethink.core.arrays import NDArray, np
+from bethink.core.lazy import Lazy
 from bethink.errors import ModelError
 from bethink.models.embed.tokenizers import open_tokenizer, require_encodable
 from bethink.models.onnx_network import (
@@ -36,8 +37,6 @@ from bethink.models.onnx_runtime import (
 from bethink.models.rerank import sigmoid
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from bethink.models.onnx_runtime import RunBatch
 
 
@@ -144,9 +143,7 @@ class CrossEncoder:
 
     def _build_graph(self, *, quantised: bool) -> bytes:
         require_library("onnx", "writes the cross-encoder's graph", RERANK_EXTRA)
-        from bethink.models.onnx_graph import (
-            build_cross_encoder_graph,  # start-up time: needed only once
-        )
+        from bethink.models.onnx_graph import build_cross_encoder_graph  # start-up time
 
         return build_cross_encoder_graph(
             self._sizes(),

@@ -306,9 +306,7 @@ class _DeepRecall:
         )
 
     def _judge_by_model(self, model: LanguageModel, answer: Recall, examined: Pool) -> Verdict:
-        from bethink.retrieval.deep.sufficiency import (
-            judge_by_model,  # start-up time: most have no model
-        )
+        from bethink.retrieval.deep.sufficiency import judge_by_model  # start-up time
 
         captions = answer.captions[: self.deep.captions]
         return judge_by_model(model, examined, captions, self.ctx, budget=self.budget)
@@ -316,9 +314,7 @@ class _DeepRecall:
     def _expand_by_model(
         self, model: LanguageModel, known: Pool, verdict: Verdict
     ) -> tuple[Expansion, ...]:
-        from bethink.retrieval.deep.sufficiency import (
-            expand_by_model,  # start-up time: most have no model
-        )
+        from bethink.retrieval.deep.sufficiency import expand_by_model  # start-up time
 
         return expand_by_model(model, known, verdict, self.ctx, deep=self.deep, budget=self.budget)
 

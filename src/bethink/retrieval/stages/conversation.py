@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from bethink.core.arrays import np
 from bethink.core.dataclass import dataclass
-from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Evidence, Item, Pool, sort_by_score, values_by, with_column
 from bethink.retrieval.context import Context

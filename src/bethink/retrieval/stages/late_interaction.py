@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from operator import add, attrgetter
 from typing import TYPE_CHECKING, Literal
 
+from bethink.core.arrays import Matrix, Vector, np
 from bethink.core.characters import estimate_tokens
 from bethink.core.dataclass import dataclass, field
-from bethink.core.lazy import lazy_pattern, np
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.passages import split_passages
 from bethink.errors import ModelError
@@ -28,7 +29,7 @@ from bethink.retrieval.context import Context, PerEach, PerRecall
 from bethink.retrieval.query_analysis import content_terms, expected_similarity, max_bm25_score
 
 if TYPE_CHECKING:
-    from bethink.ports import LateInteraction, Matrix, Vector
+    from bethink.ports import LateInteraction
 
 
 _WORD = lazy_pattern(r"\w+")

@@ -9,6 +9,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
+from bethink.core.arrays import NDArray
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadText
 from bethink.store.postgres import words
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from array import array
 
     from numpy import int64
-    from numpy.typing import NDArray
 
     IntArray = array[int] | NDArray[int64]
 

@@ -15,9 +15,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING
 
-from bethink.core.lazy import np
+from bethink.core.arrays import Matrix, Vector, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.errors import NotFound, Refused
@@ -38,10 +37,6 @@ from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import compile_scope
 from bethink.store.sql.sql_functions import to_json_ids
 from bethink.store.sql.state_cache import CachePart, StateCache
-
-if TYPE_CHECKING:
-    from bethink.ports import Matrix, Vector
-
 
 _SELECT_VERSION = "SELECT value FROM meta WHERE name = 'entities'"
 _BUMP_VERSION = (

@@ -9,6 +9,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from bethink.core.arrays import Vector
 from bethink.model import Entity, Link, Node
 from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
 from bethink.store.sql import history
@@ -33,7 +34,6 @@ from bethink.store.sql.sql_functions import from_ms, to_json_ids, to_ms, to_ms_o
 from bethink.store.sql.state_cache import StateCache
 
 if TYPE_CHECKING:
-    from bethink.ports import Vector
     from bethink.store.sql.entities import EntityIndex
 
 

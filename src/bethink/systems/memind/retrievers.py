@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import MAXYEAR, UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
+from bethink.core.arrays import NDArray, np
 from bethink.core.dataclass import dataclass
-from bethink.core.lazy import np
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.model import Item, Pool
@@ -16,9 +15,6 @@ from bethink.ports import Match, Nearest, SearchResult, TextSearch
 from bethink.retrieval.context import Context, Retriever, no_embedder
 from bethink.retrieval.query_analysis import Period, periods
 from bethink.retrieval.retrievers.ranking import ranked_pool
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MS = DAY_S * 1000

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bethink.core.arrays import NDArray
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreDamaged
 from bethink.store.ranking import WINDOW_TERMS, WeightedQuery
@@ -22,8 +23,6 @@ from bethink.store.sql.search.terms import BLOCK_ROWS, MAX_TERM_LENGTH
 from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     IntArray = NDArray[np.int64]
     Counts = NDArray[np.uint8]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from bethink.core.lazy import np
+from bethink.core.arrays import NDArray, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.model import LEVELS, Filters
@@ -28,8 +28,6 @@ from bethink.store.sql.sql_functions import (
 from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     IntArray = NDArray[np.int64]
 
 SqlValue = int | float | str

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from bethink.core.arrays import Vector
 from bethink.core.named_tuple import NamedTuple
 from bethink.model import Filters, Item
 from bethink.ports import (
@@ -50,7 +51,6 @@ from bethink.store.sql.sql_functions import ceil_ms, from_ms, to_ms_or_none
 from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
-    from bethink.ports import Vector
     from bethink.store.sql.search.postings import IntArray, PostingLists
     from bethink.store.sql.search.signatures import SignatureIndex
 

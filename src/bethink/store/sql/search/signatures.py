@@ -13,11 +13,10 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from itertools import islice
 from struct import pack
-from typing import TYPE_CHECKING
 
 import apsw
 
-from bethink.core.lazy import np
+from bethink.core.arrays import NDArray, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.ports import SearchResult
 from bethink.store.analysis import STOP_WORDS, extra_index_words
@@ -26,9 +25,6 @@ from bethink.store.sql.search.lexical import ItemLoader, load_matches, rows_in_s
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sql.state_cache import CachePart, StateCache
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _ADD_SIGNATURE = "INSERT OR REPLACE INTO signature (rid, bits, counts) VALUES (?, ?, ?)"
 _SELECT_MISSING = (

@@ -26,6 +26,7 @@ from zlib import crc32
 import apsw
 import numpy as np
 
+from bethink.core.arrays import NDArray
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError, StoreDamaged
 from bethink.ports import Embedding
@@ -35,8 +36,6 @@ from bethink.store.sql.dialect import statement
 from bethink.store.sql.search.terms import FIND_MODEL, SELECT_MODELS, SLOTS_OF_ROWS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     PackedBits = NDArray[np.uint8]
     BitColumns = NDArray[np.uint64]
     Float16Matrix = NDArray[np.float16]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bethink.core.arrays import NDArray, Vector
 from bethink.core.named_tuple import NamedTuple
 from bethink.ports import Background
 from bethink.store.sql.connection import (
@@ -32,9 +33,6 @@ from bethink.store.sql.search.vector_index import Chunk, StoredModel, read_chunk
 from bethink.store.sql.state_cache import CachePart, StateCache, is_writing
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from bethink.ports import Vector
     from bethink.store.sql.search.lexical import ItemLoader
     from bethink.store.sql.search.vector_index import BitColumns, Float16Matrix, IntArray
 

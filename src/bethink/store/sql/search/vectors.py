@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bethink.core import plural
-from bethink.core.lazy import np
+from bethink.core.arrays import Vector, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.model import Entity, Item
@@ -44,7 +44,6 @@ from bethink.store.sql.sql_functions import to_ms_or_none
 from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
-    from bethink.ports import Vector
     from bethink.store.sql.search.searches import HydrateRows
     from bethink.store.sql.search.vector_index import StoredModel
     from bethink.store.sql.search.vector_scan import (
