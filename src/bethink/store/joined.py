@@ -111,15 +111,15 @@ class _JoinedPart:
             return lambda *given, **named: getattr(getattr(self._own(), self._part), name)(
                 *given, **named, **_OWN[self._part][name]
             )
-        merge, ask = _MERGES[self._part].get(name), _ASKED.get((self._part, name))
-        if merge is None and ask is None:
+        merge = _MERGES[self._part].get(name)
+        if merge is None:
             raise Refused(f"{self._part}.{name} is not for a view of several stores")
         seen = self._find()
         asks = [_marking(getattr(getattr(one, self._part), name), who) for who, one in seen]
-        if ask is _search_text:
+        if merge is _search_text:
             return partial(_search_text, asks, [store.search for _, store in seen])
-        if merge is None:
-            return partial(cast("Ask", ask), asks)
+        if merge in _ASKING:
+            return partial(merge, asks)
         return lambda *given, **named: merge(_each(asks, *given, **named))
 
 
@@ -154,6 +154,10 @@ def _each(asks: Sequence[Ask], *given: Any, **named: Any) -> list[Any]:
 
 def _first(asks: Sequence[Ask], *given: Any, **named: Any) -> Any:
     return asks[0](*given, **named)
+
+
+def _nothing(_asks: Sequence[Ask], *_given: Any, **_named: Any) -> None:
+    """Ask no store."""
 
 
 def _first_found(answers: Sequence[Any]) -> Any:
@@ -540,40 +544,43 @@ def _add(name: str, one: Any, other: Any) -> Any:
 
 # How the answers of the stores become one, by part and method; others only write.
 _MERGES: dict[str, dict[str, Ask]] = {
-    "search": {"read_ahead": list, "in_scope": _concatenated, "count": sum},
+    "search": {
+        "read_ahead": list, "text": _search_text, "substring": _search, "vector": _search_vector,
+        "pieces": _search, "signature": _search, "time": _search, "entities": _search,
+        "mentioning": _newest_of_each, "in_scope": _concatenated, "count": sum,
+        "calendar": _calendar, "terms": _first, "words": _first, "statistics": _statistics,
+    },
     "items": {
-        "get": _united, "damaged": _each_once, "history": _history, "from_source": _distinct,
-        "find_keys": _united, "slots": _concatenated,
+        "get": _united, "damaged": _each_once, "resolve": _resolve, "history": _history,
+        "browse": _browse, "around": _around, "from_source": _distinct, "find_keys": _united,
+        "slots": _concatenated,
     },
     "graph": {
+        "find_entities": _find_entities, "entities": _entities, "list_entities": _list_entities,
+        "near_entities": _scored_entities, "entities_with": _scored_entities,
         "other_names": partial(_add_up, lambda *both: tuple(dict.fromkeys(chain(*both)))),
-        "links_of": _concatenated, "follows": _concatenated, "siblings": _siblings,
-        "mention_activity": partial(_add_up, _add_activity),
+        "links_of": _concatenated, "follows": _concatenated, "edges": _newest_of_each,
+        "siblings": _siblings, "mention_activity": partial(_add_up, _add_activity),
     },
     "vectors": {"embeddings": _united, "read_ahead": list, "make_signatures": sum},
     "activity": {
         "usage": partial(_add_up, _add_usage), "momenta": _momenta, "thread": _first_found,
-        "threads_of": _concatenated, "file_history": _file_history,
+        # What is computed from several stores is stored in none.
+        "set_momenta": _nothing, "threads": _threads, "threads_of": _concatenated,
+        "file_history": _file_history,
     },
-    "admin": {"count": sum, "most_classified": max, "stats": _stats, "generation": sum},
+    "admin": {
+        "events": _events, "changes": _changes, "count": sum, "most_classified": max,
+        "stats": _stats, "generation": sum,
+    },
     "sync": {},  # machines exchange a space, not what one person sees
 }  # fmt: skip
-# Those whose merging depends on what is asked, or that ask the stores for something else.
-_ASKED: dict[tuple[str, str], Ask] = {
-    ("search", "text"): _search_text, ("search", "substring"): _search,
-    ("search", "vector"): _search_vector, ("search", "pieces"): _search,
-    ("search", "signature"): _search, ("search", "time"): _search, ("search", "entities"): _search,
-    ("search", "mentioning"): _newest_of_each, ("search", "calendar"): _calendar,
-    ("search", "terms"): _first, ("search", "words"): _first, ("search", "statistics"): _statistics,
-    ("items", "resolve"): _resolve, ("items", "browse"): _browse, ("items", "around"): _around,
-    ("graph", "find_entities"): _find_entities, ("graph", "entities"): _entities,
-    ("graph", "list_entities"): _list_entities, ("graph", "near_entities"): _scored_entities,
-    ("graph", "entities_with"): _scored_entities, ("graph", "edges"): _newest_of_each,
-    ("activity", "threads"): _threads,
-    # What is computed from several stores is stored in none.
-    ("activity", "set_momenta"): lambda _, *__: None,
-    ("admin", "events"): _events, ("admin", "changes"): _changes,
-}  # fmt: skip
+# These merge by what is asked, or ask the stores for something else; others get the answers.
+_ASKING = (
+    _search, _search_vector, _newest_of_each, _calendar, _first, _statistics, _resolve, _browse,
+    _around, _find_entities, _entities, _list_entities, _scored_entities, _nothing, _threads,
+    _events, _changes,
+)  # fmt: skip
 # What a person does to no memory in particular is kept in the person's own store.
 _OWN: dict[str, dict[str, Json]] = {part: {} for part in _MERGES} | {
     "activity": {"note_use": {"of_others": True}, "file_snapshot": {}, "keep_file_snapshot": {}},
