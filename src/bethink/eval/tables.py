@@ -82,7 +82,8 @@ def report_tables(report: Json) -> Iterator[ReportTable]:
     yield from _calibration_tables([report], [])
     yield _speed_table(report, profiles)
     for profile in profiles:
-        yield _retriever_table(profile)
+        title = f"Retrievers of {profile['name']}"
+        yield make_table(title, _RETRIEVER_COLUMNS, profile["channels"])
         yield _stage_table(profile)
     yield from _ablation_table(report["ablations"])
     if "against" in report:
@@ -426,10 +427,6 @@ _RETRIEVER_COLUMNS = (
     Cells(">ms", "milliseconds", ".2f"),
     Cells("", lambda row: "dead" if row["dead"] else "" if row["unique"] else "nothing alone"),
 )
-
-
-def _retriever_table(profile: Json) -> ReportTable:
-    return make_table(f"Retrievers of {profile['name']}", _RETRIEVER_COLUMNS, profile["channels"])
 
 
 _FIRST_STAGE_COLUMNS = (

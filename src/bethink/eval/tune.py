@@ -106,7 +106,8 @@ class Parameter:
     def turn(self, profile: Profile, value: float) -> Profile:
         """Return the profile with this parameter changed, clamped to its range."""
         held = min(self.high, max(self.low, value))
-        chosen: float = round(held) if self.whole else _round_significant(held)
+        # More digits would be false precision.
+        chosen: float = round(held) if self.whole else float(f"{held:.{_SIGNIFICANT_DIGITS}g}")
         part = dataclasses.replace(_get_part(profile, self), **{self.field: chosen})
         if self.slot == "fuse":
             return dataclasses.replace(profile, fuse=part)
@@ -171,11 +172,6 @@ def _get_part(profile: Profile, parameter: Parameter) -> Any:
         if parameter.slot == "fuse"
         else getattr(profile, parameter.slot)[parameter.place]
     )
-
-
-def _round_significant(value: float) -> float:
-    """Round to three significant digits; more would be false precision."""
-    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
 
 
 RECALL_CUTOFF = 10

@@ -111,7 +111,7 @@ def format_item(shown: Editable, ref: str) -> list[str]:
 
 def parse_item(lines: list[str], topic: str | None = None) -> tuple[Editable, str]:
     """Read the lines of a list item; return it with its block id, empty where it has none."""
-    body = [lines[0][2:], *(_without_indent(line) for line in lines[1:])]
+    body = [lines[0][2:], *(line[1 if line[:1] == "\t" else 2 :] for line in lines[1:])]
     # Editors add lines below the one with the id, so it is not always on the last.
     at = next((n for n in (len(body) - 1, *range(len(body) - 1)) if _ID.search(body[n])), None)
     found = _ID.search(body[at]) if at is not None else None
@@ -138,10 +138,6 @@ def parse_item(lines: list[str], topic: str | None = None) -> tuple[Editable, st
     text = "\n".join(body).strip()
     shown = Editable(text, topic=topic, tags=tuple(reversed(tags)), **fields)  # type: ignore[arg-type]
     return shown._replace(links=tuple(sorted(links))), found[1] if found else ""
-
-
-def _without_indent(line: str) -> str:
-    return line[1:] if line.startswith("\t") else line[2:]
 
 
 def fits_item(shown: Editable, limit: int | None = MAX_ITEM_CHARACTERS) -> bool:

@@ -110,12 +110,10 @@ class TableReader(Reader):
                 for row in db.rows(name, columns, table.key):
                     self._gauge.done += 1
                     yield from self._row_entries(name, table, row)
-            for row, relation in self._relations(db):
+            for relation, weight, at in self._relations(db):
                 entry = relation.entry()
                 assert isinstance(entry.found, Draft)
-                found = entry.found._replace(
-                    confidence=self._edge_weight(row), occurred_at=self._edge_time(row)
-                )
+                found = entry.found._replace(confidence=weight, occurred_at=at)
                 yield entry._replace(found=found)
 
     def links(self) -> Iterator[SourceLink]:
@@ -124,8 +122,8 @@ class TableReader(Reader):
             ids = self.ids_by_table(db, {end for table in self.link_tables for end in table.ends})
             for table in self.link_tables:
                 yield from _table_links(db, table, ids)
-            for row, relation in self._relations(db):
-                yield from relation.link(self._edge_weight(row))
+            for relation, weight, _ in self._relations(db):
+                yield from relation.link(weight)
 
     def edits(self) -> Iterator[FileEdit]:
         """Yield what was done to files."""
@@ -196,7 +194,8 @@ class TableReader(Reader):
                 part = digest(own, str(number)) if number else own
                 yield Entry(row.where, draft._replace(text=text), part, origin=origin, use=use)
 
-    def _relations(self, db: Tables) -> Iterator[tuple[ForeignRow, Relation]]:
+    def _relations(self, db: Tables) -> Iterator[tuple[Relation, float, datetime | None]]:
+        """Yield the relations of entities, with the weight and the time of each."""
         table = self.edge_table
         if table is None:
             return
@@ -209,13 +208,8 @@ class TableReader(Reader):
                 continue  # skip a relation whose ends cannot be read
             if src and dst and kind and src != dst:
                 own = self.row_id("edges", [src, kind, dst])
-                yield row, Relation(row.where, own, src, kind, dst)
-
-    def _edge_weight(self, row: ForeignRow) -> float:
-        return _weight(row, self.edge_table.weight) if self.edge_table else 1.0
-
-    def _edge_time(self, row: ForeignRow) -> datetime | None:
-        return time_of(row.first(self.edge_table.time)) if self.edge_table else None
+                relation = Relation(row.where, own, src, kind, dst)
+                yield relation, _weight(row, table.weight), time_of(row.first(table.time))
 
 
 def _weight(row: ForeignRow, column: str) -> float:

@@ -236,7 +236,10 @@ class WorkerServer:
         BackgroundCall(_preload_modules)
         while not self._stop_reason:
             ready, _, _ = select.select(
-                [self._listener.sock, self._wake_socket], [], [], self._poll_interval()
+                [self._listener.sock, self._wake_socket],
+                [],
+                [],
+                min(_TICK_S, max(self._idle_s / 4, 0.05)),
             )
             if self._listener.sock in ready:
                 self._accept()
@@ -248,9 +251,6 @@ class WorkerServer:
         self._stop_reason = self._stop_reason or reason
         with suppress(OSError):  # the buffer is full of wake-ups already
             self._wake_sender.send(b"!")
-
-    def _poll_interval(self) -> float:
-        return min(_TICK_S, max(self._idle_s / 4, 0.05))
 
     def _accept(self) -> None:
         try:
@@ -402,15 +402,13 @@ class WorkerServer:
         if _socket_file_identity(self._paths) != self._socket_identity:
             self.request_stop(self._stop_reason or "the socket was removed")
         elif idle_s > self._idle_s and not (
-            self._active or self._spool_worker.busy or self._has_callers()
+            self._active
+            or self._spool_worker.busy
+            or any(caller.is_alive() for caller in self._callers)
         ):
             self.request_stop(_IDLE_REASON)
         elif idle_s > min(_IDLE_BEFORE_MAINTENANCE_S, self._idle_s / 2) and not self._active:
             self._maintain()
-
-    def _has_callers(self) -> bool:
-        """Whether a caller is connected."""
-        return any(caller.is_alive() for caller in self._callers)
 
     def _maintain(self) -> None:
         """Run a small share of maintenance for memories whose settings allow it."""

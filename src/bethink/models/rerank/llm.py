@@ -9,6 +9,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Lock
 
 from bethink.ports import Budget, LanguageModel, Unusable
@@ -20,9 +21,8 @@ _MAX_DIGIT = 9
 _MAX_CACHED = 10_000
 
 
-def default_budget() -> Budget:
-    """Return the budget of one reranking: two hundred candidates in ten seconds."""
-    return Budget(calls=400, tokens_in=400_000, tokens_out=40_000, seconds=10.0)
+# Of one reranking: two hundred candidates in ten seconds.
+_BUDGET = partial(Budget, calls=400, tokens_in=400_000, tokens_out=40_000, seconds=10.0)
 
 
 class LlmReranker:
@@ -40,7 +40,7 @@ class LlmReranker:
         model: LanguageModel,
         space: str,
         *,
-        budget: Callable[[], Budget] = default_budget,
+        budget: Callable[[], Budget] = _BUDGET,
         max_concurrent: int = _MAX_CONCURRENT,
     ) -> None:
         self._model, self._space = model, space

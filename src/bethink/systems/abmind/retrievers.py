@@ -191,15 +191,14 @@ def _path_matches(
     """Yield the hits of the paths: the memories behind them, or the paths as text."""
     links = [link for scored in paths for link in scored.path]
     memories = ctx.get(_origin_ids(links))
-    later = (
-        set()
-        if ctx.query.as_of is None
-        else _stored_later(_origin_ids(links) - memories.keys(), ctx)
-    )
+    # Memories of today that did not exist at the requested moment: an edge that was stored
+    # again only keeps the latest memory it came from.
+    today = _origin_ids(links) - memories.keys() if ctx.query.as_of is not None else ()
+    later = set(ctx.store.items.get(sorted(today)))
     for path, score in paths:
         if any(later & {link.context, link.source} for link in path):
             continue
-        origins = [_origin_item(link, memories) for link in path]
+        origins = [memories.get(link.context or "") or memories.get(link.source) for link in path]
         if any(item is not None and rejection_reason(item, ctx.scope) for item in origins):
             continue
         description = describe_path(path, names)
@@ -214,19 +213,6 @@ def _path_matches(
 def _origin_ids(links: Iterable[Link]) -> set[str]:
     """Return the possible ids of the memories that the links came from."""
     return {name for link in links for name in (link.context, link.source) if name}
-
-
-def _stored_later(ids: set[str], ctx: Context) -> set[str]:
-    """Return memories of today that did not exist at the requested moment.
-
-    An edge that was stored again only keeps the latest memory it came from.
-    """
-    return set(ctx.store.items.get(sorted(ids)))
-
-
-def _origin_item(link: Link, memories: Mapping[str, Item]) -> Item | None:
-    """Return the memory an edge came from, if its context or source names one."""
-    return memories.get(link.context or "") or memories.get(link.source)
 
 
 def _link_ends(link: Link) -> tuple[str, str]:
