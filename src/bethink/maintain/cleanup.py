@@ -98,10 +98,12 @@ class _DuplicateFinder:
 
     def __call__(self, newer: Item) -> list[Item]:
         """Return older memories with the same words, among those that share a sketch band."""
-        words = self._words(newer.text)
+        words, bands = self._words(newer.text), minhash_sketch(fold(newer.text))
+        items, scope = self._work.store.items, self._work.scope
+        sharing = items.find_duplicates([("", bands)], scope)[0] if bands else ()
         found = [
             older
-            for older in self._sharing_bands(newer)
+            for older in sharing
             if older.id != newer.id and is_same_wording(words, self._words(older.text))
         ]
         known = {older.id for older in found}
@@ -111,11 +113,6 @@ class _DuplicateFinder:
             for older in found
             if _can_replace(newer, older) and exemption_reason(older) is None
         ]
-
-    def _sharing_bands(self, newer: Item) -> Sequence[Item]:
-        bands = minhash_sketch(fold(newer.text))
-        items = self._work.store.items
-        return items.find_duplicates([("", bands)], self._work.scope)[0] if bands else ()
 
     def _of_same_meaning(self, newer: Item) -> list[Item]:
         """Return memories as near in meaning as the run asks for, with the same details."""

@@ -299,7 +299,10 @@ def _learning_proposal(
         layer="learning",
         topic=topics.pop() if len(topics) == 1 else None,
         tags=tuple(sorted(tags, key=lambda tag: (-tags[tag], tag))[:_MAX_TAGS]),
-        entities=_common_entities(held, group.entity, work),
+        entities=tuple(
+            f"{key.partition(':')[0]}:{entity_name(key, work)}"
+            for key in _common_entities(held, group.entity)
+        ),
         classification=group.classification,
         importance=min(0.89, max(fmean(item.importance for item in held), 0.55)),
         emotion=fmean(item.emotion for item in held),
@@ -330,10 +333,10 @@ def entity_name(entity: str, work: JobContext) -> str:
     return next((known.name for known in found if known.id == entity), key)
 
 
-def _common_entities(items: Sequence[Item], first: str, work: JobContext) -> tuple[str, ...]:
+def _common_entities(items: Sequence[Item], first: str = "") -> list[str]:
+    """Return the entities that most of the items mention, one of them first."""
     counted = Counter(entity for item in items for entity in item.entities)
-    best = sorted(counted, key=lambda key: (key != first, -counted[key], key))[:_MAX_ENTITIES]
-    return tuple(f"{key.partition(':')[0]}:{entity_name(key, work)}" for key in best)
+    return sorted(counted, key=lambda key: (key != first, -counted[key], key))[:_MAX_ENTITIES]
 
 
 EntitySet = frozenset[str]
@@ -498,7 +501,7 @@ def _existing_concepts(
 
 
 def _concept_proposal(facts: Sequence[Item], before: tuple[str, ...], work: JobContext) -> Proposal:
-    entities = _most_common_entities(facts)
+    entities = _common_entities(facts)
     names = [entity_name(entity, work) for entity in entities[:_MAX_NAMED]]
     title = f"Facts about {', '.join(names)}"
     condensed = condense(title, facts, work)
@@ -524,11 +527,6 @@ def _concept_proposal(facts: Sequence[Item], before: tuple[str, ...], work: JobC
         renews=True,
         seen={item.id: item.rev for item in facts},
     )
-
-
-def _most_common_entities(facts: Sequence[Item]) -> list[str]:
-    counted = Counter(entity for item in facts for entity in item.entities)
-    return sorted(counted, key=lambda key: (-counted[key], key))[:12]
 
 
 def _list_facts(title: str, facts: Sequence[Item]) -> str:

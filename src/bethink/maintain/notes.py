@@ -53,11 +53,6 @@ class Note(NamedTuple):
         return append_stamp("\n".join(kept), digest, self.space, left)
 
 
-def add_stamp(body: str, ids: Iterable[str], space: str) -> str:
-    """Append the stamp line to a body."""
-    return append_stamp(body, body_digest(body), encode_space(space), ids)
-
-
 def read_note(path: Path) -> Note | None:
     """Read the note in a file; None where there is no file."""
     try:
@@ -273,8 +268,8 @@ def stamped_note(name: str, items: Sequence[Item], space: str) -> ComposedNote:
     """Compose the whole stamped file; empty where there are no memories."""
     if not items:
         return ComposedNote("", ())
-    composed = compose_note(name, items)
-    return composed._replace(text=add_stamp(*composed, space))
+    body, ids = compose_note(name, items)
+    return ComposedNote(append_stamp(body, body_digest(body), encode_space(space), ids), ids)
 
 
 def rewrite_notes_without(gone: Iterable[Item], work: JobContext) -> tuple[str, ...]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bethink.core.json_values import Json
+from bethink.core.registry import import_object
 from bethink.errors import MissingExtra, ModelError, Refused
 from bethink.models.rerank import reranker_provider
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
 
+Job = Callable[["Memory", Json], Json | str]  # what it returns is JSON
 _MAINTENANCE_STEPS = 20  # steps of one background maintenance run
 
 
@@ -26,26 +27,18 @@ def _query_job(kind: str, memory: Memory, payload: Json) -> Json:
     provider = reranker_provider(named)
     if provider is not None and provider.env_prefixes:
         raise Refused("this reranker needs the caller's environment")
-    answer: Json = import_module("bethink.cli.queries").answer_for_caller(memory, kind, payload)
+    answer: Json = import_object("bethink.cli.queries:answer_for_caller")(memory, kind, payload)
     return answer
 
 
-def _tool_job(memory: Memory, payload: Json) -> Json:
-    """Run a tool of the server, a layer above."""
-    reply: Json = import_module("bethink.server.mcp.worker_calls").call_for_server(memory, payload)
-    return reply
+def _job_of(place: str) -> Job:
+    """Return a job that is imported when it is run: most workers do few kinds."""
 
+    def run(memory: Memory, payload: Json) -> Json | str:
+        answer: Json | str = import_object(place)(memory, payload)
+        return answer
 
-def _prompt_job(memory: Memory, payload: Json) -> str:
-    from bethink.agents.prompt import prompt_context  # only used by hooks
-
-    return prompt_context(memory, payload)
-
-
-def _briefing_job(memory: Memory, payload: Json) -> str:
-    from bethink.agents.briefing import briefing  # only used by hooks
-
-    return briefing(memory, payload)
+    return run
 
 
 def _capture_job(memory: Memory, payload: Json) -> Json:
@@ -87,12 +80,11 @@ def _require_text(payload: Json, name: str) -> str:
     return value
 
 
-Job = Callable[["Memory", Json], Json | str]  # what it returns is JSON
 JOBS: Mapping[str, Job] = {
     **{kind: partial(_query_job, kind) for kind in ("recall", "why-not", "compare")},
-    "tool": _tool_job,
-    "prompt": _prompt_job,
-    "brief": _briefing_job,
+    "tool": _job_of("bethink.server.mcp.worker_calls:call_for_server"),
+    "prompt": _job_of("bethink.agents.prompt:prompt_context"),
+    "brief": _job_of("bethink.agents.briefing:briefing"),
     "capture": _capture_job,
     "edits": _edits_job,
     "warm": _warm_up_job,

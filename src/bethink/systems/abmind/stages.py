@@ -439,7 +439,7 @@ class Interference:
             for one, other in combinations((hit.item for hit in hits if not _is_edge(hit)), 2)
             if (one.topic or GENERAL) == (other.topic or GENERAL)
             and one.text != other.text
-            and self._interfere(words[one.id], words[other.id])
+            and self._share_of(words[one.id], words[other.id]) > self.share
         ]
         return AnswerExtras(warnings=tuple(warnings))
 
@@ -449,9 +449,8 @@ class Interference:
             word for word in words if len(word) >= self.shortest_word or not word.isascii()
         )
 
-    def _interfere(self, one: frozenset[str], other: frozenset[str]) -> bool:
-        smaller = min(len(one), len(other))
-        return smaller > 0 and len(one & other) / smaller > self.share
+    def _share_of(self, one: frozenset[str], other: frozenset[str]) -> float:
+        return len(one & other) / max(1, min(len(one), len(other)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,11 +473,13 @@ class Mmr:
         words = {cand.item.id: word_set(cand.item.text) for cand in rest}
         nearest: dict[str, tuple[float, str]] = {cand.item.id: (0.0, "") for cand in rest}
         picked: list[Candidate] = []
+
+        def order(cand: Candidate) -> tuple[float, str]:
+            penalty = (1 - self.relevance) * scale * nearest[cand.item.id][0]
+            return penalty - self.relevance * cand.score, cand.item.id
+
         while rest:
-            best = min(
-                rest,
-                key=lambda cand: (-self._marginal_relevance(cand, nearest, scale), cand.item.id),
-            )
+            best = min(rest, key=order)
             rest.remove(best)
             picked.append(self._with_penalty(best, nearest[best.item.id], scale))
             for cand in rest:
@@ -487,11 +488,6 @@ class Mmr:
                     nearest[cand.item.id] = (similarity, best.item.id)
         tail = [self._with_penalty(cand, (0.0, ""), scale) for cand in pool[self.top :]]
         return sort_by_score([*picked, *tail])
-
-    def _marginal_relevance(
-        self, cand: Candidate, nearest: dict[str, tuple[float, str]], scale: float
-    ) -> float:
-        return self.relevance * cand.score - (1 - self.relevance) * scale * nearest[cand.item.id][0]
 
     def _with_penalty(self, cand: Candidate, nearest: tuple[float, str], scale: float) -> Candidate:
         similarity, twin = nearest

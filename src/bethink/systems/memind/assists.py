@@ -210,16 +210,13 @@ def enforce_order(candidates: Iterable[Candidate], by: str, why: str) -> list[Ca
     """
     ordered: list[Candidate] = []
     for cand in candidates:
-        if not ordered or _sorts_after(cand, ordered[-1]):
+        last = ordered[-1] if ordered else None
+        if last is None or (-last.score, last.item.id) < (-cand.score, cand.item.id):
             ordered.append(cand)
         else:
-            below = math.nextafter(ordered[-1].score, -math.inf)
+            below = math.nextafter(last.score, -math.inf)
             ordered.append(cand.with_evidence(by, "set", below, why))
     return ordered
-
-
-def _sorts_after(cand: Candidate, before: Candidate) -> bool:
-    return (-before.score, before.item.id) < (-cand.score, cand.item.id)
 
 
 class SeedLink(NamedTuple):

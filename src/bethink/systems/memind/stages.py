@@ -242,7 +242,8 @@ class Captions:
         ranked = sorted(groups.items(), key=lambda group: (-group[1][0].score, group[0]))
         captions: dict[str, Caption] = {}
         for source, group in ranked:
-            text = _caption_text(episodes.get(source, group[0].item), ctx)
+            told = episodes.get(source, group[0].item)
+            text = told.caption or _made_captions((told,), ctx)[told.id]
             ids = tuple(cand.item.id for cand in group)
             # A conversation and an episode of it may have the same caption: one source.
             known = captions.get(text, Caption(source, text, group[0].score, ()))
@@ -263,10 +264,6 @@ _made_captions = PerEach[Item, str, str](
     lambda items, _: {item.id: caption(item.text, item.speaker) for item in items},
     attrgetter("id"),
 )
-
-
-def _caption_text(item: Item, ctx: Context) -> str:
-    return item.caption or _made_captions((item,), ctx)[item.id]
 
 
 def _episodes(ids: set[str], ctx: Context) -> dict[str, Item]:

@@ -131,7 +131,8 @@ class Spread:
         active = {cand.item.id: cand for cand in pool}
         activated = 0
         for hop in range(1, self.hops + 1):
-            sources = [cand for cand in active.values() if self._is_source(cand)]
+            strong = (cand for cand in active.values() if cand.score >= self.threshold)
+            sources = [cand for cand in strong if self._has_level(cand.item)]
             # What this hop activates spreads only in the next one.
             for cand in self._activate_neighbours(sources, self.decay**hop, ctx):
                 known = active.get(cand.item.id)
@@ -140,9 +141,6 @@ class Spread:
         if activated:
             ctx.add_step_note(f"{activated} activated")
         return sort_by_score(active.values())
-
-    def _is_source(self, cand: Candidate) -> bool:
-        return cand.score >= self.threshold and self._has_level(cand.item)
 
     def _has_level(self, item: Item) -> bool:
         return not self.levels or item.level in self.levels
@@ -321,7 +319,10 @@ class EntityName:
             own = sources.get(key) or (key,)
             matched = [entities_by_item[source] for source in own if source in entities_by_item]
             if matched:
-                best = _best_entity([named.entities[one] for group in matched for one in group])
+                best = max(
+                    (named.entities[one] for group in matched for one in group),
+                    key=lambda one: (one.score, one.entity.mentions, one.entity.id),
+                )
                 score = self._score(item, best, named.words, len(matched) / len(own))
                 if score >= self.floor:
                     why = (
@@ -341,10 +342,6 @@ def _query_words(text: str) -> list[str]:
     """Return the question's words of three letters or more, without punctuation."""
     bare = (word.strip(_PUNCTUATION) for word in text.lower().split())
     return [word for word in bare if len(word) >= 3]
-
-
-def _best_entity(near: list[ScoredEntity]) -> ScoredEntity:
-    return max(near, key=lambda one: (one.score, one.entity.mentions, one.entity.id))
 
 
 def _sources_by_item(mentioning: Mapping[str, Item], ctx: Context) -> dict[str, tuple[str, ...]]:
