@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 
 from bethink.core.json_values import Json
+from bethink.core.named_tuple import NamedTuple
 from bethink.eval.metrics import ALL, RESAMPLES
 from bethink.eval.tables import ReportTable, headline, report_tables
 
@@ -16,149 +17,117 @@ _WIDTH = 760
 _LABEL_WIDTH = 190
 _ROW_HEIGHT = 18
 _GROUP_GAP = 8
+_BINS = 40  # of a histogram
+_DIAGRAM_SIZE = 260
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """One value, its interval, and the index of its colour."""
 
     label: str
     value: float
-    low: float | None = None
-    high: float | None = None
+    low: float
+    high: float
     colour: int = 0
 
 
-def bar_chart(title: str, groups: Sequence[tuple[str, Sequence[Bar]]], *, unit: str = "") -> str:
+def bar_chart(title: str, groups: Sequence[tuple[str, Sequence[Bar]]]) -> str:
     """Grouped horizontal bars; zero is always on the scale."""
-    shown = [bar for _, members in groups for bar in members]
-    edges = [edge for bar in shown for edge in (bar.value, bar.low, bar.high) if edge is not None]
+    edges = [edge for _, members in groups for bar in members for edge in bar[1:4]]
     least, most = min([0.0, *edges]), max([0.0, *edges]) or 1.0
-    room = _WIDTH - _LABEL_WIDTH - 70
-    scale = room / (most - least or 1.0)
+    scale = (_WIDTH - _LABEL_WIDTH - 70) / (most - least or 1.0)
     zero = _LABEL_WIDTH - least * scale
     parts: list[str] = []
     top = 26
     for name, members in groups:
-        parts.append(
-            _text(_LABEL_WIDTH - 8, top + _ROW_HEIGHT * len(members) / 2 + 4, name, anchor="end")
-        )
+        middle = top + _ROW_HEIGHT * len(members) / 2 + 4
+        parts.append(_text(_LABEL_WIDTH - 8, middle, name, anchor="end"))
         for bar in members:
-            parts += _draw_bar(bar, top, zero, scale, unit)
+            parts += _draw_bar(bar, top, zero, scale)
             top += _ROW_HEIGHT
         top += _GROUP_GAP
-    axis = f'<line x1="{zero:.1f}" y1="22" x2="{zero:.1f}" y2="{top}" stroke="{_AXIS_COLOUR}"/>'
+    axis = _shape("line", x1=zero, y1=22, x2=zero, y2=top, stroke=_AXIS_COLOUR)
     return _svg(title, top + 4, [axis, *parts])
 
 
-def _draw_bar(bar: Bar, top: float, zero: float, scale: float, unit: str) -> list[str]:
-    end = zero + bar.value * scale
-    left, width = min(zero, end), abs(end - zero)
-    colour = COLOURS[bar.colour % len(COLOURS)]
-    label = escape(f"{bar.label}: {bar.value:.3f}{unit}")
-    box = f'x="{left:.1f}" y="{top}" width="{width:.1f}" height="{_ROW_HEIGHT - 4}"'
-    parts = [f'<rect {box} fill="{colour}"><title>{label}</title></rect>']
-    reach = end
-    if bar.low is not None and bar.high is not None:
-        low, high = zero + bar.low * scale, zero + bar.high * scale
-        middle = top + (_ROW_HEIGHT - 4) / 2
-        reach = max(end, high)
-        parts.append(
-            f'<line x1="{low:.1f}" y1="{middle}" x2="{high:.1f}" y2="{middle}" '
-            'stroke="currentColor" stroke-width="1.5"/>'
-        )
-    parts.append(
-        _text(max(reach, zero) + 6, top + _ROW_HEIGHT - 7, f"{bar.value:.3f}{unit}", size=11)
-    )
-    return parts
+def _draw_bar(bar: Bar, top: float, zero: float, scale: float) -> list[str]:
+    end, low, high = (zero + edge * scale for edge in (bar.value, bar.low, bar.high))
+    height, width = _ROW_HEIGHT - 4, abs(end - zero)
+    middle, colour = top + height / 2, COLOURS[bar.colour % len(COLOURS)]
+    told = _shape("title", escape(f"{bar.label}: {bar.value:.3f}"))
+    interval = {"x1": low, "y1": middle, "x2": high, "y2": middle, "stroke": "currentColor"}
+    return [
+        _shape("rect", told, x=min(zero, end), y=top, width=width, height=height, fill=colour),
+        _shape("line", **interval, stroke_width=1.5),
+        _text(max(end, high, zero) + 6, top + _ROW_HEIGHT - 7, f"{bar.value:.3f}", size=11),
+    ]
 
 
-def score_histograms(
-    title: str, kinds: Sequence[tuple[str, Sequence[float]]], *, bins: int = 40
-) -> str:
+def score_histograms(title: str, kinds: Sequence[tuple[str, Sequence[float]]]) -> str:
     """Histograms of scores, one row per kind, each scaled by itself."""
     everything = [score for _, scores in kinds for score in scores]
     if not everything:
         return ""
     least, most = min(everything), max(everything)
-    width = (_WIDTH - _LABEL_WIDTH - 20) / bins
+    step, width = (_WIDTH - _LABEL_WIDTH - 20) / _BINS, (most - least) or 1.0
     parts = []
     top = 26
     for place, (name, scores) in enumerate(kinds):
-        counts = _histogram(scores, least, most, bins)
-        tallest = max(counts) or 1
+        bins = Counter(min(_BINS - 1, int((one - least) / width * _BINS)) for one in scores)
+        tallest, fill = max(bins.values(), default=1), COLOURS[place % len(COLOURS)]
         parts.append(_text(_LABEL_WIDTH - 8, top + 34, f"{name} ({len(scores):,})", anchor="end"))
-        for number, count in enumerate(counts):
-            height = 44 * count / tallest
-            parts.append(
-                f'<rect x="{_LABEL_WIDTH + number * width:.1f}" y="{top + 46 - height:.1f}" '
-                f'width="{width - 1:.1f}" height="{height:.1f}" '
-                f'fill="{COLOURS[place % len(COLOURS)]}"/>'
-            )
+        for number, count in bins.items():
+            height, x = 44 * count / tallest, _LABEL_WIDTH + number * step
+            size = {"width": step - 1, "height": height, "fill": fill}
+            parts.append(_shape("rect", x=x, y=top + 46 - height, **size))
         top += 54
     parts.append(_text(_LABEL_WIDTH, top + 8, f"{least:.3f}", size=11))
     parts.append(_text(_WIDTH - 20, top + 8, f"{most:.3f}", anchor="end", size=11))
     return _svg(title, top + 14, parts)
 
 
-_DIAGRAM_SIZE = 260
-
-
 def reliability_diagram(name: str, found: Json) -> str:
     """Said against right: a point for each bin; on the diagonal both are equal."""
     left, top, size = _LABEL_WIDTH, 34, _DIAGRAM_SIZE
-    frame = f'x="{left}" y="{top}" width="{size}" height="{size}"'
-    diagonal = (
-        f'<line x1="{left}" y1="{top + size}" x2="{left + size}" y2="{top}" '
-        f'stroke="{_AXIS_COLOUR}" stroke-dasharray="4 4"/>'
-    )
+    right, bottom, axis = left + size, top + size, {"stroke": _AXIS_COLOUR}
     parts = [
-        f'<rect {frame} fill="none" stroke="{_AXIS_COLOUR}"/>',
-        diagonal,
+        _shape("rect", x=left, y=top, width=size, height=size, fill="none", **axis),
+        _shape("line", x1=left, y1=bottom, x2=right, y2=top, **axis, stroke_dasharray="4 4"),
         _text(left - 8, top + 10, "right 1", anchor="end", size=11),
-        _text(left - 8, top + size, "0", anchor="end", size=11),
-        _text(left, top + size + 14, "said 0", size=11),
-        _text(left + size, top + size + 14, "1", anchor="end", size=11),
-        _text(left + size + 16, top + 12, f"ECE {found['ece']:.3f}"),
-        _text(left + size + 16, top + 30, f"AUC {found['auc']:.3f}" if found["auc"] else ""),
-        _text(left + size + 16, top + 48, f"{found['n']:,} answers"),
+        _text(left - 8, bottom, "0", anchor="end", size=11),
+        _text(left, bottom + 14, "said 0", size=11),
+        _text(right, bottom + 14, "1", anchor="end", size=11),
+        _text(right + 16, top + 12, f"ECE {found['ece']:.3f}"),
+        _text(right + 16, top + 30, f"AUC {found['auc']:.3f}" if found["auc"] else ""),
+        _text(right + 16, top + 48, f"{found['n']:,} answers"),
     ]
     places = [
-        (left + size * one["confidence"], top + size * (1 - one["right"]), one)
-        for one in found["bins"]
+        (left + size * one["confidence"], bottom - size * one["right"]) for one in found["bins"]
     ]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in places)
-    parts.append(f'<polyline points="{line}" fill="none" stroke="{COLOURS[0]}"/>')
-    for x, y, one in places:
-        label = f"said {one['confidence']:.3f}, right {one['right']:.3f}"
-        parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[0]}">'
-            f"<title>{label}</title></circle>"
-        )
-    return _svg(f"Reliability of the confidence, {name}", top + size + 20, parts)
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    parts.append(_shape("polyline", points=line, fill="none", stroke=COLOURS[0]))
+    for (x, y), one in zip(places, found["bins"], strict=True):
+        told = _shape("title", f"said {one['confidence']:.3f}, right {one['right']:.3f}")
+        parts.append(_shape("circle", told, cx=x, cy=y, r=4, fill=COLOURS[0]))
+    return _svg(f"Reliability of the confidence, {name}", bottom + 20, parts)
 
 
-def _histogram(scores: Sequence[float], least: float, most: float, bins: int) -> list[int]:
-    counts = [0] * bins
-    span = (most - least) or 1.0
-    for score in scores:
-        counts[min(bins - 1, int((score - least) / span * bins))] += 1
-    return counts
+def _shape(tag: str, inner: str = "", /, **given: object) -> str:
+    """An element of SVG with what is inside it; an underscore in a name is a dash."""
+    values = {name: f"{one:.1f}" if isinstance(one, float) else one for name, one in given.items()}
+    written = "".join(f' {name.replace("_", "-")}="{one}"' for name, one in values.items())
+    return f"<{tag}{written}>{inner}</{tag}>"
 
 
 def _text(x: float, y: float, text: str, *, anchor: str = "start", size: int = 12) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}">'
-        f"{escape(text)}</text>"
-    )
+    return _shape("text", escape(text), x=x, y=y, font_size=size, text_anchor=anchor)
 
 
 def _svg(title: str, height: float, parts: Sequence[str]) -> str:
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" '
-        f'role="img" aria-label="{escape(title)}">'
-    )
-    return head + _text(0, 14, title, size=13) + "".join(parts) + "</svg>"
+    drawn = _text(0, 14, title, size=13) + "".join(parts)
+    view = f"0 0 {_WIDTH} {height:.0f}"
+    about = {"role": "img", "aria_label": escape(title)}
+    return _shape("svg", drawn, xmlns="http://www.w3.org/2000/svg", viewBox=view, **about)
 
 
 _PLOTTED_METRICS = ("recall@5", "recall@10", "all@10", "ndcg@10", "mrr")
