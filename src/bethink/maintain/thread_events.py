@@ -59,23 +59,10 @@ _NEGATED = lazy_pattern(
 _OUTCOME_EVENTS = frozenset(("resolution_declared", "milestone_reached", "question_closed"))
 
 
-# A text with none of these tells no event, which shows in a tenth of the time.
-_EVENT_HINTS = (
-    *("unblocked", "no longer", "answer", "turns out", "turned out", "root cause", "caused by"),
-    *("resolved", "fixed", "solved", "closed the", "blocked", "wait", "stuck", "shipped"),
-    *("released", "launched", "went live", "merged", "completed", "finished", "migrated", "fail"),
-    *("outage", "rolled back", "regression", "brok", "crash", "timed out", "decided", "we chose"),
-    *("agreed", "settled on", "going with", "moved to", "switched", "is now", "changed"),
-)
-
-
 def stated_event(kind: str, text: str) -> ThreadEventKind | None:
     """Return the kind of event that a memory's kind or its words tell, if any."""
     if kind in _EVENT_BY_KIND:
         return _EVENT_BY_KIND[kind]
-    folded = text.casefold()
-    if not folded.rstrip().endswith("?") and not any(hint in folded for hint in _EVENT_HINTS):
-        return None
     for stated, pattern in _EVENT_PATTERNS.items():
         if any(not _NEGATED.search(text[: match.start()]) for match in pattern.finditer(text)):
             return stated
