@@ -15,6 +15,8 @@ import selectors
 import socket
 import struct
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bethink import version
@@ -131,10 +133,19 @@ _PROOF_BYTES = 32
 _MAX_PORT_FILE_BYTES = 1 << 12  # bytes
 
 
+@contextmanager
+def _closed_on_failure(sock: socket.socket) -> Iterator[socket.socket]:
+    """Yield a socket, and close it where that fails which is done with it."""
+    try:
+        yield sock
+    except OSError:
+        sock.close()
+        raise
+
+
 def listen_on_loopback(port_file: Path) -> tuple[socket.socket, bytes]:
     """Open a loopback socket; write its port and secret to a file of the owner."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
+    with _closed_on_failure(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as sock:
         sock.bind((HOST, 0))
         sock.listen()
         secret = os.urandom(_PROOF_BYTES)
@@ -142,17 +153,14 @@ def listen_on_loopback(port_file: Path) -> tuple[socket.socket, bytes]:
         handle = os.open(port_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(content)
-    except OSError:
-        sock.close()
-        raise
     return sock, secret
 
 
 def connect_to_loopback(port_file: Path, deadline: float) -> socket.socket:
     """Connect to the process that proves it knows the secret in the file."""
     port, secret = _read_port_file(port_file)
-    sock = socket.create_connection((HOST, port), max(deadline - time.monotonic(), 0.001))
-    try:
+    timeout_s = max(deadline - time.monotonic(), 0.001)
+    with _closed_on_failure(socket.create_connection((HOST, port), timeout_s)) as sock:
         theirs = _receive_exactly(sock, _NONCE_BYTES, deadline)
         ours = os.urandom(_NONCE_BYTES)
         sock.sendall(ours + _hmac_proof(secret, b"caller", theirs, ours))
@@ -161,9 +169,6 @@ def connect_to_loopback(port_file: Path, deadline: float) -> socket.socket:
             _hmac_proof(secret, b"worker", theirs, ours),
         ):
             raise PermissionError("the process on this port is not the worker")
-    except OSError:
-        sock.close()
-        raise
     return sock
 
 
@@ -214,17 +219,13 @@ def listen(paths: WorkerPaths) -> Listener:
     paths.socket_path.unlink(missing_ok=True)
     if not paths.unix:
         return Listener(*listen_on_loopback(paths.socket_path))
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+    with _closed_on_failure(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as sock:
         before = os.umask(0o177)
         try:
             sock.bind(str(paths.socket_path))
         finally:
             os.umask(before)
         sock.listen(_BACKLOG)
-    except OSError:
-        sock.close()
-        raise
     return Listener(sock)
 
 
@@ -233,14 +234,10 @@ def connect(paths: WorkerPaths, deadline: float) -> socket.socket:
     require_private(paths.folder)
     if not paths.unix:
         return connect_to_loopback(paths.socket_path, deadline)
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+    with _closed_on_failure(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as sock:
         sock.settimeout(max(deadline - time.monotonic(), 0.001))
         sock.connect(str(paths.socket_path))
         require_same_user(sock)
-    except OSError:
-        sock.close()
-        raise
     return sock
 
 

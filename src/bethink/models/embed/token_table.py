@@ -48,7 +48,7 @@ def unpack_tokens(memories: Sequence[bytes], vocabulary_size: int) -> UnpackedTo
     """Parse stored tokens; raise ModelError where they are damaged."""
     sizes = np.array([len(memory) for memory in memories], dtype=np.intp)
     if (sizes % 2).any():
-        raise _damaged_error()
+        raise damaged_error()
     row = np.frombuffer(b"".join(memories), dtype="<u2")
     is_mark = row == _SENTENCE_END
     is_length = np.zeros(len(row), dtype=np.bool_)
@@ -58,10 +58,10 @@ def unpack_tokens(memories: Sequence[bytes], vocabulary_size: int) -> UnpackedTo
     closes = np.cumsum(sizes[filled] // 2) - 1
     # A memory ends with a length, and a mark follows an id.
     if not is_length[closes].all() or is_mark[:1].any() or not is_id[:-1][is_mark[1:]].all():
-        raise _damaged_error()
+        raise damaged_error()
     ids = row[is_id]
     if ids.size and int(ids.max()) >= vocabulary_size:
-        raise _damaged_error()
+        raise damaged_error()
     ends = np.cumsum(is_id, dtype=np.intp)[is_mark]
     sentences_before = np.cumsum(is_length, dtype=np.intp)[closes]
     return UnpackedTokens(
@@ -81,7 +81,8 @@ def _starts_from_ends(ends: NDArray[np.intp]) -> NDArray[np.intp]:
     return starts
 
 
-def _damaged_error() -> ModelError:
+def damaged_error() -> ModelError:
+    """Return the error for tokens that cannot be what was stored."""
     return ModelError("stored tokens are damaged", remedy="rebuild them with: bethink reindex")
 
 
