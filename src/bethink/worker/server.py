@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from threading import Lock, Thread
@@ -48,7 +49,6 @@ from bethink.worker.transport import (
 if TYPE_CHECKING:
     from bethink.config.settings import Settings
     from bethink.memory import Memory
-    from bethink.ports import Embedder
 
 
 MAX_OPEN_MEMORIES = 4
@@ -72,7 +72,8 @@ class MemoryPool:
     def __init__(self, max_open: int = MAX_OPEN_MEMORIES) -> None:
         self._max_open = max_open
         self._pooled: OrderedDict[str, _PooledMemory] = OrderedDict()
-        self._models: OrderedDict[str, Embedder | None] = OrderedDict()
+        # One embedder for all spaces that use it, so that it is loaded once.
+        self._embedder = lru_cache(_MAX_MODELS)(open_embedder)
         self._lock = Lock()
         # A separate lock: opening a store may be slow, and must not block open ones.
         self._open_lock = Lock()
@@ -160,17 +161,8 @@ class MemoryPool:
 
         settings = settings_from_json(settings_json)
         path = resolve_space(None, settings).path
-        memory = Memory.open(settings=settings, embedder=self._shared_embedder(settings.embedder))
+        memory = Memory.open(settings=settings, embedder=self._embedder(settings.embedder))
         return _PooledMemory(memory, path, _file_identity(path))
-
-    def _shared_embedder(self, name: str) -> Embedder | None:
-        """Return one embedder for all spaces that use it, so that it is loaded once."""
-        if name not in self._models:
-            self._models[name] = open_embedder(name)
-            while len(self._models) > _MAX_MODELS:
-                self._models.popitem(last=False)
-        self._models.move_to_end(name)
-        return self._models[name]
 
 
 def _file_identity(path: Path) -> tuple[int, int] | None:

@@ -6,11 +6,10 @@ recipe and the model card. The weights are data of this package.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from threading import Lock
 
 from bethink.core.arrays import Matrix, Vector, np
 from bethink.core.lazy import Lazy
@@ -67,8 +66,7 @@ class ContextualEmbedder:
         of a row.
         """
         self._tokenizer, self._encode, self._window = tokenizer, encode, window
-        self._query_cache: OrderedDict[str, ContextualTokens] = OrderedDict()
-        self._lock = Lock()
+        self._encode_query = lru_cache(_MAX_CACHED_QUERIES)(self._encode_text)
 
     @property
     def dim(self) -> int:
@@ -138,18 +136,8 @@ class ContextualEmbedder:
         found = [(word, piece) for word, piece in states.pieces.locate(words) if piece in spoken]
         return [word for word, _ in found], vectors[[piece for _, piece in found]]
 
-    def _encode_query(self, text: str) -> ContextualTokens:
-        """Encode a query once and cache it: a recall needs it several times."""
-        with self._lock:
-            if text in self._query_cache:
-                self._query_cache.move_to_end(text)
-                return self._query_cache[text]
-        states = self._encode_pieces([self._tokenizer()(require_encodable(text))])[0]
-        with self._lock:
-            self._query_cache[text] = states
-            while len(self._query_cache) > _MAX_CACHED_QUERIES:
-                self._query_cache.popitem(last=False)
-        return states
+    def _encode_text(self, text: str) -> ContextualTokens:
+        return self._encode_pieces([self._tokenizer()(require_encodable(text))])[0]
 
     def _encode_pieces(self, pieces: Sequence[TextPieces]) -> list[ContextualTokens]:
         split = self._tokenizer()

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
+from threading import Lock
 from typing import IO, TypeVar
 
 from bethink.models import onnx_runtime
@@ -62,7 +63,7 @@ class _BulkEncoder(EncoderEmbedder):
         self._threads = ThreadPoolExecutor(processes, "bethink-embed")
         self._processes = processes
         self._started: list[subprocess.Popen[bytes]] = []
-        self._alive = 0
+        self._alive, self._lock = 0, Lock()
         self._free: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
         self._ahead: tuple[dict[str, _Made], dict[str, _Made]] = ({}, {})
 
