@@ -299,10 +299,7 @@ def _learning_proposal(
         layer="learning",
         topic=topics.pop() if len(topics) == 1 else None,
         tags=tuple(sorted(tags, key=lambda tag: (-tags[tag], tag))[:_MAX_TAGS]),
-        entities=tuple(
-            f"{key.partition(':')[0]}:{entity_name(key, work)}"
-            for key in _common_entities(held, group.entity)
-        ),
+        entities=tuple(_full_name(one, work) for one in _common_entities(held, group.entity)),
         classification=group.classification,
         importance=min(0.89, max(fmean(item.importance for item in held), 0.55)),
         emotion=fmean(item.emotion for item in held),
@@ -331,6 +328,10 @@ def entity_name(entity: str, work: JobContext) -> str:
     key = entity.partition(":")[2]
     (found,) = work.store.graph.find_entities((key,))
     return next((known.name for known in found if known.id == entity), key)
+
+
+def _full_name(entity: str, work: JobContext) -> str:
+    return f"{entity.partition(':')[0]}:{entity_name(entity, work)}"
 
 
 def _common_entities(items: Sequence[Item], first: str = "") -> list[str]:
