@@ -67,7 +67,8 @@ class _Maker(type):
     def __new__(cls, name: str, bases: tuple[type, ...], content: dict[str, Any]) -> Any:
         if not bases:
             return super().__new__(cls, name, bases, content)  # NamedTuple itself
-        fields = tuple(content.get("__annotations__", {}))
+        annotate = content.get("__annotate_func__", lambda _: ())  # Python 3.14 asks for them
+        fields = tuple(content.get("__annotations__") or annotate(1))
         defaults = {field: content[field] for field in fields if field in content}
         if tuple(defaults) != fields[len(fields) - len(defaults) :]:
             raise TypeError(f"a field of {name} without a default follows one with a default")

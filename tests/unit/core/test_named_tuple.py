@@ -152,3 +152,13 @@ def test_every_module_defines_them_the_cheap_way() -> None:
     imported = re.compile(r"^from typing import (?:\([^)]*|[^\n(]*)\bNamedTuple\b", re.MULTILINE)
 
     assert [path for path, text in sources.items() if imported.search(text) and path != own] == []
+
+
+def test_fields_are_found_as_python_3_14_has_them() -> None:
+    """There a module without the future import gives a function instead of the annotations."""
+    content = {"__annotate_func__": lambda _: {"a": int, "b": str}, "b": "x"}
+    made = type(NamedTuple)("Made", (NamedTuple,), content)
+
+    assert made._fields == ("a", "b")
+    assert made(1, b="y") == (1, "y")
+    assert type(NamedTuple)("Empty", (NamedTuple,), {})._fields == ()
