@@ -38,7 +38,7 @@ def webhook(ctx: click.Context) -> int:
     bethink serve posts the kind and the id of every change in this space, never a text, to
     the addresses that were added here: signed as Standard Webhooks has it, in order, at least
     once, for three days where an address does not answer. What the server's
-    max_classification hides is not told.
+    max_classification hides is not sent.
     """
     return 0 if ctx.invoked_subcommand else ctx.invoke(list_hooks)
 
@@ -59,7 +59,7 @@ def _open_hooks() -> WebhookStore:
 def add(app: App, /, name: str, url: str, *, kinds: tuple[str, ...], private: bool) -> None:
     """Add a webhook and print its secret once.
 
-    It is told of what changes from now on.
+    It gets the changes from now on.
     """
     from bethink.access.journal_reader import JournalReader  # help does without
 
