@@ -85,6 +85,8 @@ def fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
         good = st.booleans()
     elif kind == "array":
         good = st.lists(fitting(schema["items"]), max_size=3)
+    elif "properties" not in schema:
+        good = st.dictionaries(TEXTS, VALUES, max_size=3)
     else:
         good = told(schema)
     return st.one_of(good, good, good, VALUES)
@@ -102,7 +104,7 @@ def sent(way: ToolRoute) -> st.SearchStrategy[tuple[str, bytes | None]]:
     """An address of the route, and a body where it takes one."""
     path = st.tuples(*(TEXTS for _ in way.path_params)).map(
         lambda values: (
-            way.path.replace("{id}", quote(_utf8(values[0]), safe="") or "x")
+            way.path.replace("{id}", quote(_utf8(values[0].lstrip(".")), safe="") or "x")
             if values
             else way.path
         )

@@ -1,6 +1,6 @@
 /** Requests to a server: their types from the API's description, retries and time limits. */
 
-import { BethinkError, errorOfResponse, Unreachable } from "./errors.js";
+import { BethinkError, errorOfResponse, Malformed, Unreachable } from "./errors.js";
 import type { components, paths } from "./schema.js";
 
 type Methods = "get" | "post" | "patch" | "delete";
@@ -94,9 +94,11 @@ export class Transport {
     const [method, template] = route.split(" ") as [string, string];
     const rest: Record<string, unknown> = { ...(given as object) };
     const path = template.replace(/\{(\w+)\}/g, (_, name: string) => {
-      const value = rest[name];
+      const value = String(rest[name] ?? "");
       delete rest[name];
-      return encodeURIComponent(String(value));
+      // In an address these would stand for another route, however they are written.
+      if (/^\.{0,2}$/.test(value)) throw new Malformed(`${name} is missing or "${value}"`, { kind: "malformed" });
+      return encodeURIComponent(value);
     });
     const query = method === "GET" ? queryOf(rest) : "";
     const init: RequestInit = { method };

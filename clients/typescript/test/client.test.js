@@ -77,6 +77,8 @@ test("a problem is an error of its class, with what to do", async () => {
   await memory.remember("The key is used once", { key: "once" });
   const rows = [
     [() => memory.get("no-such-memory"), bethink.NotFound, "not_found", 404],
+    [() => memory.get(".."), bethink.Malformed, "malformed", 0],
+    [() => memory.get(""), bethink.Malformed, "malformed", 0],
     [() => memory.remember(""), bethink.Refused, "refused", 422],
     [() => memory.remember("x".repeat(70_000)), bethink.TooLarge, "too_large", 422],
     [() => memory.remember("Another text", { key: "once" }), bethink.Conflict, "conflict", 409],
