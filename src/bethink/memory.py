@@ -11,6 +11,7 @@ from bethink.api.browse import BrowseMethods, ThreadMethods
 from bethink.api.files import FileMethods
 from bethink.api.links import LinkMethods
 from bethink.api.maintenance import MaintenanceMethods, UpkeepMethods
+from bethink.api.questions import QuestionMethods
 from bethink.api.recall import RecallMethods
 from bethink.api.session import Session, utc_now
 from bethink.api.sync import SyncMethods
@@ -27,7 +28,7 @@ __all__ = ["Memory", "utc_now"]
 
 class Memory(
     WriteMethods, RecallMethods, BrowseMethods, ThreadMethods, LinkMethods, FileMethods,
-    MaintenanceMethods, UpkeepMethods, SyncMethods,
+    MaintenanceMethods, UpkeepMethods, SyncMethods, QuestionMethods,
 ):  # fmt: skip
     """One space's memory: remember, recall, explain, correct, forget.
 

@@ -168,6 +168,8 @@ class World:
         again = _edit("src/app.py", "rename the billing module quietly")
         self.owner.note_edits([{**again, "item": first}])
         self.owner.recall("zebracanary", track=True, max_classification=3, ids=tuple(kept))
+        high = replace(self.owner.settings, max_classification=3)
+        self.owner.using(settings=high).save_question("where is the zebracanary?", wrong=[first])
 
     def above(self) -> str:
         """All that is above the ceiling, as the owner sees it."""
@@ -314,6 +316,9 @@ def python_operations() -> dict[str, list[Ask]]:
         "unlink": [lambda w: w.low.unlink(w.public[7], "supersedes", w.public[8])],
         "merge_entities": [lambda w: w.low.merge_entities("Alice Meyer", "Bob Tanaka")],
         "split_entities": [lambda w: w.low.split_entities("person:alice meyer", "bob tanaka")],
+        "save_question": [lambda w: w.low.save_question("who?", relevant=[first(w)])],
+        "questions": [lambda w: w.low.questions()],
+        "drop_question": [lambda w: w.low.drop_question("who?")],
         "maintain": [lambda w: _report(w.low.maintain(preview=True, share=0.5)),
                      lambda w: _report(w.low.maintain(share=0.5))],
         "build_insights": [lambda w: w.low.build_insights()],
@@ -435,6 +440,11 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "graph": [{"node": 0, "depth": 4, "limit": 300}, {"node": "person:alice meyer"}],
     "times": [{}, {"session": "talk"}],
     "maintenance": [{}],
+    "save_question": [{"query": "who owns the audit?", "relevant": [1], "wrong": [3]}],
+    "questions": [{}],
+    "conflicts": [{}],
+    "settle": [{"id": 1, "keep": "current"}],
+    "sync_status": [{}],
     "list_entities": [{"limit": 200}, {"prefix": "oper"}, {"min_memories": 0}],
     "recall_file": [{"path": "src"}, {"path": "zebra"}],
     "history": [{"id": 2}],
@@ -475,7 +485,7 @@ def _with_ids(told: dict[str, Any], world: World) -> dict[str, Any]:
     def named(name: str, value: Any) -> Any:
         if name in ("id", "other", "node") and isinstance(value, int):
             return world.public[value]
-        if name == "ids":
+        if name in ("ids", "relevant", "wrong"):
             return [world.public[one] for one in value]
         return value
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from queue import Queue
@@ -207,18 +208,20 @@ def test_a_memory_is_corrected_pinned_linked_forgotten_restored(
     expect(page.get_by_text("It was never corrected.")).to_be_visible()
 
     page.get_by_role("button", name="Correct").click()
-    page.get_by_role("textbox", name="Text").fill(
-        "Tomas is on call in even weeks, Ines in odd weeks."
-    )
-    page.get_by_role("button", name="Save").click()
+    text = page.get_by_role("textbox", name="Text")
+    text.fill("Tomas is on call in even weeks, Ines in odd weeks.")
+    text.press("Control+Enter")
     expect(page.get_by_text("Corrected; this is revision 2.")).to_be_visible()
-    expect(page.locator("ins").first).to_be_visible()
+    expect(page.locator(".revision .text").last).to_contain_text("odd → even")
 
     page.get_by_role("button", name="Pin", exact=True).click()
     expect(page.get_by_role("button", name="Unpin")).to_be_visible()
-    page.get_by_role("button", name="Unpin").click()
+    page.get_by_role("button", name="Forget", exact=True).click()
+    page.get_by_role("button", name="Unpin and forget").click()
+    page.get_by_role("button", name="Restore").click()
 
-    page.get_by_role("button", name="Link", exact=True).click()
+    page.get_by_text("More", exact=True).click()
+    page.get_by_role("button", name="Link to another").click()
     page.get_by_label("The other one").fill("deploys Tuesdays")
     page.get_by_role("button", name="Deploys go out on Tuesdays").click()
     page.get_by_role("dialog").get_by_role("button", name="Link").click()
@@ -241,14 +244,101 @@ def test_erasing_asks_twice(page: Page, demo: Inspector) -> None:
     )
     open_view(page, demo, "/memories?q=a+note+that+has+to+go", "Memories")
     page.get_by_role("link", name="A note that has to go").click()
-    page.get_by_role("button", name="Erase").click()
-    sure = page.get_by_role("dialog").get_by_role("button", name="Erase")
+    expect(page.get_by_text("More", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Erase for good")).to_be_hidden()
+    page.get_by_text("More", exact=True).click()
+    page.get_by_role("button", name="Erase for good").click()
+    sure = page.get_by_role("dialog").get_by_role("button", name="Erase", exact=True)
     expect(sure).to_be_disabled()
     page.get_by_label("Type erase to confirm").fill("erase")
     sure.click()
 
     expect(page.get_by_role("heading", name="Memories", level=1)).to_be_visible()
     expect(page.get_by_text("Erased.")).to_be_visible()
+
+
+def test_memories_are_added_and_imported(page: Page, demo: Inspector) -> None:
+    """With a key and Ctrl+Enter, and from a file that is shown before anything is stored."""
+    open_view(page, demo, "/memories", "Memories")
+    expect(page.get_by_role("table", name="Memories")).to_be_visible()
+    page.keyboard.press("n")
+    page.get_by_label("One fact, decision or event").fill("The lock on pier nine is new")
+    page.get_by_label("Topic").fill("piers")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("dialog").get_by_text("Stored.")).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+    expect(page.get_by_role("link", name="The lock on pier nine is new")).to_be_visible()
+
+    page.get_by_role("button", name="Import").click()
+    notes = b"# Piers\n\n- Pier ten is closed in winter\n- The lock on pier nine is new\n"
+    page.get_by_label("Text or Markdown").set_input_files(
+        {"name": "piers.md", "mimeType": "text/markdown", "buffer": notes}
+    )
+    expect(page.get_by_text("2 memories, each stored or refused")).to_be_visible()
+    page.get_by_role("button", name="Import 2").click()
+    expect(page.get_by_text("1 memory stored.")).to_be_visible()
+    expect(page.get_by_text("is there already")).to_be_visible()
+
+
+def test_an_answer_is_marked_and_the_question_saved(page: Page, demo: Inspector) -> None:
+    """What is right stays marked, can be asked again, and is a file that `eval` reads."""
+    open_view(page, demo, f"/ask?q={quote(QUESTION)}", "Ask")
+    page.get_by_role("button", name="Right at rank 1").click()
+    expect(page.get_by_role("button", name="Saved")).to_be_visible()
+    open_view(page, demo, "/ask", "Ask")
+    expect(page.get_by_text("1 right")).to_be_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download 1 judged question").click()
+    line = json.loads(saved.value.path().read_text(encoding="utf-8"))
+    assert (line["query"], len(line["relevant"])) == (QUESTION, 1)
+    page.get_by_role("link", name=QUESTION).click()
+    marked = page.get_by_role("button", name="Right at rank 1")
+    expect(marked).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Saved").click()
+    expect(marked).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_person_switches_between_the_spaces_of_a_server(browser: Browser, tmp_path: Path) -> None:
+    """Those of a role, no other; a space without one asks to sign in, as an unknown one does."""
+    place = _space(tmp_path, "work").parent
+    for name, text in (("work", "The heron"), ("home", "The cat"), ("secret", "The spy")):
+        with Memory.open(path=place / f"{name}.db", embedder="none") as memory:
+            memory.remember(f"{text} sleeps at noon")
+    env, tokens = room(tmp_path) | {"BETHINK_EMBEDDER": "none"}, []
+    for words in (
+        ("anna", "--space", "work"),
+        ("ben", "--space", "home"),
+        ("ben", "--space", "secret"),
+        ("anna", "--space", "home", "--role", "reader"),
+    ):
+        added = subprocess.run(
+            [SCRIPT, "people", "add", *words, "--json"],
+            env=env, cwd=tmp_path, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        tokens.append(json.loads(added.stdout).get("token"))
+    with (
+        running_server(tmp_path, "work", "--also-space", "home", "--also-space", "secret",
+                       BETHINK_EMBEDDER="none") as url,
+        new_context(browser) as context,
+    ):  # fmt: skip
+        page = context.new_page()
+        faults = Faults(url)
+        faults.expected = {401}  # of a space that is not Anna's
+        faults.watch(page)
+        page.goto(f"{url}/ui/ask")
+        page.get_by_label("Token").fill(tokens[0])
+        page.get_by_role("button", name="Sign in").click()
+        space = page.get_by_label("Space")
+        expect(space.locator("option")).to_have_text(["work", "home"])
+        space.select_option("home")
+        expect(page.get_by_text("The cat sleeps at noon")).to_be_visible()
+        expect(page.get_by_text("Read only")).to_be_visible()
+        page.get_by_role("link", name="Sharing").click()
+        expect(page.get_by_role("row", name="anna you")).to_contain_text("reader")
+        page.goto(f"{url}/spaces/secret/ui/memories")
+        expect(page.get_by_text("Here you see nothing of this name.")).to_be_visible()
+        expect(page.get_by_text("The spy")).to_have_count(0)
+        assert faults.found == []
 
 
 def test_a_neighbourhood_is_drawn_the_same_every_time(page: Page, demo: Inspector) -> None:
@@ -271,7 +361,7 @@ def test_a_neighbourhood_is_drawn_the_same_every_time(page: Page, demo: Inspecto
 
 @pytest.mark.parametrize("width", [375, 1440])
 def test_names_in_a_graph_do_not_cover_each_other(page: Page, demo: Inspector, width: int) -> None:
-    """They can be read on every screen, and are whole; on a narrow one the view is in the row."""
+    """They can be read on every screen, and are whole; so are all views and the space."""
     page.set_viewport_size({"width": width, "height": 900})
     open_view(page, demo, "/graph?node=person:ines", "Graph")
     expect(page.locator(".node.entity.start text")).to_be_visible()
@@ -285,9 +375,11 @@ def test_names_in_a_graph_do_not_cover_each_other(page: Page, demo: Inspector, w
         assert 0 <= left < right <= width
         for other in boxes[:place]:
             assert right < other[0] or other[1] < left or bottom < other[2] or other[3] < top
-    here = page.locator(".nav [aria-current]").bounding_box()
-    assert here is not None
-    assert 0 <= here["x"] <= width - here["width"]
+    for part in [*page.locator(".nav a").all(), page.locator(".space")]:
+        box = part.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= width - box["width"]
+    expect(page.locator(".legend")).to_contain_text("person")
 
 
 def test_a_period_is_chosen_with_a_brush(page: Page, demo: Inspector) -> None:
@@ -413,6 +505,8 @@ def test_the_pages_are_accessible(signed_in: BrowserContext, page: Page, demo: I
         "/time": "Time",
         "/insights": "Insights",
         "/threads": "Threads",
+        "/sharing": "Sharing",
+        "/memories?do=add": "Memories",
         "/health": "Health",
     }
     for path, heading in views.items():
@@ -442,6 +536,7 @@ def test_no_page_is_wider_than_the_screen(page: Page, demo: Inspector, width: in
         (f"/memories/{_linked(page, demo)}", "Memory"),
         ("/graph?node=person:ines", "Graph"),
         ("/time", "Time"),
+        ("/sharing", "Sharing"),
         ("/health", "Health"),
     ):
         open_view(page, demo, path, heading)
@@ -572,8 +667,16 @@ def test_who_may_only_read_sees_no_buttons_that_write(browser: Browser, tmp_path
         expect(page.get_by_text("Read only")).to_be_visible()
         page.goto(f"{found.url}/ui/memories/{item}")
         expect(page.locator(".text").filter(has_text="The heron is grey")).to_be_visible()
-        for name in ("Correct", "Pin", "Link", "Forget", "Undo", "Erase"):
-            expect(page.get_by_role("button", name=name, exact=True)).to_have_count(0)
+        page.get_by_text("More", exact=True).click()
+        for name in ("Correct", "Pin", "Link to", "Forget", "Undo", "Erase"):
+            expect(page.get_by_role("button", name=name)).to_have_count(0)
+        page.goto(f"{found.url}/ui/memories?do=add")
+        expect(page.get_by_role("table", name="Memories")).to_be_visible()
+        for name in ("Add", "Import", "Save"):
+            expect(page.get_by_role("button", name=name)).to_have_count(0)
+        page.goto(f"{found.url}/ui/ask?q=heron")
+        expect(page.locator(".hit").first).to_be_visible()
+        expect(page.get_by_role("button", name=re.compile("Right|Wrong|Save"))).to_have_count(0)
         refused = context.request.post(
             f"{found.url}/v1/memories",
             data={"text": "no"},
@@ -694,7 +797,7 @@ def test_a_long_list_is_read_where_one_looks(browser: Browser, tmp_path: Path) -
         expect(page.get_by_role("heading", name="The last 60 conversations")).to_be_visible()
         first = at[rows - 1]
         page.goto(f"{found.url}/ui/time?from={first.when:%Y-%m-%d}&to={first.when:%Y-%m-%d}")
-        expect(page.get_by_role("link", name=str(first.session), exact=True)).to_be_visible()
+        expect(page.get_by_title(str(first.session), exact=True)).to_contain_text(first.text)
         page.goto(f"{found.url}/ui/graph?node={quote(entity)}&limit=300")
         expect(page.locator(".node.entity.start")).to_have_count(1)
         assert 20 < page.locator(".node").count() <= 300
@@ -893,6 +996,41 @@ def _space(folder: Path, name: str) -> Path:
     return place
 
 
+# What a team with two machines would see.
+TEAM: dict[str, Any] = {
+    "members": {
+        "members": [
+            {"name": name, "role": role, "you": name == "ines"}
+            for name, role in (("ines", "owner"), ("tomas", "writer"), ("carla", "reader"))
+        ]
+    },
+    "conflicts": {
+        "notice": "",
+        "conflicts": [
+            {
+                "memory": ROW | {"id": "alarm", "text": "The alarm of Marrow Bridge is at 4.2 m."},
+                "others": [
+                    {
+                        "kind": "edited",
+                        "device": "desktop",
+                        "at": "2026-11-12T09:40:00Z",
+                        "text": "The alarm of Marrow Bridge is at 4.4 m since November.",
+                    }
+                ],
+            }
+        ],
+    },
+    "sync": {
+        "name": "laptop",
+        "device": "a974eb2cdd08f525",
+        "devices": [{"id": "a2613dde902d6d42", "name": "desktop"}],
+        "targets": [{"target": "~/Dropbox/memory", "ceiling": 2, "last": "2026-11-12T09:46:00Z"}],
+        "conflicts": 1,
+        "hash": "dcf12fd179a7c43ffa11adf1cc1bfea6",
+    },
+}
+
+
 @pytest.mark.skipif("PICTURES_FOLDER" not in os.environ, reason="pictures are taken on request")
 def test_pictures_are_taken(page: Page, demo: Inspector) -> None:
     """The pictures of the documentation, from the demo's memories."""
@@ -905,9 +1043,12 @@ def test_pictures_are_taken(page: Page, demo: Inspector) -> None:
         ("trace", f"/trace?q={quote(QUESTION)}", "Trace"),
         ("compare", "/compare?q=backup+of+the+database", "Compare"),
         ("memories", "/memories", "Memories"),
-        ("graph", "/graph?node=person:ines", "Graph"),
+        ("graph", "/graph", "Graph"),
         ("health", "/health", "Health"),
+        ("sharing", "/sharing", "Sharing"),
     ):
+        for place, answer in TEAM.items() if name == "sharing" else ():
+            page.route(f"**/v1/{place}", partial(Route.fulfill, json=answer))
         open_view(page, demo, path, heading)
         settle(page)
         if name == "ask":

@@ -48,7 +48,7 @@ WRITES = os.environ.get("INSPECTOR_REFERENCES") == "write"
 SIZES = {375: 812, 1440: 900}
 SCHEMES = ("light", "dark")
 VIEWS = ("ask", "trace", "compare", "memories", "memory", "graph", "time", "insights", "threads",
-         "health")  # fmt: skip
+         "sharing", "health")  # fmt: skip
 QUESTION = "how many times is a failed text message retried?"
 SCALE = 0.1
 # Their place and width do not depend on fonts.
@@ -191,13 +191,13 @@ def _find_addresses(context: BrowserContext, inspector: Inspector, recorded: Rec
     best = answer.json()["memories"][0]["id"]
     words = quote(QUESTION)
     recorded.now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    recorded.addresses |= {
+    recorded.addresses |= {name: f"/{name}" for name in VIEWS} | {
         "ask": f"/ask?q={words}&open={best}",
         "trace": f"/trace?q={words}",
         "compare": f"/compare?q={words}",
         "memory": f"/memories/{best}",
         "graph": "/graph?node=person:ines",
-    } | {name: f"/{name}" for name in ("memories", "time", "insights", "threads", "health")}
+    }
 
 
 @pytest.fixture(scope="module")

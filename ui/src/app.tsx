@@ -3,7 +3,8 @@ import { LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import icon from "./icon.svg";
-import { ApiError, connected } from "./lib/api";
+import { ApiError, base, connected } from "./lib/api";
+import { conflicts, loadConflicts } from "./lib/conflicts";
 import { helpOpen, startKeys } from "./lib/keys";
 import { loadSession, may, session, sessionError, signedIn, signIn, signOut } from "./lib/session";
 import { nextTheme, theme } from "./lib/theme";
@@ -16,7 +17,7 @@ export function App() {
     void start();
   }, []);
   return (
-    <LocationProvider scope="/ui">
+    <LocationProvider scope={`${base}/ui`}>
       <Gate />
       <Toast />
       {!connected.value && (
@@ -75,10 +76,25 @@ function Login() {
       setError(problem);
     }
   };
+  const spaces = session.value!.spaces;
+  // A token may be for another space of this server than the first.
+  useEffect(() => {
+    if (!base && spaces.length) location.replace(spaceLink(spaces[0]!));
+  }, [spaces]);
   return (
     <main class="main">
       <Page title="Sign in" lead="This memory is opened with a link or a token.">
         <ErrorNote error={error} />
+        {spaces.length > 0 && (
+          <p class="notice">
+            Here you see nothing of this name. You may open{" "}
+            {spaces.map((name) => (
+              <a key={name} href={spaceLink(name)}>
+                {name}{" "}
+              </a>
+            ))}
+          </p>
+        )}
         <form class="card stack" onSubmit={onSubmit}>
           <p>
             Run <code>bethink ui</code> and open the link that it prints. Or paste a token of{" "}
@@ -105,10 +121,39 @@ function Login() {
   );
 }
 
+function spaceLink(name: string): string {
+  return `/spaces/${encodeURIComponent(name)}/ui/ask`;
+}
+
+/** The space, and the others of this server that one may look at. */
+function SpaceSwitch() {
+  const { space, spaces } = session.value!;
+  if (spaces.length < 2) {
+    return (
+      <p class="space" title="The space that is shown">
+        <span class="line">{space}</span>
+      </p>
+    );
+  }
+  return (
+    <select
+      class="input space"
+      aria-label="Space"
+      value={space ?? ""}
+      onChange={(event) => location.assign(spaceLink(event.currentTarget.value))}
+    >
+      {spaces.map((name) => (
+        <option key={name}>{name}</option>
+      ))}
+    </select>
+  );
+}
+
 function Shell() {
   const { path, url, route } = useLocation();
   const shown = VIEWS.filter((view) => view.key);
-  useLayoutEffect(() => startKeys(new Map(shown.map((view) => [view.key!, link(view.path)])), route), [route]);
+  useEffect(() => void loadConflicts(), []);
+  useLayoutEffect(() => startKeys(new Map(shown.map((view) => [view.key!, link(view.path)])), may("remember") ? link("/memories", { do: "add" }) : "", route), [route]);
   // A reader of the screen hears where it is; the first page is read anyway.
   const before = useRef(path);
   useEffect(() => {
@@ -116,12 +161,6 @@ function Shell() {
     before.current = path;
     scrollTo(0, 0);
     document.getElementById("main")?.focus({ preventScroll: true });
-  }, [path]);
-  // On a narrow screen the views are one row that scrolls.
-  const nav = useRef<HTMLElement>(null);
-  useEffect(() => {
-    const [row, here] = [nav.current, nav.current?.querySelector<HTMLElement>("[aria-current]")];
-    if (row && here) row.scrollLeft = here.offsetLeft - row.offsetLeft - (row.clientWidth - here.offsetWidth) / 2;
   }, [path]);
   const question = new URLSearchParams(url.split("?")[1] ?? "").get("q");
   return (
@@ -131,9 +170,10 @@ function Shell() {
       </a>
       <header class="side">
         <a class="brand" href={link("/ask")}>
-          <img src={icon} alt="" /> Bethink
+          <img src={icon} alt="" /> <span>Bethink</span>
         </a>
-        <nav class="nav" aria-label="Views" ref={nav}>
+        <SpaceSwitch />
+        <nav class="nav" aria-label="Views">
           {shown.map((view) => {
             const target = link(view.path);
             const here = path === target || path.startsWith(`${target}/`);
@@ -143,7 +183,16 @@ function Shell() {
                 href={view.keepsQuestion && question ? link(view.path, { q: question }) : target}
                 aria-current={here ? "page" : undefined}
               >
-                {view.name} <kbd>g {view.key}</kbd>
+                <span>
+                  {view.name}
+                  {view.path === "/sharing" && conflicts.value.length > 0 && (
+                    <span class="count" title="Memories that were changed in two places">
+                      {conflicts.value.length}
+                      <span class="sr"> to settle</span>
+                    </span>
+                  )}
+                </span>{" "}
+                <kbd>g {view.key}</kbd>
               </a>
             );
           })}
@@ -158,7 +207,7 @@ function Shell() {
             {VIEWS.map((view) => (
               <Route key={view.path} path={link(view.path)} component={view.component} />
             ))}
-            <Route path="/ui" component={VIEWS[0]!.component} />
+            <Route path={`${base}/ui`} component={VIEWS[0]!.component} />
             <Route default component={Nowhere} />
           </Router>
         </Guarded>
@@ -195,15 +244,19 @@ function SideFoot() {
   return (
     <>
       <p class="muted who">
-        Space <strong>{who.space}</strong>
-        <br />
+        {who.person && (
+          <>
+            <strong>{who.person}</strong>
+            <br />
+          </>
+        )}
         {may("remember") ? `You may ${who.scope === "admin" ? "change and erase" : "change"}` : "Read only"}
       </p>
       <div class="side-buttons">
         <button type="button" class="button small" onClick={nextTheme} title="Light, dark, or as the system says">
           Theme: {theme.value}
         </button>
-        <button type="button" class="button small" onClick={() => (helpOpen.value = true)}>
+        <button type="button" class="button small keys" onClick={() => (helpOpen.value = true)}>
           Keys
         </button>
         {who.browser && (
@@ -229,6 +282,14 @@ function Help() {
             <dd>{view.name}</dd>
           </>
         ))}
+        <dt>
+          <kbd>n</kbd>
+        </dt>
+        <dd>A new memory</dd>
+        <dt>
+          <kbd>Ctrl</kbd> <kbd>Enter</kbd>
+        </dt>
+        <dd>Save what is being written</dd>
         <dt>
           <kbd>/</kbd>
         </dt>

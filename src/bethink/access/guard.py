@@ -385,6 +385,11 @@ class Guard:
             return await asyncio.to_thread(verify, secret)
         return self._config.tokens.authenticate(secret, self._config.space, datetime.now(UTC))
 
+    async def admits(self, scope: Scope) -> bool:
+        """Check whether the caller of a request may read here."""
+        found = await self._find_principal(scope)
+        return found is not None and found.right >= Right.READ
+
     async def _read_body_and_forward(
         self, scope: Scope, receive: Receive, send: Send, principal: Principal, caller: str
     ) -> None:

@@ -92,13 +92,14 @@ POLICY: dict[str, Right] = {
         (READ, ("recall", "explain", "list_entities", "recall_file", "history", "timeline",
                 "threads", "insights", "get_memory", "list_memories", "links", "stats", "events",
                 "inspect", "profiles", "usage", "graph", "times", "maintenance", "watch",
-                "find_values")),
+                "find_values", "conflicts", "questions", "members")),
         # Writing that can be undone.
         (WRITE, ("recall with mark_accessed", "remember", "remember_many", "update_memory",
-                 "forget", "restore", "undo", "note_edit", "consolidate", "link", "put_values")),
+                 "forget", "restore", "undo", "note_edit", "consolidate", "link", "put_values",
+                 "settle", "save_question")),
         # Irreversible, bulk or long operations, and reading local files.
         (ADMIN, ("forget with erase", "export", "import", "read_smart", "checks",
-                 "sync")),
+                 "sync", "sync_status")),
         # Resources and prompts.
         (READ, ("resource memory://stats", "resource memory://recent",
                 "resource memory://entity/{name}", "resource memory://item/{id}",

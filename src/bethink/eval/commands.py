@@ -61,6 +61,7 @@ def dataset_options(function: F) -> F:
 def open_selected_datasets(app: App, options: Json) -> list[Dataset]:
     """Open what was named: one data set, everything at some paths, or what comes with us."""
     from bethink.eval.datasets import OWN_SETS, DatasetOptions, find_datasets, open_dataset
+    from bethink.eval.datasets.jsonl import saved_dataset
 
     what = options["what"]
     reading = DatasetOptions(
@@ -81,6 +82,9 @@ def open_selected_datasets(app: App, options: Json) -> list[Dataset]:
     name, path = what[0], Path(what[1]) if len(what) > 1 else None
     found = app.where() if name == "jsonl" and options["corpus"] is None else None
     space = found.name if found else None
+    if found and path is None and app.check_space():
+        with app.open(create=False) as memory:
+            return [saved_dataset(found.name, memory.questions())]
     dataset = open_dataset(name, replace(reading, path=path, space=space))
     if found and not found.path.exists():
         raise Refused(
@@ -181,6 +185,7 @@ EXIT_REGRESSED = 1
         "bethink eval locomo locomo10.json --profiles default,siftcoder",
         "bethink eval longmemeval longmemeval_s.json --level session --cache ~/.cache/eval",
         "bethink eval jsonl questions.jsonl --space work --ablate --html report.html",
+        "bethink eval jsonl --space work",
         "bethink eval builtin --against last.json --save last.json",
     ],
 )

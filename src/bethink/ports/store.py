@@ -6,7 +6,7 @@ laws are in ``tests/conformance``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
@@ -503,6 +503,12 @@ class StoreAdmin(Protocol):
         """The highest classification of everything a dump contains; 0 where it holds no item."""
 
     def stats(self) -> Json: ...
+
+    def questions(self) -> list[Json]:
+        """The saved questions, oldest first."""
+
+    def change_questions(self, change: Callable[[list[Json]], list[Json]]) -> None:
+        """Replace the saved questions by what ``change`` makes of them."""
 
     def generation(self) -> int:
         """A number that changes with every write by any process; equal means equal content."""

@@ -282,8 +282,9 @@ def _budget_reason(place: _Place, answer: Recall) -> str:
         return f"rank {place.rank} is before the offset {page.offset}"
     if place.number <= place.limit:
         return f"rank {place.rank}; the token budget was used up before it"
-    level = f" of level {place.level}" if place.level else ""
-    return f"rank {place.rank} of {page.total}; only {place.limit}{level} were requested"
+    others = " of the other levels" if answer.query.most else ""
+    level = f" of level {place.level}" if place.level else others
+    return f"rank {place.rank} of {page.total}; the answer takes the best {place.limit}{level}"
 
 
 class _Place(NamedTuple):

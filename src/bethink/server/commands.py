@@ -188,9 +188,9 @@ def ui(app: App, /, *, read_only: bool, port: int | None, no_open: bool) -> int:
     """Open the inspector in the browser.
 
     A page in which everything that is stored can be seen, asked for and corrected, and every
-    answer explained. Only this machine can reach it, and only the browser that opens the link:
-    it works once, within ten minutes. Nothing is loaded from elsewhere. Stops on Ctrl-C. Needs
-    the extra serve.
+    answer explained; a menu switches to other spaces. Only this machine can reach it, and
+    only the browser that opens the link: it works once, within ten minutes. Nothing is loaded
+    from elsewhere. Stops on Ctrl-C. Needs the extra serve.
     """
     from bethink.access.hosts import Address, is_port_free  # help does without
     from bethink.access.policy import Principal, Right
@@ -202,7 +202,8 @@ def ui(app: App, /, *, read_only: bool, port: int | None, no_open: bool) -> int:
     # Not even other programs on this machine may use it without the link or a token.
     config = replace(_make_config(loader, address), trust_loopback=False)
     reader = Principal("inspector", Right.READ if read_only else Right.ADMIN)
-    _run_server(app, loader, config, address, [], reader=reader, opens=not no_open)
+    also = tuple(app.space_names())
+    _run_server(app, loader, config, address, [], reader=reader, opens=not no_open, also=also)
     return 0
 
 
@@ -247,7 +248,7 @@ def _run_server(
         at = address._replace(port=listener.getsockname()[1]).netloc
         url = config.public_url or f"{'https' if context else 'http'}://{at}"
         loader.start()
-        sessions = BrowserSessions(config.tokens, config.space)
+        sessions = BrowserSessions(config.tokens, config.space, others=also)
         link = url if reader is None else f"{url}/login#{sessions.issue_ticket(reader)}"
         _print_link(app, link, config.space, is_once=reader is not None)
         pool = None
@@ -261,13 +262,14 @@ def _run_server(
             parts: Any = {"sessions": sessions, "pool": pool, "hooks": hooks}
             parts["oauth_routes"] = signs_in()
             made = make_app(manifest, loader, config, timeout_s=limit_s, **parts)
-            with _with_spaces(app, made, config, manifest, also) as every:
+            shared: Any = {"manifest": manifest, "timeout_s": limit_s, "sessions": sessions}
+            with _with_spaces(app, made, config, also, **shared) as every:
                 http.serve_until_signal(every, listener, context)
 
 
 @contextmanager
 def _with_spaces(
-    app: App, root: Guard, config: GuardConfig, manifest: ServerManifest, also: tuple[str, ...]
+    app: App, root: Guard, config: GuardConfig, also: tuple[str, ...], **parts: Any
 ) -> Iterator[ServedApp]:
     """Add further spaces to an application; their memories are closed at the end."""
     from bethink.config.spaces import data_dir, space_path  # help does without
@@ -277,13 +279,13 @@ def _with_spaces(
     if not also:
         yield root
         return
-    limit_s, spaces = read_limit_s(), {config.space: root}
+    spaces = {config.space: root}
     with ExitStack() as stack:
         for name in dict.fromkeys(name for name in also if name != config.space):
             space_path(name, data_dir(app.settings))  # refuses what is no name
             loader = stack.enter_context(closing(_make_loader(app, name)))
             of_space = for_space(config, name)
-            spaces[name] = make_app(manifest, loader, of_space, timeout_s=limit_s, with_page=False)
+            spaces[name] = make_app(loader=loader, config=of_space, with_page=False, **parts)
         yield SpacesApp(root, spaces, config)
 
 

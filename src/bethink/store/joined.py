@@ -584,5 +584,5 @@ _ASKING = (
 # What a person does to no memory in particular is kept in the person's own store.
 _OWN: dict[str, dict[str, Json]] = {part: {} for part in _MERGES} | {
     "activity": {"note_use": {"of_others": True}, "file_snapshot": {}, "keep_file_snapshot": {}},
-    "admin": {"log": {}},
+    "admin": {"log": {}, "questions": {}, "change_questions": {}},
 }

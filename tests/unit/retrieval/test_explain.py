@@ -231,7 +231,7 @@ def test_the_budget_may_be_spent(memory: Memory) -> None:
     before = memory.why_not("key-note", ASKED, profile=profile, offset=1)
 
     assert {by_number.stage, by_tokens.stage, before.stage} == {"budget"}
-    assert by_number.reason == "rank 2 of 2; only 1 were requested"
+    assert by_number.reason == "rank 2 of 2; the answer takes the best 1"
     assert by_number.remedy == "ask again with -k 2"
     assert by_tokens.reason == "rank 2; the token budget was used up before it"
     assert by_tokens.remedy.startswith("ask again with --max-tokens ")

@@ -6,6 +6,9 @@ export type Operation = keyof Operations;
 export type Arguments<K extends Operation> = Operations[K]["arguments"];
 export type Answer<K extends Operation> = Operations[K]["answer"];
 
+/** Where the API of the space that is shown begins: "" for the first space of a server. */
+export const base = /^\/spaces\/[^/]+(?=\/ui(?:\/|$))/.exec(location.pathname)?.[0] ?? "";
+
 /** Whether the server can be reached; the shell shows a notice while it cannot. */
 export const connected = signal(true);
 
@@ -70,6 +73,7 @@ export async function call<K extends Operation>(
   operation: K,
   given: Arguments<K>,
   abort?: AbortSignal,
+  place = base,
 ): Promise<Answer<K>> {
   const [method, template] = operation.split(" ") as [string, string];
   const rest: Record<string, unknown> = { ...given };
@@ -82,7 +86,7 @@ export async function call<K extends Operation>(
     headers: Record<string, string>;
   };
   if (abort) init.signal = abort;
-  let url = path;
+  let url = place + path;
   if (method === "GET") {
     const query = queryString(rest);
     url += query && `?${query}`;
@@ -121,16 +125,38 @@ async function answerOf<T>(response: Response): Promise<T> {
   throw new ApiError(
     response.status,
     told?.kind ?? "unknown",
-    told?.message ?? `The server answered with status ${response.status}.`,
-    told?.remedy ?? "",
+    forPeople(told?.message ?? `The server answered with status ${response.status}.`),
+    forPeople(told?.remedy ?? ""),
   );
 }
 
+/** A message of the API, which speaks to programs and agents, in words for who looks at the page. */
+export function forPeople(text: string): string {
+  return text
+    .replace(/ask the user to run:? /g, "run: ")
+    .replace(/call undo with id \S+/g, "undo the last change")
+    .replace("use recall to find memories and their ids", "search for it under Memories")
+    .replace(/list the entities with GET \S+/g, "choose one of the list");
+}
+
+/** Import an export, whole or not at all. */
+export async function importExport(lines: string): Promise<Answer<"POST /v1/import">> {
+  const headers = { ...ownHeaders(), "content-type": "application/x-ndjson" };
+  const init: RequestInit = { method: "POST", body: lines, credentials: "same-origin", cache: "no-store", redirect: "error", headers };
+  return answerOf(await reach(`${base}/v1/import`, init));
+}
+
 /** Download an answer as a file. */
-export async function download(url: string, name: string): Promise<void> {
-  const response = await reach(url, { credentials: "same-origin", cache: "no-store", redirect: "error", headers: ownHeaders() });
+export async function download(path: string, name: string): Promise<void> {
+  const init: RequestInit = { credentials: "same-origin", cache: "no-store", redirect: "error", headers: ownHeaders() };
+  const response = await reach(base + path, init);
   if (!response.ok) await answerOf(response);
-  const address = URL.createObjectURL(await response.blob());
+  saveAs(await response.blob(), name);
+}
+
+/** Let the browser save a file. */
+export function saveAs(content: Blob, name: string): void {
+  const address = URL.createObjectURL(content);
   Object.assign(document.createElement("a"), { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }

@@ -12,7 +12,14 @@ function isTyping(target: EventTarget | null): boolean {
 
 let awaiting = 0; // until when a letter after "g" counts
 
-export function startKeys(places: Map<string, string>, go: (path: string) => void): () => void {
+/** Save what is being written with Ctrl or Cmd and Enter. */
+export function savesOnEnter(event: KeyboardEvent): void {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  (event.currentTarget as HTMLFormElement).requestSubmit();
+}
+
+export function startKeys(places: Map<string, string>, adding: string, go: (path: string) => void): () => void {
   const onKey = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (isTyping(event.target)) {
@@ -34,6 +41,9 @@ export function startKeys(places: Map<string, string>, go: (path: string) => voi
         event.preventDefault();
         field.focus();
       }
+    } else if (event.key === "n" && adding) {
+      event.preventDefault();
+      go(adding);
     } else if (event.key === "?") {
       event.preventDefault();
       helpOpen.value = true;

@@ -83,6 +83,15 @@ export interface DiffPart {
 
 const MOST_COMPARED = 4_000_000; // cells of the table of common words
 
+/** What several names begin with, up to the last separator: it tells none of them apart. */
+export function commonBeginning(names: readonly string[]): string {
+  if (names.length < 2) return "";
+  const [first, last] = [names.reduce((a, b) => (a < b ? a : b)), names.reduce((a, b) => (a > b ? a : b))];
+  let length = 0;
+  while (length < first.length && first[length] === last[length]) length += 1;
+  return /^.*[\s\-_.:/]/.exec(first.slice(0, length))?.[0] ?? "";
+}
+
 /** The words that were added and removed between two texts. */
 export function diff(before: string, after: string): DiffPart[] {
   const a = before.split(/(\s+)/);

@@ -1092,11 +1092,97 @@ export interface Operations {
       namespaces: string[][][];
     };
   };
-  "POST /v1/import": {
+  "GET /v1/questions": {
     arguments: Record<string, never>;
     answer: {
-      stored: number;
-      signed: boolean;
+      questions: ({
+        query: string;
+        relevant: string[] | null;
+        wrong: string[];
+        filters: Record<string, unknown>;
+        now: string;
+      })[];
+    };
+  };
+  "POST /v1/questions": {
+    arguments: {
+      query: string;
+      relevant?: string[] | null;
+      wrong?: string[] | null;
+      remove?: boolean | null;
+      kind?: string | null;
+      topic?: string | null;
+      tag?: string | null;
+      entity?: string | null;
+      user?: string | null;
+      since?: string | null;
+      until?: string | null;
+    };
+    answer: {
+      questions: ({
+        query: string;
+        relevant: string[] | null;
+        wrong: string[];
+        filters: Record<string, unknown>;
+        now: string;
+      })[];
+    };
+  };
+  "GET /v1/conflicts": {
+    arguments: Record<string, never>;
+    answer: {
+      notice: string;
+      conflicts: ({
+        memory: {
+          audience?: string;
+          id: string;
+          text: string;
+          kind: string;
+          level: string;
+          topic: string | null;
+          when: string;
+          trust: number;
+          source: string;
+          speaker: string | null;
+          status: string;
+          pinned: boolean;
+          flags: string[];
+        };
+        others: {
+          kind: string;
+          device: string;
+          at: string;
+          text: string;
+        }[];
+      })[];
+    };
+  };
+  "POST /v1/memories/{id}/settle": {
+    arguments: {
+      id: string;
+      keep: "current" | "other" | "both";
+    };
+    answer: {
+      id: string;
+      text: string;
+    };
+  };
+  "GET /v1/sync": {
+    arguments: Record<string, never>;
+    answer: {
+      name: string;
+      device: string;
+      devices: {
+        id: string;
+        name: string;
+      }[];
+      conflicts: number;
+      hash: string;
+      targets: {
+        target: string;
+        ceiling: number;
+        last: string;
+      }[];
     };
   };
   "POST /v1/sync": {
@@ -1116,6 +1202,13 @@ export interface Operations {
       digest: string;
     };
   };
+  "POST /v1/import": {
+    arguments: Record<string, never>;
+    answer: {
+      stored: number;
+      signed: boolean;
+    };
+  };
   "GET /v1/checks": {
     arguments: Record<string, never>;
     answer: {
@@ -1128,9 +1221,20 @@ export interface Operations {
       }[];
     };
   };
+  "GET /v1/members": {
+    arguments: Record<string, never>;
+    answer: {
+      members: {
+        name: string;
+        role: string;
+        you: boolean;
+      }[];
+    };
+  };
   "GET /v1/session": {
     arguments: Record<string, never>;
     answer: {
+      person?: string;
       name: string;
       scope: "anyone" | "read" | "write" | "admin" | "local";
       may: string[];
@@ -1138,6 +1242,7 @@ export interface Operations {
       version: string;
       max_classification: number | null;
       browser: boolean;
+      spaces: string[];
     };
   };
   "POST /v1/session": {
@@ -1146,6 +1251,7 @@ export interface Operations {
       token?: string;
     };
     answer: {
+      person?: string;
       name: string;
       scope: "anyone" | "read" | "write" | "admin" | "local";
       may: string[];

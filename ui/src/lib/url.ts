@@ -1,6 +1,7 @@
 // The state of a view is in its address, so that it can be shared, reloaded and gone back to.
 import { useLocation } from "preact-iso";
 import { useMemo } from "preact/hooks";
+import { base } from "./api";
 
 export type Params = Record<string, string | null | undefined>;
 
@@ -41,7 +42,7 @@ export function link(path: string, params: Params | URLSearchParams = {}): strin
   const entries = params instanceof URLSearchParams ? [...params] : Object.entries(params);
   for (const [name, value] of entries) if (value) made.append(name, value);
   const text = made.toString();
-  return `/ui${path}${text && `?${text}`}`;
+  return `${base}/ui${path}${text && `?${text}`}`;
 }
 
 export function memoryLink(id: string): string {

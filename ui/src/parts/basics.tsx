@@ -58,7 +58,7 @@ export function Loading(props: { on: boolean }) {
 }
 
 export function Empty(props: { children: ComponentChildren }) {
-  return <p class="muted">{props.children}</p>;
+  return <div class="empty muted">{props.children}</div>;
 }
 
 export function Time(props: { at: string | null; relative?: boolean; short?: boolean }) {
@@ -134,6 +134,33 @@ export function Tabs(props: { label: string; tabs: [string, string][]; chosen: s
         </button>
       ))}
     </div>
+  );
+}
+
+/** Actions that are seldom needed, behind one button; it closes with a click elsewhere. */
+export function Menu(props: { label: string; children: ComponentChildren }) {
+  const element = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const close = (event: Event) => {
+      const menu = element.current;
+      const inside = menu?.contains(event.target as Node) && !(event.target as Element).closest(".menu-items");
+      if (menu?.open && !inside) menu.open = false;
+    };
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === "Escape" && element.current?.open) element.current.open = false;
+    };
+    addEventListener("click", close);
+    addEventListener("keydown", onKey);
+    return () => {
+      removeEventListener("click", close);
+      removeEventListener("keydown", onKey);
+    };
+  }, []);
+  return (
+    <details class="menu" ref={element}>
+      <summary class="button">{props.label}</summary>
+      <div class="menu-items">{props.children}</div>
+    </details>
   );
 }
 

@@ -62,9 +62,24 @@ export interface Facts {
   topic: string | null;
   when: string;
   source: string | null;
+  speaker?: string | null;
+  audience?: string;
   trust: number;
   pinned: boolean;
   flags: readonly string[];
+}
+
+/** Where a memory comes from, as one phrase. */
+function originOf(hit: Pick<Facts, "source" | "trust">): string {
+  return `${oneLine(hit.source || "no source", 60)} (${trustWords(hit.trust)})`;
+}
+
+/** Where most of several memories come from: it is said once, and only others say their own. */
+export function usualOrigin(hits: readonly Pick<Facts, "source" | "trust">[]): { words: string; count: number } | null {
+  const counts = new Map<string, number>();
+  for (const hit of hits) counts.set(originOf(hit), (counts.get(originOf(hit)) ?? 0) + 1);
+  const [most] = [...counts].sort((a, b) => b[1] - a[1]);
+  return most && most[1] > 1 ? { words: most[0], count: most[1] } : null;
 }
 
 /** A memory with its rank, its text and its facts; what belongs to it goes below. */
@@ -72,6 +87,8 @@ export function Hit(props: {
   hit: Facts;
   rank: number | null;
   clamp?: boolean;
+  /** What is said of all of them elsewhere. */
+  usual?: string;
   actions?: ComponentChildren;
   facts?: ComponentChildren;
   children?: ComponentChildren;
@@ -88,28 +105,33 @@ export function Hit(props: {
           <div class="grow">
             <MemoryText text={hit.text} words={hit.words} clamp={props.clamp} />
           </div>
-          {props.actions && <div class="row nowrap">{props.actions}</div>}
-        </div>
-        <p class="hit-meta">
-          <span class="row" title={`Score ${score(hit.score)}`}>
+          <div class="hit-score" title={`Score ${score(hit.score)}`}>
             {hit.relevance === null ? (
               <span class="score">score {score(hit.score)}</span>
             ) : (
               <>
+                <span class="score">
+                  {percent(hit.relevance)}
+                  <span class="sr"> relevant</span>
+                </span>
                 <Meter share={hit.relevance} label={`Relevance ${percent(hit.relevance)}`} />
-                <span class="score">{percent(hit.relevance)} relevant</span>
               </>
             )}
-          </span>
-          <Badge>{oneLine(hit.kind, 80)}</Badge>
-          {hit.topic && <Badge>{oneLine(hit.topic, 80)}</Badge>}
+          </div>
+        </div>
+        <div class="hit-meta">
+          {hit.speaker && <strong dir="auto">{oneLine(hit.speaker, 60)}</strong>}
+          <span>{oneLine(hit.kind, 80)}</span>
+          {hit.topic && <span dir="auto">{oneLine(hit.topic, 80)}</span>}
           <time dateTime={hit.when} title={moment(hit.when)}>
             {day(hit.when)}
           </time>
-          <span title="Where it comes from" dir="auto">
-            {oneLine(hit.source || "no source", 60)}
-          </span>
-          <span title={`Trust: ${trustWords(hit.trust)}`}>trust {hit.trust} of 3</span>
+          {originOf(hit) !== props.usual && (
+            <span title="Where it comes from, and how far that is trusted" dir="auto">
+              {originOf(hit)}
+            </span>
+          )}
+          {hit.audience && <Badge tone="accent">{hit.audience === "private" ? "only you" : `seen by ${oneLine(hit.audience, 60)}`}</Badge>}
           {hit.pinned && <Badge tone="accent">pinned</Badge>}
           {hit.flags.map((flag) => (
             <Badge key={flag} tone="warn">
@@ -117,7 +139,8 @@ export function Hit(props: {
             </Badge>
           ))}
           {props.facts}
-        </p>
+          {props.actions && <span class="hit-actions">{props.actions}</span>}
+        </div>
         {props.children}
       </div>
     </li>

@@ -5,7 +5,7 @@ import type { Evidence } from "../lib/evidence";
 import { partName } from "../lib/evidence";
 import { setCustoms } from "../lib/format";
 import { oneLine } from "../lib/text";
-import { Badge, Hit, relationWords, type Facts } from "../parts/memory";
+import { Badge, Hit, relationWords, usualOrigin, type Facts } from "../parts/memory";
 import { EvidenceWaterfall } from "../parts/waterfall";
 import { connectHost, textOf } from "./host";
 
@@ -223,6 +223,7 @@ function Found(props: { answer: Answer; input: Anything; host: Host; told: strin
       setBusy(false);
     }
   };
+  const usual = usualOrigin(memories);
   return (
     <>
       <p id="status" role="status" class={memories.length ? "muted" : "empty"}>
@@ -242,9 +243,14 @@ function Found(props: { answer: Answer; input: Anything; host: Host; told: strin
       )}
       <main class="stack-s">
         <Notes answer={answer} input={input} host={host} />
+        {usual && (
+          <p class="muted small" dir="auto">
+            {usual.count === memories.length ? "All" : "Most"} from {usual.words}
+          </p>
+        )}
         <ol id="hits">
           {shown.map(({ hit, rank }) => (
-            <FoundHit key={hit.id} hit={hit} rank={rank} evidence={answer.evidence[hit.id]} input={input} host={host} />
+            <FoundHit key={hit.id} hit={hit} rank={rank} usual={usual?.words} evidence={answer.evidence[hit.id]} input={input} host={host} />
           ))}
         </ol>
         {host.tools && answer.cursor && answer.leftOut > 0 && (
@@ -298,7 +304,7 @@ function asExplained({ query = "", k, profile }: Anything): Anything {
   return { query, ...(k ? { k } : {}), ...(profile ? { profile } : {}) };
 }
 
-function FoundHit(props: { hit: Memory; rank: number | null; evidence?: Evidence[]; input: Anything; host: Host }) {
+function FoundHit(props: { hit: Memory; rank: number | null; usual?: string; evidence?: Evidence[]; input: Anything; host: Host }) {
   const { hit, rank, host } = props;
   const [isOpen, setOpen] = useState(false);
   const actions = (rank !== null || host.tools) && (
@@ -309,7 +315,6 @@ function FoundHit(props: { hit: Memory; rank: number | null; evidence?: Evidence
   );
   const facts = (
     <>
-      {hit.speaker && <span dir="auto">said by {oneLine(hit.speaker, 60)}</span>}
       {hit.status && hit.status !== "active" && <Badge tone="warn">{hit.status}</Badge>}
       {hit.reasons.map((reason) => (
         <Badge key={reason}>{REASONS.get(reason) ?? oneLine(reason.replaceAll("_", " "), 80)}</Badge>
@@ -318,7 +323,7 @@ function FoundHit(props: { hit: Memory; rank: number | null; evidence?: Evidence
     </>
   );
   return (
-    <Hit hit={hit} rank={rank} actions={actions} facts={facts}>
+    <Hit hit={hit} rank={rank} usual={props.usual} actions={actions} facts={facts}>
       {hit.relations.map((relation) => (
         <p key={text(relation.type) + text(relation.other)} class="small" dir="auto">
           <strong>{relationWords(text(relation.type), relation.inbound === true)}</strong>: {text(relation.text)}{" "}

@@ -1,14 +1,16 @@
 // Ask: a question, its answer, why each memory is in it, and why another one is not.
 import { useEffect, useState } from "preact/hooks";
-import { call } from "../lib/api";
+import { ApiError, call, forPeople } from "../lib/api";
 import { count, milliseconds, percent, plural, score, statusWords } from "../lib/format";
-import { questionOf, useInspected, type Hit as InspectedHit, type Inspected } from "../lib/question";
+import { FILTERS, questionOf, useInspected, type Hit as InspectedHit, type Inspected } from "../lib/question";
 import { useResource } from "../lib/resource";
+import { drop, loadSaved, save, saved, savedOf, saveQuestionsFile } from "../lib/saved";
+import { may, session } from "../lib/session";
 import { oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
-import { Badge, Card, Empty, ErrorNote, Loading, MemoryText, Page } from "../parts/basics";
+import { Badge, Card, Empty, ErrorNote, Loading, MemoryText, Page, tell } from "../parts/basics";
 import { partName } from "../lib/evidence";
-import { Hit, relationWords } from "../parts/memory";
+import { Hit, relationWords, usualOrigin } from "../parts/memory";
 import { QuestionForm } from "../parts/question";
 import { EvidenceWaterfall, ReasonBars } from "../parts/waterfall";
 
@@ -17,12 +19,18 @@ export function Ask() {
   const subject = address.get("why");
   const asked = questionOf(address, { candidates: 0, ...(subject && { id: subject }) });
   const { data, error, loading } = useInspected(asked);
+  useEffect(() => void loadSaved(), []);
   return (
     <Page title="Ask" lead="What would be remembered, and why.">
       <QuestionForm />
       <Loading on={loading} />
       <ErrorNote error={error} />
-      {!asked && <Welcome />}
+      {!asked && (
+        <>
+          <SavedQuestions />
+          <Welcome />
+        </>
+      )}
       {asked && data && (
         <>
           <Tier answer={data} />
@@ -40,6 +48,63 @@ export function Ask() {
   );
 }
 
+const SHOWN = 8;
+
+function SavedQuestions() {
+  const [all, setAll] = useState(false);
+  const questions = saved.value ?? [];
+  if (!questions.length) return null;
+  const marked = questions.filter((one) => one.relevant !== null).length;
+  return (
+    <Card title="Saved questions">
+      <ul class="rows">
+        {questions.slice(0, all ? undefined : SHOWN).map((one) => (
+          <li key={one.query} class="row nowrap-row">
+            <a class="line grow" href={link("/ask", { ...(one.filters as Record<string, string>), q: one.query })} dir="auto">
+              {oneLine(one.query, 160)}
+            </a>
+            <span class="muted small nowrap">
+              {one.relevant === null ? "not judged" : one.relevant.length ? `${count(one.relevant.length)} right` : "no answer stored"}
+            </span>
+            {may("save_question") && (
+              <button type="button" class="button small quiet" aria-label={`Remove ${oneLine(one.query, 60)}`} onClick={() => void attempt(() => drop(one.query))}>
+                ✕
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      <p class="row small muted after">
+        {questions.length > SHOWN && (
+          <button type="button" class="button small" onClick={() => setAll(!all)}>
+            {all ? "Fewer" : `All ${count(questions.length)}`}
+          </button>
+        )}
+        {marked > 0 && (
+          <>
+            <button type="button" class="button small" onClick={saveQuestionsFile}>
+              Download {plural(marked, "judged question")}
+            </button>
+            <span>
+              <code>bethink eval jsonl --space {session.value?.space}</code> measures with them, <code>bethink tune jsonl --out mine.toml</code> searches better weights with them.
+            </span>
+          </>
+        )}
+      </p>
+    </Card>
+  );
+}
+
+/** Work that may be refused: the refusal is told. */
+async function attempt(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    tell(error.message);
+  }
+}
+
 function Welcome() {
   const stats = useResource("stats", (abort) => call("GET /v1/stats", {}, abort)).data;
   const newest = useResource("newest", (abort) => call("GET /v1/memories", { limit: 5 }, abort)).data;
@@ -49,22 +114,35 @@ function Welcome() {
       {stats.memories ? (
         <div class="stack-s">
           <p class="muted">Ask a question above, or look at what was stored last.</p>
-          <ul class="stack-s">
+          <ul class="rows">
             {newest?.memories.map((memory) => (
-              <li key={memory.id} class="row">
+              <li key={memory.id} class="row nowrap-row">
                 <a class="line grow" href={memoryLink(memory.id)} dir="auto">
+                  {memory.speaker && <strong>{oneLine(memory.speaker, 30)}: </strong>}
                   {oneLine(memory.text, 160)}
                 </a>
-                <Badge>{memory.kind}</Badge>
+                <span class="muted small nowrap">{memory.kind}</span>
               </li>
             ))}
           </ul>
         </div>
       ) : (
-        <p class="muted">
-          Store something first: <code>bethink remember "The release is on Tuesdays"</code>, or look at a sample with{" "}
-          <code>bethink demo --keep</code> and <code>bethink ui --space demo</code>.
-        </p>
+        <div class="stack-s">
+          <p class="muted">
+            A memory is one fact, decision or event in plain words. Agents store them by themselves once they are connected (<code>bethink install codex</code>, for example);
+            a sample is there after <code>bethink demo --keep</code>.
+          </p>
+          {may("remember") && (
+            <p class="row">
+              <a class="button primary" href={link("/memories", { do: "add" })}>
+                Add a memory
+              </a>
+              <a class="button" href={link("/memories", { do: "import" })}>
+                Import a file
+              </a>
+            </p>
+          )}
+        </div>
       )}
     </Card>
   );
@@ -83,22 +161,76 @@ function Tier(props: { answer: Inspected }) {
           <strong>{name}</strong>
         </Badge>
         {props.answer.query.text && <span>{meaning}</span>}
-        <span class="muted">
-          {plural(hits.length, "memory", "memories")} of {count(total)}, {milliseconds(trace.milliseconds)}, profile{" "}
-          {props.answer.profile}; {reason}
-        </span>
-        <span class="row">
-          <a href={link("/trace", address.search)}>Trace</a>
-          <a href={link("/compare", { q: address.get("q") })}>Compare</a>
+        <span class="row tier-links">
+          <SaveButton answer={props.answer} />
+          <a class="button small" href={link("/trace", address.search)}>
+            Trace
+          </a>
+          <a class="button small" href={link("/compare", { q: address.get("q") })}>
+            Compare
+          </a>
         </span>
       </div>
+      <p class="muted small">
+        {hits.length < total ? `${count(hits.length)} of ${plural(total, "memory", "memories")} that passed every step` : reason},{" "}
+        {milliseconds(trace.milliseconds)}, profile {props.answer.profile}
+      </p>
       {props.answer.confidence_reasons.length > 0 && (
         <details>
-          <summary class="muted small">Why: confidence {percent(confidence)} that something stored is on this subject</summary>
+          <summary class="muted small">
+            {percent(confidence)} sure that something is stored on this subject. Why?
+          </summary>
           <ReasonBars reasons={props.answer.confidence_reasons} />
         </details>
       )}
     </section>
+  );
+}
+
+/** What is said of the answers to this question, and how to change it. */
+function useMarks(answer: Inspected) {
+  const address = useAddress();
+  const query = answer.query.text;
+  const filters = Object.fromEntries(FILTERS.filter((name) => address.get(name)).map((name) => [name, address.get(name)]));
+  const known = savedOf(query);
+  const set = (marks: { relevant: string[] | null; wrong: string[] }) => attempt(() => save(query, filters, marks));
+  const mark = (id: string, as: "right" | "wrong") => {
+    const right = (known?.relevant ?? []).filter((one) => one !== id);
+    const wrong = (known?.wrong ?? []).filter((one) => one !== id);
+    const was = known?.relevant?.includes(id) ? "right" : known?.wrong.includes(id) ? "wrong" : "";
+    if (as !== was) (as === "right" ? right : wrong).push(id);
+    return set({ relevant: right.length ? right : null, wrong });
+  };
+  return { query, known, set, mark, can: may("save_question") && query !== "" && saved.value !== null };
+}
+
+function SaveButton(props: { answer: Inspected }) {
+  const { query, known, set, can } = useMarks(props.answer);
+  if (!can) return null;
+  return (
+    <button
+      type="button"
+      class="button small"
+      aria-pressed={Boolean(known)}
+      onClick={() => void (known ? attempt(() => drop(query)) : set({ relevant: null, wrong: [] }))}
+    >
+      {known ? "★ Saved" : "☆ Save"}
+    </button>
+  );
+}
+
+/** Say that nothing stored answers the question: abstaining is then right. */
+function NoAnswer(props: { answer: Inspected }) {
+  const { known, set, can } = useMarks(props.answer);
+  if (!can || known?.relevant?.length) return null;
+  const said = known?.relevant !== undefined && known.relevant !== null;
+  return (
+    <p class="row small muted after">
+      <label class="check">
+        <input type="checkbox" checked={said} onChange={() => void set({ relevant: said ? null : [], wrong: known?.wrong ?? [] })} />
+        Nothing that is stored answers this question
+      </label>
+    </p>
   );
 }
 
@@ -109,12 +241,17 @@ function Notes(props: { answer: Inspected }) {
     <div class="notice warn stack-s">
       {degraded.map((part) => (
         <p key={part.part}>
-          Answered without <strong>{partName(part.part)}</strong>: {part.reason}
+          {part.part !== "store" && (
+            <>
+              Answered without <strong>{partName(part.part)}</strong>:{" "}
+            </>
+          )}
+          {forPeople(part.reason)}
         </p>
       ))}
       {warnings.map((warning) => (
         <p key={warning} class="text" dir="auto">
-          {oneLine(warning, 400)}
+          {oneLine(forPeople(warning), 400)}
         </p>
       ))}
     </div>
@@ -123,12 +260,24 @@ function Notes(props: { answer: Inspected }) {
 
 function Hits(props: { answer: Inspected }) {
   const { hits, nearest_miss: miss } = props.answer;
+  const usual = usualOrigin(hits);
   return (
-    <Card title="Memories">
+    <Card
+      title={
+        <>
+          {plural(hits.length, "memory", "memories")}
+          {usual && (
+            <span class="muted small aside" dir="auto">
+              {usual.count === hits.length ? "all" : "most"} from {usual.words}
+            </span>
+          )}
+        </>
+      }
+    >
       {hits.length ? (
         <ol>
           {hits.map((hit, place) => (
-            <HitRow key={hit.id} hit={hit} rank={place + 1} />
+            <HitRow key={hit.id} hit={hit} rank={place + 1} usual={usual?.words ?? ""} answer={props.answer} />
           ))}
         </ol>
       ) : (
@@ -146,22 +295,35 @@ function Hits(props: { answer: Inspected }) {
           )}
         </div>
       )}
+      <NoAnswer answer={props.answer} />
     </Card>
   );
 }
 
-function HitRow(props: { hit: InspectedHit; rank: number }) {
+function HitRow(props: { hit: InspectedHit; rank: number; usual: string; answer: Inspected }) {
   const { hit, rank } = props;
   const address = useAddress();
+  const { known, mark, can } = useMarks(props.answer);
+  const [isRight, isWrong] = [Boolean(known?.relevant?.includes(hit.id)), Boolean(known?.wrong.includes(hit.id))];
   const isOpen = address.all("open").includes(hit.id);
   const toggle = () => address.set({ open: isOpen ? null : hit.id }, { replace: true });
   const actions = (
     <>
-      <button type="button" class="button small" aria-expanded={isOpen} onClick={toggle} title="How the score came about">
+      {can && (
+        <>
+          <button type="button" class="button small quiet mark good" aria-pressed={isRight} title="It answers the question" onClick={() => void mark(hit.id, "right")}>
+            ✓ Right<span class="sr"> at rank {rank}</span>
+          </button>
+          <button type="button" class="button small quiet mark bad" aria-pressed={isWrong} title="It does not answer the question" onClick={() => void mark(hit.id, "wrong")}>
+            ✗ Wrong<span class="sr"> at rank {rank}</span>
+          </button>
+        </>
+      )}
+      <button type="button" class="button small quiet" aria-expanded={isOpen} onClick={toggle} title="How the score came about">
         {isOpen ? "Hide" : "Evidence"}
         <span class="sr"> of rank {rank}</span>
       </button>
-      <a class="button small" href={memoryLink(hit.id)}>
+      <a class="button small quiet" href={memoryLink(hit.id)}>
         Open<span class="sr"> memory {rank}</span>
       </a>
     </>
@@ -177,7 +339,7 @@ function HitRow(props: { hit: InspectedHit; rank: number }) {
     </>
   );
   return (
-    <Hit hit={hit} rank={rank} clamp actions={actions} facts={facts}>
+    <Hit hit={hit} rank={rank} usual={props.usual} clamp actions={actions} facts={facts}>
       {hit.see_newer && (
         <p class="small">
           A newer memory is about the same: <a href={memoryLink(hit.see_newer)}>see it</a>
@@ -277,7 +439,7 @@ export function Judged(props: { judged: NonNullable<Inspected["why_not"]>; answe
           </>
         )}
       </p>
-      <p>{judged.reason}.</p>
+      <p>{forPeople(judged.reason)}.</p>
       {judged.score !== null && !judged.returned && (
         <p class="muted small">
           Its score there was {score(judged.score)}
@@ -303,7 +465,7 @@ export function Judged(props: { judged: NonNullable<Inspected["why_not"]>; answe
               <tr key={look.channel}>
                 <td>
                   {partName(`channel.${look.channel}`)}
-                  <div class="muted small">{look.why}</div>
+                  <div class="muted small">{forPeople(look.why)}</div>
                 </td>
                 <td class="num">{score(look.score)}</td>
                 <td class="num">{score(look.needed)}</td>
@@ -314,7 +476,7 @@ export function Judged(props: { judged: NonNullable<Inspected["why_not"]>; answe
       )}
       {judged.remedy && (
         <p class="notice">
-          To have it in the answer: <strong>{judged.remedy}</strong>.
+          To have it in the answer: <strong>{forPeople(judged.remedy)}</strong>.
         </p>
       )}
       <div>

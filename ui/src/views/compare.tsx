@@ -33,7 +33,7 @@ export function Compare() {
   return (
     <Page title="Compare" lead="One question, several profiles.">
       <QuestionForm withProfile={false} />
-      <div class="row">
+      <div class="row end">
         {profiles.map((name, place) => (
           <div key={place} class={`row series-${place + 1}`}>
             <ProfileSelect label={`Profile ${place + 1}`} value={name} onChoose={(chosen) => choose(place, chosen)} />

@@ -14,20 +14,31 @@ import { Badge, Card, Empty, ErrorNote, Loading, Page } from "../parts/basics";
 type Found = Answer<"GET /v1/graph">;
 type Node = Found["nodes"][number];
 
+type Entity = Answer<"GET /v1/entities">["entities"][number];
+const MOST_ENTITIES = 200; // that the server tells of at once
+
 export function Graph() {
   const address = useAddress();
-  const node = address.get("node");
+  const listed = useResource("entities", (abort) => call("GET /v1/entities", { limit: MOST_ENTITIES }, abort));
+  const entities = useMemo(() => [...(listed.data?.entities ?? [])].sort((a, b) => b.mentions - a.mentions), [listed.data]);
+  // Without a choice: what is mentioned most.
+  const node = address.get("node") || entities[0]?.id || "";
   const depth = Number(address.get("depth")) || 2;
-  const limit = Number(address.get("limit")) || 80;
-  const found = useResource(node ? `graph ${node} ${depth} ${limit}` : null, (abort) =>
+  const limit = Number(address.get("limit")) || 60;
+  const asked = useResource(node ? `graph ${node} ${depth} ${limit}` : null, (abort) =>
     call("GET /v1/graph", { node, depth, limit }, abort),
   );
+  const found = { ...asked, data: useMemo(() => asked.data && named(asked.data, entities), [asked.data, entities]) };
   return (
     <Page title="Graph" lead="Memories and what they mention, linked.">
       <Picker />
-      <Loading on={found.loading} />
-      <ErrorNote error={found.error} />
-      {!node && <Entities />}
+      <Loading on={found.loading || listed.loading} />
+      <ErrorNote error={found.error ?? listed.error} />
+      {listed.data && !entities.length && !node && (
+        <Card>
+          <Empty>The memories mention no people, projects or things yet. The graph is made of what they name; links between memories can be made on the page of each.</Empty>
+        </Card>
+      )}
       {node && found.data && (
         <>
           <div class="row">
@@ -42,7 +53,7 @@ export function Graph() {
             <label class="row small muted">
               Most nodes
               <select class="input narrow" value={limit} onChange={(event) => address.set({ limit: event.currentTarget.value })}>
-                {[40, 80, 150, 300].map((one) => (
+                {[30, 60, 150, 300].map((one) => (
                   <option key={one}>{one}</option>
                 ))}
               </select>
@@ -52,7 +63,10 @@ export function Graph() {
               {found.data.more && ", and more"}
             </span>
           </div>
-          <Drawing found={found.data} />
+          <div class="columns">
+            <Drawing found={found.data} />
+            <Entities entities={entities} chosen={node} />
+          </div>
           <Spread />
           <Table found={found.data} />
         </>
@@ -88,23 +102,60 @@ function Picker() {
   );
 }
 
-function Entities() {
-  const found = useResource("entities", (abort) => call("GET /v1/entities", { limit: 60 }, abort));
-  if (!found.data) return <ErrorNote error={found.error} />;
+/** Give entities the names that people wrote; ids are in lower case. */
+function named(found: Found, entities: readonly Entity[]): Found {
+  const names = new Map(entities.map((one) => [one.id, one.name]));
+  return { ...found, nodes: found.nodes.map((node) => ({ ...node, label: names.get(node.id) ?? node.label })) };
+}
+
+const FEW = 12; // of a kind that are shown at first
+
+/** What the memories mention, by kind, most mentioned first. */
+function Entities(props: { entities: readonly Entity[]; chosen: string }) {
+  const [open, setOpen] = useState("");
+  const kinds = [...new Set(props.entities.map((one) => one.kind))];
   return (
-    <Card title="Begin with an entity">
-      {!found.data.entities.length && <Empty>The memories mention no entities yet.</Empty>}
-      <ul class="row">
-        {found.data.entities.map((entity) => (
-          <li key={entity.id}>
-            <a class="badge accent" href={link("/graph", { node: entity.id })} title={`${entity.kind}, ${entity.pace}`}>
-              {oneLine(entity.name, 40)} <span class="muted">{count(entity.mentions)}</span>
-            </a>
-          </li>
-        ))}
-      </ul>
+    <Card title="Mentioned" class="entities">
+      {kinds.map((kind) => {
+        const all = props.entities.filter((one) => one.kind === kind);
+        const shown = open === kind ? all : all.slice(0, FEW);
+        return (
+          <section key={kind}>
+            <h3>
+              <svg class="key" viewBox="0 0 12 12" aria-hidden="true">
+                <rect class={`of-${hue(kind)}`} width="12" height="12" rx="3" />
+              </svg>{" "}
+              {kind}
+            </h3>
+            <ul>
+              {shown.map((one) => (
+                <li key={one.id}>
+                  <a class="row nowrap-row" href={link("/graph", { node: one.id })} aria-current={one.id === props.chosen ? "true" : undefined} title={one.pace}>
+                    <span class="line grow" dir="auto">
+                      {oneLine(one.name, 60)}
+                    </span>
+                    <span class="muted small num">{count(one.mentions)}</span>
+                  </a>
+                </li>
+              ))}
+            </ul>
+            {all.length > FEW && (
+              <button type="button" class="button small quiet" onClick={() => setOpen(open === kind ? "" : kind)}>
+                {open === kind ? "Fewer" : `${count(all.length - FEW)} more`}
+              </button>
+            )}
+          </section>
+        );
+      })}
     </Card>
   );
+}
+
+const HUES: Record<string, number> = { person: 2, project: 3, tool: 4, file: 5, function: 5, topic: 3, concept: 3 };
+
+/** The colour of a kind: the same everywhere. */
+function hue(kind: string): number {
+  return HUES[kind] ?? 1;
 }
 
 interface Placed extends SimulationNodeDatum {
@@ -227,7 +278,7 @@ function Picture(props: { found: Found; placed: Map<string, Placed> }) {
               transform={`translate(${x},${y})`}
               onClick={() => address.set({ follow: node.id === chosen ? null : node.id }, { replace: true })}
             >
-              {node.what === "entity" ? <rect x="-6" y="-6" width="12" height="12" rx="3" /> : <circle r={node.hop === 0 ? 8 : 6} />}
+              {node.what === "entity" ? <rect class={`of-${hue(node.kind)}`} x="-6" y="-6" width="12" height="12" rx="3" /> : <circle r={node.hop === 0 ? 8 : 6} />}
               {label && (
                 <text x={label.x - x} y={label.y - y} font-size="12" text-anchor={label.anchor}>
                   {text}
@@ -238,8 +289,32 @@ function Picture(props: { found: Found; placed: Map<string, Placed> }) {
           );
         })}
       </svg>
+      <ul class="legend small muted">
+        <li>
+          <svg class="key" viewBox="0 0 12 12" aria-hidden="true">
+            <circle class="of-memory" cx="6" cy="6" r="6" />
+          </svg>
+          memory
+        </li>
+        {[...new Set(nodes.filter(({ node }) => node.what === "entity").map(({ node }) => node.kind))].map((kind) => (
+          <li key={kind}>
+            <svg class="key" viewBox="0 0 12 12" aria-hidden="true">
+              <rect class={`of-${hue(kind)}`} width="12" height="12" rx="3" />
+            </svg>
+            {kind}
+          </li>
+        ))}
+        {[...new Set(props.found.edges.map((edge) => (edge.type === "mentions" ? "mentions" : "typed")))].map((type) => (
+          <li key={type}>
+            <svg class="key wide" viewBox="0 0 24 12" aria-hidden="true">
+              <line class={`edge ${type}`} x1="0" x2="24" y1="6" y2="6" />
+            </svg>
+            {type === "mentions" ? "mentions" : [...new Set(props.found.edges.filter((edge) => edge.type !== "mentions").map((edge) => edge.type.replace(/_/g, " ")))].slice(0, 4).join(", ")}
+          </li>
+        ))}
+      </ul>
       <p class="row small muted">
-        <span>Squares are entities, circles memories. Choose a node to see its edges.</span>
+        <span>{chosen ? oneLine(props.placed.get(chosen)?.node.label ?? chosen, 120) : "Choose a node to see its name and edges."}</span>
         {chosen && <a href={link("/graph", { node: chosen })}>Put it in the middle</a>}
         {chosen && props.placed.get(chosen)?.node.what === "memory" && <a href={memoryLink(chosen)}>Open the memory</a>}
       </p>

@@ -1,6 +1,6 @@
 // Health: checks of the store, what it holds, its journal, and maintenance with preview and undo.
 import { useState } from "preact/hooks";
-import { ApiError, call, download, type Answer } from "../lib/api";
+import { ApiError, call, download, forPeople, type Answer } from "../lib/api";
 import { bytes, count, moment, plural } from "../lib/format";
 import { useResource } from "../lib/resource";
 import { may } from "../lib/session";
@@ -188,7 +188,7 @@ function Maintenance(props: { turn: number; onDone: () => void }) {
             ))}
             {plan.left.map((line) => (
               <p key={line} class="small muted">
-                {line}
+                {forPeople(line)}
               </p>
             ))}
           </div>

@@ -7,6 +7,7 @@ import { Health } from "./health";
 import { Insights, Threads } from "./insights";
 import { Memories } from "./memories";
 import { Memory } from "./memory";
+import { Sharing } from "./sharing";
 import { Time } from "./time";
 import { Trace } from "./trace";
 
@@ -30,5 +31,6 @@ export const VIEWS: View[] = [
   { path: "/time", name: "Time", key: "i", component: Time },
   { path: "/insights", name: "Insights", key: "s", component: Insights },
   { path: "/threads", name: "Threads", key: "h", component: Threads },
+  { path: "/sharing", name: "Sharing", key: "p", component: Sharing },
   { path: "/health", name: "Health", key: "e", component: Health },
 ];

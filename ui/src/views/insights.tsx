@@ -3,6 +3,7 @@ import { scaleTime } from "d3-scale";
 import { call } from "../lib/api";
 import { count, day, moment, plural } from "../lib/format";
 import { useResource } from "../lib/resource";
+import { session } from "../lib/session";
 import { oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
 import { Badge, Card, Empty, ErrorNote, Loading, MemoryText, Page } from "../parts/basics";
@@ -41,11 +42,7 @@ export function Insights() {
     <Page title="Insights" lead="What was derived from the memories, and what it rests on.">
       <Loading on={found.loading} />
       <ErrorNote error={found.error} />
-      {found.data && !tree.length && (
-        <Empty>
-          There are no insights yet. <code>bethink maintain --job insights</code> derives them from twenty memories on.
-        </Empty>
-      )}
+      {found.data && !tree.length && <WhyNone />}
       {tree.length > 0 && (
         <Card>
           <ul class="tree">
@@ -57,6 +54,37 @@ export function Insights() {
       )}
       {Boolean(found.data?.left_out) && <p class="muted">{plural(found.data!.left_out, "lower insight")} not shown</p>}
     </Page>
+  );
+}
+
+// What maintenance needs: docs/maintain.md.
+const SMALL = 100; // memories: below it fewer are enough
+const NEEDED = { small: [8, 4], large: [20, 10] } as const;
+
+/** Why there are no insights: too few memories, or none of them on one subject. */
+function WhyNone() {
+  const stats = useResource("stats", (abort) => call("GET /v1/stats", {}, abort)).data as Record<string, unknown> | null;
+  if (!stats) return null;
+  const levels = (stats.by_level ?? {}) as Record<string, number>;
+  const [own, turns] = [levels.item ?? 0, levels.raw ?? 0];
+  const [loose, each] = own < SMALL ? NEEDED.small : NEEDED.large;
+  return (
+    <Card>
+      <Empty>
+        <p>
+          <strong>There are no insights yet.</strong>{" "}
+          {own < loose
+            ? `They are made from ${loose} memories on, and there ${own === 1 ? "is" : "are"} ${count(own)}${turns ? `; the ${plural(turns, "turn")} of conversations do not count` : ""}.`
+            : `It takes ${each} memories with one topic or entity, or of one kind, that no insight holds yet.`}
+        </p>
+        {own >= loose && (
+          <p>
+            Maintenance derives them: <code>bethink maintain --job insights --space {session.value?.space}</code>. If it has nothing to do, no group is large
+            enough; topics and tags on memories make groups.
+          </p>
+        )}
+      </Empty>
+    </Card>
   );
 }
 
@@ -73,7 +101,8 @@ function Branch(props: { insight: Insight; open?: boolean }) {
         <div class="stack-s">
           {!insight.points.length && <MemoryText text={insight.text} clamp />}
           <p class="small muted">
-            trust {insight.trust} of 3{insight.made_by && `, made by ${insight.made_by}`} · <a href={memoryLink(insight.id)}>open</a>
+            {insight.made_by && `made by ${insight.made_by} · `}
+            <a href={memoryLink(insight.id)}>open</a>
           </p>
           {insight.points.length > 0 && (
             <details open={!insight.below.length}>
@@ -129,9 +158,16 @@ export function Threads() {
       <Loading on={found.loading} />
       <ErrorNote error={found.error} />
       {found.data && !threads.length && (
-        <Empty>
-          There are no threads yet. <code>bethink maintain --job threads</code> finds them.
-        </Empty>
+        <Card>
+          <Empty>
+            <p>
+              <strong>There are no threads yet.</strong> A thread is a topic that comes back over days: a project, an incident, a plan.
+            </p>
+            <p>
+              Maintenance finds them: <code>bethink maintain --job threads --space {session.value?.space}</code>.
+            </p>
+          </Empty>
+        </Card>
       )}
       {threads.length > 0 && <Lanes threads={threads} chosen={chosen} />}
     </Page>

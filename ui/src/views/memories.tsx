@@ -5,8 +5,10 @@ import { count, day, plural, trustWords } from "../lib/format";
 import { useResource } from "../lib/resource";
 import { oneLine } from "../lib/text";
 import { memoryLink, useAddress } from "../lib/url";
-import { Badge, Empty, ErrorNote, Loading, Page } from "../parts/basics";
+import { may } from "../lib/session";
+import { Badge, Card, Empty, ErrorNote, Loading, Page } from "../parts/basics";
 import { useRows, VirtualTable } from "../parts/vtable";
+import { AddDialog, ImportDialog } from "./memory-new";
 
 type Row = Answer<"GET /v1/memories">["memories"][number];
 
@@ -32,9 +34,33 @@ export function Memories() {
   }, [words]);
   const filters = Object.fromEntries(FILTERS.filter((name) => address.get(name)).map((name) => [name, address.get(name)]));
   const filtered = Object.keys(filters).length > 0;
+  const [turn, setTurn] = useState(0);
+  const renew = () => setTurn((before) => before + 1);
+  const open = (what: string) => address.set({ do: what }, { replace: true });
   const [isOpen, setOpen] = useState(filtered);
   return (
-    <Page title="Memories" lead="Everything that is stored, newest first.">
+    <Page
+      title="Memories"
+      lead="Everything that is stored, newest first."
+      actions={
+        may("remember") && (
+          <>
+            <button type="button" class="button primary" onClick={() => open("add")}>
+              Add
+            </button>
+            <button type="button" class="button" onClick={() => open("import")}>
+              Import
+            </button>
+          </>
+        )
+      }
+    >
+      {may("remember") && (
+        <>
+          <AddDialog open={address.get("do") === "add"} onClose={() => open("")} onDone={renew} />
+          <ImportDialog open={address.get("do") === "import"} onClose={() => open("")} onDone={renew} />
+        </>
+      )}
       <div class="search-row" role="search">
         <input
           class="input grow"
@@ -50,7 +76,7 @@ export function Memories() {
         <summary class="muted small">Filters{filtered ? ` (${Object.keys(filters).length} set)` : ""}</summary>
         {isOpen && <FilterFields />}
       </details>
-      {address.get("q") ? <Found query={address.get("q")} filters={filters} /> : <All filters={filters} />}
+      {address.get("q") ? <Found query={address.get("q")} filters={filters} /> : <All filters={filters} turn={turn} />}
     </Page>
   );
 }
@@ -90,22 +116,25 @@ function FilterFields() {
   );
 }
 
-const HEAD = ["Memory", "Kind", "When", "Source", "Trust"];
+const HEAD = ["Memory", "Kind", "From", "When"];
+const DOUBTFUL = 1; // trust up to which it is said of each
 
 function cells(row: Row) {
   return [
     <>
-      {row.pinned && <Badge tone="accent">pinned</Badge>} {oneLine(row.text, 220)}
+      {row.pinned && <Badge tone="accent">pinned</Badge>} {row.audience && <Badge tone="accent">{oneLine(row.audience, 40)}</Badge>}{" "}
+      {oneLine(row.text, 220)}
     </>,
     row.kind,
+    <span title={`${row.source}, ${trustWords(row.trust)}`}>
+      {row.trust <= DOUBTFUL && <Badge tone="warn">{trustWords(row.trust)}</Badge>} {oneLine(row.speaker || row.source, 60)}
+    </span>,
     day(row.when),
-    oneLine(row.source, 60),
-    trustWords(row.trust),
   ];
 }
 
-function All(props: { filters: Record<string, string> }) {
-  const key = JSON.stringify(props.filters);
+function All(props: { filters: Record<string, string>; turn: number }) {
+  const key = JSON.stringify([props.filters, props.turn]);
   const rows = useRows<Row>(key, async (offset, limit, abort) => {
     // Counted once: the other pages are parts of the same list.
     const place = offset ? { offset } : { with_total: true };
@@ -113,7 +142,15 @@ function All(props: { filters: Record<string, string> }) {
     return { rows: page.memories, total: page.total };
   });
   if (rows.error && rows.total === null) return <ErrorNote error={rows.error} />;
-  if (rows.total === 0) return <Empty>{Object.keys(props.filters).length ? "No memory matches these filters." : "Nothing is stored yet."}</Empty>;
+  if (rows.total === 0) {
+    return (
+      <Card>
+        <Empty>
+          {Object.keys(props.filters).length ? "No memory matches these filters." : "Nothing is stored yet. Add a memory, import a file, or connect an agent: bethink install HOST."}
+        </Empty>
+      </Card>
+    );
+  }
   return (
     <div class="stack-s">
       <Loading on={rows.loading} />

@@ -1,9 +1,11 @@
 // Changes of a memory: each says first what it will do.
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, call, type Answer, type Arguments } from "../lib/api";
+import { ApiError, call, forPeople, type Answer, type Arguments } from "../lib/api";
 import { plural } from "../lib/format";
+import { savesOnEnter } from "../lib/keys";
 import { useResource } from "../lib/resource";
+import { may } from "../lib/session";
 import { oneLine } from "../lib/text";
 import { link } from "../lib/url";
 import { Dialog, ErrorNote, tell } from "../parts/basics";
@@ -17,7 +19,7 @@ interface Common {
 }
 
 /** Work that may be refused: runs once at a time and keeps the refusal. */
-function useAttempt() {
+export function useAttempt() {
   const [error, setError] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
   const attempt = async (work: () => Promise<void>) => {
@@ -56,13 +58,14 @@ function CorrectForm(props: Common) {
   const changed = Object.keys(changes).length > 1 && text.trim() !== "";
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
+    if (busy || !changed) return;
     void attempt(async () => {
       const answer = await call("PATCH /v1/memories/{id}", changes);
       props.onDone(`Corrected; this is revision ${answer.rev}.`);
     });
   };
   return (
-    <form class="stack" onSubmit={submit}>
+    <form class="stack" onSubmit={submit} onKeyDown={savesOnEnter}>
       <p class="muted">The id stays, and the old text stays in the history.</p>
       <label class="field">
         Text
@@ -80,7 +83,7 @@ function CorrectForm(props: Common) {
       </div>
       <ErrorNote error={error} />
       <div class="row">
-        <button class="button primary" disabled={busy || !changed}>
+        <button class="button primary" disabled={busy || !changed} title="Ctrl+Enter">
           Save
         </button>
         <button type="button" class="button" onClick={props.onClose}>
@@ -214,7 +217,7 @@ function PreviewText(props: { preview: Preview }) {
       ))}
       {kept.map((one) => (
         <li key={one.id}>
-          Stays: <span class="mono">{one.id}</span>, {one.reason}
+          Stays: <span class="mono">{one.id}</span>, {forPeople(one.reason)}
         </li>
       ))}
       {derived.length > 0 && <li>{plural(derived.length, "memory", "memories")} derived from it go with it.</li>}
@@ -232,15 +235,31 @@ export function ForgetDialog(props: Common) {
       await call("POST /v1/forget", { ids: [props.item.id], token: preview!.token });
       props.onDone("Forgotten: it is no longer recalled.");
     });
+  const unpinAndForget = () =>
+    trying.attempt(async () => {
+      await call("PATCH /v1/memories/{id}", { id: props.item.id, pinned: false });
+      const { token } = await call("POST /v1/forget", { ids: [props.item.id] });
+      if (token) await call("POST /v1/forget", { ids: [props.item.id], token });
+      props.onDone("Unpinned and forgotten: it is no longer recalled.");
+    });
+  const isPinned = props.item.pinned && preview !== null && !preview.token;
   return (
     <Dialog open={props.open} title="Forget this memory?" onClose={props.onClose}>
-      <p class="muted">It leaves recall. Its history stays, and it can be restored.</p>
+      <p class="muted">
+        {isPinned ? "It is pinned, so that nothing removes it by accident." : "It leaves recall. Its history stays, and it can be restored."}
+      </p>
       {preview && <PreviewText preview={preview} />}
       <ErrorNote error={error ?? trying.error} />
       <div class="row">
-        <button type="button" class="button danger" disabled={!preview?.token || trying.busy} onClick={() => void confirm()}>
-          Forget
-        </button>
+        {isPinned && may("update_memory") ? (
+          <button type="button" class="button danger" disabled={trying.busy} onClick={() => void unpinAndForget()}>
+            Unpin and forget
+          </button>
+        ) : (
+          <button type="button" class="button danger" disabled={!preview?.token || trying.busy} onClick={() => void confirm()}>
+            Forget
+          </button>
+        )}
         <button type="button" class="button" onClick={props.onClose}>
           Cancel
         </button>

@@ -1,4 +1,5 @@
 // One memory: what it says, where it comes from, how it changed, how it is used, what it is linked to.
+import { Fragment } from "preact";
 import { useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
 import { ApiError, call, type Answer } from "../lib/api";
@@ -7,7 +8,9 @@ import { useResource } from "../lib/resource";
 import { may } from "../lib/session";
 import { diff, oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
-import { Badge, Card, Empty, ErrorNote, Loading, MemoryText, Page, tell, Time } from "../parts/basics";
+import { Badge, Card, Empty, ErrorNote, Loading, MemoryText, Menu, Page, tell, Time } from "../parts/basics";
+import { Settle } from "../parts/settle";
+import { conflicts } from "../lib/conflicts";
 import { CorrectDialog, EraseDialog, ForgetDialog, LinkDialog } from "./memory-actions";
 
 export type Item = Answer<"GET /v1/memories/{id}">["memory"];
@@ -29,6 +32,11 @@ export function Memory() {
       {item && (
         <div class="columns" key={item.id}>
           <div class="stack">
+            {conflicts.value
+              .filter((one) => one.memory.id === item.id)
+              .map((one) => (
+                <Settle key={item.id} conflict={one} onDone={reload} />
+              ))}
             <Text item={item} />
             <Revisions id={item.id} turn={turn} />
             <Links item={item} turn={turn} onDone={reload} />
@@ -50,6 +58,7 @@ function Text(props: { item: Item }) {
   return (
     <section class="card stack-s" aria-label="Text">
       <p class="row">
+        {item.speaker && <strong dir="auto">{oneLine(item.speaker, 60)}</strong>}
         <State item={item} />
         <Badge>{item.kind}</Badge>
         {item.topic && <Badge>{oneLine(item.topic, 60)}</Badge>}
@@ -132,7 +141,7 @@ function Revisions(props: { id: string; turn: number }) {
   );
   const revisions = found.data?.revisions ?? [];
   return (
-    <Card title="Revisions">
+    <Card title="Revisions" class={revisions.length < 2 ? "flat" : ""}>
       <ErrorNote error={found.error} />
       {revisions.length < 2 ? (
         <Empty>It was never corrected.</Empty>
@@ -160,13 +169,14 @@ function Changed(props: { before: string; after: string }) {
   if (props.before === props.after) return <p class="muted small">The text stayed; other fields were changed.</p>;
   return (
     <p class="text" dir="auto">
-      {diff(props.before, props.after).map((part, place) =>
+      {diff(props.before, props.after).map((part, place, parts) =>
         part.kind === "same" ? (
           part.text
         ) : part.kind === "added" ? (
-          <ins key={place} class="added">
-            {part.text}
-          </ins>
+          <Fragment key={place}>
+            {parts[place - 1]?.kind === "removed" && <span class="muted"> → </span>}
+            <ins class="added">{part.text}</ins>
+          </Fragment>
         ) : (
           <del key={place} class="removed">
             {part.text}
@@ -197,7 +207,7 @@ function Links(props: { item: Item; turn: number; onDone: () => void }) {
     }
   };
   return (
-    <Card title="Links">
+    <Card title="Links" class={links.length ? "" : "flat"}>
       <ErrorNote error={found.error} />
       {!links.length && <Empty>It has no links to other memories.</Empty>}
       {links.length > 0 && (
@@ -244,7 +254,7 @@ function Origin(props: { id: string; turn: number }) {
   const found = useResource(`origin ${props.id} ${props.turn}`, (abort) => call("POST /v1/explain", { id: props.id }, abort));
   const edges = ((found.data?.details.edges as Edge[] | undefined) ?? []).slice(0, 60);
   return (
-    <Card title="Where it comes from">
+    <Card title="Where it comes from" class={edges.length ? "" : "flat"}>
       <ErrorNote error={found.error} />
       {!edges.length && <Empty>It is not derived from another memory.</Empty>}
       {edges.length > 0 && (
@@ -279,10 +289,12 @@ function Around(props: { id: string }) {
             <span class="muted small nowrap">{moment(memory.when)}</span>
             {memory.id === props.id ? (
               <strong class="line grow" dir="auto">
+                {memory.speaker && `${oneLine(memory.speaker, 30)}: `}
                 {oneLine(memory.text, 140)}
               </strong>
             ) : (
               <a class="line grow" href={memoryLink(memory.id)} dir="auto">
+                {memory.speaker && <span class="muted">{oneLine(memory.speaker, 30)}: </span>}
                 {oneLine(memory.text, 140)}
               </a>
             )}
@@ -385,11 +397,6 @@ function Actions(props: { item: Item; onDone: () => void }) {
           </button>
         </>
       )}
-      {may("link") && !isForgotten && (
-        <button type="button" class="button" onClick={() => setOpen("link")}>
-          Link
-        </button>
-      )}
       {may("forget") && !isForgotten && (
         <button type="button" class="button" onClick={() => setOpen("forget")}>
           Forget
@@ -409,19 +416,26 @@ function Actions(props: { item: Item; onDone: () => void }) {
           Restore
         </button>
       )}
-      <a class="button" href={link("/graph", { node: item.id })}>
-        Graph
-      </a>
-      {may("undo") && (
-        <button type="button" class="button" onClick={() => void undo()}>
-          Undo
-        </button>
-      )}
-      {may("forget with erase") && (
-        <button type="button" class="button danger" onClick={() => setOpen("erase")}>
-          Erase
-        </button>
-      )}
+      <Menu label="More">
+        <a class="button quiet" href={link("/graph", { node: item.id })}>
+          Show in the graph
+        </a>
+        {may("link") && !isForgotten && (
+          <button type="button" class="button quiet" onClick={() => setOpen("link")}>
+            Link to another …
+          </button>
+        )}
+        {may("undo") && (
+          <button type="button" class="button quiet" onClick={() => void undo()}>
+            Undo the last change
+          </button>
+        )}
+        {may("forget with erase") && (
+          <button type="button" class="button quiet danger" onClick={() => setOpen("erase")}>
+            Erase for good …
+          </button>
+        )}
+      </Menu>
       <CorrectDialog item={item} open={open === "correct"} onClose={() => setOpen("")} onDone={done} />
       <LinkDialog item={item} open={open === "link"} onClose={() => setOpen("")} onDone={done} />
       <ForgetDialog item={item} open={open === "forget"} onClose={() => setOpen("")} onDone={done} />

@@ -4,7 +4,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { call, type Answer } from "../lib/api";
 import { count, day, plural } from "../lib/format";
 import { useResource } from "../lib/resource";
-import { oneLine } from "../lib/text";
+import { commonBeginning, oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
 import { useWidth } from "../lib/width";
 import { Card, Empty, ErrorNote, Loading, Page } from "../parts/basics";
@@ -78,6 +78,16 @@ function iso(moment: number): string {
   return new Date(moment).toISOString().slice(0, 10);
 }
 
+const MONTH = new Intl.DateTimeFormat("en-GB", { month: "short", timeZone: "UTC" });
+
+/** A mark of the axis: the year stands at the first one and where it begins. */
+export function dateWords(tick: Date, before: Date | null): string {
+  const isYear = tick.getUTCMonth() === 0 && tick.getUTCDate() === 1;
+  const first = tick.getUTCDate() === 1 ? MONTH.format(tick) : `${tick.getUTCDate()} ${MONTH.format(tick)}`;
+  if (isYear && before && before.getUTCFullYear() !== tick.getUTCFullYear()) return String(tick.getUTCFullYear());
+  return before && before.getUTCFullYear() === tick.getUTCFullYear() ? first : `${first} ${tick.getUTCFullYear()}`;
+}
+
 function Histogram(props: { times: Times; from: string; to: string }) {
   const address = useAddress();
   const { counted } = props.times;
@@ -108,6 +118,7 @@ function Histogram(props: { times: Times; from: string; to: string }) {
     if (b - a < 3) address.set({ from: null, to: null });
     else address.set({ from: iso(x.invert(a).getTime()), to: iso(x.invert(b).getTime()) });
   };
+  const ticks = x.ticks(Math.round(wide / 110));
   const peak = made.reduce((best, one) => (one.count > best.count ? one : best));
   return (
     <Card title={plural(counted, "memory", "memories")}>
@@ -138,9 +149,9 @@ function Histogram(props: { times: Times; from: string; to: string }) {
             <title>{`${day(iso(one.start))}: ${one.count}`}</title>
           </rect>
         ))}
-        {x.ticks(Math.round(wide / 110)).map((tick) => (
+        {ticks.map((tick, place) => (
           <text key={tick.getTime()} class="axis" x={x(tick)} y={HEIGHT - 8} font-size="11" text-anchor={x(tick) > wide - 40 ? "end" : "middle"}>
-            {x.tickFormat(Math.round(wide / 110))(tick)}
+            {dateWords(tick, place ? ticks[place - 1]! : null)}
           </text>
         ))}
         {chosen && <rect class="brushed" x={Math.min(...chosen)} width={Math.max(2, Math.abs(chosen[1] - chosen[0]))} y="2" height={HEIGHT - BOTTOM} />}
@@ -206,6 +217,7 @@ function Chosen(props: Period) {
           <li key={memory.id} class="dated short">
             <span class="muted small nowrap">{day(memory.when)}</span>
             <a class="line" href={memoryLink(memory.id)} dir="auto">
+              {memory.speaker && <span class="muted">{oneLine(memory.speaker, 30)}: </span>}
               {oneLine(memory.text, 140)}
             </a>
           </li>
@@ -223,10 +235,13 @@ function SessionsOf(props: Period) {
   return found.data && <Sessions sessions={found.data.sessions} />;
 }
 
+const FEW = 12; // at first
 const MOST_SESSIONS = 60; // that the server tells of
 
 function Sessions(props: { sessions: Times["sessions"] }) {
   const lanes = props.sessions;
+  const [all, setAll] = useState(false);
+  const common = useMemo(() => commonBeginning(lanes.map((one) => one.session)), [lanes]);
   if (!lanes.length) return null;
   const first = Math.min(...lanes.map((one) => Date.parse(one.first)));
   const last = Math.max(...lanes.map((one) => Date.parse(one.last)), first + DAY / 24);
@@ -237,19 +252,36 @@ function Sessions(props: { sessions: Times["sessions"] }) {
         {day(new Date(first).toISOString())} to {day(new Date(last).toISOString())}
       </p>
       <ul class="lanes">
-        {lanes.map((one) => (
+        {lanes.slice(0, all ? undefined : FEW).map((one) => (
           <li key={one.session} class="lane-row narrow-lane">
-            <a class="line" href={link("/memories", { session: one.session })} dir="auto">
-              {oneLine(one.session, 60)}
+            <a class="lane-title" href={link("/memories", { session: one.session })} title={one.session} dir="auto">
+              <Opening session={one.session} turns={one.count} />
             </a>
+            <span class="muted small line">
+              {day(one.first)} · {plural(one.count, "turn")} · {oneLine(one.session.slice(common.length).replace(/^\d+$/, "no. $&"), 40)}
+            </span>
             <svg class="lane-svg" viewBox="0 0 100 10" preserveAspectRatio="none" role="img" aria-label={`${day(one.first)} to ${day(one.last)}`}>
               <rect class="bar base" x="0" y="4.5" width="100" height="1" />
               <rect class="bar" x={Math.min(98.5, x(new Date(one.first)))} y="2" width={Math.max(1.5, x(new Date(one.last)) - x(new Date(one.first)))} height="6" />
             </svg>
-            <span class="muted small">{plural(one.count, "turn")}</span>
           </li>
         ))}
       </ul>
+      {lanes.length > FEW && (
+        <button type="button" class="button small quiet" onClick={() => setAll(!all)}>
+          {all ? "Fewer" : `${count(lanes.length - FEW)} more`}
+        </button>
+      )}
     </Card>
   );
+}
+
+/** How a conversation began: it tells more than its id. */
+function Opening(props: { session: string; turns: number }) {
+  const { session, turns } = props;
+  const found = useResource(`opening ${session}`, (abort) =>
+    call("GET /v1/memories", { session, limit: 1, offset: Math.max(0, turns - 1), preview: 100 }, abort),
+  );
+  const first = found.data?.memories[0];
+  return <span class="line">{first ? `${first.speaker ? `${oneLine(first.speaker, 20)}: ` : ""}${oneLine(first.text, 80)}` : session}</span>;
 }

@@ -1,7 +1,7 @@
 // Trace: every step of a recall, how long it took, and how the candidates moved.
 import { useMemo, useRef } from "preact/hooks";
 import { count, milliseconds, plural, score, statusWords } from "../lib/format";
-import { partName } from "../lib/evidence";
+import { partMeaning, partName } from "../lib/evidence";
 import { questionOf, useInspected, type Inspected, type Step } from "../lib/question";
 import { oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
@@ -97,6 +97,7 @@ function Steps(props: { answer: Inspected }) {
               <tr key={place} role="row" class={step.status === "skipped" ? "muted" : ""}>
                 <th scope="row" role="rowheader" title={step.step}>
                   {partName(step.step)}
+                  <span class="meaning">{partMeaning(step.step)}</span>
                 </th>
                 <td role="cell" class="bar-cell">
                   <svg class="bar-svg" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
@@ -160,12 +161,6 @@ function Ranks(props: { answer: Inspected }) {
   return columns.length < 2 ? null : <RankChart answer={props.answer} columns={columns} />;
 }
 
-/** The name of a step within its group. */
-function shortName(step: string): string {
-  const [group, ...rest] = step.split(".");
-  return (rest.join(".") || group!).replace(/_/g, " ");
-}
-
 function RankChart(props: { answer: Inspected; columns: Column[] }) {
   const address = useAddress();
   const chosen = address.get("follow");
@@ -188,8 +183,8 @@ function RankChart(props: { answer: Inspected; columns: Column[] }) {
   );
   const isNarrow = room < NARROW;
   const column = Math.min(WIDEST, (room - LEFT - (isNarrow ? 0 : NAMES)) / columns.length);
-  const isSlanted = column < 100;
-  const top = isSlanted ? 100 : 58;
+  const isSlanted = column < 112;
+  const top = isSlanted ? 124 : 36;
   const width = LEFT + column * columns.length + (isNarrow ? 0 : NAMES);
   const height = top + ROW * deepest + 10;
   const x = (place: number) => LEFT + Math.min(20, column / 2) + column * place;
@@ -201,28 +196,21 @@ function RankChart(props: { answer: Inspected; columns: Column[] }) {
       </p>
       <div ref={drawing}>
         <svg class="chart bump-chart" viewBox={`0 0 ${width} ${height}`} width={width} role="img" aria-label="Ranks from step to step; the table below has the same numbers">
-          {columns.map((column, place) => {
-            const [group, ...rest] = column.name.split(".");
-            return (
-              <g key={column.name}>
-                <line class="grid" x1={x(place)} x2={x(place)} y1={top - 4} y2={height - 6} />
-                {isSlanted ? (
-                  <text transform={`translate(${x(place) + 4} ${top - 10}) rotate(-62)`} font-size="11.5">
-                    {shortName(column.name)}
-                  </text>
-                ) : (
-                  <>
-                    <text class="axis" x={x(place)} y={top - 26} text-anchor="middle" font-size="11.5">
-                      {rest.length ? group : ""}
-                    </text>
-                    <text x={x(place)} y={top - 12} text-anchor="middle" font-size="12.5">
-                      {shortName(column.name)}
-                    </text>
-                  </>
-                )}
-              </g>
-            );
-          })}
+          {columns.map((column, place) => (
+            <g key={column.name}>
+              <title>{partMeaning(column.name)}</title>
+              <line class="grid" x1={x(place)} x2={x(place)} y1={top - 4} y2={height - 6} />
+              {isSlanted ? (
+                <text transform={`translate(${x(place) + 4} ${top - 10}) rotate(-62)`} font-size="11.5">
+                  {partName(column.name)}
+                </text>
+              ) : (
+                <text x={x(place)} y={top - 12} text-anchor="middle" font-size="12.5">
+                  {partName(column.name)}
+                </text>
+              )}
+            </g>
+          ))}
           {Array.from({ length: deepest }, (_, place) => (
             <text key={place} class="axis" x={LEFT - 4} y={y(place + 1) + 4} text-anchor="end" font-size="11.5">
               {place + 1}
@@ -266,8 +254,8 @@ function RankChart(props: { answer: Inspected; columns: Column[] }) {
                   Memory
                 </th>
                 {columns.map((column) => (
-                  <th scope="col" role="columnheader" class="num" key={column.name} title={partName(column.name)}>
-                    {shortName(column.name)}
+                  <th scope="col" role="columnheader" class="num" key={column.name} title={partMeaning(column.name)}>
+                    {partName(column.name)}
                   </th>
                 ))}
                 <th scope="col" role="columnheader" class="num">
@@ -284,7 +272,7 @@ function RankChart(props: { answer: Inspected; columns: Column[] }) {
                       <a href={memoryLink(id)}>{id === chosen ? <strong>{oneLine(texts.get(id) ?? id, 70)}</strong> : oneLine(texts.get(id) ?? id, 70)}</a>
                     </td>
                     {columns.map((column) => (
-                      <td role="cell" class="num" data-label={shortName(column.name)} key={column.name}>
+                      <td role="cell" class="num" data-label={partName(column.name)} key={column.name}>
                         {column.ranks.get(id) ?? "–"}
                       </td>
                     ))}

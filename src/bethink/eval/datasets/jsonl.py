@@ -16,13 +16,14 @@ import gzip
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+from bethink.api.questions import SavedQuestion
 from bethink.core.characters import has_substance
 from bethink.core.json_values import Json
 from bethink.errors import Refused
@@ -149,6 +150,28 @@ def jsonl_dataset(
 
     title = f"{path.name}" + (f" on {corpus.name}" if corpus else f" on space {space}")
     return Dataset(name=name, title=title, cases=cases)
+
+
+def saved_dataset(space: str, saved: Iterable[SavedQuestion]) -> Dataset:
+    """The saved questions of a space whose answers somebody has marked."""
+    questions = tuple(
+        Question(
+            key=f"q{number}",
+            text=one.query,
+            relevant=dict.fromkeys(one.relevant, 1.0),
+            now=_parse_time(one.now, "now"),
+            filters=one.filters,
+        )
+        for number, one in enumerate(saved, start=1)
+        if one.relevant is not None
+    )
+    if not questions:
+        raise Refused(
+            f"{space} has no saved questions with marked answers",
+            remedy="mark answers in the inspector (bethink ui), or give a file of questions",
+        )
+    case = Case(space, questions, space=space)
+    return Dataset("saved", f"the saved questions of {space}", lambda: iter((case,)))
 
 
 QUESTIONS_ENDING = ".questions.jsonl"

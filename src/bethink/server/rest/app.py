@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from anyio import create_task_group, fail_after, to_thread
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -65,6 +65,7 @@ from bethink.server.rest.routes import (
     ToolRoute,
     openapi_document,
 )
+from bethink.server.rest.spaces import VISIBLE
 from bethink.server.tools.calls import ReadPool, ToolExecutor, ToolRequest, hide_internal_errors
 from bethink.version import __version__
 
@@ -200,6 +201,7 @@ def _guard_config(
         observer=metrics.observe_request,
         for_any_page=frozenset(route.path for route in oauth_routes if route.path != AUTHORIZE),
     )
+    guarded = replace(guarded, session=partial(sessions.principal, space=config.space))
     if not with_page:
         return guarded
     return replace(
@@ -209,7 +211,6 @@ def _guard_config(
             for route in PLAIN_ROUTES
             if POLICY[route.operation] is Right.ANYONE and not is_page_path(route.path)
         ),
-        session=sessions.principal,
         is_open=lambda path: is_page_path(path) or (path == AUTHORIZE and bool(oauth_routes)),
     )
 
@@ -239,10 +240,7 @@ class RestApi:
         self._executor, self._request_metrics, self._timeout_s = executor, metrics, timeout_s
         self._tool_routes, self._sessions = tool_routes, sessions
         self.streams = EventStreams(executor)
-        self._openapi_json, self._index_html = (
-            json_response(openapi_document()).body,
-            render_index(),
-        )
+        self._openapi_json, self._index_html = _documents()
 
     def routes(self) -> list[Route]:
         """Return one route per path, with all its methods."""
@@ -317,8 +315,12 @@ class RestApi:
         return HTMLResponse(self._index_html)
 
     async def _session(self, request: Request) -> Response:
-        is_browser = self._sessions.principal(request.scope["headers"]) is not None
-        return json_response(self._session_json(principal_of(request.scope), browser=is_browser))
+        is_browser = self._sessions.has(request.scope["headers"])
+        content = self._session_json(principal_of(request.scope), browser=is_browser)
+        find = request.scope.get(VISIBLE)
+        own = [content["space"]] if content["space"] else []
+        content["spaces"] = await find() if find else own
+        return json_response(content)
 
     async def _login(self, request: Request) -> Response:
         started = await start_session(request, self._sessions)
@@ -350,6 +352,16 @@ class RestApi:
         people = self._executor.people
         return people.name_of(principal.person) if people else principal.name
 
+    async def _members(self, request: Request) -> Response:
+        people, me = self._executor.people, principal_of(request.scope).person
+        space = resolve_space(None, self._executor.loader.settings).name
+        found = [
+            {"name": one.name, "role": one.roles[space], "you": one.id == me}
+            for one in (people.people() if people else ())
+            if space in one.roles
+        ]
+        return json_response({"members": found})
+
     async def _checks(self, _: Request) -> Response:
         loader = self._executor.loader
         return json_response(await to_thread.run_sync(lambda: run_checks(loader.memory())))
@@ -372,6 +384,12 @@ class RestApi:
     async def _memory(self, request: Request) -> Memory:
         principal = principal_of(request.scope)
         return await to_thread.run_sync(partial(self._executor.memory_for, principal, writing=True))
+
+
+@cache
+def _documents() -> tuple[bytes | memoryview, str]:
+    """Return the description of the API, for programs and for people."""
+    return json_response(openapi_document()).body, render_index()
 
 
 def _dispatch(path: str, endpoints: dict[str, Endpoint]) -> Endpoint:

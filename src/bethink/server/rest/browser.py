@@ -14,7 +14,7 @@ import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bethink.access.policy import Principal
+from bethink.access.policy import ANONYMOUS, Principal
 from bethink.access.tokens import TokenStore
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Forbidden, Refused
@@ -88,9 +88,15 @@ class BrowserSessions:
     """Tickets and sessions of one server; they end with it. Only hashes are kept."""
 
     def __init__(
-        self, tokens: TokenStore, space: str, clock: Callable[[], float] = time.monotonic
+        self,
+        tokens: TokenStore,
+        space: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        others: Sequence[str] = (),
     ) -> None:
-        self._tokens, self._space, self._clock = tokens, space, clock
+        """Keep the sessions of a server; ``others`` are the spaces it serves beside the first."""
+        self._tokens, self._space, self._clock, self._others = tokens, space, clock, others
         self._tickets: OrderedDict[str, tuple[Principal, float]] = OrderedDict()
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
 
@@ -111,8 +117,13 @@ class BrowserSessions:
 
     def start_with_token(self, secret: str) -> Started | None:
         """Start a session with a token's rights; None where the token is not valid here."""
-        found = self._tokens.authenticate(secret, self._space, datetime.now(UTC))
-        return None if found is None else self._start(found, found.key)
+        now, spaces = datetime.now(UTC), (self._space, *self._others)
+        found = [self._tokens.authenticate(secret, one, now) for one in spaces]
+        valid = next(filter(None, found), None)
+        if valid is None:
+            return None
+        started = self._start(valid, valid.key)
+        return started if found[0] else started._replace(principal=ANONYMOUS)
 
     def _start(self, principal: Principal, token_key: str = "") -> Started:
         cookie, page_key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
@@ -133,16 +144,26 @@ class BrowserSessions:
         while len(self._sessions) > _MAX_SESSIONS:
             self._sessions.popitem(last=False)
 
-    def principal(self, headers: list[tuple[bytes, bytes]]) -> Principal | None:
-        """Return the principal of a request's cookie and page key; None without both."""
+    def principal(
+        self, headers: list[tuple[bytes, bytes]], space: str | None = None
+    ) -> Principal | None:
+        """Return the principal of a request's cookie and page key in a space; None without both."""
         key = self._find(headers)
         if key is None:
             return None
         found = self._sessions[key]
         self._sessions[key] = found._replace(used=self._clock())
         self._sessions.move_to_end(key)
-        now = self._token_of(found)  # what a person may do can change
-        return found.principal if now is None else found.principal._replace(right=now.right)
+        if not found.token_key:
+            return found.principal
+        # Looked up each time: tokens are revoked, and what a person may do changes.
+        place = self._space if space is None else space
+        now = self._tokens.find_principal(found.token_key, place, datetime.now(UTC))
+        return None if now is None else found.principal._replace(right=now.right)
+
+    def has(self, headers: list[tuple[bytes, bytes]]) -> bool:
+        """Check whether a request belongs to a session, whatever its space."""
+        return self._find(headers) is not None
 
     def _find(self, headers: list[tuple[bytes, bytes]]) -> str | None:
         """Return the key of the session that a request belongs to."""
@@ -150,7 +171,7 @@ class BrowserSessions:
         found = self._sessions.get(key)
         if found is None or not secrets.compare_digest(found.page_hash, _page_hash_in(headers)):
             return None
-        if self._has_ended(found) or not self._has_valid_token(found):
+        if self._has_ended(found):
             del self._sessions[key]
             return None
         return key
@@ -158,13 +179,6 @@ class BrowserSessions:
     def _has_ended(self, session: _Session) -> bool:
         now = self._clock()
         return now - session.used >= IDLE_S or now - session.began >= SESSION_S
-
-    def _has_valid_token(self, session: _Session) -> bool:
-        """Check whether the token behind a session has not been revoked and has not expired."""
-        return not session.token_key or self._token_of(session) is not None
-
-    def _token_of(self, session: _Session) -> Principal | None:
-        return self._tokens.find_principal(session.token_key, self._space, datetime.now(UTC))
 
     def end(self, headers: list[tuple[bytes, bytes]]) -> bool:
         """End the session of a request; return whether there was one."""

@@ -172,6 +172,49 @@ def events(call: Call) -> Reply:
     return Reply("", {"events": [mapping_json(event._asdict()) for event in found]})
 
 
+_QUESTION_FILTERS = ("kind", "topic", "tag", "entity", "user", "since", "until")
+
+
+def questions(call: Call) -> Reply:
+    found = [mapping_json(one._asdict()) for one in call.memory.questions()]
+    return Reply("", {"questions": found})
+
+
+def save_question(call: Call) -> Reply:
+    query = call.arguments["query"]
+    if call.arguments.get("remove"):
+        call.memory.drop_question(query)
+    else:
+        marked = {
+            name: [get_visible(call.memory, one).id for one in ids]
+            for name, ids in call.given("relevant", "wrong").items()
+        }
+        call.memory.save_question(query, filters=call.given(*_QUESTION_FILTERS), **marked)
+    return questions(call)
+
+
+def conflicts(call: Call) -> Reply:
+    found = [
+        {
+            "memory": memory_json(one.item),
+            "others": [mapping_json(other._asdict()) for other in one.others],
+        }
+        for one in call.memory.conflicts()
+    ]
+    return Reply("", {"notice": NOTICE, "conflicts": found})
+
+
+def settle(call: Call) -> Reply:
+    item = get_visible(call.memory, call.arguments["id"])
+    settled = call.memory.settle(item.id, call.arguments["keep"])
+    return Reply("", {"id": settled.id, "text": settled.text})
+
+
+def sync_status(call: Call) -> Reply:
+    seen = len(call.memory.conflicts())  # of what the caller may see
+    return Reply("", call.memory.sync_status() | {"conflicts": seen})
+
+
 _INSPECTED_FIELDS = (
     *("rev", "tags", "entities", "occurred_at", "stored_at", "valid_to", "importance"),
     *("classification", "recalls", "tokens"),

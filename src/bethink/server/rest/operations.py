@@ -187,6 +187,65 @@ EVENTS = Tool(
     read_only=True,
 )
 
+_QUESTION = record(
+    query=str,
+    relevant=described(nullable(list[str]), "Ids of the memories that answer it; null: not said."),
+    wrong=described(list[str], "Ids of memories that do not."),
+    filters=dict,
+    now=described(str, "When it was saved."),
+)
+
+QUESTIONS = Tool(
+    "questions", "List the saved questions",
+    "List the questions that were saved, with the memories marked as right and wrong answers. "
+    "One per line is a file for `bethink eval jsonl`.",
+    arguments(), record(questions=[_QUESTION]), _HANDLERS, read_only=True,
+)  # fmt: skip
+
+SAVE_QUESTION = Tool(
+    "save_question", "Save a question",
+    "Save a question in place of one with the same words, and say which memories answer it.",
+    arguments(
+        "query",
+        query=text("The question.", 8192),
+        relevant=entries("Ids of the memories that answer it; empty: nothing stored does.", 100),
+        wrong=entries("Ids of memories that do not answer it.", 100),
+        remove=described(bool, "Remove it instead."),
+        **{name: schema for name, schema in _FILTERS.items() if name not in ("source", "session")},
+    ),
+    record(questions=[_QUESTION]), _HANDLERS, idempotent=True,
+)  # fmt: skip
+
+CONFLICTS = Tool(
+    "conflicts", "List the conflicts",
+    "List the memories that were changed on two machines at once, with the other versions.",
+    arguments(),
+    record(
+        notice=NOTICE,
+        conflicts=[record(memory=MEMORY, others=[record(kind=str, device=str, at=str, text=str)])],
+    ),
+    _HANDLERS, read_only=True,
+)  # fmt: skip
+
+SETTLE = Tool(
+    "settle", "Settle a conflict", "Decide for all machines which version of a memory holds.",
+    arguments(
+        "id", "keep", id=ID, keep=text("What to keep.", choices=("current", "other", "both"))
+    ),
+    record(id=str, text=str), _HANDLERS,
+)  # fmt: skip
+
+SYNC_STATUS = Tool(
+    "sync_status", "Show the state of sync",
+    "Show this machine, the others, the targets, and a hash that is equal where the memories are.",
+    arguments(),
+    record(
+        name=str, device=str, devices=[record(id=str, name=str)], conflicts=int, hash=str,
+        targets=[record(target=str, ceiling=int, last=str)],
+    ),
+    _HANDLERS, read_only=True,
+)  # fmt: skip
+
 _SCORE = nullable(float)
 _RANKS: Json = {
     "type": "object",

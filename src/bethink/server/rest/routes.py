@@ -72,6 +72,11 @@ TOOL_ROUTES = (
     ToolRoute("GET", "/v1/events", operations.EVENTS),
     ToolRoute("POST", "/v1/values", operations.PUT_VALUES),
     ToolRoute("POST", "/v1/values/find", operations.FIND_VALUES),
+    ToolRoute("GET", "/v1/questions", operations.QUESTIONS),
+    ToolRoute("POST", "/v1/questions", operations.SAVE_QUESTION),
+    ToolRoute("GET", "/v1/conflicts", operations.CONFLICTS),
+    ToolRoute("POST", "/v1/memories/{id}/settle", operations.SETTLE),
+    ToolRoute("GET", "/v1/sync", operations.SYNC_STATUS),
 )
 
 
@@ -101,6 +106,7 @@ PLAIN_ROUTES = (
     PlainRoute("GET", "/v1/checks", "checks",
                "Check the integrity of the store, as bethink doctor does, without repairing "
                "anything."),
+    PlainRoute("GET", "/v1/members", "members", "List the people of the space and their roles."),
     PlainRoute("GET", "/v1/session", "session", "Show who is calling and what the caller may do."),
     PlainRoute("POST", "/v1/session", "login",
                "Start a browser's session with a one-time ticket or a token."),
@@ -328,6 +334,8 @@ _PLAIN_BODIES: dict[str, Json] = {
     },
 }
 _SESSION = record(
+    "person",
+    person=described(str, "The name of the person who calls, if it is one."),
     name=str,
     scope={"type": "string", "enum": [right.scope_name for right in Right]},
     may=described(list[str], "The operations that the caller may do."),
@@ -340,8 +348,13 @@ _PAGE_KEY = "Belongs to the cookie: send it as X-Bethink-Page with each request.
 _CHECK = record(name=str, ok=bool, warning=bool, detail=str)
 _PLAIN_SCHEMAS: dict[str, Json] = {
     "checks": record(ok=bool, checks=[_CHECK]),
-    "session": _SESSION,
-    "login": record(**_SESSION["properties"], page_key=described(str, _PAGE_KEY)),
+    "session": record(
+        "person",
+        **_SESSION["properties"],
+        spaces=described(list[str], "The spaces of this server that the caller may read."),
+    ),
+    "members": record(members=[record(name=str, role=str, you=bool)]),
+    "login": record("person", **_SESSION["properties"], page_key=described(str, _PAGE_KEY)),
     "logout": record(ended=bool),
     "watch": {"type": "string"},
     "export": {"type": "string"},

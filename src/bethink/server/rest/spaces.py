@@ -9,15 +9,18 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from bethink.access.guard import Guard, GuardConfig
+from bethink.server.rest.browser import PAGE_PATH
 from bethink.server.rest.http_messages import routing_error_response
 
 PREFIX = "/spaces/"
+VISIBLE = "bethink.spaces"  # of a request: finds the spaces that its caller may read
 
 
 class SpacesApp:
@@ -32,12 +35,19 @@ class SpacesApp:
             await self._live(receive, send)
             return
         path = scope.get("path", "")
+        scope = {**scope, VISIBLE: partial(self._visible, scope)}
         if not path.startswith(PREFIX):
             await self._root(scope, receive, send)
             return
         name, _, rest = path.removeprefix(PREFIX).partition("/")
         app = self._spaces.get(name) or self._unknown(name)
+        if f"/{rest}/".startswith(f"{PAGE_PATH}/"):
+            app = self._root  # the page holds no data: it is the same for every name
         await app({**scope, "path": f"/{rest}", "raw_path": f"/{rest}".encode()}, receive, send)
+
+    async def _visible(self, scope: Scope) -> list[str]:
+        """Return the spaces that the caller of a request may read."""
+        return [name for name, app in self._spaces.items() if await app.admits(scope)]
 
     def _unknown(self, name: str) -> Guard:
         return Guard(_answer_not_found, for_space(self._config, name))

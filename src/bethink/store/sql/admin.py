@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from bethink.core.json_values import Json, JsonObjects
@@ -64,6 +65,13 @@ _OLDEST = f"""
     ORDER BY coalesce(occurred_at, stored_at) LIMIT 1
 """
 _TIME_SPAN = f"SELECT ({_OLDEST}), ({_OLDEST.replace(' LIMIT', ' DESC LIMIT')})"
+
+_SELECT_QUESTIONS = "SELECT value FROM meta WHERE name = 'questions'"
+_SET_QUESTIONS = "INSERT OR REPLACE INTO meta (name, value) VALUES ('questions', ?)"
+
+
+def _read_questions(db: Database) -> list[Json]:
+    return next((json.loads(row[0]) for row in select(db, _SELECT_QUESTIONS)), [])
 
 
 def max_classification(db: Database) -> int:
@@ -151,6 +159,15 @@ class SqlAdmin:
     def _count_models(self, db: Database) -> dict[str, int]:
         """Return how many memories each model has embedded."""
         return dict(db.execute(_MODELS))
+
+    def questions(self) -> list[Json]:
+        with self._connections.read_transaction() as db:
+            return _read_questions(db)
+
+    def change_questions(self, change: Callable[[list[Json]], list[Json]]) -> None:
+        with self._connections.write_transaction() as db:
+            kept = json.dumps(change(_read_questions(db)), ensure_ascii=False)
+            db.execute(_SET_QUESTIONS, (kept,))
 
     def generation(self) -> int:
         with self._connections.read_transaction() as db:

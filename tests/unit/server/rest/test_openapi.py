@@ -116,6 +116,7 @@ def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> 
         "consolidate": {},
         "note_edit": {"path": "app.py"},
         "link": {"relation": "implies", "other": other},
+        "save_question": {"query": "what is called heron?", "relevant": [item]},
     }
     asked = {"recall": {"q": "heron"}, "explain": {"q": "heron"}, "recall_file": {"path": "app"},
              "graph": {"node": item}}  # fmt: skip
@@ -123,6 +124,8 @@ def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> 
     async def conversation(client: httpx.AsyncClient) -> None:
         assert (await client.get("/openapi.json")).json() == DOCUMENT
         for way in TOOL_ROUTES:
+            if way.tool.name == "settle":
+                continue  # needs two machines: test_sharing.py
             path = way.path.replace("{id}", "thread-1" if "threads" in way.path else item)
             told: dict[str, Any] = (
                 {"params": asked.get(way.tool.name)}

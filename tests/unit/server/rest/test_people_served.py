@@ -154,10 +154,14 @@ def test_spaces_are_apart_and_unknown_ones_answer_as_foreign_ones(tmp_path: Path
         answers = {}
         for name in ("ops", "nowhere"):
             for headers in (served.headers["ben"], {}, bearer("bt_" + "A" * 43)):
-                for path in ("v1/stats", "v1/health", "ui", "mcp", "openapi.json", ""):
+                for path in ("v1/stats", "v1/health", "v1/session", "mcp", "openapi.json", ""):
                     got = await client.get(f"/spaces/{name}/{path}", headers=headers)
                     answers.setdefault(name, []).append((got.status_code, got.text))
+            # The page itself holds no data.
+            pages = [await client.get(f"/spaces/{name}/ui{more}") for more in ("", "/ask")]
+            answers[f"{name} page"] = [(page.status_code, page.text) for page in pages]
         assert answers["ops"] == answers["nowhere"]
+        assert answers["ops page"] == answers["nowhere page"]
         assert {status for status, _ in answers["ops"]} == {401}
         anna = served.headers["anna"]
         found = (await client.get("/spaces/ops/v1/memories", headers=anna)).json()["memories"]
