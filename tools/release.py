@@ -175,9 +175,10 @@ def numbered(number: str) -> dict[Path, str]:
         "clients/typescript/package.json": r'("version": ")[^"]+',
         "compose.yaml": r"(ghcr.io/bethink/bethink:)[\w.]+",
         "compose.postgres.yaml": r"(ghcr.io/bethink/bethink:)[\w.]+",
+        "docs/typescript.md": r"(bethink-)[\d.]+\d(?=\.tgz)",
     }
     return {
-        Path(name): re.sub(pattern, rf"\g<1>{number}", text, count=1)
+        Path(name): re.sub(pattern, rf"\g<1>{number}", text)
         for name, pattern in patterns.items()
         if (text := _read(Path(name))) is not None
     }
