@@ -153,6 +153,13 @@ def install_command(extra: str = "") -> str:
     return f"pip install {wanted} (in the folder of the Bethink checkout)"
 
 
+def how_to_update() -> str:
+    """Return how to get a newer Bethink."""
+    if requirement() is not None:
+        return "Install a newer Bethink, in the way you installed this one"
+    return f"Update the checkout, then: {install_command()}"
+
+
 def requirement(extra: str = "") -> str | None:
     """Return the requirement of this version with an extra; None where it is a checkout."""
     import json  # only for a message

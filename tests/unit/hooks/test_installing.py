@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bethink.cli import main
+from bethink.errors import how_to_update, install_command
 from bethink.hooks.install import start
 from bethink.hooks.install.hosts import HOSTS
 from bethink.version import __version__
@@ -563,3 +564,24 @@ def test_the_homes_that_hosts_let_one_choose_are_heeded(
 
     assert (tmp_path / "cc" / "skills" / "bethink" / ".mcp.json").is_file()
     assert (tmp_path / "cx" / "config.toml").is_file()
+
+
+def test_remedies_name_where_it_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout, a file or an index: an extra is installed from the same place."""
+    origin = {"text": '{"url": "file:///d/bethink-1.whl", "archive_info": {}}'}
+
+    class Found:
+        version = "1.0"
+
+        def read_text(self, name: str) -> str | None:
+            return origin["text"]
+
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: Found())
+
+    assert install_command("mcp") == "pip install 'bethink[mcp] @ file:///d/bethink-1.whl'"
+    assert "in the way you installed this one" in how_to_update()
+    origin["text"] = None
+    assert install_command("mcp") == "pip install 'bethink[mcp]==1.0'"
+    origin["text"] = '{"url": "file:///d", "dir_info": {"editable": true}}'
+    assert install_command("mcp").startswith("pip install '.[mcp]' (in the folder")
+    assert "Update the checkout" in how_to_update()

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from psycopg import sql
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import NotFound, SchemaTooNew, StoreBusy, StoreError, install_command
+from bethink.errors import NotFound, SchemaTooNew, StoreBusy, StoreError, how_to_update
 from bethink.store.postgres.connections import (
     ARRIVING,
     LEFT,
@@ -243,7 +243,7 @@ def require_supported(found: int, name: str) -> None:
     if found > known:
         raise SchemaTooNew(
             f"{name} was changed by a newer Bethink (schema {found}, this one knows {known})",
-            remedy=f"Update the checkout, then: {install_command()}",
+            remedy=how_to_update(),
         )
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
-from bethink.errors import Refused, install_command
+from bethink.errors import Refused, how_to_update
 from bethink.store.sql import erase, history
 from bethink.store.sql.activity import DROP_THREAD, INSERT_EDIT
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY
@@ -486,5 +486,5 @@ def _require_header(number: int, record: Mapping[str, object]) -> None:
         _refuse(
             number,
             f"this version reads exports of version {EXPORT_FORMAT}, not {version!r}",
-            remedy=f"Update the checkout, then: {install_command()}",
+            remedy=how_to_update(),
         )

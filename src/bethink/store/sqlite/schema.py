@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import SchemaTooNew, install_command
+from bethink.errors import SchemaTooNew, how_to_update
 from bethink.store.sql.connection import Database
 from bethink.store.sql.sql_functions import state_hash
 from bethink.store.sqlite.files import make_private_file
@@ -41,7 +41,7 @@ def require_supported_schema(found: int, name: str, known: int = SCHEMA_VERSION)
     if found > known:
         raise SchemaTooNew(
             f"{name} was written by a newer Bethink (schema {found}, this one knows {known})",
-            remedy=f"Update the checkout, then: {install_command()}",
+            remedy=how_to_update(),
         )
 
 
