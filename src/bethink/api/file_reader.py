@@ -1,14 +1,12 @@
 """Read files, returning only the chunks that changed.
 
 Content is compared, not modification times: two edits within one second, or an editor that
-keeps the time, cannot hide a change. Python is split by its parser, Markdown by
-headings, other languages by declarations at the start of a line, everything else by
-windows of a hundred lines.
+keeps the time, cannot hide a change. Code is split by its definitions, Markdown by headings,
+everything else by windows of a hundred lines.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +15,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from bethink.code.files import FileContent
+from bethink.code.symbols import find_symbols
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
@@ -26,27 +25,10 @@ WINDOW_LINES = 100  # lines
 LONG_CLASS_LINES = 100  # lines; longer ones are cut by their methods
 
 _MARKDOWN_SUFFIXES = frozenset((".md", ".markdown", ".mdx"))
-_PYTHON_SUFFIXES = frozenset((".py", ".pyi"))
 _HEADING = lazy_pattern(r"(#{2,3}) +(.+?) *#* *")
 _FENCE = lazy_pattern(r" {0,3}(`{3,}|~{3,})")
-# A declaration starts in the first column; indented lines belong to the one above.
-_MODIFIERS = (
-    r"(?:(?:export|default|declare|abstract|async|public|private|protected|internal|static|final"
-    r"|sealed|open|override|inline|unsafe|pub(?:\([a-z]+\))?|extern|const(?= fn))\s+){0,6}"
-)
-_KINDS = (
-    r"(?P<kind>function\*?|class|interface|type|enum|namespace|module|const|let|var|func|fn|struct"
-    r"|impl|trait|mod|def|object|record|protocol|extension|macro_rules!|sub|package|contract)"
-)
-_NAME = (
-    r"(?:\s+|(?=<))(?:\([^()\n]{0,200}\)\s*)?(?:<[^<>\n]{0,200}>\s*)?"
-    r"(?P<name>[A-Za-z_$][\w$.:-]{0,120})"
-)
-_DECLARATION = lazy_pattern(_MODIFIERS + _KINDS + _NAME)
-_DECLARATION_SUFFIXES = frozenset(
-    (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".go", ".rs", ".java", ".kt", ".kts",
-     ".scala", ".swift", ".cs", ".php", ".rb", ".lua", ".zig", ".dart", ".sol", ".pl", ".vue")
-)  # fmt: skip
+# What stands above a definition and belongs to it: comments and decorators.
+_ABOVE = ("# ", "//", "/*", "*", "@", "#[")
 
 
 class Chunk(NamedTuple):
@@ -76,13 +58,8 @@ def split_chunks(path: str, text: str) -> tuple[Chunk, ...]:
     if not lines:
         return ()
     suffix = PurePath(path).suffix.lower()
-    starts: Sequence[_ChunkStart] = ()
-    if suffix in _PYTHON_SUFFIXES:
-        starts = _python_starts(text, lines)
-    elif suffix in _MARKDOWN_SUFFIXES:
-        starts = _markdown_starts(lines)
-    elif suffix in _DECLARATION_SUFFIXES:
-        starts = _declaration_starts(lines)
+    is_markdown = suffix in _MARKDOWN_SUFFIXES
+    starts = _markdown_starts(lines) if is_markdown else _symbol_starts(path, text, lines)
     if not starts:
         starts = [_ChunkStart(at, f"lines:{at + 1}") for at in range(0, len(lines), WINDOW_LINES)]
     return tuple(_chunks_from(starts, lines))
@@ -100,66 +77,28 @@ def _chunks_from(starts: Sequence[_ChunkStart], lines: Sequence[str]) -> Iterabl
         yield Chunk(name, start.line + 1, end, "".join(lines[start.line : end]))
 
 
-def _python_starts(text: str, lines: Sequence[str]) -> list[_ChunkStart]:
-    """Find top-level functions and classes; long classes by their methods."""
-    # The parser counts lines as Python does, not at form feeds and the like.
+def _symbol_starts(path: str, text: str, lines: Sequence[str]) -> list[_ChunkStart]:
+    """Find the definitions of a file that are in no other; long ones by what is in them."""
+    # Symbols are counted by line feeds alone, not at form feeds and the like.
     if len(lines) != text.count("\n") + (not text.endswith("\n")):
         return []
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
     starts: list[_ChunkStart] = []
-    after_definition = False
-    for node in tree.body:
-        defined = _definition_name(node)
-        if defined:
-            starts.append(_ChunkStart(_with_comments(_first_line(node), lines), defined))
-            if (
-                isinstance(node, ast.ClassDef)
-                and (node.end_lineno or 0) - node.lineno > LONG_CLASS_LINES
-            ):
-                starts += _method_starts(node, lines)
-        elif after_definition:
-            starts.append(_ChunkStart(_with_comments(node.lineno - 1, lines), "code"))
-        after_definition = bool(defined)
-    return _one_per_line(starts)
-
-
-def _definition_name(node: ast.stmt) -> str:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return f"function:{node.name}"
-    return f"class:{node.name}" if isinstance(node, ast.ClassDef) else ""
-
-
-def _method_starts(owner: ast.ClassDef, lines: Sequence[str]) -> list[_ChunkStart]:
-    return [
-        _ChunkStart(_with_comments(_first_line(node), lines), f"method:{owner.name}.{node.name}")
-        for node in owner.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    ]
-
-
-def _first_line(node: ast.stmt) -> int:
-    """Return the first line of a definition, decorators included, counted from 0."""
-    decorators = getattr(node, "decorator_list", [])
-    return int(min([node.lineno, *(one.lineno for one in decorators)]) - 1)
-
-
-def _with_comments(line: int, lines: Sequence[str]) -> int:
-    """Return the first of the comment lines directly above."""
-    while line > 0 and lines[line - 1].lstrip().startswith("#"):
-        line -= 1
-    return line
-
-
-def _one_per_line(starts: Sequence[_ChunkStart]) -> list[_ChunkStart]:
-    """Keep each line once: two statements on one line are one chunk."""
-    kept: list[_ChunkStart] = []
-    for start in starts:
-        if not kept or start.line > kept[-1].line:
-            kept.append(start)
-    return kept
+    outer = inner = 0  # where the last definition, and the last in it, end
+    cut = False
+    for symbol in find_symbols(path, text):
+        if symbol.start >= outer:
+            outer, cut = symbol.end, symbol.end - symbol.start > LONG_CLASS_LINES
+        elif not cut or symbol.start < inner:
+            continue
+        else:
+            inner = symbol.end
+        line = symbol.start
+        while line > (starts[-1].line + 1 if starts else 0):
+            if not lines[line - 1].lstrip().startswith(_ABOVE):
+                break
+            line -= 1
+        starts.append(_ChunkStart(line, symbol.name))
+    return starts
 
 
 def _markdown_starts(lines: Sequence[str]) -> list[_ChunkStart]:
@@ -173,13 +112,6 @@ def _markdown_starts(lines: Sequence[str]) -> list[_ChunkStart]:
         elif not fence and (heading := _HEADING.fullmatch(line.rstrip())):
             starts.append(_ChunkStart(number, f"h{len(heading[1])}:{heading[2][:120]}"))
     return starts
-
-
-def _declaration_starts(lines: Sequence[str]) -> list[_ChunkStart]:
-    found = ((number, _DECLARATION.match(line[:600])) for number, line in enumerate(lines))
-    return [
-        _ChunkStart(number, f"{match['kind']}:{match['name']}") for number, match in found if match
-    ]
 
 
 ReadStatus = Literal["first_read", "forced_full", "unchanged", "unchanged_content", "modified"]

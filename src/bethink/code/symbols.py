@@ -11,7 +11,7 @@ import hashlib
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -20,6 +20,8 @@ from bethink.core.named_tuple import NamedTuple
 
 MAX_LINES = 30_000
 _LINE_CHARACTERS = 200
+_BRACED_CHARACTERS = 1000
+_MAX_HEAD_LINES = 40  # from the name to the brace
 _HASH_DIGITS = 16
 _LANGUAGES = Path(__file__).with_name("languages.toml")
 _CLOSER = lazy_pattern(r"[)\]}]|end\b")
@@ -27,6 +29,7 @@ _OPENING = lazy_pattern(r"[:{(\[]\s*(?:#.*)?$")
 _QUOTED = lazy_pattern(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|//.*|/\*.*?\*/")
 _COMMA = lazy_pattern(r",(?=[)\]}])")
 _SEMICOLON = lazy_pattern(r";[ \t]*(?=\n|$)")
+_BRACE = lazy_pattern(r"[{}]")
 _SPACE = lazy_pattern(r"\s+")
 
 
@@ -71,10 +74,11 @@ def find_symbols(path: str, text: str) -> list[Symbol]:
     if known is None or len(lines) > MAX_LINES:
         return []
     braces, patterns = known
+    closes = _closing_lines(lines) if braces else {}
     found: list[Symbol] = []
     open_: list[Symbol] = []
     for at, name in _definitions(lines, patterns):
-        end = _end_by_braces(lines, at) if braces else 0
+        end = _end_by_braces(lines, at, closes) if braces else 0
         end = end or _end_by_indentation(lines, at)
         while open_ and open_[-1].end <= at:
             open_.pop()
@@ -123,20 +127,32 @@ def _end_by_indentation(lines: Sequence[str], at: int) -> int:
     return end
 
 
-def _end_by_braces(lines: Sequence[str], at: int) -> int:
+def _end_by_braces(lines: Sequence[str], at: int, closes: Mapping[int, int]) -> int:
     """One past the line where the first brace closes; 0 where none opens or it never does."""
-    depth, opened = 0, False
-    if lines[at].startswith("#"):
-        return at + 1
-    for number in range(at, len(lines)):
-        line = _QUOTED.sub("", lines[number][:1000])
-        depth += line.count("{") - line.count("}")
-        opened = opened or "{" in line
-        if opened and depth <= 0:
+    for number in range(at, min(len(lines), at + _MAX_HEAD_LINES)):
+        line = lines[number].lstrip()
+        back = number > at and _indent(lines[number]) <= _indent(lines[at])
+        if line.startswith("#"):
             return number + 1
-        if not opened and (";" in line or number > at + 12 or not line.strip()):
-            return number + 1 if ";" in line and number > at else 0
+        if back and not line.startswith(("{", ")", "]", ">")):
+            break
+        if number in closes or ";" in line:
+            return closes.get(number, number) + 1
     return 0
+
+
+def _closing_lines(lines: Sequence[str]) -> dict[int, int]:
+    """Where the first brace closes that a line opens, by the line; those that never do lack."""
+    closes: dict[int, int] = {}
+    opened: list[int] = []
+    for number, line in enumerate(lines):
+        if "{" in line or "}" in line:
+            for brace in _BRACE.findall(_QUOTED.sub("", line[:_BRACED_CHARACTERS])):
+                if brace == "{":
+                    opened.append(number)
+                elif opened:
+                    closes[opened.pop()] = number  # of several the first is the last to close
+    return closes
 
 
 def hash_code(lines: Sequence[str], name: str = "") -> str:

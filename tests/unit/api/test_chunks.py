@@ -48,16 +48,9 @@ def test_python_by_its_definitions() -> None:
     """Comments and decorators stay with what they stand above; names are told apart."""
     chunks = {chunk.id: chunk for chunk in split_chunks("a.py", PYTHON)}
 
-    assert list(chunks) == [
-        "preamble",
-        "function:hello",
-        "function:later",
-        "class:Box",
-        "code",
-        "function:hello#2",
-    ]
-    assert chunks["function:hello"].text.startswith("# Says hello,")
-    assert chunks["preamble"].text.endswith("LIMIT = 3\n\n\n")
+    assert list(chunks) == ["preamble", "LIMIT", "hello", "later", "Box", "hello#2", "hello#3"]
+    assert chunks["hello"].text.startswith("# Says hello,")
+    assert chunks["preamble"].text.endswith("import os\n\n")
 
 
 def test_a_long_class_is_cut_by_its_methods() -> None:
@@ -65,14 +58,12 @@ def test_a_long_class_is_cut_by_its_methods() -> None:
     body = "".join(f"    def m{n}(self):\n        return {n}\n" for n in range(LONG_CLASS_LINES))
     found = names("a.py", f"class Big:\n    x = 1\n{body}")
 
-    assert found[:2] == ["class:Big", "method:Big.m0"]
+    assert found[:2] == ["Big", "Big.m0"]
     assert len(found) == LONG_CLASS_LINES + 1
 
 
-@pytest.mark.parametrize(
-    "broken", ["def f(:\n  pass\n", "\x0cdef f():\n    pass\n\x0c", "(" * 5000]
-)
-def test_python_that_cannot_be_parsed_is_cut_by_lines(broken: str) -> None:
+@pytest.mark.parametrize("broken", ["f(:\n  pass\n", "\x0cdef f():\n    pass\n\x0c", "(" * 5000])
+def test_python_without_definitions_is_cut_by_lines(broken: str) -> None:
     """A half-written file is a file, too."""
     assert names("a.py", broken)[0].startswith("lines:")
 
@@ -84,25 +75,17 @@ def test_markdown_by_headings() -> None:
     assert names("README.md", text) == ["preamble", "h2:One", "h3:Deep", "h2:One#2"]
 
 
-def test_other_languages_by_what_begins_a_line() -> None:
-    """Whatever is indented belongs to the declaration above it."""
+def test_other_languages_by_their_definitions() -> None:
+    """What is inside of one belongs to it."""
     text = (
         "import a from 'a'\nconst x = 1\nexport default async function go() {\n  const y = 2\n}\n"
         "export abstract class Shop<T> {\n  buy() {}\n}\ntype Id = string\n"
     )
 
-    assert names("a.ts", text) == [
-        "preamble",
-        "const:x",
-        "function:go",
-        "class:Shop",
-        "type:Id",
-    ]
-    assert names("a.go", "package a\n\nfunc (s *Server) Serve(n int) {\n}\n") == [
-        "package:a",
-        "func:Serve",
-    ]
-    assert names("a.rs", "pub(crate) fn go() {}\nimpl<T> Box<T> {\n}\n") == ["fn:go", "impl:Box"]
+    assert names("a.ts", text) == ["preamble", "x", "go", "Shop", "Id"]
+    go = "package a\n\n// Serves.\nfunc (s *Server) Serve(n int) {\n}\n"
+    assert names("a.go", go) == ["preamble", "Server.Serve"]
+    assert names("a.rs", "pub(crate) fn go() {}\nimpl<T> Box<T> {\n}\n") == ["go", "Box"]
 
 
 def test_anything_else_by_windows() -> None:

@@ -42,11 +42,11 @@ def test_first_whole_then_only_what_changed(memory: Memory, file: Path) -> None:
     assert changed.status == "modified"
     assert {chunk.id: chunk.state for chunk in changed.chunks} == {
         "preamble": "unchanged",
-        "function:one": "unchanged",
-        "function:two": "modified",
-        "function:new": "added",
+        "one": "unchanged",
+        "two": "modified",
+        "new": "added",
     }
-    assert [chunk.id for chunk in changed.chunks if chunk.text] == ["function:two", "function:new"]
+    assert [chunk.id for chunk in changed.chunks if chunk.text] == ["two", "new"]
     assert 0 < changed.tokens < changed.whole_tokens
 
 
@@ -73,7 +73,7 @@ def test_removed_pieces_are_named_and_force_gives_all(memory: Memory, file: Path
     memory.read_smart(file, roots=[file.parent])
     file.write_text(SOURCE.split("def two", maxsplit=1)[0])
 
-    assert memory.read_smart(file, roots=[file.parent]).removed == ("function:two",)
+    assert memory.read_smart(file, roots=[file.parent]).removed == ("two",)
     forced = memory.read_smart(file, roots=[file.parent], force=True)
     assert (forced.status, forced.text) == ("forced_full", file.read_text())
 

@@ -38,7 +38,7 @@ def test_nothing_known_of_a_file(call: Caller) -> None:
     found = call("recall-file", "nowhere.py")
 
     assert found.code == 1
-    assert "no recorded edits" in found.err
+    assert "nothing is known" in found.err
 
 
 def test_many_edits_from_a_file(call: Caller, tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_a_file_is_read_whole_then_by_its_changes(call: Caller, tmp_path: Path) 
     assert "return 1" not in changed.out
     file.write_text("")
     assert call("read-smart", str(file), *root, "--json").told["removed"] == [
-        "function:one",
-        "function:two",
+        "one",
+        "two",
     ]
 
 

@@ -120,8 +120,9 @@ def test_a_name_is_found_if_it_is_one() -> None:
     ]  # fmt: skip
 
 
-def test_a_long_file_of_one_letter_is_read_quickly() -> None:
-    """A pattern that tried every way would not come to an end."""
+def test_a_long_file_of_one_line_is_read_quickly() -> None:
+    """A pattern that tried every way would not come to an end, nor would a search for each end."""
+    assert find_symbols("a.c", "void f(int a) {\n" * 20_000)
     for suffix in ("py", "ts", "rs", "java", "cpp", "sql", "md"):
         line = "static " * 40 + "a" * 5_000 + "<" * 5_000
         assert find_symbols(f"a.{suffix}", f"{line}\n" * 400) is not None
