@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 from bethink.code.git import Repository, find_repository
@@ -19,7 +20,6 @@ from bethink.code.symbols import (
     knows_language,
 )
 from bethink.core.lazy import lazy_pattern
-from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.model import Item
 from bethink.model.anchor import Anchor, CodeState, parse_anchor
@@ -41,12 +41,24 @@ _MAX_CHARACTERS = 8000  # of a text that are searched for identifiers
 _MAX_REPOSITORIES = 16  # other repositories' commits that are looked up in one recall
 
 
-class _File(NamedTuple):
+class _File:
     """A source file: its text, what git would call its content, and its symbols."""
 
-    text: str
-    blob: str
-    symbols: Sequence[Symbol]
+    def __init__(self, path: str, content: bytes) -> None:
+        head = b"blob %d\0" % len(content)
+        self.blob = hashlib.sha1(head + content, usedforsecurity=False).hexdigest()
+        self._path, self._content = path, content
+
+    @cached_property
+    def text(self) -> str:
+        return self._content.decode(errors="replace").replace("\r\n", "\n")
+
+    @cached_property
+    def symbols(self) -> list[Symbol]:
+        return find_symbols(self._path, self.text)
+
+    def find(self, name: str) -> Symbol | None:
+        return find_symbol(self.symbols, name) if name else None
 
     def lines_of(self, symbol: Symbol | None) -> list[str]:
         lines = self.text.split("\n")
@@ -54,12 +66,6 @@ class _File(NamedTuple):
 
     def hash_of(self, symbol: Symbol | None) -> str:
         return hash_code(self.lines_of(symbol), symbol.name if symbol else "")
-
-
-def _open(path: str, content: bytes) -> _File:
-    blob = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-    text = content.decode(errors="replace").replace("\r\n", "\n")
-    return _File(text, blob, find_symbols(path, text))
 
 
 def pin_anchors(given: Iterable[str], folder: Path | None) -> tuple[str, ...]:
@@ -88,8 +94,8 @@ def _pin(anchor: Anchor, repo: Repository) -> Anchor:
             break
     else:
         raise Refused(f"there is no text file {anchor.path} in {repo.root}")
-    file = _open(path, content.content)
-    symbol = find_symbol(file.symbols, anchor.symbol) if anchor.symbol else None
+    file = _File(path, content.content)
+    symbol = file.find(anchor.symbol)
     if anchor.symbol and symbol is None and knows_language(path):
         named = [one.name for one in file.symbols if anchor.symbol in one.name]
         known = ", ".join(named[:5] or [one.name for one in file.symbols[:5]])
@@ -121,13 +127,13 @@ def find_anchors(text: str, repo: Repository | None, edited: Sequence[str] = ())
     named = repo.tracked([*paths, *(str(repo.inner / path) for path in paths)])
     beside = repo.tracked([path for path in (_relative(one, repo.root) for one in edited) if path])
     files = {
-        path: _open(path, content.content)
+        path: _File(path, content.content)
         for path in dict.fromkeys((*named, *beside))
         if (content := repo.read(path)) is not None
     }
     found: dict[str, tuple[str, Symbol | None]] = {}
     for word in words:
-        holders = [(path, one) for path in files if (one := find_symbol(files[path].symbols, word))]
+        holders = [(path, one) for path in files if (one := files[path].find(word))]
         if len(holders) == 1:
             found[f"{holders[0][0]}::{holders[0][1].name}"] = holders[0]
     taken = {path for path, _ in found.values()}
@@ -167,7 +173,8 @@ def code_states(
     repo = find_repository(folder, limit_s) if asked else None
     if repo is None:
         return [CodeState(anchor, "unknown") for anchor in anchors]
-    ours, tree = _ours(sorted(asked), repo), _Tree(repo)
+    ours = _ours(sorted(asked), repo)
+    tree = _Tree(repo, [one for one in anchors if one.blob and one.repo in ours])
     return [
         tree.state_of(one) if one.blob and one.repo in ours else CodeState(one, "unknown")
         for one in anchors
@@ -225,27 +232,42 @@ def _ours(commits: Sequence[str], repo: Repository) -> set[str]:
     return {commit for commit in commits if _repositories.get((repo.root, commit))}
 
 
+def _bare(anchor: Anchor) -> str:
+    """The name of a symbol without those that it is in."""
+    return re.split(r"[.:#]", anchor.symbol)[-1]
+
+
 class _Tree:
     """The working tree of a repository, of which each file is read once."""
 
-    def __init__(self, repo: Repository) -> None:
-        self._repo = repo
+    def __init__(self, repo: Repository, anchors: Sequence[Anchor]) -> None:
+        self._repo, self._stamp = repo, repo.stamp()
         self._files: dict[str, _File | None] = {}
         self._renames: dict[str, Mapping[str, str]] = {}
-        self._stamp = repo.stamp()
+        # What several of them need of git is asked together.
+        new = [(one, self._file(one.path)) for one in anchors if not self._recall(one)]
+        other = {one.blob for one, file in new if file and file.blob != one.blob}
+        lost = [one for one, file in new if one.symbol and not (file and file.find(one.symbol))]
+        self._blobs = repo.blobs(other | {one.blob for one in lost})
+        self._mentions = repo.mentioning({_bare(one) for one in lost})
 
     def state_of(self, anchor: Anchor) -> CodeState:
         """What has become of an anchor, as known from before where nothing moved since."""
-        file = self._file(anchor.path)
-        key = (self._repo.root, anchor, file and file.blob, self._stamp)
-        state, blob = _known.get(key, (None, ""))
-        if state is None or self._blob_at(state.now) != blob:
-            state = self._compare(anchor, file)
-            if self._stamp and not self._repo.is_late:
-                if len(_known) >= _MAX_KNOWN:
-                    _known.clear()
-                _known[key] = state, self._blob_at(state.now)
+        if known := self._recall(anchor):
+            return known
+        state = self._compare(anchor, self._file(anchor.path))
+        if self._stamp and not self._repo.is_late:
+            if len(_known) >= _MAX_KNOWN:
+                _known.clear()
+            _known[self._key(anchor)] = state, self._blob_at(state.now)
         return state
+
+    def _recall(self, anchor: Anchor) -> CodeState | None:
+        state, blob = _known.get(self._key(anchor), (None, ""))
+        return state if state and self._blob_at(state.now) == blob else None
+
+    def _key(self, anchor: Anchor) -> tuple[object, ...]:
+        return self._repo.root, anchor, self._blob_at(anchor.path), self._stamp
 
     def _blob_at(self, name: str) -> str:
         file = self._file(name.partition("::")[0]) if name else None
@@ -254,7 +276,7 @@ class _Tree:
     def _file(self, path: str) -> _File | None:
         if path not in self._files:
             content = self._repo.read(path)
-            self._files[path] = content and _open(path, content.content)
+            self._files[path] = _File(path, content.content) if content else None
         return self._files[path]
 
     def _compare(self, anchor: Anchor, file: _File | None) -> CodeState:
@@ -271,7 +293,7 @@ class _Tree:
         """The state of an anchor if it is in this file; None where it is not."""
         name = anchor.name if path == anchor.path else f"{path}::{anchor.symbol}".rstrip(":")
         moved = "" if path == anchor.path else name
-        symbol = find_symbol(file.symbols, anchor.symbol) if anchor.symbol else None
+        symbol = file.find(anchor.symbol)
         same = file.blob == anchor.blob or file.hash_of(symbol) == anchor.body
         if same and (symbol or not (anchor.symbol and anchor.body)):
             return CodeState(anchor, "moved" if moved else "same", moved)
@@ -285,10 +307,9 @@ class _Tree:
 
     def _count(self, anchor: Anchor, now: Sequence[str], moved: str) -> CodeState:
         """How much has changed, by the text of then, if the repository has it."""
-        text = self._repo.blob(anchor.blob)
-        before = text and _open(anchor.path, text.encode())
-        symbol = find_symbol(before.symbols, anchor.symbol) if before and anchor.symbol else None
-        if not before or (anchor.body and before.hash_of(symbol) != anchor.body):
+        before = _File(anchor.path, self._blobs.get(anchor.blob, b""))
+        symbol = before.find(anchor.symbol)
+        if before.blob != anchor.blob or (anchor.symbol and anchor.body and symbol is None):
             return CodeState(anchor, "changed", moved)
         changed, added = count_changes(before.lines_of(symbol), now)
         return CodeState(anchor, "changed", moved, changed, added)
@@ -305,12 +326,14 @@ class _Tree:
         if not anchor.symbol:
             yield from self._repo.holders(anchor.blob)[:1]
             return
-        bare = re.split(r"[.:#]", anchor.symbol)[-1]
-        paths = self._repo.mentioning(bare, anchor.path)[:_MAX_ELSEWHERE]
+        suffix = Path(anchor.path).suffix
+        paths = [path for path in self._mentions.get(_bare(anchor), ()) if path.endswith(suffix)]
         defining = [
             (path, file, one)
-            for path in paths
-            if (file := self._file(path)) and (one := find_symbol(file.symbols, anchor.symbol))
+            for path in paths[:_MAX_ELSEWHERE]
+            if path != anchor.path
+            and (file := self._file(path))
+            and (one := file.find(anchor.symbol))
         ]
         same = [path for path, file, one in defining if file.hash_of(one) == anchor.body]
         if same or len(defining) == 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 from shutil import which
@@ -117,10 +117,17 @@ class Repository:
         kinds = [line.rpartition(b" ")[0].endswith(b" commit") for line in answer.splitlines()]
         return {commit for commit, known in zip(commits, kinds, strict=False) if known}
 
-    def blob(self, name: str) -> str | None:
-        """The text of a blob that the repository has."""
-        found = self.ask("cat-file", "blob", name) if name else None
-        return None if found is None else found.decode(errors="replace")
+    def blobs(self, names: Iterable[str]) -> dict[str, bytes]:
+        """The content of those of some blobs that the repository has."""
+        asked = "".join(f"{name}\n" for name in sorted(names)).encode()
+        rest = (self.ask("cat-file", "--batch", given=asked) if asked else None) or b""
+        found = {}
+        while rest:
+            head, _, rest = rest.partition(b"\n")
+            if len(parts := head.split()) == 3:  # else it is missing
+                size = int(parts[2])
+                found[parts[0].decode()], rest = rest[:size], rest[size + 1 :]
+        return found
 
     def tracked(self, paths: Sequence[str]) -> list[str]:
         """Those of some paths that are in the index."""
@@ -139,23 +146,16 @@ class Repository:
         found = (entry.partition("\t") for entry in entries)
         return [path for head, _, path in found if head.split(" ")[1:2] == [blob]]
 
-    def mentioning(self, word: str, like: str) -> list[str]:
-        """Tracked files with the suffix of a path that contain a word."""
-        suffix = Path(like).suffix
-        words = (
-            "grep",
-            "--no-textconv",
-            "--no-recurse-submodules",
-            "-l",
-            "-z",
-            "-w",
-            "-F",
-            "-I",
-            "-e",
-            word,
-        )
-        found = _names(self.ask(*words, "--", "."))
-        return [path for path in found if Path(path).suffix == suffix and path != like]
+    def mentioning(self, words: Iterable[str]) -> dict[str, list[str]]:
+        """The tracked files that contain each of some words."""
+        asked = [part for word in sorted(words) for part in ("-e", word)]
+        safe = ("grep", "--no-textconv", "--no-recurse-submodules", "--no-line-number")
+        answer = self.ask(*safe, "-o", "-z", "-w", "-F", "-I", *asked, "--", ".") if asked else b""
+        found: dict[str, list[str]] = {}
+        for line in dict.fromkeys((answer or b"").splitlines()):
+            path, _, word = line.partition(b"\0")
+            found.setdefault(os.fsdecode(word), []).append(os.fsdecode(path))
+        return found
 
     def stamp(self) -> int:
         """A number that changes whenever the index does; 0 where it cannot be told."""
@@ -186,8 +186,7 @@ def find_repository(folder: Path | None, limit_s: float) -> Repository | None:
 
 
 def _word(answer: bytes | None) -> str:
-    words: Iterator[bytes] = iter((answer or b"").split())
-    return next(words, b"").decode(errors="replace")
+    return (answer or b"").partition(b"\n")[0].strip().decode(errors="replace")
 
 
 def _names(answer: bytes | None) -> list[str]:

@@ -78,7 +78,7 @@ class CodeChanged:
 
     changed: float = 0.85
     gone: float = 0.7
-    top: int = 20
+    top: int = 12
     name: str = ANCHOR_EVIDENCE
 
     def skip(self, pool: Pool, ctx: Context) -> str:
