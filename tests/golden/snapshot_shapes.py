@@ -15,6 +15,7 @@ from unittest.mock import patch
 from snapshot_stores import NAME, NOW, READERS
 
 from bethink import Memory
+from bethink.api.files import CodeMemory
 from bethink.cli import main
 from bethink.models.update_model import update_model
 from bethink.ports import PairVerdict
@@ -123,7 +124,9 @@ def _values(work: Memory, talk: Memory) -> dict[str, list[Any]]:
         "thread": [thread_json(one) for one in threads],
         "thread with texts": [thread_json(one, {i.id: i for i in items}) for one in threads],
         "insight": [insight_json(one) for one in work.insights()],
-        "file history": [file_history_json(work.recall_file("convert_scan"), [(told, "")], 80)],
+        "file history": [
+            file_history_json(work.recall_file("convert_scan"), [CodeMemory(told)], 80)
+        ],
         "stats": [mapping_json(work.stats())],
         "event": [mapping_json(event._asdict()) for event in work.events(limit=500)],
         "error": [error_json("message", "remedy", "refused")],

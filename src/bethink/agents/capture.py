@@ -69,8 +69,8 @@ def _tie_to_code(draft: Draft, turn: Turn, repo: Repository | None) -> Draft:
     if repo is None:
         return draft
     edited = (resolve_in_project(edit.path, turn.cwd, repo.root) for edit in turn.edits)
-    found = find_anchors(draft.text, repo, [str(path) for path in edited if path is not None])
-    return draft._replace(anchors=found) if found else draft
+    paths = [path.relative_to(repo.root).as_posix() for path in edited if path is not None]
+    return draft._replace(anchors=find_anchors(draft.text, repo, paths))
 
 
 def capture_edits(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bethink.api.session import SessionMethods
 from bethink.core.characters import estimate_tokens, find_unstorable
@@ -14,7 +14,7 @@ from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.model import OPERATIONS, FileEdit, FileHistory, Filters, Item, Level
-from bethink.model.anchor import CodeChange, CodeState
+from bethink.model.anchor import CodeChange, CodeState, anchor_name
 from bethink.ports import ForgottenFiles, Scope
 
 if TYPE_CHECKING:
@@ -27,24 +27,17 @@ _MAX_INTENT_CHARACTERS = 2000
 _MAX_PATH_CHARACTERS = 4096
 
 
-class StaleMemory(NamedTuple):
+class CodeMemory(NamedTuple):
     """A memory and what has become of the code that it is tied to."""
 
     item: Item
-    states: tuple[CodeState, ...]
+    states: tuple[CodeState, ...] = ()
 
-
-class FileMemory(NamedTuple):
-    """A memory about a file, and what became of the code that it is tied to, in words."""
-
-    item: Item
-    code: str = ""
-
-
-def describe_states(item: Item, states: Iterable[CodeState]) -> str:
-    """Say what became of the code of a memory; empty where nothing did, or is known."""
-    told = (one for one in states if one.change not in ("same", "unknown"))
-    return "; ".join(one.describe(item.stored_at) for one in told)
+    @property
+    def code(self) -> str:
+        """What became of it in words; empty where nothing did, or is known."""
+        told = (one for one in self.states if one.change not in ("same", "unknown"))
+        return "; ".join(one.describe(self.item.stored_at) for one in told)
 
 
 class FileMethods(SessionMethods):
@@ -87,19 +80,17 @@ class FileMethods(SessionMethods):
 
     def file_memories(
         self, part: str, linked: Sequence[str] = (), *, limit: int = 20
-    ) -> list[FileMemory]:
+    ) -> list[CodeMemory]:
         """Return the memories about a file: those tied to its code, then those ``linked`` by edits.
 
         ``part`` is that of `recall_file`, or path::symbol; each has what became of its code.
         """
         path, _, symbol = part.partition("::")
         tied = self.anchored(path, symbol=symbol, limit=limit)
-        rest = self.store.items.get(linked) if linked and len(tied) < limit else {}
-        ceiling = self.settings.max_classification
-        seen = [one for one in rest.values() if one.classification <= ceiling and not one.live_to]
-        found = list({item.id: item for item in (*tied, *seen)}.values())[:limit]
+        rest = self._browse(limit, ids=tuple(linked)) if linked else []
+        found = list({item.id: item for item in (*tied, *rest)}.values())[:limit]
         states = self.code_states(*found)
-        return [FileMemory(item, describe_states(item, states[item.id])) for item in found]
+        return [CodeMemory(item, tuple(states[item.id])) for item in found]
 
     def anchored(self, path: str | Path, *, symbol: str = "", limit: int = 20) -> list[Item]:
         """Return the memories that are tied to a file, those tied to ``symbol`` of it first.
@@ -107,25 +98,27 @@ class FileMethods(SessionMethods):
         ``path`` is any part of the file's path in its repository, or all of an absolute one.
         Otherwise the newest come first.
         """
-        from bethink.code.anchors import is_tied, path_in_repository  # start-up time
+        from bethink.code.anchors import path_in_repository  # start-up time
 
         part = path_in_repository(str(path), self.settings.project)
         if not part.strip():
             raise Refused("name a file, or a part of its path")
-        found = self._browse(part, max(limit, _PAGE))
-        return sorted(found, key=lambda item: not is_tied(item, part, symbol))[:limit]
+
+        def is_other(item: Item) -> bool:
+            names = (anchor_name(one).partition("::") for one in item.anchors)
+            return not any(part in name and f".{symbol}." in f".{of}." for name, _, of in names)
+
+        found = self._browse(max(limit, _PAGE), at=(part,))
+        return (sorted(found, key=is_other) if symbol else found)[:limit]
 
     def code_states(self, *items: Item) -> dict[str, list[CodeState]]:
         """Return what has become of the code that memories are tied to, by their ids.
 
         In the repository of the project; ``unknown`` outside of it.
         """
-        from bethink.code.anchors import WRITE_LIMIT_S, code_states, item_anchors  # start-up time
+        from bethink.code.anchors import WRITE_LIMIT_S, states_of  # start-up time
 
-        anchors = {item.id: item_anchors(item) for item in items}
-        flat = [anchor for found in anchors.values() for anchor in found]
-        states = iter(code_states(flat, self.settings.project, WRITE_LIMIT_S))
-        return {item: [next(states) for _ in found] for item, found in anchors.items()}
+        return states_of(items, self.settings.project, WRITE_LIMIT_S)
 
     def stale(
         self,
@@ -133,28 +126,24 @@ class FileMethods(SessionMethods):
         at: str = "",
         changes: Sequence[CodeChange] = ("changed", "gone"),
         levels: Sequence[Level] = ("item", "insight"),
-    ) -> list[StaleMemory]:
+    ) -> list[CodeMemory]:
         """Return the memories whose code changed or is gone, newest first.
 
         ``at`` is a part of the path::symbol that they are tied to. ``changes`` are those to
         tell of: also ``moved``, ``same`` and ``unknown``. Turns of sessions (``raw``) are of
         their time, and left out.
         """
-        found: list[StaleMemory] = []
+        found: list[CodeMemory] = []
         after = None
-        while page := self._browse(at, _PAGE, after, tuple(levels)):
-            after = page[-1].id
-            states = self.code_states(*page)
-            told = ((one, [s for s in states[one.id] if s.change in changes]) for one in page)
-            found += [StaleMemory(item, tuple(states)) for item, states in told if states]
+        while page := self._browse(_PAGE, after, at=(at,), levels=tuple(levels)):
+            after, states = page[-1].id, self.code_states(*page)
+            told = ((one, tuple(s for s in states[one.id] if s.change in changes)) for one in page)
+            found += [CodeMemory(item, states) for item, states in told if states]
         return found
 
-    def _browse(
-        self, at: str, limit: int, after: str | None = None, levels: tuple[Level, ...] = ()
-    ) -> list[Item]:
-        ceiling = self.settings.max_classification
-        scope = Scope(Filters(at=(at,), levels=levels, max_classification=ceiling), self.now)
-        return self.store.items.browse(scope, limit=limit, after=after)
+    def _browse(self, limit: int, after: str | None = None, **where: Any) -> list[Item]:
+        filters = Filters(max_classification=self.settings.max_classification, **where)
+        return self.store.items.browse(Scope(filters, self.now), limit=limit, after=after)
 
     def forget_file(self, part: str, *, preview: bool = False) -> ForgottenFiles:
         """Erase the edits and snapshots of files whose path contains this text.

@@ -48,9 +48,16 @@ def _make_draft(given: NewMemory, project: Path | None) -> Draft:
     draft = _read_draft(given)
     if not draft.anchors or not isinstance(draft.anchors, tuple):
         return draft  # what is no list is refused later
-    from bethink.code.anchors import pin_anchors  # start-up time: few are tied to code
+    return draft._replace(anchors=_pin_anchors(draft.anchors, project))
 
-    return draft._replace(anchors=pin_anchors(draft.anchors, project))
+
+def _pin_anchors(given: Iterable[str], project: Path | None, text: object = "") -> tuple[str, ...]:
+    """Read the code that a memory is tied to or, where none is given, that its text names."""
+    if not given and (project is None or not isinstance(text, str)):
+        return ()
+    from bethink.code.anchors import pin_anchors  # start-up time: recall does without
+
+    return pin_anchors(given, project, str(text))
 
 
 def _read_draft(given: NewMemory) -> Draft:
@@ -94,18 +101,8 @@ class WriteMethods(SessionMethods):
         """
         given: dict[str, object] = {"text": text, **fields}
         if not fields.get("anchors"):
-            given["anchors"] = self._find_anchors(text)
+            given["anchors"] = _pin_anchors((), self.settings.project, text)
         return self.remember_many([given])[0]
-
-    def _find_anchors(self, text: str) -> tuple[str, ...]:
-        """Return the anchors of the code that a text names in the project's repository."""
-        if self.settings.project is None or not isinstance(text, str):
-            return ()
-        # Start-up time: recall does without.
-        from bethink.code.anchors import WRITE_LIMIT_S, find_anchors
-        from bethink.code.git import find_repository
-
-        return find_anchors(text, find_repository(self.settings.project, WRITE_LIMIT_S))
 
     def remember_many(
         self,
@@ -187,15 +184,13 @@ class WriteMethods(SessionMethods):
 
     def _with_anchors(self, item: Item, changes: dict[str, object]) -> dict[str, object]:
         """Read the code that an update ties a memory to, or that its new text names."""
-        project, text = self.settings.project, changes.get("text")
-        given = changes.get("anchors")
-        if isinstance(given, list | tuple):
-            from bethink.code.anchors import pin_anchors  # start-up time: few are tied to code
-
-            changes["anchors"] = pin_anchors(given, project)
-        elif project and isinstance(text, str) and text != item.text:
-            kept = tuple(one for one in item.anchors if not is_found(one))
-            changes["anchors"] = kept or self._find_anchors(text)
+        project, text = self.settings.project, changes.get("text", item.text)
+        kept = tuple(one for one in item.anchors if not is_found(one))
+        given = changes.get("anchors", kept)
+        if isinstance(given, list | tuple) and "anchors" in changes:
+            changes["anchors"] = _pin_anchors(given, project)
+        elif project and text != item.text:
+            changes["anchors"] = kept or _pin_anchors((), project, text)
         return changes
 
     def _repeat(self, item_id: str, change: Callable[[Item], Item]) -> Item:

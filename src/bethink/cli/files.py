@@ -30,7 +30,7 @@ from bethink.render.wire import file_history_json, smart_read_json, stale_json
 
 if TYPE_CHECKING:
     from bethink.api.file_reader import SmartRead
-    from bethink.api.files import FileMemory
+    from bethink.api.files import CodeMemory
     from bethink.core.json_values import Json
     from bethink.model import FileHistory
     from bethink.ports import ForgottenFiles
@@ -67,7 +67,7 @@ def recall_file(app: App, part: str, intents: int) -> int:
 
 @command("stale", examples=["bethink stale", "bethink stale --at src/app.py --json"])
 @option("--at PATH", "Only what is tied to code whose PATH::SYMBOL contains this.", default="")
-@option("--all every", "Also turns of sessions, and code that moved, is the same or unknown.")
+@option("--all every", "Also turns, and code that has moved, is the same or unknown.")
 @pass_app
 def stale(app: App, /, at: str, *, every: bool) -> int:
     """List memories whose code changed or is gone.
@@ -95,12 +95,12 @@ def stale(app: App, /, at: str, *, every: bool) -> int:
     return 0 if found else 1
 
 
-def _print_memories(app: App, memories: Sequence[FileMemory]) -> None:
+def _print_memories(app: App, memories: Sequence[CodeMemory]) -> None:
     out = app.out
-    for item, code in memories:
-        out.line(shown_id(out, item.id), "  ", one_line(item.text, PREVIEW_CHARS))
-        if code:
-            out.line("  ", yellow(code))
+    for one in memories:
+        out.line(shown_id(out, one.item.id), "  ", one_line(one.item.text, PREVIEW_CHARS))
+        if one.code:
+            out.line("  ", yellow(one.code))
     if memories:
         out.line()
 

@@ -5,20 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from bethink.code.git import Repository, find_repository
-from bethink.code.symbols import (
-    Symbol,
-    count_changes,
-    find_symbol,
-    find_symbols,
-    hash_code,
-    knows_language,
-)
+from bethink.code.symbols import Symbol, count_changes, find_symbol, find_symbols, hash_code
+from bethink.code.symbols import knows_language as has_symbols
 from bethink.core.lazy import lazy_pattern
 from bethink.errors import Refused
 from bethink.model import Item
@@ -31,9 +25,7 @@ _MAX_ELSEWHERE = 20  # files that are searched for a symbol that left its own
 _MIN_MOVED_LINES = 3  # shorter bodies are the same by chance
 _MAX_KNOWN = 4096
 # A path as a text names it: with a folder, or a file with a suffix.
-_PATH = lazy_pattern(
-    r"(?<![\w/.:~-])(?:[\w@.+-]+/){0,12}[\w@+-][\w@.+-]*\.[A-Za-z]\w{0,9}(?![\w/])"
-)
+_PATH = lazy_pattern(r"(?<![\w/.:~-])(?:[\w@.+-]+/){0,9}[\w@+-][\w@.+-]*\.[A-Za-z]\w*(?![\w/])")
 _IDENTIFIER = lazy_pattern(r"(`?)([A-Za-z_$][\w$]*(?:(?:\.|::|#)[\w$]+)*)(`|\()?")
 # Written as code: with an underscore, a capital inside, or a dot.
 _CODE = lazy_pattern(r"\w_\w|[a-z][A-Z]|\w(?:\.|::|#)\w")
@@ -68,22 +60,18 @@ class _File:
         return hash_code(self.lines_of(symbol), symbol.name if symbol else "")
 
 
-def pin_anchors(given: Iterable[str], folder: Path | None) -> tuple[str, ...]:
+def pin_anchors(given: Iterable[str], folder: Path | None, text: str = "") -> tuple[str, ...]:
     """Anchors as a memory holds them, with what the repository of a folder has there now.
 
     What was read before, and anything outside of a repository, stays as it is. Raises Refused
-    for a path that is not there, or a symbol that its file does not define.
+    for a path that is not there, or a symbol that its file does not define. Where none is
+    given, those that a ``text`` names are found.
     """
-    anchors = [_parse(text) for text in dict.fromkeys(given)]
-    repo = find_repository(folder, WRITE_LIMIT_S) if anchors else None
+    anchors = [parse_anchor(one) for one in dict.fromkeys(given)]
+    repo = find_repository(folder, WRITE_LIMIT_S)
+    if not anchors:
+        return find_anchors(text, repo)
     return tuple(one.text if repo is None or one.repo else _pin(one, repo).text for one in anchors)
-
-
-def _parse(text: object) -> Anchor:
-    try:
-        return parse_anchor(str(text))
-    except ValueError as error:
-        raise Refused(f"{error}, not {text!r:.60}", remedy="such as src/app.py::main") from error
 
 
 def _pin(anchor: Anchor, repo: Repository) -> Anchor:
@@ -96,7 +84,7 @@ def _pin(anchor: Anchor, repo: Repository) -> Anchor:
         raise Refused(f"there is no text file {anchor.path} in {repo.root}")
     file = _File(path, content.content)
     symbol = file.find(anchor.symbol)
-    if anchor.symbol and symbol is None and knows_language(path):
+    if anchor.symbol and symbol is None and has_symbols(path):
         named = [one.name for one in file.symbols if anchor.symbol in one.name]
         known = ", ".join(named[:5] or [one.name for one in file.symbols[:5]])
         raise Refused(
@@ -117,18 +105,17 @@ def _made(anchor: Anchor, file: _File, symbol: Symbol | None, repo: Repository) 
 def find_anchors(text: str, repo: Repository | None, edited: Sequence[str] = ()) -> tuple[str, ...]:
     """The anchors of what a text names, at most three: tracked files, and symbols in them.
 
-    A symbol is one that exactly one of these files defines, or of those ``edited`` with it
-    (absolute paths). A file stands for itself only where the text names it and no symbol of it.
+    A symbol is one that exactly one of these files, or of those ``edited`` with it, defines. A
+    file stands for itself where the text names it and no symbol of it.
     """
-    paths = [path for path in dict.fromkeys(_PATH.findall(text)) if knows_language(path)]
+    paths = [path for path in dict.fromkeys(_PATH.findall(text)) if has_symbols(path)]
     words = _code_words(text)
     if repo is None or not (paths or (words and edited)):
         return ()
     named = repo.tracked([*paths, *(str(repo.inner / path) for path in paths)])
-    beside = repo.tracked([path for path in (_relative(one, repo.root) for one in edited) if path])
     files = {
         path: _File(path, content.content)
-        for path in dict.fromkeys((*named, *beside))
+        for path in dict.fromkeys((*named, *repo.tracked(edited)))
         if (content := repo.read(path)) is not None
     }
     found: dict[str, tuple[str, Symbol | None]] = {}
@@ -150,20 +137,12 @@ def _code_words(text: str) -> list[str]:
     return list(dict.fromkeys(m[2] for m in found if m[1] or m[3] or _CODE.search(m[2])))
 
 
-def _relative(path: str, root: Path) -> str:
-    """An absolute path as one of the repository; empty where it is none."""
-    real = Path(os.path.realpath(path))
-    return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
-
-
 # What became of an anchor, by what it depends on, and the content where it was found.
 _known: dict[tuple[object, ...], tuple[CodeState, str]] = {}
-_repositories: dict[tuple[Path, str], bool] = {}  # whether a commit is in a repository
+_ours: set[tuple[Path, str]] = set()  # first commits of repositories
 
 
-def code_states(
-    anchors: Sequence[Anchor], folder: Path | None, limit_s: float = RECALL_LIMIT_S
-) -> list[CodeState]:
+def code_states(anchors: Sequence[Anchor], folder: Path | None, limit_s: float) -> list[CodeState]:
     """What has become of each anchor in the repository of a folder.
 
     ``unknown`` for one of another repository, one that was never read, and where git does not
@@ -173,63 +152,37 @@ def code_states(
     repo = find_repository(folder, limit_s) if asked else None
     if repo is None:
         return [CodeState(anchor, "unknown") for anchor in anchors]
-    ours = _ours(sorted(asked), repo)
-    tree = _Tree(repo, [one for one in anchors if one.blob and one.repo in ours])
-    return [
-        tree.state_of(one) if one.blob and one.repo in ours else CodeState(one, "unknown")
-        for one in anchors
-    ]
+    if new := [one for one in sorted(asked) if (repo.root, one) not in _ours]:
+        _ours.update((repo.root, one) for one in repo.knows(new[:_MAX_REPOSITORIES]))
+    ours = [one for one in anchors if one.blob and (repo.root, one.repo) in _ours]
+    tree = _Tree(repo, ours)
+    return [tree.state_of(one) if one in ours else CodeState(one, "unknown") for one in anchors]
 
 
-_BY_WEIGHT = ("gone", "changed", "moved")
-
-
-def worst_states(items: Iterable[Item], folder: Path | None) -> dict[str, CodeState]:
-    """What became of the code of memories, by id: of several anchors the gravest change."""
-    anchors = {item.id: item_anchors(item) for item in items}
-    flat = [anchor for found in anchors.values() for anchor in found]
-    states = iter(code_states(flat, folder))
-    worst: dict[str, CodeState] = {}
-    for item, found in anchors.items():
-        told = [state for _, state in zip(found, states, strict=False)]
-        told = [state for state in told if state.change in _BY_WEIGHT]
-        if told:
-            worst[item] = min(told, key=lambda state: _BY_WEIGHT.index(state.change))
-    return worst
+def states_of(
+    items: Iterable[Item], folder: Path | None, limit_s: float
+) -> dict[str, list[CodeState]]:
+    """What has become of the code of memories, by their ids."""
+    anchors = {item.id: _anchors_of(item) for item in items}
+    states = iter(code_states([one for each in anchors.values() for one in each], folder, limit_s))
+    return {item: [next(states) for _ in found] for item, found in anchors.items()}
 
 
 def path_in_repository(path: str, folder: Path | None) -> str:
     """A path as anchors have it: an absolute one relative to the repository of the folder."""
-    repo = find_repository(folder, 0) if os.path.isabs(path) else None  # noqa: PTH117
-    relative = _relative(path, repo.root) if repo else ""
-    return relative or path.replace("\\", "/").removeprefix("./")
+    real, repo = Path(os.path.realpath(path)), find_repository(folder, 0)
+    if repo and os.path.isabs(path) and real.is_relative_to(repo.root):  # noqa: PTH117
+        return real.relative_to(repo.root).as_posix()
+    return path.replace("\\", "/").removeprefix("./")
 
 
-def is_tied(item: Item, path: str, symbol: str) -> bool:
-    """Whether a memory is tied to a symbol, or one in it, of a file whose path contains this."""
-    wanted = f".{symbol}."
-    return any(
-        path in one.path and wanted in f".{one.symbol}."
-        for one in item_anchors(item)
-        if symbol and one.symbol
-    )
-
-
-def item_anchors(item: Item) -> list[Anchor]:
+def _anchors_of(item: Item) -> list[Anchor]:
     """The anchors of a memory; what an import or another machine wrote may be none."""
     found = []
     for text in item.anchors:
-        with suppress(ValueError):
+        with suppress(Refused):
             found.append(parse_anchor(text))
     return found
-
-
-def _ours(commits: Sequence[str], repo: Repository) -> set[str]:
-    """Those of some first commits that are of this repository."""
-    new = [commit for commit in commits if (repo.root, commit) not in _repositories]
-    known = repo.knows(new[:_MAX_REPOSITORIES]) if new else set()
-    _repositories.update({(repo.root, commit): True for commit in known})
-    return {commit for commit in commits if _repositories.get((repo.root, commit))}
 
 
 def _bare(anchor: Anchor) -> str:
@@ -243,13 +196,15 @@ class _Tree:
     def __init__(self, repo: Repository, anchors: Sequence[Anchor]) -> None:
         self._repo, self._stamp = repo, repo.stamp()
         self._files: dict[str, _File | None] = {}
-        self._renames: dict[str, Mapping[str, str]] = {}
         # What several of them need of git is asked together.
         new = [(one, self._file(one.path)) for one in anchors if not self._recall(one)]
-        other = {one.blob for one, file in new if file and file.blob != one.blob}
-        lost = [one for one, file in new if one.symbol and not (file and file.find(one.symbol))]
-        self._blobs = repo.blobs(other | {one.blob for one in lost})
+        self._blobs = repo.blobs(
+            {one.blob for one, file in new if not file or file.blob != one.blob}
+        )
+        lost = (one for one, file in new if one.symbol and not (file and file.find(one.symbol)))
         self._mentions = repo.mentioning({_bare(one) for one in lost})
+        commits = {one.commit for one, file in new if file is None}
+        self._renames = {commit: repo.renames(commit) for commit in sorted(commits)}
 
     def state_of(self, anchor: Anchor) -> CodeState:
         """What has become of an anchor, as known from before where nothing moved since."""
@@ -282,17 +237,16 @@ class _Tree:
     def _compare(self, anchor: Anchor, file: _File | None) -> CodeState:
         if file is not None and (state := self._compare_in(anchor, anchor.path, file)):
             return state
-        moved = [self._renamed(anchor)] if file is None else []
-        for path in (*moved, *self._elsewhere(anchor)):
-            other = self._file(path) if path else None
+        renamed = self._renames.get(anchor.commit, {}).get(anchor.path)
+        for path in filter(None, (renamed, *self._elsewhere(anchor))):
+            other = self._file(path)
             if other is not None and (state := self._compare_in(anchor, path, other)):
                 return state
         return CodeState(anchor, "unknown" if self._repo.is_late else "gone")
 
     def _compare_in(self, anchor: Anchor, path: str, file: _File) -> CodeState | None:
         """The state of an anchor if it is in this file; None where it is not."""
-        name = anchor.name if path == anchor.path else f"{path}::{anchor.symbol}".rstrip(":")
-        moved = "" if path == anchor.path else name
+        moved = "" if path == anchor.path else anchor._replace(path=path).name
         symbol = file.find(anchor.symbol)
         same = file.blob == anchor.blob or file.hash_of(symbol) == anchor.body
         if same and (symbol or not (anchor.symbol and anchor.body)):
@@ -313,13 +267,6 @@ class _Tree:
             return CodeState(anchor, "changed", moved)
         changed, added = count_changes(before.lines_of(symbol), now)
         return CodeState(anchor, "changed", moved, changed, added)
-
-    def _renamed(self, anchor: Anchor) -> str:
-        """The path of a file now that was at the anchor's path in its commit."""
-        commit = anchor.commit
-        if commit not in self._renames:
-            self._renames[commit] = self._repo.renames(commit)
-        return self._renames[commit].get(anchor.path, "")
 
     def _elsewhere(self, anchor: Anchor) -> Iterator[str]:
         """Other files that may have the code: the same content, or a symbol of that name."""

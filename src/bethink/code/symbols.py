@@ -11,7 +11,7 @@ import hashlib
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -55,29 +55,30 @@ def _languages() -> dict[str, tuple[bool, tuple[re.Pattern[str], ...]]]:
     for language in data["language"]:
         patterns = tuple(map(compile_, language["definitions"]))
         for suffix in language["suffixes"]:
-            found[suffix] = language.get("braces", False), patterns
+            found[f".{suffix}"] = language.get("braces", False), patterns
     return found
-
-
-def _suffix(path: str) -> str:
-    return PurePosixPath(path).suffix[1:].lower()
 
 
 def knows_language(path: str) -> bool:
     """Whether symbols can be found in a file of this name."""
-    return _suffix(path) in _languages()
+    return PurePosixPath(path).suffix.lower() in _languages()
 
 
 def find_symbols(path: str, text: str) -> list[Symbol]:
     """The symbols that a file defines, in order; none in an unknown language or a huge file."""
-    known, lines = _languages().get(_suffix(path)), text.split("\n")
+    known, lines = _languages().get(PurePosixPath(path).suffix.lower()), text.split("\n")
     if known is None or len(lines) > MAX_LINES:
         return []
     braces, patterns = known
     closes = _closing_lines(lines) if braces else {}
     found: list[Symbol] = []
     open_: list[Symbol] = []
-    for at, name in _definitions(lines, patterns):
+    for at, line in enumerate(lines):
+        matches = (one.match(line[:_LINE_CHARACTERS]) for one in patterns if line)
+        if (match := next(filter(None, matches), None)) is None:
+            continue
+        names = match.groupdict()
+        name = ".".join(filter(None, (names.get("owner"), names["name"].replace("::", "."))))
         end = _end_by_braces(lines, at, closes) if braces else 0
         end = end or _end_by_indentation(lines, at)
         while open_ and open_[-1].end <= at:
@@ -86,20 +87,6 @@ def find_symbols(path: str, text: str) -> list[Symbol]:
         found.append(Symbol(f"{owner}{name}", at, end))
         open_.append(found[-1])
     return found
-
-
-def _definitions(
-    lines: Sequence[str], patterns: Sequence[re.Pattern[str]]
-) -> Iterator[tuple[int, str]]:
-    for at, line in enumerate(lines):
-        if not line or line.isspace():
-            continue
-        for pattern in patterns:
-            if match := pattern.match(line[:_LINE_CHARACTERS]):
-                parts = match.groupdict()
-                owner = f"{parts['owner']}." if parts.get("owner") else ""
-                yield at, owner + parts["name"].replace("::", ".")
-                break
 
 
 def _indent(line: str) -> int:

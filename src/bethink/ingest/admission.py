@@ -211,19 +211,12 @@ def _check_lists(draft: Draft) -> None:
             _check_length(f"one of the {name}", word, longest)
             if not str(word).strip():
                 raise Refused(f"one of the {name} is empty")
-    _check_anchors(draft)
+    for anchor in draft.anchors:
+        parse_anchor(anchor)
     if draft.derives_from:
         for parent in _check_list("derives_from", draft.derives_from, "ids", MAX_PARENTS):
             if not _is_id(parent):
                 raise Refused(f"derives_from must list ids of memories, not {parent!r:.40}")
-
-
-def _check_anchors(draft: Draft) -> None:
-    try:
-        for text in draft.anchors:
-            parse_anchor(text)
-    except ValueError as error:
-        raise Refused(f"{error}, not {text!r:.60}", remedy="such as src/app.py::main") from error
 
 
 def _is_id(value: object) -> bool:

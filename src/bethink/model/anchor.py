@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
+from bethink.errors import Refused
 
-AnchorHow = Literal["given", "found"]
 CodeChange = Literal["same", "changed", "moved", "gone", "unknown"]
 CODE_CHANGES: tuple[CodeChange, ...] = get_args(CodeChange)
-ANCHOR_HOWS: tuple[AnchorHow, ...] = get_args(AnchorHow)
 MAX_ANCHORS = 16
-_MAX_NAME_CHARACTERS = 500
+_MAX_CHARACTERS = 500
 _MARK = "@@"  # between the name of an anchor and what was read when it was made
 _HEX = "([0-9a-f]{0,64})"
-_PINNED = lazy_pattern(rf"({'|'.join(ANCHOR_HOWS)}):{_HEX}:{_HEX}:{_HEX}:{_HEX}:([0-9]{{1,7}})")
+_PINNED = lazy_pattern(rf"(given|found):{_HEX}:{_HEX}:{_HEX}:{_HEX}:([0-9]{{1,7}})")
 
 
 class Anchor(NamedTuple):
@@ -31,7 +30,7 @@ class Anchor(NamedTuple):
 
     path: str
     symbol: str = ""
-    how: AnchorHow = "given"
+    how: str = "given"
     repo: str = ""
     commit: str = ""
     blob: str = ""
@@ -65,24 +64,20 @@ def is_found(text: str) -> bool:
 def parse_anchor(text: str) -> Anchor:
     """Read an anchor from ``path::symbol`` or the form in which a memory holds it.
 
-    Raises ValueError where the path is not one inside a repository.
+    Raises Refused where the path is not one inside a repository.
     """
-    name, mark, rest = text.partition(_MARK)
+    name, mark, rest = str(text).partition(_MARK)
     path, _, symbol = name.strip().replace("\\", "/").partition("::")
-    path = path.removeprefix("./")
-    parts = path.split("/")
-    if not path or len(name) > _MAX_NAME_CHARACTERS or not name.isprintable():
-        raise ValueError(f"an anchor is a path::symbol of at most {_MAX_NAME_CHARACTERS} letters")
-    if {"", ".", "..", ".git"} & set(parts) or ":" in parts[0]:
-        raise ValueError("the path of an anchor is relative to the repository's folder")
-    pinned = _PINNED.fullmatch(rest)
-    if not mark:
-        return Anchor(path, symbol)
-    if pinned is None:
-        raise ValueError(f"{_MARK} is followed by what was read of the code, or is not there")
-    how, *hashes, lines = pinned.groups()
-    repo, commit, blob, body = hashes
-    return Anchor(path, symbol, cast("AnchorHow", how), repo, commit, blob, body, int(lines))
+    parts = (path := path.removeprefix("./")).split("/")
+    pinned = _PINNED.fullmatch(rest if mark else "given:::::0")
+    inside = not ({"", ".", "..", ".git"} & set(parts) or ":" in parts[0])
+    if pinned is None or not inside or len(name) > _MAX_CHARACTERS or not name.isprintable():
+        raise Refused(
+            f"{text!r:.80} is no path::symbol relative to a repository's folder",
+            remedy="such as src/app.py::main",
+        )
+    how, repo, commit, blob, body, lines = pinned.groups()
+    return Anchor(path, symbol, how, repo, commit, blob, body, int(lines))
 
 
 class CodeState(NamedTuple):

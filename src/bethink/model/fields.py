@@ -104,8 +104,7 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
         "entities", "words", 39, given=True,
         option="Entity that it mentions: NAME, KIND:NAME or KIND:NAME <KEY>; may be repeated.",
         flag="entity",
-        argument="People and things it mentions besides those in the text; kind:Name <email, "
-        "domain or path> is one under all its names.",
+        argument="Names not in the text; kind:Name <email, domain or path> is one under all names.",
     ),
     ItemField(
         "caption", "word", 10, nullable=True, given=True, trimmed=True,
@@ -195,7 +194,7 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
     ItemField(
         "anchors", "words", 43, nullable=True, given=True, flag="at", longest=900,
         option="Code that it speaks of: PATH or PATH::SYMBOL; may be repeated.",
-        argument="Code that it speaks of: path or path::symbol.",
+        argument="Its code: path::symbol.",
     ),
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ Documented in ``docs/wire.md``. Values are strict JSON; times are ISO 8601 in UT
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -35,8 +35,9 @@ from bethink.retrieval.heat import pace_of
 
 if TYPE_CHECKING:
     from bethink.api.file_reader import SmartRead
-    from bethink.api.files import StaleMemory
+    from bethink.api.files import CodeMemory
     from bethink.model import Thread
+    from bethink.model.anchor import CodeState
     from bethink.retrieval.provenance import InsightNode, Provenance
 
 
@@ -303,44 +304,34 @@ def why_not_json(result: WhyNot) -> Json:
     }
 
 
-def file_history_json(
-    history: FileHistory, memories: Iterable[tuple[Item, str]], preview: int
-) -> Json:
+def file_history_json(history: FileHistory, memories: Iterable[CodeMemory], preview: int) -> Json:
     """The history of a file, with the memories about it and what became of their code."""
     about = [
-        {"id": item.id, "text": item.text[:preview], "when": iso(item.when), "code": code}
-        for item, code in memories
+        {**_brief_json(one.item), "text": one.item.text[:preview], "code": one.code}
+        for one in memories
     ]
     known = record_json(history._replace(items=()))
     del known["items"]
     return {**known, "memories": about}
 
 
-def stale_json(found: Sequence[StaleMemory]) -> Json:
+def stale_json(found: Iterable[CodeMemory]) -> Json:
     """Memories whose code changed or is gone, each with what became of it."""
+
+    def state_json(state: CodeState, since: datetime) -> Json:
+        told = {"at": state.anchor.name, "of": state.anchor.lines, "why": state.describe(since)}
+        return {**told, **state._asdict(), "anchor": state.anchor.text}
+
     return {
         "memories": [
-            {
-                "id": item.id,
-                "text": item.text,
-                "when": iso(item.when),
-                "code": [
-                    {
-                        "at": state.anchor.name,
-                        "change": state.change,
-                        "now": state.now or None,
-                        "changed_lines": state.changed,
-                        "added_lines": state.added,
-                        "of_lines": state.anchor.lines,
-                        "since": state.anchor.commit,
-                        "text": state.describe(item.stored_at),
-                    }
-                    for state in states
-                ],
-            }
+            {**_brief_json(item), "code": [state_json(one, item.stored_at) for one in states]}
             for item, states in found
         ]
     }
+
+
+def _brief_json(item: Item) -> Json:
+    return {"id": item.id, "text": item.text, "when": iso(item.when)}
 
 
 def smart_read_json(answer: SmartRead) -> Json:

@@ -207,7 +207,7 @@ def test_anchors_are_found_in_a_text(repo: Repo) -> None:
     repo.write("src/z.py", "def helper_one():\n    pass\n\n\ndef parse_date():\n    pass\n")
     repo.write("new.py", "def helper_one():\n    pass\n")
     repo.git("add", "src/z.py")
-    edited = [str(repo.root / "src" / name) for name in ("x.py", "z.py")]
+    edited = ["src/x.py", "src/z.py"]
 
     def found(text: str, *files: str) -> list[str]:
         anchors = find_anchors(text, find_repository(repo.root / "src", 20), files)
@@ -349,5 +349,5 @@ def test_the_form_of_an_anchor_is_read_back() -> None:
     assert parse_anchor(full.text) == full
     assert parse_anchor("./src\\x.py::f") == Anchor("src/x.py", "f")
     for text in ("", "a/../b", "/a", "c:/a", "a//b", "a@@given", "a\nb", "a@@other:::::1"):
-        with pytest.raises(ValueError, match=r"anchor|@@"):
+        with pytest.raises(Refused, match="is no path::symbol"):
             parse_anchor(text)

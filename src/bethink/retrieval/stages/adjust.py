@@ -11,7 +11,7 @@ from bethink.core.speakers import ROLES
 from bethink.lang.dates import DAY_S
 from bethink.model import Candidate, Item, Pool, sort_by_score
 from bethink.model.anchor import CodeState
-from bethink.model.evidence import ANCHOR_EVIDENCE, Op
+from bethink.model.evidence import ANCHOR_EVIDENCE
 from bethink.retrieval.context import Boost, Context
 from bethink.retrieval.query_analysis import (
     answer_type_of,
@@ -27,6 +27,7 @@ from bethink.retrieval.query_analysis import (
 # Memories whose reasons outlive the code.
 _LASTING_KINDS = frozenset(("decision", "rule", "caveat", "preference"))
 _LASTING_LAYERS = frozenset(("caveat", "goal"))
+_BY_GRAVITY = ("gone", "changed", "moved", "same", "unknown")
 
 
 def age_days(item: Item, ctx: Context) -> float:
@@ -88,29 +89,29 @@ class CodeChanged:
         return "" if any(cand.item.anchors for cand in pool) else "none is tied to code"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        from bethink.code.anchors import worst_states  # start-up time: few are tied to code
+        # Start-up time: few are tied to code.
+        from bethink.code.anchors import RECALL_LIMIT_S, states_of
 
         anchored = [cand.item for cand in pool if cand.item.anchors][: self.top]
-        worst = worst_states(anchored, ctx.project)
+        states = states_of(anchored, ctx.project, RECALL_LIMIT_S)
+
+        def gravity(state: CodeState) -> int:
+            return _BY_GRAVITY.index(state.change)
 
         def weigh(cand: Candidate) -> Candidate:
-            state = worst.get(cand.item.id)
-            if state is None:
+            found = min(states.get(cand.item.id, ()), key=gravity, default=None)
+            if found is None or found.change in ("same", "unknown"):
                 return cand
-            factor = self._factor(cand.item, state)
-            why = state.describe(cand.item.stored_at)
-            op: Op = "seen" if factor == 1.0 else "times"
-            return cand.with_evidence(self.name, op, factor, why)
+            factor, why = self._factor(cand.item, found), found.describe(cand.item.stored_at)
+            return cand.with_evidence(self.name, "seen" if factor == 1 else "times", factor, why)
 
         return _sorted_if_changed([weigh(cand) for cand in pool], pool)
 
     def _factor(self, item: Item, state: CodeState) -> float:
-        whole_file = not state.anchor.symbol and state.anchor.how == "found"
-        if item.kind in _LASTING_KINDS or item.layer in _LASTING_LAYERS:
+        named = state.anchor.symbol or state.anchor.how == "given" or state.change == "gone"
+        if not named or item.kind in _LASTING_KINDS or item.layer in _LASTING_LAYERS:
             return 1.0
-        if state.change == "changed" and not whole_file:
-            return self.changed
-        return self.gone if state.change == "gone" else 1.0
+        return {"changed": self.changed, "gone": self.gone}.get(state.change, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

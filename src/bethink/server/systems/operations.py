@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bethink.api.browse import merge_timeline
+from bethink.api.files import CodeMemory
 from bethink.core.dataclass import replace
 from bethink.core.json_values import Json
 from bethink.errors import Conflict, NotFound, Refused
@@ -373,7 +374,7 @@ def _why(call: Call, given: Json) -> Json:
 def _recall_file(call: Call, given: Json) -> Json:
     history = call.memory.recall_file(given["path"], intents=given["intents"])
     linked = call.memory.browse(limit=20, ids=history.items) if history.items else []
-    known = file_history_json(history, [(item, "") for item in linked], _PREVIEW_CHARS)
+    known = file_history_json(history, [CodeMemory(item) for item in linked], _PREVIEW_CHARS)
     return known | {"path": given["path"], "linked": _item_records(call, linked)}
 
 

@@ -271,11 +271,11 @@ LIST_ENTITIES = Tool(
 RECALL_FILE = Tool(
     "recall_file",
     "Recall a file's history",
-    "Show what is known of a file: memories of its code, edits by day and their reasons. Call it "
+    "Show what is known of a file: memories, edits by day and their reasons. Call it "
     "before you change a file that others worked on.",
     arguments(
         "path",
-        path=text("The file's path, or any part of it; ::symbol may follow.", 4096),
+        path=text("The file's path, or any part of it, or path::symbol.", 4096),
         intents=whole("Maximum reasons; default 10.", 1, 50),
     ),
     record(

@@ -364,8 +364,8 @@ def recall_file(call: Call) -> Reply:
         return Reply("No edits of such a file are recorded.", content | {"notice": NOTICE})
     days = "\n".join(f"{entry.day} {entry.operation} × {entry.times}" for entry in history.days)
     quotes = [
-        Quote(" | ".join(filter(None, (f"memory {item.id}", code))), item.text[:_PREVIEW_CHARS])
-        for item, code in memories
+        Quote(f"memory {one.item.id} | {one.code}".rstrip("| "), one.item.text[:_PREVIEW_CHARS])
+        for one in memories
     ]
     if history.edits:
         edited = "\n".join([*history.paths, days])

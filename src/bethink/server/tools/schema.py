@@ -57,7 +57,7 @@ def declared_argument(hint: object) -> Json:
 def field_argument(field: ItemField) -> Json:
     """Schema of the argument that sets a field of a memory."""
     if field.kind == "words":
-        return entries(field.argument, 64)
+        return described(list[str], field.argument)  # the write pipeline has the limits
     kind = {"number": float, "scale": int, "flag": bool}.get(field.kind, str)
     limit = Limit(field.low, field.high, 100 if field.kind == "time" else field.longest)
     return _argument(kind, field.argument, limit, is_nullable=True)
