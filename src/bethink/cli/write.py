@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -71,7 +72,19 @@ def _drop_unset(details: Json) -> Json:
     fields = {name: value for name, value in details.items() if value not in (None, ())}
     if "metadata" in fields:
         fields["metadata"] = parse_json_object(fields["metadata"], "--metadata")
+    if "anchors" in fields:
+        fields["anchors"] = [_from_here(anchor) for anchor in fields["anchors"]]
     return fields
+
+
+def _from_here(anchor: str) -> str:
+    """Return the path::symbol of a file of the working directory as its repository has it."""
+    from bethink.code.anchors import path_in_repository  # start-up time: seldom needed
+
+    path, mark, symbol = anchor.partition("::")
+    here = Path.cwd()
+    found = path_in_repository(str(here / path), here) if (here / path).is_file() else ""
+    return anchor if not found or Path(found).is_absolute() else f"{found}{mark}{symbol}"
 
 
 @command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -9,12 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from agent_session import Transcript
 from bethink import Memory
+from bethink.access.policy import Principal, Right
+from bethink.agents.capture import capture
+from bethink.cli import main
 from bethink.code.anchors import code_states, find_anchors, pin_anchors
 from bethink.code.git import find_repository
 from bethink.config.settings import Settings
 from bethink.errors import Refused
 from bethink.model.anchor import Anchor, parse_anchor
+from bethink.server.tools.calls import for_caller
 from rows import each_row
 
 X = '''import os
@@ -351,3 +357,61 @@ def test_the_form_of_an_anchor_is_read_back() -> None:
     for text in ("", "a/../b", "/a", "c:/a", "a//b", "a@@given", "a\nb", "a@@other:::::1"):
         with pytest.raises(Refused, match="is no path::symbol"):
             parse_anchor(text)
+
+
+def test_a_captured_turn_is_tied_to_what_it_edited(memory: Memory, repo: Repo) -> None:
+    """By the names in its words; the turn that names nothing is not."""
+    said = Transcript(repo.root.parent / "s1.jsonl", "s1", cwd=repo.root)
+    said.user("Make the dates robust please")
+    said.tool("Edit", {"file_path": str(repo.root / "src/x.py"), "old_string": "a"})
+    said.agent("I made `parse_date` robust against words.")
+
+    capture(memory, said.path, session="s1", host="claude-code")
+
+    found = {item.speaker: [parse_anchor(a).name for a in item.anchors] for item in memory.browse()}
+    assert found == {"user": [], "assistant": [PARSE]}
+    repo.write("src/x.py", "")
+    assert memory.stale() == []  # turns are of their time
+    assert [one.states[0].change for one in memory.stale(levels=("raw",))] == ["gone"]
+
+
+def test_code_is_not_looked_at_for_who_may_not_read_it(memory: Memory) -> None:
+    """A caller of a server who stores with an anchor learns nothing of the server's files."""
+    stranger = for_caller(memory, Principal("remote", Right.WRITE))
+    known = for_caller(memory, Principal("admin", Right.ADMIN))
+
+    item = stranger.remember("It is so", anchors=["src/nothing.py::missing"])
+    other = stranger.remember("See parse_date in src/x.py")
+
+    assert memory.get(item.id).anchors == ("src/nothing.py::missing",)
+    assert memory.get(other.id).anchors == ()
+    assert stranger.stale(changes=("gone", "same")) == []
+    with pytest.raises(Refused):
+        known.remember("It is so again", anchors=["src/nothing.py::missing"])
+
+
+def test_the_commands_tell_the_same(
+    memory: Memory, repo: Repo, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`remember --at`, `stale`, `list --at`, `recall-file`; nothing found is exit code 1."""
+    monkeypatch.chdir(repo.root / "src")
+    monkeypatch.setenv("BETHINK_DATA_DIR", str(memory.settings.data_dir))
+    monkeypatch.setenv("BETHINK_EMBEDDER", "none")
+    monkeypatch.setenv("BETHINK_WORKER", "off")
+
+    def call(*words: str) -> tuple[int, str]:
+        code = main(["--space", "code", *words])
+        return code, " ".join(capsys.readouterr().out.split())
+
+    assert call("stale")[0] == 1
+    assert call("remember", "The parser fails on words", "--at", "x.py::parse_date")[0] == 0
+    assert call("remember", "It is so", "--at", "x.py::nothing")[0] == 2
+    assert call("stale")[0] == 1
+    repo.write("src/x.py", X.replace("parts[0]", "parts[0] or 0"))
+    code, out = call("stale")
+    assert (code, "1 of 5 lines" in out, "The parser fails" in out) == (0, True, True)
+    told = json.loads(call("stale", "--json")[1])["memories"][0]["code"][0]
+    assert (told["at"], told["change"], told["changed"], told["of"]) == (PARSE, "changed", 1, 5)
+    assert "The parser fails" in call("list", "--at", "::parse_date")[1]
+    assert "1 of 5 lines" in call("recall-file", "x.py::parse_date")[1]
+    assert "1 of 5 lines" in call("recall", "where does the parser fail", "--min-relevance", "0")[1]
