@@ -15,6 +15,7 @@ from bethink.errors import BethinkError
 from bethink.render.wire import error_kind
 
 SOURCE = Path(__file__).parent.parent / "src" / "bethink"
+PAGE = Path(__file__).parent.parent / "docs" / "errors.md"
 # Where an error comes from, as a reader of the index would say it.
 AREAS = {
     "access": "Tokens, people and sign-in",
@@ -108,6 +109,8 @@ def _words(node: ast.expr) -> str:
         case ast.FormattedValue():
             quote = "'" if node.conversion == ord("r") else ""
             words = f"{quote}{_words(node.value)}{quote}"
+        case ast.BinOp(right=ast.Constant(value=int())):
+            words = _words(node.left)
         case ast.BinOp(op=ast.Add()):
             words = _words(node.left) + _words(node.right)
         case ast.IfExp():
@@ -126,11 +129,13 @@ def _words(node: ast.expr) -> str:
 
 def page() -> str:
     """Return the index as Markdown, one table for each area."""
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|", PAGE.read_text("utf-8"), re.MULTILINE)
+    general = {kind: f"*{remedy}*" for kind, remedy in rows}
     lines: list[str] = []
     for area in dict.fromkeys(one.area for one in messages()):
         lines += ["", f"### {area}", "", "| message | try | kind |", "|---|---|---|"]
         lines += [
-            f"| {_cell(one.text)} | {_cell(one.remedy)} | `{one.kind}` |"
+            f"| {_cell(one.text)} | {_cell(one.remedy) or general[one.kind]} | `{one.kind}` |"
             for one in messages()
             if one.area == area
         ]

@@ -128,7 +128,7 @@ def _note_files(path: Path) -> list[Path]:
 
 def _memory_draft(row: Fields) -> Draft:
     if row.number("encrypted", 0, 1, 0):
-        raise Refused("it is encrypted", remedy="store it anew; only abmind has the key")
+        raise Refused("it is encrypted", remedy="store it again; only abmind has the key")
     text, original, topic = row.text("content_en"), row.text("content_original"), row.line("topic")
     relevance = row.number("relevance_score", -10, 10, 0)
     feelings = {name: row.array(name) or tags_of(row.get(name))
