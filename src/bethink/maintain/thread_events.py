@@ -198,7 +198,7 @@ def thread_items(work: JobContext, levels: tuple[str, ...] = ()) -> Iterator[Ite
 
 def thread_views(work: JobContext) -> tuple[ThreadView, ...]:
     """Return the views that show different memories, the one that shows all of them last."""
-    views = [_thread_view(HIGHEST_CLASSIFICATION, work)]
+    views = [ThreadView(HIGHEST_CLASSIFICATION, work, _hubs(work))]
     count = work.store.admin.count()
     for level in reversed(range(HIGHEST_CLASSIFICATION)):
         # To hide nearly everything is dear: only where something is left to see.
@@ -208,13 +208,9 @@ def thread_views(work: JobContext) -> tuple[ThreadView, ...]:
         seen = replace(work, store=work.store.below(level))
         left = seen.store.admin.count() if seen.store is not work.store else count
         if left < count:
-            views.append(_thread_view(level, seen))
+            views.append(ThreadView(level, seen, _hubs(seen)))
             count = left
     return tuple(reversed(views))
-
-
-def _thread_view(level: int, work: JobContext) -> ThreadView:
-    return ThreadView(level, work, _hubs(work))
 
 
 def _hubs(work: JobContext) -> frozenset[str]:

@@ -109,13 +109,8 @@ class ContextualEmbedder:
         shares = [weights[counted[place]] for place in places]
         return normalise(np.asarray(shares, dtype=np.float32) @ vectors)
 
-    def best_sentences(self, query: Vector, memories: Sequence[bytes]) -> Vector:
-        """Return for each memory's tokens the best cosine of its sentences."""
-        return best_contextual_sentences(query, memories)
-
-    def best_matches(self, query: Matrix, memories: Sequence[bytes]) -> Matrix:
-        """Return for each memory (rows) the best cosine per query token (columns)."""
-        return best_contextual_matches(query, memories)
+    best_sentences = staticmethod(best_contextual_sentences)
+    best_matches = staticmethod(best_contextual_matches)
 
     def join(self, parts: Sequence[Embedding]) -> Embedding:
         """Return the embedding of a list of texts: the mean vector, and the tokens of all."""
