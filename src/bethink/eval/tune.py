@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from random import Random
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -38,9 +38,6 @@ from bethink.eval.tables import Cells, ReportTable, difference_columns, make_tab
 from bethink.retrieval.profile import SLOTS, Profile, bounds_of
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import ASSEMBLERS, FUSIONS, STAGES
-
-if TYPE_CHECKING:
-    from tomlkit.items import Table
 
 ABLATION_SEPARATOR = " without "
 
@@ -277,66 +274,46 @@ def _mean(values: Iterable[float]) -> float:
 def profile_toml(profile: Profile, comments: Sequence[str] = ()) -> str:
     """Format the profile with every setting, so that no later default changes it."""
     import tomlkit  # start-up time: only needed to write
-    from tomlkit.items import AoT
 
-    document = tomlkit.document()
-    for line in comments:
-        document.add(tomlkit.comment(line))
-    for name in ("title", "untopiced", "shared", "deeper"):
-        document.add(name, _toml_item(getattr(profile, name)))
-    sections: dict[str, Table | list[Table]] = {
-        "deep": _toml_table(profile.deep) if profile.deep is not None else [],
-        "channels": [_toml_part(part, RETRIEVERS) for part in profile.channels],
-        "fuse": _toml_part(profile.fuse, FUSIONS),
-        **{slot: [_toml_part(part, STAGES) for part in profile.slot(slot)] for slot in SLOTS},
-        "budget": _toml_table(profile.budget),
-        "assemble": [_toml_part(part, ASSEMBLERS) for part in profile.assemble],
-        "track": _toml_table(profile.track),
-        "text": [_toml_table(section) for section in profile.text],
+    sections: Json = {
+        **{name: getattr(profile, name) for name in ("title", "untopiced", "shared", "deeper")},
+        "deep": profile.deep or (),
+        "channels": [_part_table(part, RETRIEVERS) for part in profile.channels],
+        "fuse": _part_table(profile.fuse, FUSIONS),
+        **{slot: [_part_table(part, STAGES) for part in profile.slot(slot)] for slot in SLOTS},
+        "budget": profile.budget,
+        "assemble": [_part_table(part, ASSEMBLERS) for part in profile.assemble],
+        "track": profile.track,
+        "text": list(profile.text),
     }
-    for name, section in sections.items():
-        if section:
-            document.add(tomlkit.nl())
-            document.add(name, AoT(section) if isinstance(section, list) else section)
-    return tomlkit.dumps(document)
+    given = {name: _toml_value(value) for name, value in sections.items() if value not in ([], ())}
+    return "".join(f"# {line}\n" for line in comments) + tomlkit.dumps(given)
 
 
-def _toml_part(part: Any, registry: Registry[Any]) -> Table:
+def _part_table(part: Any, registry: Registry[Any]) -> Json:
     use = registry.name_of(type(part)) or location_of(type(part))
     if use is None:
         raise BadProfile(f"{type(part).__name__} is not registered under a name")
-    return _toml_table(part, use=use)
+    return {"use": use, **_toml_value(part)}
 
 
-def _toml_table(part: Any, **first: str) -> Table:
-    """Every setting of a part that has a value, as a table."""
-    import tomlkit  # as above
-
-    table = tomlkit.table()
-    for name, value in first.items():
-        table.add(name, value)
-    for field in dataclasses.fields(part):
-        if (value := getattr(part, field.name)) is not None:
-            table.add(field.name, _toml_item(value))
-    return table
-
-
-def _toml_item(value: Any) -> Any:
+def _toml_value(value: Any) -> Any:
     """A value in its TOML form; pairs of a name and a value become an inline table."""
-    import tomlkit  # as above
+    from tomlkit import inline_table  # as above
 
-    pairs = isinstance(value, tuple) and [
-        isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
-        for entry in value
-    ]
-    if pairs and all(pairs):
-        table = tomlkit.inline_table()
-        for name, number in value:
-            table[name] = _toml_item(number)
-        return table
-    if isinstance(value, tuple):
-        return [_toml_item(entry) for entry in value]
-    if isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+    if dataclasses.is_dataclass(value):
+        fields = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+        return {name: _toml_value(one) for name, one in fields.items() if one is not None}
+    if isinstance(value, list | tuple):
+        is_pair = [isinstance(one, tuple) and len(one) == 2 for one in value]
+        if value and all(is_pair) and all(isinstance(one[0], str) for one in value):
+            table = inline_table()
+            table.update({name: _toml_value(one) for name, one in value})
+            return table
+        return [_toml_value(one) for one in value]
+    if isinstance(value, dict | bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
         return value
     raise BadProfile(f"{value!r} has no TOML form")
 
