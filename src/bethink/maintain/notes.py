@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from bethink.config.paths import make_private_folder
+from bethink.core.atomic_write import atomic_replace
 from bethink.core.characters import strip_hidden
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.sentences import caption, shorten
@@ -76,31 +78,16 @@ def may_overwrite(note: Note | None, space: str) -> bool:
 
 
 def write_note(path: Path, text: str) -> None:
-    """Write the note atomically (temporary file, fsync, rename), readable by the owner only."""
-    _make_private_folder(path.parent.parent)
-    _make_private_folder(path.parent)
-    remove_temp_file(path)
-    handle = os.open(_temp_path(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
-    _temp_path(path).replace(path)
+    """Write the note atomically, readable by the owner only."""
+    make_private_folder(path.parent)
+    remove_temp_files(path)
+    atomic_replace(path, text.encode(), temp_affixes=(f".{path.name}.", ".new"))
 
 
-def remove_temp_file(path: Path) -> None:
-    """Delete the temporary file that an interrupted write left."""
-    _temp_path(path).unlink(missing_ok=True)
-
-
-def _temp_path(path: Path) -> Path:
-    return path.with_name(f".{path.name}.new")
-
-
-def _make_private_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        folder.mkdir(mode=0o700, parents=True)
-        folder.chmod(0o700)
+def remove_temp_files(path: Path) -> None:
+    """Delete the temporary files that interrupted writes left."""
+    for left in path.parent.glob(f".{path.name}*.new"):
+        left.unlink(missing_ok=True)
 
 
 MAX_CLASSIFICATION = 1
@@ -284,7 +271,7 @@ def rewrite_notes_without(gone: Iterable[Item], work: JobContext) -> tuple[str, 
     rewritten = []
     for name in sorted({name for item in going for name in note_names(item.when)}):
         path = note_path(work.notes_dir, name)
-        remove_temp_file(path)
+        remove_temp_files(path)
         note = read_note(path)
         if note is None or not (ids & note.sources):
             continue
