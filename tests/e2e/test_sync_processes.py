@@ -62,6 +62,17 @@ def test_two_homes_agree_over_ssh(homes: tuple[Path, Path]) -> None:
     assert "Stored on the laptop" not in run(laptop, "list")
 
 
+def test_several_spaces_go_in_one_call(homes: tuple[Path, Path], tmp_path: Path) -> None:
+    laptop, desktop = homes
+    drive = tmp_path / "drive"
+    drive.mkdir()
+    run(laptop, "remember", "Only at work", "--id", "w", "--space", "work")
+    run(laptop, "sync", str(drive), "--spaces", "all", "--name", "laptop")
+    run(desktop, "sync", str(drive), "--spaces", "notes,work", "--accept", "laptop")
+    assert "Stored on the laptop" in run(desktop, "show", "laptop")
+    assert "Only at work" in run(desktop, "show", "w", "--space", "work")
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     with socket.socket() as probe:

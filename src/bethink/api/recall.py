@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Unpack, cast
 from bethink.api.session import SessionMethods, cache_key, resolve_reranker
 from bethink.api.turns import in_turn
 from bethink.core.dataclass import field_types, replace
-from bethink.core.json_values import Json
+from bethink.core.json_values import Json, format_moment
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
-from bethink.model import Filters, Item, Recall
+from bethink.model import ELSEWHERE, Filters, Item, Recall
 from bethink.ports import Reranker
 from bethink.retrieval.context import Boost, Context
 from bethink.retrieval.explain import (
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from bethink.api.options import FilterOptions, RecallOptions, Texts
 
 _MAX_CHANGES = 8  # of the limits of a recall, until a memory is in its answer
+
+_SHOWN_CHARS = 200  # of another version of a memory
 
 
 class _Attempt(NamedTuple):
@@ -129,10 +131,24 @@ class RecallMethods(SessionMethods):
         if not answer.hits and (answer.query.filters.narrows or answer.query.as_of):
             unmatched = describe_unmatched(answer.query, self.store)
             answer = replace(answer, warnings=(*answer.warnings, *unmatched))
+        answer = self._mark_conflicts(answer)
         if not answer.page.has_more:
             return answer
         cursor = encode_cursor(answer.query, [hit.item.id for hit in answer.hits])
         return replace(answer, page=answer.page._replace(cursor=cursor))
+
+    def _mark_conflicts(self, answer: Recall) -> Recall:
+        """Show with hits that were changed in two places what the other one says."""
+        ids = [hit.item.id for hit in answer.hits if answer.query.as_of is None]
+        found = self.store.sync.conflicts(ids) if ids else {}
+        hits = list(answer.hits)
+        for place, hit in enumerate(hits):
+            for kind, device, at, rev in found.get(hit.item.id, ())[-1:]:
+                rows = self.store.items.history(hit.item.id)
+                text = next((one.text[:_SHOWN_CHARS] for one in rows if one.rev == rev), "")
+                told = " ".join(f"{kind} on {device}, {format_moment(at)} {text}".split())
+                hits[place] = hit.with_evidence("sync", "seen", 0.0, ELSEWHERE, via=told)
+        return replace(answer, hits=tuple(hits)) if found else answer
 
     def recall_text(self, text: str = "", **options: Unpack[RecallOptions]) -> str:
         """Return the answer of `recall` as text for a model, in the sections of the profile."""

@@ -32,7 +32,7 @@ from bethink.core.ids import short_id
 from bethink.core.json_values import format_moment
 from bethink.core.once import count_once
 from bethink.errors import NotFound
-from bethink.model import OLDER, Candidate, Entity, Item, Recall
+from bethink.model import ELSEWHERE, OLDER, Candidate, Entity, Item, Recall
 from bethink.model.anchor import anchor_name
 from bethink.model.answer import Relation, count_below_relevance
 from bethink.model.fields import ITEM_FIELDS
@@ -274,6 +274,8 @@ def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
         out.block(yellow(f"{OLDER} {shown_id(out, hit.see_newer)}"), indent=_LABEL_WIDTH)
     if hit.code_note:
         out.block(yellow(hit.code_note), indent=_LABEL_WIDTH)
+    if hit.conflict:
+        out.block(yellow(f"{ELSEWHERE} {hit.conflict}"), indent=_LABEL_WIDTH)
     if item.trust == 0:
         out.block(yellow(f"trust 0: {TRUST_LABELS[0]}"), indent=_LABEL_WIDTH)
     details = (shown_id(out, item.id), item.kind, format_moment(item.when), item.source,

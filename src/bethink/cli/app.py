@@ -55,6 +55,10 @@ class App:
             self._settings = load_settings(overrides=given)
         return self._settings
 
+    def use_space(self, name: str) -> None:
+        """Go on with another space."""
+        self.space, self._settings = name, None
+
     def where(self) -> SpaceRef:
         """Resolve the space this call uses, and its file."""
         from bethink.config.paths import CARRIED_OVER, earlier_folder

@@ -32,7 +32,7 @@ _STATUS = "status"
         "bethink sync /mnt/share/memory --key ~/.bethink-key --ceiling 1",
         "bethink sync ssh://desktop",
         "bethink sync https://memory.example.org",
-        "bethink sync --watch",
+        "bethink sync --spaces work,home --watch",
         "bethink sync status",
     ],
 )
@@ -42,12 +42,13 @@ _STATUS = "status"
 @option("--key FILE", "Encrypt the folder with the contents of this file.")
 @option("--name TEXT", "What this machine is called, the first time.", default="")
 @option("--retire ID", "Remove the files of a machine that is gone.")
+@option("--spaces NAMES", "Sync several spaces: names with commas, or all.", default="")
 @option("--watch", "Go on, and sync every --every seconds.")
 @option("--every SECONDS", "How often --watch looks.", click.FloatRange(min=1), shown=30)
 @option("--stdio", "Answer another machine on standard input; ssh runs it.")
 @pass_app
 def sync(
-    app: App, /, target: str, *, watch: bool, every: float, stdio: bool, **options: Any
+    app: App, /, target: str, *, spaces: str, watch: bool, every: float, stdio: bool, **options: Any
 ) -> int:
     """Keep a space the same on several machines.
 
@@ -58,24 +59,33 @@ def sync(
     or key that encrypts the folder. status shows this machine, the others and a hash that
     is equal where the memories are.
     """
+    names = app.space_names() if spaces == "all" else [one for one in spaces.split(",") if one]
+    while True:
+        failed = False
+        for name in names or [""]:
+            if name:
+                app.use_space(name)
+            failed |= _sync_space(app, target, dict(options), stdio=stdio, goes_on=watch)
+        if not watch:
+            return int(failed)
+        time.sleep(every)
+
+
+def _sync_space(app: App, target: str, options: Json, *, stdio: bool, goes_on: bool) -> bool:
     retired = options.pop("retire")
     with app.open(create=not retired) as memory:
         if stdio:
             _answer(memory)
-            return 0
+            return False
         if target == _STATUS:
             _print_status(app, memory.sync_status())
-            return 0
+            return False
         if retired:
             memory.retire_machine(target, retired)
         targets = [target] if target else [one["target"] for one in memory.sync_status()["targets"]]
         if not targets:
             raise click.UsageError("give a TARGET the first time")
-        while True:
-            failed = _sync_all(app, memory, targets, options, goes_on=watch)
-            if not watch:
-                return int(failed)
-            time.sleep(every)
+        return _sync_all(app, memory, targets, options, goes_on=goes_on)
 
 
 def _sync_all(

@@ -96,6 +96,7 @@ class Settings:
     worker: str = "auto"
     worker_idle: int = 600
     maintain_in_background: bool = False
+    sync_in_background: bool = False
     maintain_every: int = 1440
     duplicate_similarity: str = "words"
     prompt_unsure: bool = False
@@ -247,6 +248,7 @@ SETTINGS: tuple[Setting, ...] = (
         limits=(1, 86_400),
     ),
     Setting("maintain_in_background", bool, "whether the worker runs maintenance while idle"),
+    Setting("sync_in_background", bool, "whether the worker syncs with known targets while idle"),
     Setting(
         "maintain_every", int, "minutes after which a job is due again in the background",
         limits=(1, 525_600),

@@ -23,6 +23,7 @@ from bethink.model.answer import (
     id_checksum,
 )
 from bethink.model.evidence import (
+    ELSEWHERE,
     OLDER,
     UPDATE_LINKS,
     Candidate,
@@ -73,6 +74,7 @@ from bethink.model.item import (
 )
 
 __all__ = [
+    "ELSEWHERE",
     "LAYERS",
     "LEVELS",
     "LIFECYCLES",

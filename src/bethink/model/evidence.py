@@ -16,6 +16,7 @@ Op = Literal["seen", "add", "times", "set"]
 OLDER = "older, see"
 # What gives the evidence of what became of the code that a memory speaks of.
 ANCHOR_EVIDENCE = "anchor"
+ELSEWHERE = "changed elsewhere, too:"
 # Links from a newer memory to the older one that it updates: surely, and perhaps.
 UPDATE_LINKS = ("supersedes", "updates")
 
@@ -206,7 +207,21 @@ class Candidate(_CandidateFields):
     @property
     def see_newer(self) -> str | None:
         """The id of a newer memory that speaks of the same thing, where one was found."""
-        return next((reason.via for reason in self.evidence if reason.why == OLDER), None)
+        return self._found(OLDER)
+
+    @property
+    def conflict(self) -> str | None:
+        """What another machine made of it at the same time: how, where, when, and its text."""
+        return self._found(ELSEWHERE)
+
+    @property
+    def marks(self) -> list[str]:
+        """What a reader should know before the text: that it, or its code, has changed."""
+        told = [f"{why} {said}" for why in (OLDER, ELSEWHERE) if (said := self._found(why))]
+        return [*told, self.code_note] if self.code_note else told
+
+    def _found(self, why: str) -> str | None:
+        return next((reason.via for reason in self.evidence if reason.why == why), None)
 
     @property
     def code_note(self) -> str:

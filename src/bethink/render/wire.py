@@ -188,6 +188,7 @@ def hit_json(cand: Candidate, answer: Recall) -> Json:
         "match_reasons": list(match_reasons(cand, answer)),
         "see_newer": cand.see_newer,
         "code": cand.code_note or None,
+        "conflict": cand.conflict,
         **_null_if_not_finite(named_fields(cand, answer)),
         "evidence": [evidence_json(reason) for reason in cand.evidence],
         "channels": retriever_ranks(cand),

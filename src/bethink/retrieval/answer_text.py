@@ -12,7 +12,7 @@ from typing import Literal
 from bethink.core.characters import strip_hidden
 from bethink.core.dataclass import dataclass
 from bethink.core.json_values import format_moment
-from bethink.model import OLDER, Candidate, Item, Pool, Recall, Relation
+from bethink.model import Candidate, Item, Pool, Recall, Relation
 
 UNSURE_NOTICE = "May be related:"
 _PREVIEW_CHARS = 160  # characters of a memory that is only pointed at
@@ -92,11 +92,6 @@ def _render_hits(hits: Pool, answer: Recall, section: Section) -> Iterator[str]:
         )
 
 
-def older_mark(hit: Candidate) -> str:
-    """Say that a newer memory speaks of the same thing; empty where none was found."""
-    return f"{OLDER} {hit.see_newer}" if hit.see_newer else ""
-
-
 def relations_of_hit(answer: Recall, hit: Candidate) -> list[Relation]:
     """Contradictions and corrections of one of the hits."""
     return [relation for relation in answer.relations if relation.item == hit.item.id]
@@ -129,7 +124,7 @@ def _groups_by_topic(hits: Pool) -> list[tuple[str, Pool]]:
 def _render_line(hit: Candidate, relations: Sequence[Relation], section: Section) -> Iterator[str]:
     item = hit.item
     labels = {"plain": [], "dated": [format_moment(item.when)]}.get(section.style)
-    marks = list(filter(None, (older_mark(hit), hit.code_note)))
+    marks = map(_escape_line, hit.marks)
     prefix = ", ".join([*(_item_labels(item) if labels is None else labels), *marks])
     prefix = f"[{prefix}] " if prefix else ""
     yield f"{section.mark} {prefix}{_hit_line(hit)}"
@@ -139,7 +134,7 @@ def _render_line(hit: Candidate, relations: Sequence[Relation], section: Section
 def _render_block(hit: Candidate, relations: Sequence[Relation]) -> Iterator[str]:
     item = hit.item
     labels = [*_item_labels(item), f"confidence {item.confidence:.2f}", *_association_label(hit)]
-    labels += filter(None, (older_mark(hit), hit.code_note))
+    labels += map(_escape_line, hit.marks)
     title = item.caption or hit.marked_text
     yield f"[{item.id}] {_escape_line(title)} ({', '.join(labels)})"
     if item.caption and item.caption != item.text:

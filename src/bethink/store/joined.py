@@ -573,7 +573,7 @@ _MERGES: dict[str, dict[str, Ask]] = {
         "events": _events, "changes": _changes, "count": sum, "most_classified": max,
         "stats": _stats, "generation": sum,
     },
-    "sync": {},  # machines exchange a space, not what one person sees
+    "sync": {"conflicts": _united},  # machines exchange a space, not what one person sees
 }  # fmt: skip
 # These merge by what is asked, or ask the stores for something else; others get the answers.
 _ASKING = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bethink.core.json_values import Json
 from bethink.core.registry import import_object
-from bethink.errors import MissingExtra, ModelError, Refused
+from bethink.errors import BethinkError, MissingExtra, ModelError, Refused
 from bethink.models.rerank import reranker_provider
 
 if TYPE_CHECKING:
@@ -73,6 +73,17 @@ def _maintenance_job(memory: Memory, _: Json) -> Json:
     return {"run": report.run if report is not None else None}
 
 
+def _sync_job(memory: Memory, _: Json) -> Json:
+    """Sync with all targets of before, whatever one of them says."""
+    failed = {}
+    for one in memory.sync_status()["targets"]:
+        try:
+            memory.sync_with(one["target"])
+        except BethinkError as error:
+            failed[one["target"]] = error.message
+    return {"failed": failed}
+
+
 def _require_text(payload: Json, name: str) -> str:
     value = payload.get(name)
     if not isinstance(value, str) or not value:
@@ -89,4 +100,5 @@ JOBS: Mapping[str, Job] = {
     "edits": _edits_job,
     "warm": _warm_up_job,
     "maintain": _maintenance_job,
+    "sync": _sync_job,
 }

@@ -408,18 +408,22 @@ class WorkerServer:
             return
         self._maintained = time.monotonic()
         due = [
-            settings_json
+            (job, settings_json)
             for settings_json, settings in self._memories.settings()
-            if settings.maintain_in_background
+            for job, is_wanted in (
+                ("sync", settings.sync_in_background),
+                ("maintain", settings.maintain_in_background),
+            )
+            if is_wanted
         ]
         if due:
             self._pool.submit(self._maintain_in_turn, due)
 
-    def _maintain_in_turn(self, due: list[Json]) -> None:
+    def _maintain_in_turn(self, due: list[tuple[str, Json]]) -> None:
         """Maintain memories in one thread: the others are for callers."""
-        for settings_json in due:
+        for job, settings_json in due:
             if not self._stop_reason:
-                self._run_job("maintain", settings_json, {}, counts_as_activity=False)
+                self._run_job(job, settings_json, {}, counts_as_activity=False)
 
     def _remove_socket(self) -> None:
         """Remove the socket, so that the next caller starts another worker."""

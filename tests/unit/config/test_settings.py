@@ -66,6 +66,7 @@ def test_without_any_source_the_defaults_hold(desk):
             "allowed_roots": None,
         "notes_dir": None, "notes_trust": 1, "color": "auto",
         "actor": "user", "worker": "auto", "worker_idle": 600, "maintain_in_background": False,
+        "sync_in_background": False,
         "maintain_every": 1440, "duplicate_similarity": "words", "prompt_unsure": False,
         "audit_reads": False,
     }  # fmt: skip

@@ -16,11 +16,14 @@ from bethink import Memory
 from bethink.api import sync as sync_api
 from bethink.errors import BethinkError, NotFound, Refused
 from bethink.ports import OpBatch
+from bethink.render.quoting import quote_hit
+from bethink.render.wire import hit_json
 from bethink.store.sqlite import SqliteStore
 from bethink.sync import folder as folder_module
 from bethink.sync import session
 from bethink.sync.peer import exchange
 from bethink.sync.session import SyncReport
+from bethink.worker.operations import JOBS
 
 NOW = datetime(2026, 5, 1, 9, 0, tzinfo=UTC)
 
@@ -129,10 +132,17 @@ def test_two_edits_are_both_kept_and_the_later_is_current(pair: tuple[Machine, M
             ("edited", "laptop", "The key is in vault B")
         ]
         assert found.item.tags == ("b",)  # another field: both hold
+        answer = machine.memory.recall("where is the key?")
+        assert answer.hits[0].conflict is not None
+        assert answer.hits[0].conflict.startswith("edited on laptop, 2026-05-01")
+        assert "vault B" in str(hit_json(answer.hits[0], answer)["conflict"])
+        assert "vault B" in machine.memory.recall_text("where is the key?")
+        assert "vault B" in quote_hit(answer.hits[0]).text
     laptop.memory.settle("key", "other")
     settle_down(laptop, desktop)
     assert desktop.texts() == {"The key is in vault B"}
     assert desktop.memory.conflicts() == []
+    assert desktop.memory.recall("where is the key?").hits[0].conflict is None
     with pytest.raises(NotFound):
         desktop.memory.settle("key")
 
@@ -518,6 +528,18 @@ def test_a_torn_introduction_of_ones_own_is_written_again(pair: tuple[Machine, M
     laptop.memory.remember("The vault is in the cellar")
     settle_down(laptop, desktop)
     assert "The vault is in the cellar" in desktop.texts()
+
+
+def test_the_worker_syncs_with_all_targets(pair: tuple[Machine, Machine], tmp_path: Path) -> None:
+    laptop, desktop = pair
+    away = tmp_path / "away"
+    away.mkdir()
+    laptop.memory.sync_with(away)
+    shutil.rmtree(away)  # a drive that is not there now
+    laptop.memory.remember("Anna prefers tea")
+    assert list(JOBS["sync"](laptop.memory, {})["failed"]) == [str(away)]
+    desktop.sync()
+    assert "Anna prefers tea" in desktop.texts()
 
 
 def meet(one: Machine, other: Machine, **options: Any) -> SyncReport:

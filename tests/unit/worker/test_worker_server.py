@@ -348,20 +348,22 @@ def test_an_idle_worker_ends(desk):
     assert "ending: idle" in serving.place.log.read_text()
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_maintenance_is_done_unasked_only_where_it_is_wanted(desk, wanted):
+@pytest.mark.parametrize("wanted", ["maintain", "sync", ""])
+def test_maintenance_is_done_unasked_only_where_it_is_wanted(desk, wanted, monkeypatch):
     """While nothing else is; and it does not keep the worker alive."""
     tidied.clear()
     # Long enough for a busy machine to find the moment between quiet and idle.
     idle_s = 3 if wanted else 1
-    desk.settings = replace(desk.settings, worker_idle=idle_s, maintain_in_background=wanted)
+    monkeypatch.setitem(JOBS, "sync", JOBS["maintain"])
+    chosen = {f"{wanted}_in_background": True} if wanted else {}
+    desk.settings = replace(desk.settings, worker_idle=idle_s, **chosen)
     serving = Serving(desk, desk.place)
     assert serving.make_request("echo", {}) == {}
 
     serving.thread.join(60)
 
     assert not serving.thread.is_alive()
-    assert bool(tidied) is wanted
+    assert bool(tidied) is bool(wanted)
 
 
 def test_callers_need_not_wait_for_maintenance(desk, monkeypatch):

@@ -57,6 +57,7 @@ export interface Operations {
         score: number | null;
         see_newer: string | null;
         code: string | null;
+        conflict: string | null;
         reasons: string[];
         relations: {
           type: string;
@@ -152,6 +153,7 @@ export interface Operations {
         score: number | null;
         see_newer: string | null;
         code: string | null;
+        conflict: string | null;
         reasons: string[];
         relations: {
           type: string;
@@ -283,6 +285,7 @@ export interface Operations {
         score: number | null;
         see_newer: string | null;
         code: string | null;
+        conflict: string | null;
         reasons: string[];
         relations: {
           type: string;

@@ -63,6 +63,7 @@ HIT = record(
     score=nullable(float),
     see_newer=nullable(described(str, "A newer memory on the same thing; trust that one.")),
     code=nullable(described(str, "What became of the code that it speaks of.")),
+    conflict=nullable(described(str, "What another machine wrote at the same time.")),
     reasons=described(list[str], "How it was found, as fixed labels."),
     relations=described(
         [record(type=str, other=str, text=str, inbound=bool)],

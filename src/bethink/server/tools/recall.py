@@ -225,6 +225,7 @@ def hit_json(hit: Candidate, answer: Recall) -> Json:
         "score": finite_or_none(hit.score),
         "see_newer": hit.see_newer,
         "code": hit.code_note or None,
+        "conflict": hit.conflict,
         "reasons": list(match_reasons(hit, answer)),
         "relations": [
             {
