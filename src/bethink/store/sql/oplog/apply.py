@@ -67,6 +67,10 @@ _DROP_CONFLICT = "DELETE FROM conflict WHERE item = ?"
 _RECOUNT = f"UPDATE entity SET mentions = {MENTIONS} WHERE id IN (SELECT value FROM json_each(?))"
 _EXISTING = "SELECT id FROM entity WHERE id IN (SELECT value FROM json_each(?))"
 _ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
+_IN_ORDER = (
+    _ADD_ENTITY, ADD_ALIAS, _DROP_STATUSES, _ADD_STATUS, _DROP_LINK, _ADD_LINK, _ADD_KEY,
+    _DROP_CONFLICT, _SET_CONFLICT,
+)  # fmt: skip
 _BATCH = 500
 
 
@@ -78,6 +82,7 @@ class Applying:
         self._rid = next_rid(db)
         self._new: list[tuple[NewRow, list[int]]] = []
         self._entities: set[str] = set()
+        self._rows: dict[str, list[Sequence[Any]]] = {sql: [] for sql in _IN_ORDER}
         self.changed: list[str] = []
         self.erased: list[str] = []
         self.waiting: list[str] = []
@@ -127,6 +132,9 @@ class Applying:
         for item, made in folded.items():
             self._write_rest(item, made, states[item], erased_ends)
             self.changed.append(item)
+        for sql, found in self._rows.items():
+            self._db.executemany(sql, found)
+            found.clear()
 
     def _write_rows(self, item: str, rows: Sequence[FoldedRow], state: State) -> None:
         """Change as few rows as possible; those from the first that differs are made anew."""
@@ -186,22 +194,25 @@ class Applying:
         return {row[0] for row in found}
 
     def _write_rest(self, item: str, made: Folded, state: State, erased_ends: set[str]) -> None:
+        rows = self._rows
         if list(made.statuses) != state.statuses:
-            self._db.execute(_DROP_STATUSES, (item,))
-            self._db.executemany(_ADD_STATUS, [(item, *one) for one in made.statuses])
+            rows[_DROP_STATUSES].append((item,))
+            rows[_ADD_STATUS] += [(item, *one) for one in made.statuses]
         links = {key: list(one) for key, one in made.links.items() if key[4] not in erased_ends}
-        self._db.executemany(_DROP_LINK, [key for key in state.links if key not in links])
+        gone = [key for key in state.links if key not in links]
         new = {key: one for key, one in links.items() if state.links.get(key) != one}
         self._add_entities(new, made)
-        self._db.executemany(_ADD_LINK, [(*key, *values) for key, values in new.items()])
-        self._entities |= entities_of({*new, *(key for key in state.links if key not in links)})
-        keys = [(key, item, *rest) for key, rest in made.keys.items() if key not in state.keys]
-        self._db.executemany(_ADD_KEY, keys)
+        rows[_DROP_LINK] += gone
+        rows[_ADD_LINK] += [(*key, *values) for key, values in new.items()]
+        self._entities |= entities_of({*new, *gone})
+        rows[_ADD_KEY] += [
+            (key, item, *one) for key, one in made.keys.items() if key not in state.keys
+        ]
         if made.uses:
             self._write_use(item, sum_uses(made.uses.values()), state)
-        self._db.execute(_DROP_CONFLICT, (item,))
+        rows[_DROP_CONFLICT].append((item,))
         if made.conflicts:
-            self._db.execute(_SET_CONFLICT, (item, dumps([list(one) for one in made.conflicts])))
+            rows[_SET_CONFLICT].append((item, dumps([list(one) for one in made.conflicts])))
 
     def _add_entities(self, links: dict[tuple[str, ...], list[Any]], made: Folded) -> None:
         level = int(made.rows[-1].fields["classification"])
@@ -209,9 +220,9 @@ class Applying:
             kind, name, aliases = made.entities.get(entity, (entity.partition(":")[0], "", ()))
             at, plain = made.rows[0].live_from, entity.partition(":")[2]
             name = name or plain
-            self._db.execute(_ADD_ENTITY, (entity, kind, name, at, plain))
+            self._rows[_ADD_ENTITY].append((entity, kind, name, at, plain))
             known = {normalise_alias(one) for one in (name, *aliases)} - {""}
-            self._db.executemany(ADD_ALIAS, [(one, entity, level) for one in sorted(known)])
+            self._rows[ADD_ALIAS] += [(one, entity, level) for one in sorted(known)]
 
     def _write_use(self, item: str, use: Json, state: State) -> None:
         if use["recalls"] != state.use.get("recalls", 0):

@@ -187,7 +187,7 @@ class SqlSync:
         with self._connections.write_transaction() as db:
             sync = log.read_sync(db)
             old = sync["device"]
-            upto = {name: n for name, n in log.vector(db).items() if name[: len(old)] == old}
+            upto = {name: n for name, n in log.vector(db).items() if name.startswith(f"{old}.")}
             kept = {name: min(forks.get(name, n + 1) - 1, n) for name, n in upto.items()}
             for series, number in upto.items():
                 _move(db, series, str(identity["device"]), number, kept)

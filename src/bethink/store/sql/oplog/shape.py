@@ -7,7 +7,6 @@ until a version that understands it reads it.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -28,8 +27,6 @@ DEFAULTS |= {name: None for name, one in _FIELDS.items() if one.nullable}
 # Fields that a whole revision always says, and one that only changes something never does.
 WHOLE = frozenset({*OWN_FIELDS, "sketch"} - DEFAULTS.keys())
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # of a date
-_LONG = re.compile(r"\d{16}|\\u0000|\\u[dD][89a-fA-F]")  # in a line that needs a closer look
-
 Shape = Any  # a type, a check, a list of one shape, a tuple of several, or a dict of names
 
 
@@ -37,21 +34,19 @@ def parse_op(line: str) -> tuple[list[Any] | None, bool]:
     """Return the operation of a line, if it can be kept, and whether it is understood."""
     try:
         row = json.loads(line, parse_constant=int)  # there are no infinite numbers
-        is_long = bool(_LONG.search(line))
-        if is_long:
-            json.dumps(row, ensure_ascii=False).encode()  # fails at half a character
         if not _is(row, _HEAD) or not is_span(row[0], row[1:2] * 2) or row[5] == "erased":
             return None, False
-        if is_long and not _fits(row[:8]):
-            return None, False
+        if is_odd := "\\u" in line:
+            json.dumps(row, ensure_ascii=False).encode()  # fails at half a character
+            if not _fits(row[:8]):
+                return None, False
     except (ValueError, TypeError, RecursionError):
         return None, False
     try:
-        is_entity, known = row[6][:1] == "=", _SHAPES[row[5]]
-        fits = _is(row[8], known) and not (is_long and not _fits(row[8]))
+        fits = _is(row[8], _SHAPES[row[5]]) and not (is_odd and not _fits(row[8]))
     except (ValueError, TypeError, LookupError, RecursionError, AttributeError):
         return row, False
-    return row, fits and (row[5] in ("merge", "split")) == is_entity
+    return row, fits and (row[5] in ("merge", "split")) == (row[6][:1] == "=")
 
 
 def _is(value: Any, shape: Shape) -> bool:
@@ -72,13 +67,11 @@ def _is(value: Any, shape: Shape) -> bool:
 
 
 def _fits(value: Any) -> bool:
-    """Whether a database keeps all of it."""
+    """Whether a database keeps all texts of it."""
     if isinstance(value, list | dict):
         inner = value.values() if isinstance(value, dict) else ()
         return all(map(_fits, value)) and all(map(_fits, inner))
-    if isinstance(value, str):
-        return not find_unstorable(value)
-    return not isinstance(value, int | float) or abs(value) < 2**63
+    return not isinstance(value, str) or not find_unstorable(value)
 
 
 def _all(key: Callable[[str], object], shape: Shape) -> Callable[[Any], bool]:
@@ -90,7 +83,11 @@ def _all(key: Callable[[str], object], shape: Shape) -> Callable[[Any], bool]:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, int | float) and -(2**53) < value < 2**53
+
+
+def _band(value: Any) -> bool:
+    return _is(value, int) and -(2**63) <= value < 2**63
 
 
 def _count(value: Any) -> bool:
@@ -117,15 +114,21 @@ _PLAIN: dict[str, Shape] = {
 }
 
 
+_TEXTS = {name for name, one in _FIELDS.items() if one.kind in ("text", "word", "id")}
+
+
 def _are_fields(fields: Any) -> bool:
-    return isinstance(fields, dict) and all(map(_is_field, fields, fields.values()))
+    return all(
+        (name in _TEXTS and type(value) is str) or _is_field(name, value)
+        for name, value in fields.items()
+    )
 
 
 def _is_field(name: str, value: Any) -> bool:
     """Whether a field of a memory can have a value; what this version does not know has none."""
     field = _FIELDS.get(name)
     if field is None:  # words to find it by, its fingerprint and sketch
-        return _is(value, [int] if name == "sketch" else str) and name in (*OWN_FIELDS, "sketch")
+        return _is(value, [_band] if name == "sketch" else str) and name in (*OWN_FIELDS, "sketch")
     if value is None or field.kind in _PLAIN:
         return field.nullable if value is None else _is(value, _PLAIN[field.kind])
     if field.kind == "scale":
@@ -137,7 +140,7 @@ def _is_rev(data: Any) -> bool:
     return _is(data, _REV) and data.get("set", {}).keys() >= set(data.get("changed", ()))
 
 
-_HEAD = (str, int, str, _count, _time, str, str, int, dict)
+_HEAD = (str, int, str, _count, _time, str, str, _count, dict)
 _REV = {
     "set?": _are_fields,
     "delta?": _all(lambda name: _FIELDS[name].kind == "words", ([str], [str])),
