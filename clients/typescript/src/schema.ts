@@ -1260,6 +1260,8 @@ export interface components {
             see_newer: string | null;
             /** @description What became of the code that it speaks of. */
             code: string | null;
+            /** @description What another machine wrote at the same time. */
+            conflict: string | null;
             /** @description How it was found, as fixed labels. */
             reasons: string[];
             /** @description Memories that it contradicts, corrects or is corrected by. */
@@ -1415,6 +1417,8 @@ export interface components {
             see_newer: string | null;
             /** @description What became of the code that it speaks of. */
             code: string | null;
+            /** @description What another machine wrote at the same time. */
+            conflict: string | null;
             /** @description How it was found, as fixed labels. */
             reasons: string[];
             /** @description Memories that it contradicts, corrects or is corrected by. */
