@@ -324,7 +324,8 @@ def test_every_variable_of_the_table_has_its_test() -> None:
     [
         ("{", "not valid JSON"),
         (b"\xff\xfe\xff".decode("latin1"), "not valid JSON"),
-        ("[" * 60_000, "nested too deeply"),
+        # From Python 3.14 on the parser reaches the end, where a bracket is missing.
+        ("[" * 60_000, "nested too deeply" if sys.version_info < (3, 14) else "not valid JSON"),
         ("[" * 100_000, "larger than 65,536 bytes"),
         ({"hybrid_keyword_weight": "lots"}, "hybrid_keyword_weight is 'lots'"),
         ({"hybrid_keyword_weight": True}, "hybrid_keyword_weight is True"),
