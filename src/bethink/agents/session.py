@@ -50,7 +50,9 @@ def resolve_in_project(path: str, cwd: str, root: Path | None) -> Path | None:
 
 MAX_SESSION_FILES = 200  # files; the least recently changed are removed first
 MAX_GIVEN_IDS = 500
-_StatePart = Literal["given", "captured"]
+_StatePart = Literal["given", "captured", "calls"]
+_RECENT_CALLS = 12
+_MAX_TOUCHED = 500
 
 
 class CaptureMark(NamedTuple):
@@ -62,6 +64,19 @@ class CaptureMark(NamedTuple):
 
     start: int = 0
     turns: tuple[str, ...] = ()
+
+
+class CallMarks(NamedTuple):
+    """The calls of tools in a session, as far as hooks saw them.
+
+    ``since`` counts those since the last unasked note, ``touched`` are the files edited,
+    ``recent`` those of the last calls, "" for a call that edits none.
+    """
+
+    since: int = _RECENT_CALLS
+    notes: int = 0
+    touched: tuple[str, ...] = ()
+    recent: tuple[str, ...] = ()
 
 
 class SessionState:
@@ -102,6 +117,27 @@ class SessionState:
         """Record how far the transcript was captured."""
         if mark != self.captured:
             self._write("captured", mark)
+
+    def count_call(self, edited: str) -> CallMarks:
+        """Count a call of a tool, and the file that it edited; return all up to it."""
+        match self._read("calls"):
+            case [int(since), int(notes), [*touched], [*recent]]:
+                marks = CallMarks(since, notes, (*map(str, touched),), (*map(str, recent),))
+            case _:
+                marks = CallMarks()
+        files = dict.fromkeys((*marks.touched, edited) if edited else marks.touched)
+        marks = CallMarks(
+            marks.since + 1,
+            marks.notes,
+            (*files,)[-_MAX_TOUCHED:],
+            (*marks.recent, edited)[-_RECENT_CALLS:],
+        )
+        self._write("calls", marks)
+        return marks
+
+    def count_note(self, marks: CallMarks) -> None:
+        """Record that a note was given with this call."""
+        self._write("calls", marks._replace(since=0, notes=marks.notes + 1))
 
     def _path(self, part: _StatePart) -> Path:
         return self._folder / f"{self._key}.{part}.json"

@@ -50,6 +50,9 @@ __all__ = [
 ENV_PREFIX = "BETHINK_"
 SettingValue = str | int | Path | None  # a truth value is an int
 _SIMILARITY = lazy_pattern(r"words|0\.[5-9]\d{0,3}|1(?:\.0+)?")
+_UNASKED = lazy_pattern(
+    r"off|(?:failure|touch|edit|contradiction)(?:,(?:failure|touch|edit|contradiction))*"
+)
 SPACE_NAME = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -100,6 +103,7 @@ class Settings:
     maintain_every: int = 1440
     duplicate_similarity: str = "words"
     prompt_unsure: bool = False
+    unasked: str = "failure,touch,edit,contradiction"
     audit_reads: bool = False
     project: Path | None = None
     config: Path | None = None
@@ -259,6 +263,11 @@ SETTINGS: tuple[Setting, ...] = (
         pattern=_SIMILARITY,
     ),
     Setting("prompt_unsure", bool, "whether the prompt hook also gives what may be related"),
+    Setting(
+        "unasked", str, "the events on which hooks show one memory unasked: failure, touch, edit "
+        "and contradiction, or off",
+        pattern=_UNASKED,
+    ),
     Setting("audit_reads", bool, "whether a server records who was shown which memories"),
 )  # fmt: skip
 SETTINGS_BY_NAME = {setting.name: setting for setting in SETTINGS}

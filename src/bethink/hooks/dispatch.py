@@ -27,6 +27,9 @@ if TYPE_CHECKING:  # start-up time: many prompts end before anything is needed
     from bethink.core.json_values import Json
 
 _EDIT_TOOLS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
+_TOOLS = "|".join(sorted((*_EDIT_TOOLS, "Bash")))
+# In the output of a command that hides its exit code, as `pytest | tail` does.
+_FAILURE_SIGNS = ("FAILED", "Traceback", "Error", "error", "fatal", "panic", "ERR!", " failed")
 
 
 def _always(_: Json) -> bool:
@@ -41,8 +44,19 @@ def _is_question(payload: Json) -> bool:
     return isinstance(prompt, str) and not needs_no_memory(prompt)
 
 
-def _is_edit(payload: Json) -> bool:
+def _is_edit_or_failure(payload: Json) -> bool:
     tool = payload.get("tool_name")
+    if tool == "Bash":
+        return any(sign in str(payload.get("tool_response")) for sign in _FAILURE_SIGNS)
+    return isinstance(tool, str) and tool in _EDIT_TOOLS
+
+
+def _adds_something(payload: Json) -> bool:
+    """Whether a call edits a file, or its command may install something."""
+    tool, given = payload.get("tool_name"), payload.get("tool_input")
+    if tool == "Bash":
+        command = str(given.get("command")) if isinstance(given, dict) else ""
+        return any(verb in command for verb in (" install", " add ", " i ", " get ", " require "))
     return isinstance(tool, str) and tool in _EDIT_TOOLS
 
 
@@ -73,8 +87,14 @@ EVENTS = {
             _is_question,
         ),
         HookEvent(
-            "post-tool-use", "PostToolUse", 3.0, 5, "on_post_tool_use", _is_edit,
-            tools="|".join(sorted(_EDIT_TOOLS)), captures=True,
+            "pre-tool-use", "PreToolUse", 1.0, 5, "on_tool_use", _adds_something, tools=_TOOLS,
+        ),
+        HookEvent(
+            "post-tool-use", "PostToolUse", 3.0, 5, "on_post_tool_use", _is_edit_or_failure,
+            tools=_TOOLS, captures=True,
+        ),
+        HookEvent(
+            "post-tool-use-failure", "PostToolUseFailure", 1.0, 5, "on_tool_use", tools="Bash",
         ),
         HookEvent("stop", "Stop", 10.0, 15, "on_stop", captures=True),
         HookEvent("pre-compact", "PreCompact", 10.0, 15, "on_stop", captures=True),

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 HOST = "claude-code"
 # How long to wait for the worker, which must leave time for answering here: longer where this
 # process could only answer by words (heavy models) or slowly (a busy machine).
-_WORKER_TIMEOUT_S = {"prompt": 1.2, "brief": 1.5}
-_WORKER_TIMEOUT_LIGHT_MODELS_S = {"prompt": 0.2, "brief": 1.5}
+_WORKER_TIMEOUT_S = {"prompt": 1.2, "brief": 1.5, "unasked": 0.6}
+_WORKER_TIMEOUT_LIGHT_MODELS_S = {"prompt": 0.2, "brief": 1.5, "unasked": 0.4}
+_MAX_END_CHARS = 16_384
 _MAX_WORKER_WAIT_S = 2.5  # on a busy machine; leaves the rest of the deadline
 _CONTEXT_LOST_SOURCES = ("clear", "compact")
 _MAX_INLINE_TURNS = 40  # turns that fit the deadline of session-end
@@ -88,22 +89,58 @@ def _record_given(context: str, settings: Settings, payload: Json) -> str:
 
 
 def on_post_tool_use(payload: Json) -> str:
-    """Record an edit of a project file, with the prompt that led to it."""
+    """Record an edit of a project file, with the prompt that led to it; return a note, if any."""
+    _record_edit(payload)
+    return on_tool_use(payload)
+
+
+def on_tool_use(payload: Json) -> str:
+    """Return a memory that the call of a tool makes relevant, seldom.
+
+    A failure is compared with memories where a worker has the model loaded.
+    """
+    settings = _load_settings(payload)
+    if settings is None or settings.unasked == "off" or not _has_memory(settings):
+        return ""
+    payload = {name: _shortened(value) for name, value in payload.items()}
+    context = _request_worker("unasked", payload, settings)
+    if context is None:
+        _warm_up(settings)
+        if not _text_field(_as_mapping(payload.get("tool_input")), "file_path") and (
+            payload.get("hook_event_name") != "PreToolUse"
+        ):
+            return ""
+        from bethink.agents.unasked import unasked_note  # start-up time: not with a worker
+
+        with _open_memory(settings.changed(embedder="none", reranker="none")) as memory:
+            context = unasked_note(memory, payload)
+    return _record_given(context, settings, payload)
+
+
+def _shortened(value: object) -> object:
+    """Cut texts of a call that are long, the middle out: what matters is at their ends."""
+    if isinstance(value, Mapping):
+        return {name: _shortened(part) for name, part in value.items()}
+    if isinstance(value, str) and len(value) > 2 * _MAX_END_CHARS:
+        return f"{value[:_MAX_END_CHARS]}\n{value[-_MAX_END_CHARS:]}"
+    return value
+
+
+def _record_edit(payload: Json) -> None:
     settings, transcript = _load_settings(payload), _transcript_path(payload)
     if settings is None or transcript is None or not _edits_project_file(payload, settings):
-        return ""
+        return
     by_subagent = bool(_text_field(payload, "agent_id"))
     job = {"transcript": str(transcript), "session": _session_id(payload)}
     # The agent waits for every call of this hook, so hand it to the worker.
     to_worker = not by_subagent and bool(_session_id(payload)) and _worker_available(settings)
     if to_worker and _enqueue("edits", job, settings):
-        return ""
+        return
     from bethink.agents.capture import capture_edits  # start-up time: not with a worker
 
     with _open_memory(settings) as memory:
         subagent_turn = _subagent_turn(payload, memory.now) if by_subagent else None
         capture_edits(memory, transcript, session=_session_id(payload), subagent_turn=subagent_turn)
-    return ""
 
 
 def _subagent_turn(payload: Json, now: datetime) -> Turn:
@@ -199,13 +236,16 @@ def _has_memory(settings: Settings) -> bool:
 
 
 def _edits_project_file(payload: Json, settings: Settings) -> bool:
-    tool_input = payload.get("tool_input")
-    paths = tool_input if isinstance(tool_input, Mapping) else {}
+    paths = _as_mapping(payload.get("tool_input"))
     path = _text_field(paths, "file_path") or _text_field(paths, "notebook_path")
     return (
         bool(path)
         and resolve_in_project(path, _text_field(payload, "cwd"), settings.project) is not None
     )
+
+
+def _as_mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _transcript_path(payload: Json) -> Path | None:

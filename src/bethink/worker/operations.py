@@ -96,6 +96,7 @@ JOBS: Mapping[str, Job] = {
     "tool": _job_of("bethink.server.mcp.worker_calls:call_for_server"),
     "prompt": _job_of("bethink.agents.prompt:prompt_context"),
     "brief": _job_of("bethink.agents.briefing:briefing"),
+    "unasked": _job_of("bethink.agents.unasked:unasked_note"),
     "capture": _capture_job,
     "edits": _edits_job,
     "warm": _warm_up_job,

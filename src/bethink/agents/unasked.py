@@ -1,0 +1,287 @@
+"""A note that nobody asked for: one memory that an event of a session makes relevant.
+
+A command that failed, the first edit of code that a memory is tied to, one place edited again
+and again, a command or an import that adds what was decided against. At most one short note
+an event, few in a session, each memory once, and only above a measured threshold
+(docs/decisions/0062-unasked-notes.md); otherwise nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bethink.agents.briefing import format_context, is_safe_to_inject, sanitize_quote
+from bethink.agents.session import (
+    CallMarks,
+    SessionState,
+    resolve_in_project,
+    session_state,
+)
+from bethink.core.lazy import lazy_pattern
+from bethink.core.sentences import sentences
+from bethink.errors import Refused
+from bethink.ingest.redaction import redact
+from bethink.model import Candidate, Item
+from bethink.render.quoting import quote_hit, quote_item
+
+if TYPE_CHECKING:
+    from bethink.memory import Memory
+    from bethink.render.quoting import Quote
+
+NAME = "note"
+MAX_NOTES = 6  # of a session
+MIN_CALLS_APART = 3
+_MAX_CHARS = 280
+_MAX_TOKENS = 400  # of a memory: a note is no document
+# Below it the answer to a failure is not given; chosen so that 85 % of the notes are of use.
+MIN_CONFIDENCE = 0.5
+_MIN_SHARED = 2  # rare terms that the error and the memory have in common
+_RARE_SHARE, _RARE_COUNT = 0.02, 3
+_REPEATED = 3  # edits of one file in the last calls
+_MAX_QUERY_CHARS = 400
+_MAX_ERROR_LINES = 4
+_BINDING = frozenset({"decision", "directive", "caveat", "preference"})  # kinds that hold
+OPENINGS = {
+    "failure": "A memory of this project (Bethink) that may concern this failure:",
+    "touch": "A memory of this project (Bethink) that is tied to this code:",
+    "edit": "A memory of this project (Bethink) that is tied to this code, edited repeatedly:",
+    "contradiction": "A decision of this project (Bethink) that this may contradict:",
+}
+
+_ANSI = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]")
+_ERROR_LINE = lazy_pattern(
+    r"(?i)\b\w*(?:error|exception|fault)\b|\b(?:failed|failure|fatal|panic(?:ked)?|cannot|can't|could"
+    r" not|couldn't|unable|denied|refused|undefined|unresolved|unknown|missing|invalid|timed out"
+    r"|no such|not found|not recognized|not installed|aborted|conflict)\b|^E\s{2,}|\berror\["
+)
+_PATH = lazy_pattern(r"(?:[\w.~-]*[/\\])+([\w.-]+)")
+_NUMBER = lazy_pattern(r"\b(?:0x[0-9a-fA-F]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*(?:ms|s|%)?)\b")
+_NOT_AN_ERROR = lazy_pattern(r"(?i)\b(?:0 (?:errors?|failed|failures)|no errors?|errors?: 0)\b")
+_FAILING_OUTPUT = lazy_pattern(
+    r"(?m)^(?:FAILED\b|Traceback \(most recent|E\s{3}|npm ERR!|error(?:\[\w+\])?: |fatal: |panic: )"
+    r"|\b(?:\d+ failed\b|[A-Z]\w+(?:Error|Exception): )"
+)
+_INSTALL = lazy_pattern(
+    r"\b(?:pip3? install|uv (?:pip install|add)|poetry add|pipx install|conda install"
+    r"|npm (?:i|install|add)|pnpm (?:i|add|install)|yarn add|bun add|cargo add|go get|gem install"
+    r"|bundle add|composer require|apt(?:-get)? install|brew install|dotnet add package)"
+    r"\s+([^;&|\n]+)"
+)
+_IMPORT = lazy_pattern(
+    r"(?m)^\s*(?:import|from|use|require|#include|@import)\b[\s(<\"']*([@\w][\w./@-]*)"
+    r"|\b(?:require|import)\(\s*[\"']([^\"']+)|\bfrom\s+[\"']([^\"']+)"
+)
+_DEPENDENCY = lazy_pattern(
+    r"(?m)^\s*[\"']?([@A-Za-z][\w./@-]+)[\"']?\s*(?:[=~^<>!]=|:\s*[\"']|=\s*[\"{])"
+)
+_DEPENDENCY_FILES = (
+    "requirements",
+    "pyproject.toml",
+    "package.json",
+    "Cargo.toml",
+    "go.mod",
+    "Gemfile",
+)
+# How a sentence rejects what it names: before the name, within a few words, or after it.
+_REJECTS_BEFORE = lazy_pattern(
+    r"(?i)(?:\b(?:against|avoid\w*|ban\w*|drop(?:ped|s)?|remov\w+|reject\w*|replac\w+|instead of"
+    r"|rather than|away from|(?:moved?|switch\w*|migrat\w+) (?:off|from)|no|not|never|without"
+    r"|don't|do not|stop|over|gegen|keine?n?|nicht|niemals|statt|ohne|contre|pas de|jamais"
+    r"|au lieu de|plutôt que|sans|contra|sin|nunca|en lugar de|en vez de)"
+    r"|不用|不要|弃用|禁止|放弃)\W*(?:\w+\W+){0,3}$"
+)
+# What follows it is spoken of for itself: "moved from A to B", "A replaced with B".
+_OTHER_PART = lazy_pattern(r"(?i)[;:,.]|\b(?:to|with|by|zu|durch|mit|par|avec|por|con)\b")
+_REJECTS_AFTER = lazy_pattern(
+    r"(?i)^\W*(?:(?:was|is|are|were|got|wird|wurde|est|fue|es)\W+)?(?:\w+\W+){0,2}(?:banned"
+    r"|forbidden|out\b(?! of)|dropped|removed|rejected|replaced|deprecated|gone|not allowed"
+    r"|not an option|too|no longer|verboten|raus|interdit|prohibid|rejeté|descartad)"
+)
+
+
+def unasked_note(memory: Memory, payload: Mapping[str, object]) -> str:
+    """Return the note for an event of a session, fenced as data; empty for nearly all.
+
+    ``payload`` is the host's input. The caller records the quoted ids as given.
+    """
+    kinds = set(memory.settings.unasked.split(","))
+    session = str(payload.get("session_id") or "")
+    state, call = session_state(memory, session), _Call(memory, payload)
+    marks = state.count_call(call.edited)
+    if payload.get("agent_id") or marks.notes >= MAX_NOTES or marks.since <= MIN_CALLS_APART:
+        return ""
+    memory = memory.below(memory.settings.max_classification)
+    for kind, found in call.candidates(memory, marks):
+        if kind in kinds:
+            note = _first_new(found, state, session)
+            if note is not None:
+                state.count_note(marks)
+                return format_context(OPENINGS[kind], [sanitize_quote(note, _MAX_CHARS)], NAME)
+    return ""
+
+
+def _first_new(
+    found: Iterable[tuple[Item, Quote]], state: SessionState, session: str
+) -> Quote | None:
+    given = set(state.given)
+    for item, quote in found:
+        if (
+            item.id not in given
+            and is_safe_to_inject(item)
+            and (not session or item.session != session)
+            and item.tokens <= _MAX_TOKENS
+        ):
+            return quote
+    return None
+
+
+class _Call:
+    """One call of a tool, as the host describes it."""
+
+    def __init__(self, memory: Memory, payload: Mapping[str, object]) -> None:
+        self._event = str(payload.get("hook_event_name") or "")
+        given = payload.get("tool_input")
+        self._input: Mapping[str, object] = given if isinstance(given, Mapping) else {}
+        self._output = payload.get("error") or payload.get("tool_response") or ""
+        self._interrupted = bool(payload.get("is_interrupt"))
+        self._transcript = str(payload.get("transcript_path") or "")
+        self._session = str(payload.get("session_id") or "")
+        self.command = self._text("command")
+        path = self._text("file_path") or self._text("notebook_path")
+        real = resolve_in_project(path, str(payload.get("cwd") or ""), memory.settings.project)
+        root = memory.settings.project
+        self.path = real.relative_to(Path(root).resolve()).as_posix() if real and root else ""
+        self.edited = self.path if self._event == "PostToolUse" else ""
+
+    def candidates(
+        self, memory: Memory, marks: CallMarks
+    ) -> Iterator[tuple[str, Iterable[tuple[Item, Quote]]]]:
+        """Yield for each kind of note what may be shown, the best first."""
+        if self._event == "PreToolUse":
+            yield "contradiction", _decided_against(memory, self._added(), self._asked_for)
+            if self.path and self.path not in marks.touched:
+                yield "touch", _tied_to(memory, self.path, _BINDING)
+        elif self.path:
+            if marks.recent.count(self.path) == _REPEATED:
+                yield "edit", _tied_to(memory, self.path)
+        elif not self._interrupted and (failure := self._failure()):
+            yield "failure", _on_failure(memory, failure, self._session)
+
+    def _text(self, name: str) -> str:
+        value = self._input.get(name)
+        return value if isinstance(value, str) else ""
+
+    def _failure(self) -> str:
+        """The output of a failed command; empty where it did not fail."""
+        told = self._output
+        if isinstance(told, Mapping):
+            told = "\n".join(str(told.get(name) or "") for name in ("stdout", "stderr", "error"))
+        text = _ANSI.sub("", str(told))
+        failed = self._event == "PostToolUseFailure" or _FAILING_OUTPUT.search(text)
+        return text if failed else ""
+
+    def _added(self) -> set[str]:
+        """The names of packages and modules that this call adds."""
+        found = [
+            word
+            for listed in _INSTALL.findall(self.command)
+            for word in listed.split()
+            if not word.startswith("-")
+        ]
+        old = self._text("old_string")
+        new = [self._text("new_string"), self._text("content")]
+        lines = [line for text in new for line in text.splitlines() if line not in old]
+        added = "\n".join(lines)
+        found += [name for names in _IMPORT.findall(added) for name in names if name]
+        if Path(self.path).name.startswith(_DEPENDENCY_FILES):
+            found += _DEPENDENCY.findall(added)
+            found += [line.strip() for line in lines if re.fullmatch(r"\s*[\w.-]+\s*", line)]
+        return {name for word in found for name in _package_names(word)}
+
+    def _asked_for(self, name: str) -> bool:
+        """Whether the user has named it in this session, at the end of the transcript."""
+        with suppress(OSError), Path(self._transcript).open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - 65_536))
+            lines = file.read().decode("utf-8", "replace").lower().splitlines()
+            return any('"type":"user"' in line.replace(" ", "") and name in line for line in lines)
+        return False
+
+
+def _package_names(word: str) -> Iterator[str]:
+    """The names by which people speak of a package: without version, scope and submodule."""
+    name = re.split(r"[=<>~!\[;]|@(?=\d)|(?<=.)@", word.strip("\"'`").lower())[0]
+    for part in (name, name.rpartition("/")[2], name.partition(".")[0]):
+        if len(part) >= 3:
+            yield part
+
+
+def clean_error(text: str) -> str:
+    """Return what an error says, without paths, numbers and addresses: the last such lines."""
+    lines = [
+        line.strip()
+        for line in text.splitlines()
+        if _ERROR_LINE.search(line) and not _NOT_AN_ERROR.search(line)
+    ]
+    told = [_NUMBER.sub(" ", _PATH.sub(r"\1", line)) for line in lines[-_MAX_ERROR_LINES:]]
+    return " ".join(" ".join(dict.fromkeys(told)).split())[:_MAX_QUERY_CHARS]
+
+
+def _on_failure(memory: Memory, output: str, session: str) -> Iterator[tuple[Item, Quote]]:
+    """Yield memories that share rare words with an error, and are found on it with confidence."""
+    error = redact(clean_error(output)).text
+    terms = set(memory.store.search.terms(error))
+    if len(terms) < _MIN_SHARED:
+        return
+    try:
+        answer = memory.recall(error, k=3, track=False, own_session=session or None)
+    except Refused:
+        return
+    if answer.status != "found" or answer.confidence < MIN_CONFIDENCE:
+        return
+    for hit in answer.hits:
+        if _shares_rare_terms(hit, terms, memory):
+            yield hit.item, quote_hit(hit)
+
+
+def _shares_rare_terms(hit: Candidate, terms: set[str], memory: Memory) -> bool:
+    shared = terms.intersection(memory.store.search.terms(hit.item.text))
+    known = memory.store.search.statistics(shared)
+    most = max(_RARE_COUNT, _RARE_SHARE * known.documents)
+    return sum(count <= most for count in known.frequencies.values()) >= _MIN_SHARED
+
+
+def _tied_to(
+    memory: Memory, path: str, kinds: frozenset[str] | None = None
+) -> Iterator[tuple[Item, Quote]]:
+    """Yield the memories that are tied to a file, those of some kinds only, the newest first."""
+    for item in memory.browse(at=path, limit=20):
+        if item.level != "raw" and (kinds is None or item.kind in kinds or item.layer in kinds):
+            yield item, quote_item(item)
+
+
+def _decided_against(
+    memory: Memory, names: set[str], asked_for: Callable[[str], bool]
+) -> Iterator[tuple[Item, Quote]]:
+    """Yield what was decided against one of the names, unless the user asks for it."""
+    for name in sorted(names):
+        with suppress(Refused):
+            answer = memory.recall(name, k=10, track=False, min_trust=2)
+            for hit in answer.hits:
+                if _rejects(hit.item.text, name) and not asked_for(name):
+                    yield hit.item, quote_hit(hit)
+
+
+def _rejects(text: str, name: str) -> bool:
+    """Whether a sentence of the text speaks against the name."""
+    pattern = re.compile(rf"(?<![\w@/-]){re.escape(name)}(?:\.?js)?(?![\w/-])", re.IGNORECASE)
+    for sentence in sentences(text) or [text]:
+        for found in pattern.finditer(sentence):
+            before = _OTHER_PART.split(sentence[: found.start()])[-1]
+            after = sentence[found.end() :]
+            if _REJECTS_BEFORE.search(before) or _REJECTS_AFTER.search(after):
+                return True
+    return False
