@@ -96,7 +96,7 @@ def main() -> None:
                 tally.update(
                     events=1, shown=bool(shown), right=right, wanted=bool(event["should"]), met=met
                 )
-            if chosen.verbose and (bool(shown) and not right or event["should"] and not met):
+            if chosen.verbose and ((bool(shown) and not right) or (event["should"] and not met)):
                 texts = [session["memories"][one]["text"][:90] for one in shown]
                 wanted = [session["memories"][one]["text"][:90] for one in event["should"]]
                 about = event.get("command") or event.get("path")
@@ -108,7 +108,7 @@ def main() -> None:
         precision = f"{one['right'] / one['shown']:9.2f}" if one["shown"] else f"{'–':>9}"
         recall = f"{one['met'] / one['wanted']:6.2f}" if one["wanted"] else f"{'–':>6}"
         print(
-            f"{group:24} {one['events']:6} {one['shown']:6}  {precision} {one['wanted']:7}  {recall}"
+            f"{group:24} {one['events']:6} {one['shown']:6}  {precision}{one["wanted"]:8}  {recall}"
         )
     high = statistics.quantiles(spent, n=20)[-1] if len(spent) > 1 else spent[0]
     print(
