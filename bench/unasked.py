@@ -108,7 +108,7 @@ def main() -> None:
         precision = f"{one['right'] / one['shown']:9.2f}" if one["shown"] else f"{'–':>9}"
         recall = f"{one['met'] / one['wanted']:6.2f}" if one["wanted"] else f"{'–':>6}"
         print(
-            f"{group:24} {one['events']:6} {one['shown']:6}  {precision}{one["wanted"]:8}  {recall}"
+            f"{group:24} {one['events']:6} {one['shown']:6}  {precision}{one['wanted']:8}  {recall}"
         )
     high = statistics.quantiles(spent, n=20)[-1] if len(spent) > 1 else spent[0]
     print(

@@ -152,8 +152,8 @@ class _Call:
         self._session = str(payload.get("session_id") or "")
         self.command = self._text("command")
         path = self._text("file_path") or self._text("notebook_path")
-        real = resolve_in_project(path, str(payload.get("cwd") or ""), memory.settings.project)
         root = memory.settings.project
+        real = resolve_in_project(path, str(payload.get("cwd") or ""), root) if path else None
         self.path = real.relative_to(Path(root).resolve()).as_posix() if real and root else ""
         self.edited = self.path if self._event == "PostToolUse" else ""
 
