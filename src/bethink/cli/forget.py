@@ -228,12 +228,16 @@ def undo(app: App, item_id: str | None, *, yes: bool) -> int:
     undone; an erase cannot. A run of maintenance, of revoke or an import is undone as a
     whole: retired memories are restored, created ones are removed.
     """
-    if item_id is not None and item_id.startswith("run-"):
-        from bethink.cli.maintenance import undo_run  # only for a run
+    from bethink.cli.maintenance import undo_run
+    from bethink.ingest.revision import LastWasRun  # not needed for help
 
+    if item_id is not None and item_id.startswith("run-"):
         return undo_run(app, item_id, yes=yes)
     with app.open() as memory:
-        preview = memory.undo(item_id, preview=True)
+        try:
+            preview = memory.undo(item_id, preview=True)
+        except LastWasRun as last:
+            return undo_run(app, last.run, yes=yes)
         item = memory.get(preview.item)
         if not app.json:
             _print_undo_preview(app, preview, item)

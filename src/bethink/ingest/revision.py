@@ -360,6 +360,17 @@ class Undo(NamedTuple):
     doing: str
 
 
+class LastWasRun(Refused):
+    """The last change is a run over many memories, which is undone as a whole."""
+
+    def __init__(self, actor: str, run: str) -> None:
+        super().__init__(
+            f"the last change by {actor} is a run over many memories",
+            remedy=f"undo it as a whole: bethink undo {run}",
+        )
+        self.run = run
+
+
 def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
     """Find the last undoable change of a memory or, without one, of this actor."""
     by_actor = None if item is not None else actor
@@ -369,10 +380,7 @@ def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
         if change.kind == "erased":
             raise Refused(f"{change.item} was erased; that cannot be undone")
         if change.kind == _RAN and change.detail not in undone_runs:
-            raise Refused(
-                f"the last change by {actor} is a run over many memories",
-                remedy=f"undo it as a whole: bethink undo {change.detail}",
-            )
+            raise LastWasRun(actor, change.detail)
         doing = _UNDO_DESCRIPTIONS.get(change.kind)
         if doing is None or change.item is None or _is_effect_of_link(change, before):
             continue

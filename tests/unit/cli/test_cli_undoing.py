@@ -76,13 +76,13 @@ def test_an_import_is_undone_as_a_whole_and_may_be_repeated(call: Caller, tmp_pa
     source = str(tmp_path / "notes.md")
 
     first = call("import", source, "--json").told
-    refused = call("undo")
-    call("undo", first["run"], "--yes")
+    shown = call("undo")
+    call("undo", "--yes")
     left = [one["id"] for one in call("list", "--json").told]
     again = call("import", source, "--json").told
     back = {one["id"] for one in call("list", "--json").told}
 
-    assert f"bethink undo {first['run']}" in refused.err
+    assert f"would remove {first['ids'][0]}" in shown.out
     assert left == [kept]
     assert (again["stored"], again["repeated"]) == (first["stored"], 0)
     assert back == {kept, *first["ids"]}

@@ -155,7 +155,8 @@ def test_hooks_are_programs_with_arguments(home: Path) -> None:
     manifest = json.loads((home / PLUGIN / ".claude-plugin" / "plugin.json").read_text())
 
     assert list(hooks) == [
-        "SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"
+        "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
+        "Stop", "PreCompact", "SessionEnd",
     ]  # fmt: skip
     for groups in hooks.values():
         (hook,) = groups[0]["hooks"]
@@ -163,7 +164,7 @@ def test_hooks_are_programs_with_arguments(home: Path) -> None:
         assert Path(hook["command"]).is_absolute()
         assert hook["args"][-2] == "hook"
         assert 1 <= hook["timeout"] <= 30
-    assert hooks["PostToolUse"][0]["matcher"] == "Edit|MultiEdit|NotebookEdit|Write"
+    assert hooks["PostToolUse"][0]["matcher"] == "Bash|Edit|MultiEdit|NotebookEdit|Write"
     assert manifest["name"] == "bethink"
     assert manifest["version"] == __version__
 
@@ -321,7 +322,7 @@ def test_options_reach_what_is_written(home: Path) -> None:
     hooks = json.loads((home / PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
 
     assert server == {"command": "uvx", "args": ["bethink[mcp]", "mcp", "--tools", "undo"]}
-    assert list(hooks) == ["SessionStart", "UserPromptSubmit"]
+    assert list(hooks) == ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUseFailure"]
     assert call("install", "cursor", "--command", " ") == 2
 
 
