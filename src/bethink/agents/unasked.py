@@ -56,9 +56,9 @@ _ANSI = lazy_pattern(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ERROR_LINE = lazy_pattern(
     r"(?i)\b\w*(?:error|exception|fault)\b|\b(?:failed|failure|fatal|panic(?:ked)?|cannot|can't|could"
     r" not|couldn't|unable|denied|refused|undefined|unresolved|unknown|missing|invalid|timed out"
-    r"|no such|not found|not recognized|not installed|aborted|conflict)\b|^E\s{2,}|\berror\["
+    r"|no such|not found|not recognized|not installed|aborted|conflict|exceeded|fail)\b|^E\s{2,}"
 )
-_PATH = lazy_pattern(r"(?:[\w.~-]*[/\\])+([\w.-]+)")
+_PATH = lazy_pattern(r"(?:[\w.~-]*[/\\])*?((?:[\w.~-]+[/\\])?[\w.-]+)(?![\w/\\.-])")
 _NUMBER = lazy_pattern(r"\b(?:0x[0-9a-fA-F]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*(?:ms|s|%)?)\b")
 _NOT_AN_ERROR = lazy_pattern(r"(?i)\b(?:0 (?:errors?|failed|failures)|no errors?|errors?: 0)\b")
 _FAILING_OUTPUT = lazy_pattern(
@@ -73,10 +73,10 @@ _INSTALL = lazy_pattern(
 )
 _IMPORT = lazy_pattern(
     r"(?m)^\s*(?:import|from|use|require|#include|@import)\b[\s(<\"']*([@\w][\w./@-]*)"
-    r"|\b(?:require|import)\(\s*[\"']([^\"']+)|\bfrom\s+[\"']([^\"']+)"
+    r"|\b(?:require|import)\(\s*[\"']([^\"']+)|\bfrom\s+[\"']([^\"']+)|^\s*\"([\w./-]+)\"\s*$"
 )
 _DEPENDENCY = lazy_pattern(
-    r"(?m)^\s*[\"']?([@A-Za-z][\w./@-]+)[\"']?\s*(?:[=~^<>!]=|:\s*[\"']|=\s*[\"{])"
+    r"(?m)^\s*(?:gem\s+)?[\"']?([@A-Za-z][\w./@-]+)[\"']?\s*(?:[=~^<>!]=|:\s*[\"']|=\s*[\"{]|$|,)"
 )
 _DEPENDENCY_FILES = (
     "requirements",
@@ -99,7 +99,7 @@ _OTHER_PART = lazy_pattern(r"(?i)[;:,.]|\b(?:to|with|by|zu|durch|mit|par|avec|po
 _REJECTS_AFTER = lazy_pattern(
     r"(?i)^\W*(?:(?:was|is|are|were|got|wird|wurde|est|fue|es)\W+)?(?:\w+\W+){0,2}(?:banned"
     r"|forbidden|out\b(?! of)|dropped|removed|rejected|replaced|deprecated|gone|not allowed"
-    r"|not an option|too|no longer|verboten|raus|interdit|prohibid|rejeté|descartad)"
+    r"|not an option|decided against|too|no longer|verboten|raus|interdit|prohibid|rejeté|descartad)"
 )
 
 
@@ -199,7 +199,6 @@ class _Call:
         found += [name for names in _IMPORT.findall(added) for name in names if name]
         if Path(self.path).name.startswith(_DEPENDENCY_FILES):
             found += _DEPENDENCY.findall(added)
-            found += [line.strip() for line in lines if re.fullmatch(r"\s*[\w.-]+\s*", line)]
         return {name for word in found for name in _package_names(word)}
 
     def _asked_for(self, name: str) -> bool:
@@ -214,7 +213,8 @@ class _Call:
 def _package_names(word: str) -> Iterator[str]:
     """The names by which people speak of a package: without version, scope and submodule."""
     name = re.split(r"[=<>~!\[;]|@(?=\d)|(?<=.)@", word.strip("\"'`").lower())[0]
-    for part in (name, name.rpartition("/")[2], name.partition(".")[0]):
+    last = name.rpartition("/")[2]
+    for part in (name, last, name.partition(".")[0], last.partition("-")[0]):
         if len(part) >= 3:
             yield part
 
@@ -233,7 +233,8 @@ def clean_error(text: str) -> str:
 def _on_failure(memory: Memory, output: str, session: str) -> Iterator[tuple[Item, Quote]]:
     """Yield memories that share rare words with an error, and are found on it with confidence."""
     error = redact(clean_error(output)).text
-    terms = set(memory.store.search.terms(error))
+    words = memory.store.search.words(error)
+    terms = {term for word in words if not word.common for term in word.terms}
     if len(terms) < _MIN_SHARED:
         return
     try:

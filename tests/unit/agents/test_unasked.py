@@ -98,7 +98,7 @@ def test_also_in_a_file(memory: Memory, told: dict[str, Any]) -> None:
     "event,told",
     [
         ("PreToolUse", {"command": "uv add redis"}),
-        ("PreToolUse", {"command": "uv add celery-types-nobody-knows"}),
+        ("PreToolUse", {"command": "uv add celeriac"}),
         ("PreToolUse", {"path": "a.py", "edit": {"old_string": "import celery", "new_string": "import celery"}}),
         ("PreToolUse", {"path": "src/other.py"}),
         ("PostToolUseFailure", {"command": "grep x y", "error": ""}),
@@ -163,4 +163,4 @@ def test_an_untrusted_memory_is_never_told_unasked(memory: Memory) -> None:
 def test_an_error_is_cleaned() -> None:
     """Of escapes, paths, numbers and what is no error."""
     text = "ok 12\n/home/a/b/c.py:31: TypeError: need 3 arguments, got 0x7ffe12\n0 errors\n3 failed"
-    assert clean_error(text) == "c.py: : TypeError: need arguments, got failed"
+    assert clean_error(text) == "b/c.py: : TypeError: need arguments, got failed"
