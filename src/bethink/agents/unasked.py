@@ -99,7 +99,8 @@ _OTHER_PART = lazy_pattern(r"(?i)[;:,.]|\b(?:to|with|by|zu|durch|mit|par|avec|po
 _REJECTS_AFTER = lazy_pattern(
     r"(?i)^\W*(?:(?:was|is|are|were|got|wird|wurde|est|fue|es)\W+)?(?:\w+\W+){0,2}(?:banned"
     r"|forbidden|out\b(?! of)|dropped|removed|rejected|replaced|deprecated|gone|not allowed"
-    r"|not an option|decided against|too|no longer|verboten|raus|interdit|prohibid|rejeté|descartad)"
+    r"|not an option|decided against|too|no longer|verboten|raus|interdit|prohibid|rejeté"
+    r"|descartad)"
 )
 
 
