@@ -94,17 +94,6 @@ class MaintenanceMethods(SessionMethods):
         self._log_own("ran", report.run)
         return report
 
-    def note_import(self, run: str, ids: Sequence[str]) -> str:
-        """Note what an import stored, as part of a run or of a new one, which is returned."""
-        from bethink.maintain.journal import begin_run, record_imported  # start-up time
-
-        context = self.session.job_context()
-        if not run:
-            run = begin_run({"import": 1}, context)
-            self._log_own("ran", run)
-        record_imported(run, self.store.items.get(ids).values(), context)
-        return run
-
     def _log_own(self, kind: str, run: str | None) -> None:
         """Note who asked for a run: an undo of the last change is one of the run then."""
         if run is not None:

@@ -229,15 +229,13 @@ def undo(app: App, item_id: str | None, *, yes: bool) -> int:
     whole: retired memories are restored, created ones are removed.
     """
     from bethink.cli.maintenance import undo_run
-    from bethink.ingest.revision import LastWasRun  # not needed for help
+    from bethink.ingest.revision import last_run  # not needed for help
 
-    if item_id is not None and item_id.startswith("run-"):
-        return undo_run(app, item_id, yes=yes)
     with app.open() as memory:
-        try:
-            preview = memory.undo(item_id, preview=True)
-        except LastWasRun as last:
-            return undo_run(app, last.run, yes=yes)
+        run = last_run(memory.settings.actor, memory.store) if item_id is None else item_id
+        if run is not None and run.startswith("run-"):
+            return undo_run(app, run, yes=yes)
+        preview = memory.undo(item_id, preview=True)
         item = memory.get(preview.item)
         if not app.json:
             _print_undo_preview(app, preview, item)

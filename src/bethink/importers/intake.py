@@ -30,7 +30,7 @@ from bethink.ingest.deduplication import deduplicate
 from bethink.ingest.files import claims_trust
 from bethink.ingest.record_builder import classify_kind, texts_to_embed
 from bethink.ingest.revision import MODEL_FACT_KEY, changeable_fields
-from bethink.maintain.journal import UNDONE
+from bethink.maintain.journal import UNDONE, record_imported
 from bethink.memory import Memory
 from bethink.model import Draft, Filters, Item, Remembered
 from bethink.models.embed.processes import embedding_ahead
@@ -565,7 +565,8 @@ class Intake:
 
     def _note_stored(self, ids: Sequence[str]) -> None:
         if ids:
-            self._tally.run = self._memory.note_import(self._tally.run, ids)
+            work, actor = self._memory.session.job_context(), self._memory.settings.actor
+            self._tally.run = record_imported(self._tally.run, ids, actor, work)
 
     def _update_item(self, item: Item, ready: PreparedEntry) -> None:
         """Update the compared item, in the revision that was compared."""

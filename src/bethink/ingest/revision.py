@@ -36,7 +36,7 @@ from bethink.ingest.record_builder import (
 from bethink.ingest.updates import JUDGED, link_updates
 from bethink.lang.dates import find_times
 from bethink.model import UPDATE_LINKS, Draft, Item, Link, Node
-from bethink.ports import Embedding, Event, Record, is_remote, unrelated_similarity
+from bethink.ports import Embedding, Event, Record, Store, is_remote, unrelated_similarity
 
 MODEL_FACT_KEY = "fact"  # metadata key of a fact extracted by a model
 SUPERSEDED_SINCE = "since "  # prefix of the context of a link whose target left recall
@@ -360,15 +360,16 @@ class Undo(NamedTuple):
     doing: str
 
 
-class LastWasRun(Refused):
-    """The last change is a run over many memories, which is undone as a whole."""
-
-    def __init__(self, actor: str, run: str) -> None:
-        super().__init__(
-            f"the last change by {actor} is a run over many memories",
-            remedy=f"undo it as a whole: bethink undo {run}",
-        )
-        self.run = run
+def last_run(actor: str, store: Store) -> str | None:
+    """Return the run that is the last change by this actor; None where that is another one."""
+    changes = store.admin.changes(item=None, actor=actor, limit=MAX_CHANGES_READ)
+    undone = {change.detail for change in changes if change.kind == _RUN_UNDONE}
+    for change in changes:
+        if change.kind == _RAN and change.detail not in undone:
+            return change.detail
+        if change.kind in _UNDO_DESCRIPTIONS and change.kind not in _LINK_CHANGES:
+            return None
+    return None
 
 
 def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
@@ -380,7 +381,10 @@ def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
         if change.kind == "erased":
             raise Refused(f"{change.item} was erased; that cannot be undone")
         if change.kind == _RAN and change.detail not in undone_runs:
-            raise LastWasRun(actor, change.detail)
+            raise Refused(
+                f"the last change by {actor} is a run over many memories",
+                remedy=f"undo it as a whole: bethink undo {change.detail}",
+            )
         doing = _UNDO_DESCRIPTIONS.get(change.kind)
         if doing is None or change.item is None or _is_effect_of_link(change, before):
             continue

@@ -70,10 +70,14 @@ def record_successors(run: str, drafts: Iterable[Draft], work: JobContext) -> No
     _write_by_level(_STORING_SUCCESSOR, run, "makes_all", levels, work)
 
 
-def record_imported(run: str, items: Iterable[Item], work: JobContext) -> None:
-    """Record the memories that an import has stored: they are undone with its run."""
-    made = ((item.classification, item.id) for item in items)
+def record_imported(run: str, ids: Sequence[str], actor: str, work: JobContext) -> str:
+    """Record what an import has stored, in a run that undoes it; begin one where there is none."""
+    run = run or begin_run({"import": 1}, work)
+    # After every batch: an undo of the last change is one of the run then.
+    work.store.admin.log("ran", item=f"{run}:asked", actor=actor, detail=run, now=work.now)
+    made = ((item.classification, item.id) for item in work.store.items.get(ids).values())
     _write_by_level(_STEP_DONE, run, "makes_all", made, work)
+    return run
 
 
 class StepRecord(NamedTuple):
