@@ -121,8 +121,10 @@ function Login() {
   );
 }
 
+/** Another space, in the same view; a memory is of one space. */
 function spaceLink(name: string): string {
-  return `/spaces/${encodeURIComponent(name)}/ui/ask`;
+  const view = location.pathname.slice(`${base}/ui/`.length).split("/")[0];
+  return `/spaces/${encodeURIComponent(name)}/ui/${view || "ask"}`;
 }
 
 /** The space, and the others of this server that one may look at. */

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { call, importExport, type Answer, type Arguments } from "../lib/api";
 import { count, plural } from "../lib/format";
 import { savesOnEnter } from "../lib/keys";
+import { useResource } from "../lib/resource";
 import { may, session } from "../lib/session";
 import { oneLine } from "../lib/text";
 import { memoryLink } from "../lib/url";
@@ -31,6 +32,8 @@ function AddForm(props: Common) {
   const [fields, setFields] = useState<Record<string, string>>({});
   const [stored, setStored] = useState<Stored | null>(null);
   const { error, busy, attempt } = useAttempt();
+  const person = session.value?.person;
+  const members = useResource(person ? "members" : null, (abort) => call("GET /v1/members", {}, abort)).data?.members ?? [];
   const set = (name: string) => (event: { currentTarget: { value: string } }) => {
     const { value } = event.currentTarget;
     setFields((before) => ({ ...before, [name]: value }));
@@ -77,13 +80,14 @@ function AddForm(props: Common) {
           Happened
           <input class="input" placeholder="yesterday" value={fields.occurred_at ?? ""} onInput={set("occurred_at")} />
         </label>
-        {session.value?.person && (
+        {person && (
           <label class="field">
             Seen by
             <input class="input" list="audiences" placeholder="space" value={fields.audience ?? ""} onInput={set("audience")} />
             <datalist id="audiences">
-              <option value="space" />
-              <option value="private" />
+              {["space", "private", ...members.filter((one) => !one.you).map((one) => one.name)].map((name) => (
+                <option key={name} value={name} />
+              ))}
             </datalist>
           </label>
         )}
