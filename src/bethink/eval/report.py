@@ -65,27 +65,19 @@ def build_report(run: Run) -> Json:
 
 
 def _measured_on(run: Run, answerable: int) -> Json:
+    counts = ("fingerprint", "cases", "memories", "skipped", "unknown", "split", "stored")
     return {
-        "name": run.dataset.name,
-        "label": run.dataset.label,
-        "title": run.dataset.title,
-        "note": run.dataset.note,
-        "level": run.dataset.level,
-        "fingerprint": run.fingerprint,
-        "cases": run.cases,
-        "memories": run.memories,
+        **{
+            name: getattr(run.dataset, name) for name in ("name", "label", "title", "note", "level")
+        },
+        **{name: getattr(run, name) for name in counts},
+        **asdict(run.plan.limits),
         "questions": answerable,
-        "skipped": run.skipped,
-        "unknown": run.unknown,
-        "split": run.split,
         "embedder": run.model,
         "seed": run.plan.seed,
-        "k": run.plan.limits.k,
-        "max_tokens": run.plan.limits.max_tokens,
         "ungated": run.plan.ungated,
         "as_shipped": run.plan.limits == AS_SHIPPED and not run.plan.ungated,
         "resamples": RESAMPLES,
-        "stored": run.stored,
         "memories_per_second": run.rate,
     }
 

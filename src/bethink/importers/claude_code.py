@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, Literal
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.importers.entry import Entry, Reader, line_of, split_text, time_of
-from bethink.importers.streams import displayable_name, file_names_under
+from bethink.importers.streams import displayable_name, file_names_under, skip_line
 from bethink.importers.turn_text import (
     EchoFilter,
     fenced_texts,
@@ -115,23 +115,13 @@ def _read_entries(file: BinaryIO, start: int) -> Iterator[tuple[_Entry, int]]:
     while line := file.readline(MAX_LINE_BYTES):
         end = begin + len(line)
         if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-            end += _skip_line(file)
+            end += skip_line(file, MAX_LINE_BYTES)
         # Most lines are none of these; skipping them early keeps reading fast.
         elif b"<<end " in line or (begin >= start and any(mark in line for mark in _MESSAGE_MARKS)):
             entry = _parse_entry(line)
             if entry is not None:
                 yield entry, begin
         begin = end
-
-
-def _skip_line(file: BinaryIO) -> int:
-    """Skip the rest of a line that is too long; return how many bytes that was."""
-    passed = 0
-    while part := file.readline(MAX_LINE_BYTES):
-        passed += len(part)
-        if part.endswith(b"\n"):
-            break
-    return passed
 
 
 def _parse_entry(line: bytes) -> _Entry | None:

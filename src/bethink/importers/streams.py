@@ -45,31 +45,20 @@ class TextFile(NamedTuple):
 
 def file_names_under(root: Path, endings: tuple[str, ...]) -> Iterator[str]:
     """Yield names of files below a folder with these endings; skip hidden ones and links."""
-    waiting = [("", 0)]
-    while waiting:
-        folder, depth = waiting.pop()
-        files, folders = _list_folder(root / folder)
-        yield from (f"{folder}{name}" for name in files if name.lower().endswith(endings))
-        if depth < _MAX_DEPTH:
-            waiting += ((f"{folder}{name}/", depth + 1) for name in reversed(folders))
+    for place, folders, files in os.walk(root):  # without what cannot be read
+        folder = Path(place)
+        inside = folder.relative_to(root)
+        deeper = folders if len(inside.parts) < _MAX_DEPTH else []
+        folders[:] = sorted(name for name in deeper if not _is_skipped(name))
+        for name in sorted(files):
+            path = folder / name
+            is_wanted = name.lower().endswith(endings) and not _is_skipped(name)
+            if is_wanted and path.is_file() and not path.is_symlink():
+                yield (inside / name).as_posix()
 
 
-def _list_folder(folder: Path) -> tuple[list[str], list[str]]:
-    files: list[str] = []
-    folders: list[str] = []
-    try:
-        with os.scandir(folder) as found:
-            for entry in found:
-                if entry.name.startswith(".") or entry.name in _SKIPPED_FOLDERS:
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.name)
-                elif entry.is_file(follow_symlinks=False):
-                    files.append(entry.name)
-    except (PermissionError, FileNotFoundError):
-        # Skip a folder that is not readable or no longer exists.
-        return [], []
-    return sorted(files), sorted(folders)
+def _is_skipped(name: str) -> bool:
+    return name.startswith(".") or name in _SKIPPED_FOLDERS
 
 
 def read_text_files(
@@ -336,18 +325,21 @@ def json_lines(path: Path, gauge: ReadProgress) -> Iterator[Element]:
             number += 1
             gauge.done = min(gauge.total, file.tell())
             if len(content) > MAX_JSON_LINE_BYTES and not content.endswith(b"\n"):
-                yield Element(number, _skip_long_line(stream, len(content)))
+                size = len(content) + skip_line(stream, MAX_JSON_LINE_BYTES)
+                too_large = TooLarge("the line", limit=MAX_JSON_LINE_BYTES, actual=size)
+                yield Element(number, too_large)
             elif content.strip():
                 yield Element(number, _parse_json(content))
 
 
-def _skip_long_line(stream: BinaryIO, size: int) -> Refused:
-    """Skip the rest of the line and return the error for it."""
-    while rest := stream.readline(MAX_JSON_LINE_BYTES):
-        size += len(rest)
-        if rest.endswith(b"\n"):
+def skip_line(stream: BinaryIO, held: int) -> int:
+    """Skip the rest of a line that is too long to be held; return how many bytes that was."""
+    passed = 0
+    while part := stream.readline(held):
+        passed += len(part)
+        if part.endswith(b"\n"):
             break
-    return TooLarge("the line", limit=MAX_JSON_LINE_BYTES, actual=size)
+    return passed
 
 
 def _parse_json(content: bytes) -> object:
