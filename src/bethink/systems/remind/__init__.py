@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from bethink.core.dataclass import dataclass
-from bethink.core.named_tuple import NamedTuple
 from bethink.model import Candidate, Evidence, Item, Link, Pool, replay, sort_by_score
 from bethink.ports import Scope, ScoredEntity
 from bethink.retrieval.context import Context, Retriever, no_embedder
@@ -260,14 +259,6 @@ class EntityMeaning:
         return Candidate(item, score, (Evidence(self.name, "set", score, why, near.entity.id),))
 
 
-class _NamedEntities(NamedTuple):
-    """The entities that a question names, and the memories that mention each."""
-
-    words: int
-    entities: Mapping[str, ScoredEntity]
-    mentioning: Mapping[str, list[Item]]
-
-
 @dataclass(frozen=True, slots=True)
 class EntityName:
     """Memories of entities whose id or name holds words of the question.
@@ -299,18 +290,23 @@ class EntityName:
         ctx.add_step_note("entities named: " + ", ".join(one.entity.id for one in known))
         entities = {one.entity.id: one for one in known}
         found = ctx.store.search.mentioning(list(entities), self.each, ctx.scope)
-        named = _NamedEntities(len(words), entities, found)
-        named_candidates = sort_by_score(self._name_candidates(named, ctx))
-        return merge_stronger(
-            pool, named_candidates[: ctx.query.k + ctx.query.offset + len(ctx.query.seen)]
-        )
+        named = sort_by_score(self._name_candidates(len(words), entities, found, ctx))
+        most = ctx.query.k + ctx.query.offset + len(ctx.query.seen)
+        return merge_stronger(pool, named[:most])
 
-    def _name_candidates(self, named: _NamedEntities, ctx: Context) -> Iterable[Candidate]:
-        mentioning = {item.id: item for items in named.mentioning.values() for item in items}
+    def _name_candidates(
+        self,
+        words: int,
+        entities: Mapping[str, ScoredEntity],
+        found: Mapping[str, list[Item]],
+        ctx: Context,
+    ) -> Iterable[Candidate]:
+        """Yield the memories that mention the entities, and those derived from them."""
+        mentioning = {item.id: item for items in found.values() for item in items}
         sources = _sources_by_item(mentioning, ctx)
         items = {**_visible_derived(sources.keys() - mentioning.keys(), ctx), **mentioning}
         entities_by_item: dict[str, list[str]] = {}
-        for entity, mentioned in named.mentioning.items():
+        for entity, mentioned in found.items():
             for item in mentioned:
                 entities_by_item.setdefault(item.id, []).append(entity)
         for key, item in items.items():
@@ -320,14 +316,12 @@ class EntityName:
             matched = [entities_by_item[source] for source in own if source in entities_by_item]
             if matched:
                 best = max(
-                    (named.entities[one] for group in matched for one in group),
+                    (entities[one] for group in matched for one in group),
                     key=lambda one: (one.score, one.entity.mentions, one.entity.id),
                 )
-                score = self._score(item, best, named.words, len(matched) / len(own))
+                score = self._score(item, best, words, len(matched) / len(own))
                 if score >= self.floor:
-                    why = (
-                        f"names {best.entity.name}, {best.score:.0f} of {named.words} words, entity"
-                    )
+                    why = f"names {best.entity.name}, {best.score:.0f} of {words} words, entity"
                     reason = Evidence(self.name, "set", score, why, best.entity.id)
                     yield Candidate(item, score, (reason,))
 
