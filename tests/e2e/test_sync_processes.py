@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
+import shutil
 import socket
 import subprocess
 import time
@@ -62,6 +64,59 @@ def test_two_homes_agree_over_ssh(homes: tuple[Path, Path]) -> None:
     assert "Stored on the laptop" not in run(laptop, "list")
 
 
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
+SSHD_CONFIG = """
+ListenAddress 127.0.0.1
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/key.pub
+PidFile none
+StrictModes no
+UsePAM no
+"""
+
+
+@pytest.mark.skipif(SSHD is None, reason="there is no sshd (openssh-server)")
+def test_two_homes_agree_over_a_real_sshd(homes: tuple[Path, Path], tmp_path: Path) -> None:
+    laptop, desktop = homes
+    for name in ("host", "key"):
+        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)]
+        subprocess.run(words, check=True)
+    (tmp_path / "sshd").write_text(SSHD_CONFIG.format(folder=tmp_path))
+    options = f"IdentityFile {tmp_path}/key\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null"
+    (tmp_path / "ssh").write_text(f"{options}\nLogLevel ERROR\n")
+    here, there = laptop / "bin" / "ssh", desktop / "bethink"
+    here.parent.mkdir()
+    here.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {tmp_path}/ssh "$@"\n')
+    there.write_text(f'#!/bin/sh\nBETHINK_DATA_DIR={desktop}/data exec {SCRIPT} "$@"\n')
+    for path in (here, there):
+        path.chmod(0o755)
+    if os.geteuid() == 0:  # where the server lives that gives up its rights
+        Path("/run/sshd").mkdir(exist_ok=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words = [str(SSHD), "-D", "-e", "-f", str(tmp_path / "sshd"), "-p", str(port)]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as server:
+        try:
+            _wait_for(port, server)
+            target = f"ssh://{getpass.getuser()}@127.0.0.1:{port}{there}"
+            path = f"{here.parent}{os.pathsep}{os.environ['PATH']}"
+            run(laptop, "sync", target, PATH=path)
+            assert digest(laptop) == digest(desktop)
+            assert "Stored on the laptop" in run(desktop, "show", "laptop")
+        finally:
+            server.terminate()
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    give_up = time.monotonic() + 120
+    while time.monotonic() < give_up and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+
+
 def test_several_spaces_go_in_one_call(homes: tuple[Path, Path], tmp_path: Path) -> None:
     laptop, desktop = homes
     drive = tmp_path / "drive"
@@ -85,12 +140,7 @@ def served(folder: Path) -> Iterator[str]:
     )  # fmt: skip
     with process:
         try:
-            give_up = time.monotonic() + 120
-            while time.monotonic() < give_up and process.poll() is None:
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.1)
+            _wait_for(port, process)
             yield f"http://127.0.0.1:{port}"
         finally:
             process.kill()
