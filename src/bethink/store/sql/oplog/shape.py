@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from bethink.core.characters import find_unstorable
@@ -34,7 +35,10 @@ def parse_op(line: str) -> tuple[list[Any] | None, bool]:
     """Return the operation of a line, if it can be kept, and whether it is understood."""
     try:
         row = json.loads(line, parse_constant=int)  # there are no infinite numbers
-        if not _is(row, _HEAD) or not is_span(row[0], row[1:2] * 2) or row[5] == "erased":
+        is_head = isinstance(row, list) and [type(value) for value in row] == _HEAD
+        if not is_head or not is_span(row[0], row[1:2] * 2) or row[5] == "erased":
+            return None, False
+        if not (_count(row[3]) and _time(row[4]) and _count(row[7])):
             return None, False
         if is_odd := "\\u" in line:
             json.dumps(row, ensure_ascii=False).encode()  # fails at half a character
@@ -118,17 +122,19 @@ _TEXTS = {name for name, one in _FIELDS.items() if one.kind in ("text", "word", 
 
 
 def _are_fields(fields: Any) -> bool:
-    return all(
+    rest = {name: value for name, value in fields.items() if name != "sketch"}
+    return _is(fields.get("sketch", []), [_band]) and all(
         (name in _TEXTS and type(value) is str) or _is_field(name, value)
-        for name, value in fields.items()
+        for name, value in rest.items()
     )
 
 
+@lru_cache(maxsize=4096, typed=True)  # most memories have the same
 def _is_field(name: str, value: Any) -> bool:
     """Whether a field of a memory can have a value; what this version does not know has none."""
     field = _FIELDS.get(name)
-    if field is None:  # words to find it by, its fingerprint and sketch
-        return _is(value, [_band] if name == "sketch" else str) and name in (*OWN_FIELDS, "sketch")
+    if field is None:  # words to find it by, and its fingerprint
+        return isinstance(value, str) and name in OWN_FIELDS
     if value is None or field.kind in _PLAIN:
         return field.nullable if value is None else _is(value, _PLAIN[field.kind])
     if field.kind == "scale":
@@ -140,7 +146,7 @@ def _is_rev(data: Any) -> bool:
     return _is(data, _REV) and data.get("set", {}).keys() >= set(data.get("changed", ()))
 
 
-_HEAD = (str, int, str, _count, _time, str, str, _count, dict)
+_HEAD = [str, int, str, int, int, str, str, int, dict]
 _REV = {
     "set?": _are_fields,
     "delta?": _all(lambda name: _FIELDS[name].kind == "words", ([str], [str])),
