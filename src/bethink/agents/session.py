@@ -50,7 +50,7 @@ def resolve_in_project(path: str, cwd: str, root: Path | None) -> Path | None:
 
 MAX_SESSION_FILES = 200  # files; the least recently changed are removed first
 MAX_GIVEN_IDS = 500
-_StatePart = Literal["given", "captured", "calls"]
+_StatePart = Literal["given", "captured", "calls", "shown"]
 _RECENT_CALLS = 12
 _MAX_TOUCHED = 500
 
@@ -138,6 +138,20 @@ class SessionState:
     def count_note(self, marks: CallMarks) -> None:
         """Record that a note was given with this call."""
         self._write("calls", marks._replace(since=0, notes=marks.notes + 1))
+
+    @property
+    def arm(self) -> Literal["on", "off"]:
+        """The half of an experiment that the session belongs to."""
+        return "off" if int(self._key[0], 16) % 2 else "on"
+
+    def add_shown(
+        self, rows: Iterable[tuple[str, str, int, str]], transcript: str, arm: str
+    ) -> None:
+        """Record which memories a hook showed (id, event, tokens, time), or would have shown."""
+        state = self._read("shown")
+        before = state["shown"] if isinstance(state, dict) and "shown" in state else []
+        shown = [*before, *rows][-MAX_GIVEN_IDS:]
+        self._write("shown", {"transcript": transcript, "arm": arm, "shown": shown})
 
     def _path(self, part: _StatePart) -> Path:
         return self._folder / f"{self._key}.{part}.json"

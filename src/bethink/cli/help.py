@@ -104,6 +104,7 @@ _COMMANDS = {
     "Evaluate": {
         "eval": ("eval.commands:eval_command", "Measure recall quality."),
         "tune": ("eval.commands:tune_command", "Tune a profile's parameters."),
+        "helped": ("cli.helped:helped", "Show what became of memories that hooks gave."),
     },
     "Administer": {
         "spaces": ("cli.config:spaces", "List, find and remove spaces."),

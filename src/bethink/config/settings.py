@@ -104,6 +104,7 @@ class Settings:
     duplicate_similarity: str = "words"
     prompt_unsure: bool = False
     unasked: str = "failure,touch,edit,contradiction"
+    ab_test: bool = False
     audit_reads: bool = False
     project: Path | None = None
     config: Path | None = None
@@ -267,6 +268,10 @@ SETTINGS: tuple[Setting, ...] = (
         "unasked", str, "the events on which hooks show one memory unasked: failure, touch, edit "
         "and contradiction, or off",
         pattern=_UNASKED,
+    ),
+    Setting(
+        "ab_test", bool, "whether hooks give nothing to half of the sessions, chosen by chance, so "
+        "that bethink helped can compare the two",
     ),
     Setting("audit_reads", bool, "whether a server records who was shown which memories"),
 )  # fmt: skip

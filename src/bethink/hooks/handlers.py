@@ -79,13 +79,29 @@ def on_user_prompt_submit(payload: Json) -> str:
 def _record_given(context: str, settings: Settings, payload: Json) -> str:
     """Record the memories in the context as given, and return the context.
 
-    Only now, not earlier: an answer that came too late was never delivered.
+    Only now, not earlier: an answer that came too late was never delivered. Nothing is given
+    to the half of the sessions that an experiment leaves without memory.
     """
+    state = _session_state(settings, payload)
+    arm = state.arm if settings.ab_test else "on"
     if context:
+        from bethink.agents.briefing import estimate_max_tokens  # start-up time
+
+        ids = quoted_ids(context)
+        tokens = estimate_max_tokens(context) // max(1, len(ids))
+        event, at = _text_field(payload, "hook_event_name"), _now().isoformat()
         # On a full disk, giving a memory twice is better than not at all.
         with suppress(OSError):
-            _session_state(settings, payload).add_given(quoted_ids(context))
-    return context
+            state.add_given(ids)
+            rows = [(item, event, tokens, at) for item in ids]
+            state.add_shown(rows, _text_field(payload, "transcript_path"), arm)
+    return context if arm == "on" else ""
+
+
+def _now() -> datetime:
+    from datetime import UTC, datetime  # start-up time: only where something is given
+
+    return datetime.now(UTC)
 
 
 def on_post_tool_use(payload: Json) -> str:
