@@ -125,6 +125,7 @@ class World:
             more |= {"session": "talk", "speaker": "Ana"}
         if number % 5 == 0:
             more |= {"key": f"key-{number}", "tags": ["shared"], "topic": "work"}
+            more |= {"anchors": ["src/app.py::split"]}
         if number % 7 == 6:
             more |= {"derives_from": (self.public[0],)}
         return self.owner.remember(_sentence(chance), **more)
@@ -139,6 +140,7 @@ class World:
             more |= {"key": f"guess-{number}", "kind": f"{word}kind"}
         if plan[2] < 0.4:
             more |= {"derives_from": (self.public[-1],), "entities": [f"Operation {word}"]}
+            more |= {"anchors": ["src/app.py::split", f"src/{word}.py"]}
         said = text if plan[3] < 0.5 else f"{text}, said the {word} informant"
         if plan[4] > 0.8:  # what is below is newer, and may update it
             more |= {"occurred_at": START - timedelta(days=1)}
@@ -291,6 +293,12 @@ def python_operations() -> dict[str, list[Ask]]:
         "links": [lambda w: w.low.links(first(w)), lambda w: w.low.links("person:alice meyer"),
                   lambda w: w.low.links(w.public[1])],
         "recall_file": [lambda w: w.low.recall_file("src")],
+        "anchored": [lambda w: w.low.anchored("src", symbol="split", limit=100),
+                     lambda w: w.low.anchored("src/zebracanary.py")],
+        "file_memories": [lambda w: w.low.file_memories("src", [*w.public[:2], *w.secret[:4]])],
+        "code_states": [lambda w: w.low.code_states(*w.low.anchored("src"))],
+        "stale": [lambda w: w.low.stale(changes=("changed", "gone", "unknown")),
+                  lambda w: w.low.stale(at="zebracanary", changes=("unknown",))],
         "stats": [lambda w: w.low.stats()],
         "export": [lambda w: w.low.export()],
         "maintenance": [lambda w: w.low.maintenance()],

@@ -20,6 +20,7 @@ from bethink.errors import BadSetting, BethinkError, NotFound, Refused
 from bethink.models.update_model import update_model
 from bethink.ports import Embedder, PairVerdict
 from bethink.render.wire import dumps
+from bethink.server.mcp import memory_loader
 from bethink.server.mcp.manifest import PROMPTS, RESOURCES, read_resource, render_prompt
 from bethink.server.mcp.memory_loader import LoadingEmbedder, MemoryLoader, settings_for
 from bethink.server.tools import TOOLS
@@ -553,12 +554,12 @@ def test_a_server_belongs_to_its_hosts_project(tmp_path: Path) -> None:
 class Slow:
     """An embedder that loads for as long as it is told."""
 
-    def __init__(self, real: Embedder, ready: threading.Event) -> None:
-        self._real, self._ready = real, ready
+    def __init__(self, real: Embedder, ready: threading.Event, writing: threading.Event) -> None:
+        self._real, self._ready, self._writing = real, ready, writing
         self.model, self.dim = real.model, real.dim
 
     def embed(self, texts: list[str]) -> Any:
-        self._ready.wait(60)
+        self._writing.wait(60)
         return self._real.embed(texts)
 
     def embed_query(self, text: str) -> Any:
@@ -581,15 +582,22 @@ class OpeningSlowly(MemoryLoader):
 
 
 @pytest.fixture
-def ready() -> Iterator[threading.Event]:
-    event = threading.Event()
-    yield event
-    event.set()
+def held() -> Iterator[tuple[threading.Event, threading.Event]]:
+    events = threading.Event(), threading.Event()
+    yield events
+    for event in events:
+        event.set()
 
 
-def test_a_model_that_loads_long_delays_nothing(embedder: Embedder, ready: threading.Event) -> None:
+def test_a_model_that_loads_long_delays_nothing(
+    embedder: Embedder,
+    held: tuple[threading.Event, threading.Event],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Words alone answer meanwhile and say so; what is written gets its vector later."""
-    slow = Slow(embedder, ready)
+    monkeypatch.setattr(memory_loader, "CLOSE_WAIT_S", 60.0)
+    ready, writing = held
+    slow = Slow(embedder, ready, writing)
     with Memory.open(":memory:", embedder=slow, clock=FixedClock(NOW)) as memory:  # type: ignore[arg-type]
         opening = OpeningSlowly(memory)
         opening.start()
@@ -605,8 +613,12 @@ def test_a_model_that_loads_long_delays_nothing(embedder: Embedder, ready: threa
         assert stored["pending"]
         assert early["returned"] == 1
         assert "still loading" in early["degraded"][0]["reason"]
-        later = asker(opening.memory())("recall", query="deploy key").content["degraded"]
+        warm = asker(opening.memory())
+        later = warm("recall", query="deploy key").content["degraded"]
         assert [one["reason"].startswith("1 memory without a vector") for one in later] == [True]
+        writing.set()
+        while warm("recall", query="deploy key").content["degraded"]:
+            assert time.monotonic() < give_up
         opening.close()  # waits for what still works in the background
 
 
