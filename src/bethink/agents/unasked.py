@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,8 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.sentences import sentences
 from bethink.errors import Refused
 from bethink.ingest.redaction import redact
-from bethink.model import Candidate, Item
+from bethink.model import Item
+from bethink.model.anchor import anchor_name
 from bethink.render.quoting import quote_hit, quote_item
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ _ERROR_LINE = lazy_pattern(
 )
 _PATH = lazy_pattern(r"(?:[\w.~-]*[/\\])*?((?:[\w.~-]+[/\\])?[\w.-]+)(?![\w/\\.-])")
 _NUMBER = lazy_pattern(r"\b(?:0x[0-9a-fA-F]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*(?:ms|s|%)?)\b")
+_CODE = lazy_pattern(r"\b\d{4,5}\b")
 _NOT_AN_ERROR = lazy_pattern(r"(?i)\b(?:0 (?:errors?|failed|failures)|no errors?|errors?: 0)\b")
 _FAILING_OUTPUT = lazy_pattern(
     r"(?m)^(?:FAILED\b|Traceback \(most recent|E\s{3}|npm ERR!|error(?:\[\w+\])?: |fatal: |panic: )"
@@ -97,8 +100,9 @@ _REJECTS_BEFORE = lazy_pattern(
 # What follows it is spoken of for itself: "moved from A to B", "A replaced with B".
 _OTHER_PART = lazy_pattern(r"(?i)[;:,.]|\b(?:to|with|by|zu|durch|mit|par|avec|por|con)\b")
 _REJECTS_AFTER = lazy_pattern(
-    r"(?i)^\W*(?:(?:was|is|are|were|got|wird|wurde|est|fue|es)\W+)?(?:\w+\W+){0,2}(?:banned"
+    r"(?i)^\W*(?:(?:was|is|are|were|got|wird|wurde|est|fue|es)\W+)?(?:\w+\W+){0,4}(?:banned"
     r"|forbidden|out\b(?! of)|dropped|removed|rejected|replaced|deprecated|gone|not allowed"
+    r"|nicht erlaubt|not (?:be )?used|nicht mehr"
     r"|not an option|decided against|too|no longer|verboten|raus|interdit|prohibid|rejeté"
     r"|descartad)"
 )
@@ -165,16 +169,20 @@ class _Call:
         if self._event == "PreToolUse":
             yield "contradiction", _decided_against(memory, self._added(), self._asked_for)
             if self.path and self.path not in marks.touched:
-                yield "touch", _tied_to(memory, self.path, _BINDING)
+                yield "touch", _tied_to(memory, self.path, self._edit(), _BINDING)
         elif self.path:
             if marks.recent.count(self.path) == _REPEATED:
-                yield "edit", _tied_to(memory, self.path)
+                yield "edit", _tied_to(memory, self.path, self._edit())
         elif not self._interrupted and (failure := self._failure()):
             yield "failure", _on_failure(memory, failure, self._session)
 
     def _text(self, name: str) -> str:
         value = self._input.get(name)
         return value if isinstance(value, str) else ""
+
+    def _edit(self) -> str:
+        """What an edit takes out and puts in."""
+        return "\n".join(map(self._text, ("old_string", "new_string", "content")))
 
     def _failure(self) -> str:
         """The output of a failed command; empty where it did not fail."""
@@ -214,8 +222,9 @@ class _Call:
 def _package_names(word: str) -> Iterator[str]:
     """The names by which people speak of a package: without version, scope and submodule."""
     name = re.split(r"[=<>~!\[;]|@(?=\d)|(?<=.)@", word.strip("\"'`").lower())[0]
-    last = name.rpartition("/")[2]
-    for part in (name, last, name.partition(".")[0], last.partition("-")[0]):
+    scope, _, last = name.lstrip("@").rpartition("/")
+    parts = (name, last, name.partition(".")[0], last.partition("-")[0], scope)
+    for part in dict.fromkeys((*parts, *(re.sub(r"[.-]?js$", "", part) for part in parts))):
         if len(part) >= 3:
             yield part
 
@@ -244,44 +253,77 @@ def _on_failure(memory: Memory, output: str, session: str) -> Iterator[tuple[Ite
         return
     if answer.status != "found" or answer.confidence < MIN_CONFIDENCE:
         return
-    for hit in answer.hits:
-        if _shares_rare_terms(hit, terms, memory):
+    shared = {hit.item.id: _rare_terms(hit.item.text, terms, memory) for hit in answer.hits}
+    for hit in sorted(answer.hits, key=lambda hit: -len(shared[hit.item.id])):
+        if len(shared[hit.item.id]) >= _MIN_SHARED and _fit_numbers(hit.item.text, output):
             yield hit.item, quote_hit(hit)
 
 
-def _shares_rare_terms(hit: Candidate, terms: set[str], memory: Memory) -> bool:
-    shared = terms.intersection(memory.store.search.terms(hit.item.text))
-    known = memory.store.search.statistics(shared)
+def _rare_terms(text: str, terms: set[str], memory: Memory) -> set[str]:
+    """The terms that a text has, too, and few memories hold."""
+    known = memory.store.search.statistics(terms.intersection(memory.store.search.terms(text)))
     most = max(_RARE_COUNT, _RARE_SHARE * known.documents)
-    return sum(count <= most for count in known.frequencies.values()) >= _MIN_SHARED
+    return {term for term, count in known.frequencies.items() if count <= most}
+
+
+def _fit_numbers(text: str, output: str) -> bool:
+    """Whether a memory names a port or code of the error, or none at all."""
+    named = set(_CODE.findall(text))
+    return not named or not (told := set(_CODE.findall(output))) or bool(named & told)
 
 
 def _tied_to(
-    memory: Memory, path: str, kinds: frozenset[str] | None = None
+    memory: Memory, path: str, edit: str, kinds: frozenset[str] | None = None
 ) -> Iterator[tuple[Item, Quote]]:
-    """Yield the memories that are tied to a file, those of some kinds only, the newest first."""
-    for item in memory.browse(at=path, limit=20):
-        if item.level != "raw" and (kinds is None or item.kind in kinds or item.layer in kinds):
+    """Yield the memories tied to a file that share words with an edit, those with most first."""
+    words = [word for word in memory.store.search.words(edit) if not word.common]
+    about = {term for word in words for term in word.terms}
+    about -= {*memory.store.search.terms(path)}
+    folder = path.rpartition("/")[0]
+    found = [
+        *memory.anchored(path),
+        *(item for item in memory.browse(at=folder, limit=20) if folder in _names(item)),
+    ]
+    shared = {
+        item.id: (len(about.intersection(memory.store.search.terms(item.text))), item)
+        for item in found
+        if item.level != "raw" and (kinds is None or item.kind in kinds or item.layer in kinds)
+    }
+    for count, item in sorted(shared.values(), key=lambda pair: -pair[0]):
+        symbols = {name.partition("::")[2] for name in _names(item)} - {""}
+        if count or any(symbol.rpartition(".")[2] in edit for symbol in symbols):
             yield item, quote_item(item)
+
+
+def _names(item: Item) -> list[str]:
+    return [anchor_name(anchor) for anchor in item.anchors]
 
 
 def _decided_against(
     memory: Memory, names: set[str], asked_for: Callable[[str], bool]
 ) -> Iterator[tuple[Item, Quote]]:
-    """Yield what was decided against one of the names, unless the user asks for it."""
+    """Yield what was decided against one of the names, unless the user asks for it.
+
+    The newest memory that names it decides: a decision may have been reversed.
+    """
     for name in sorted(names):
         with suppress(Refused):
             answer = memory.recall(name, k=10, track=False, min_trust=2)
-            for hit in answer.hits:
-                if _rejects(hit.item.text, name) and not asked_for(name):
-                    yield hit.item, quote_hit(hit)
+            naming = [hit for hit in answer.hits if _mentions(name).search(hit.item.text)]
+            newest = max(naming, key=lambda hit: hit.item.when, default=None)
+            if newest and _rejects(newest.item.text, name) and not asked_for(name):
+                yield newest.item, quote_hit(newest)
+
+
+@cache
+def _mentions(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w@/-]){re.escape(name)}(?:\.?js)?(?![\w/-])", re.IGNORECASE)
 
 
 def _rejects(text: str, name: str) -> bool:
     """Whether a sentence of the text speaks against the name."""
-    pattern = re.compile(rf"(?<![\w@/-]){re.escape(name)}(?:\.?js)?(?![\w/-])", re.IGNORECASE)
     for sentence in sentences(text) or [text]:
-        for found in pattern.finditer(sentence):
+        for found in _mentions(name).finditer(sentence):
             before = _OTHER_PART.split(sentence[: found.start()])[-1]
             after = sentence[found.end() :]
             if _REJECTS_BEFORE.search(before) or _REJECTS_AFTER.search(after):

@@ -115,12 +115,18 @@ def test_nothing_is_told_of_anything_else(memory: Memory, event: str, told: dict
 
 
 def test_code_that_a_memory_is_tied_to(memory: Memory) -> None:
-    """At its first edit; again, where the context was lost, if it is edited again and again."""
+    """At its first edit, if it has words in common with the memory, and at repeated ones.
+
+    Where the context was lost in between, it is told again.
+    """
+    other = {"new_string": "log.info('done')"}
+    assert shown(memory, "PreToolUse", path="src/round.py", edit=other) == ""
     told = []
     for _ in range(3):
-        told.append(shown(memory, "PreToolUse", path="src/round.py"))
+        edit = {"old_string": "half_even(x)", "new_string": "half_up(x)"}
+        told.append(shown(memory, "PreToolUse", path="src/round.py", edit=edit))
         session_state(memory, "s").clear_given()
-        told.append(shown(memory, "PostToolUse", path="src/round.py"))
+        told.append(shown(memory, "PostToolUse", path="src/round.py", edit=edit))
     assert told == [ROUNDING, "", "", "", "", ROUNDING]
 
 
