@@ -3,7 +3,7 @@
 A command that failed, the first edit of code that a memory is tied to, one place edited again
 and again, a command or an import that adds what was decided against. At most one short note
 an event, few in a session, each memory once, and only above a measured threshold
-(docs/decisions/0065-unasked-notes.md); otherwise nothing.
+(docs/decisions/0066-unasked-notes.md); otherwise nothing.
 """
 
 from __future__ import annotations
