@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from bethink.api.browse import BrowseMethods, ThreadMethods
 from bethink.api.files import FileMethods
+from bethink.api.inbox import InboxMethods
 from bethink.api.links import LinkMethods
 from bethink.api.maintenance import MaintenanceMethods, UpkeepMethods
 from bethink.api.questions import QuestionMethods
@@ -28,7 +29,7 @@ __all__ = ["Memory", "utc_now"]
 
 class Memory(
     WriteMethods, RecallMethods, BrowseMethods, ThreadMethods, LinkMethods, FileMethods,
-    MaintenanceMethods, UpkeepMethods, SyncMethods, QuestionMethods,
+    MaintenanceMethods, UpkeepMethods, SyncMethods, QuestionMethods, InboxMethods,
 ):  # fmt: skip
     """One space's memory: remember, recall, explain, correct, forget.
 

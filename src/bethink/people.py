@@ -167,6 +167,7 @@ class PersonMemory(Memory):
         *,
         progress: Progress | None = None,
         relate: bool = False,
+        review: bool = False,
     ) -> list[Remembered]:
         """Store many memories; ``audience`` among the fields of one says who sees it."""
         self._require(Right.WRITE)
@@ -174,17 +175,20 @@ class PersonMemory(Memory):
         places = {key for key, _ in given}
         if len(places) < 2:
             only = self._at(places.pop() if places else "")
-            return only.remember_many([one for _, one in given], progress=progress, relate=relate)
-        answers = self._store_at(given)
+            ready = [one for _, one in given]
+            return only.remember_many(ready, progress=progress, relate=relate, review=review)
+        answers = self._store_at(given, review=review)
         good = [one for one in answers if isinstance(one, Remembered)]
         if len(good) < len(answers):
             raise SomeRefused(answers)
         return good
 
-    def remember_each(self, drafts: Iterable[NewMemory]) -> list[Remembered | Refused]:
+    def remember_each(
+        self, drafts: Iterable[NewMemory], *, review: bool = False
+    ) -> list[Remembered | Refused]:
         """Store many memories independently; a refusal takes the place of its result."""
         self._require(Right.WRITE)
-        return self._store_at([self._with_place(one) for one in drafts])
+        return self._store_at([self._with_place(one) for one in drafts], review=review)
 
     def _with_place(self, given: NewMemory) -> tuple[str, NewMemory]:
         if isinstance(given, Draft | str):
@@ -192,11 +196,14 @@ class PersonMemory(Memory):
         fields = dict(given)
         return self._key(fields.pop("audience", None)), fields
 
-    def _store_at(self, given: list[tuple[str, NewMemory]]) -> list[Remembered | Refused]:
+    def _store_at(
+        self, given: list[tuple[str, NewMemory]], *, review: bool
+    ) -> list[Remembered | Refused]:
         found: dict[int, Remembered | Refused] = {}
         for place in sorted({key for key, _ in given}):
             numbers = [number for number, (key, _) in enumerate(given) if key == place]
-            stored = self._at(place).remember_each([given[number][1] for number in numbers])
+            ready = [given[number][1] for number in numbers]
+            stored = self._at(place).remember_each(ready, review=review)
             found.update(zip(numbers, stored, strict=True))
         return [found[number] for number in range(len(given))]
 
@@ -270,6 +277,15 @@ class PersonMemory(Memory):
     def restore(self, *ids: str) -> list[str]:
         """Restore forgotten memories by id, and return the ids of those that had been."""
         return [one for holder, known in self._by_holder(ids) for one in holder.restore(*known)]
+
+    def accept(self, *ids: str, **changes: Any) -> list[Remembered]:
+        """Let memories of the inbox into recall, with ``changes`` to their fields."""
+        groups = self._by_holder(ids)
+        return [one for holder, known in groups for one in holder.accept(*known, **changes)]
+
+    def refuse(self, *ids: str) -> list[str]:
+        """Take memories out of the inbox."""
+        return [one for holder, known in self._by_holder(ids) for one in holder.refuse(*known)]
 
     def undo(self, item_id: str | None = None, *, preview: bool = False) -> Undo:
         """Undo the last change of a memory or, without one, the last by this person."""

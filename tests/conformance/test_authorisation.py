@@ -44,6 +44,7 @@ TOLD: dict[str, dict[str, Any]] = {
     "forget": {"ids": ["ID"]},
     "forget with erase": {"ids": ["ID"], "erase": True},
     "restore": {"ids": ["ID"]},
+    "review": {"ids": [], "decision": "refuse"},
     "undo": {"id": "ID", "preview": True},
     "history": {"id": "ID"},
     "timeline": {"id": "ID"},

@@ -20,6 +20,7 @@ import pytest
 from bethink import AsyncMemory, Entity, Item, Memory, Recall, Refused, Remembered, Thread
 from bethink.access.people import Directory
 from bethink.errors import BethinkError, NotFound, StoreError
+from bethink.model import Draft
 from bethink.render.wire import item_json, recall_json
 from bethink.retrieval.answer_text import render_text
 from bethink.testing import FixedClock
@@ -53,6 +54,11 @@ CALLS: dict[str, Callable[[Any, str, str], Any]] = {
     "boost": lambda m, a, b: m.boost(a, 2.0),
     "browse": lambda m, a, b: m.browse(limit=3, topic="keys"),
     "build_insights": lambda m, a, b: m.build_insights(),
+    "accept": lambda m, a, b: m.accept(),
+    "inbox": lambda m, a, b: m.inbox(),
+    "merge": lambda m, a, b: m.merge(),
+    "refuse": lambda m, a, b: m.refuse(),
+    "propose": lambda m, a, b: m.propose(Draft(KEY), reason="why"),
     "carry_out": lambda m, a, b: m.carry_out("no plan"),
     "compare": lambda m, a, b: m.compare("deploy key", ["default", "remind"]),
     "conflicts": lambda m, a, b: m.conflicts(),

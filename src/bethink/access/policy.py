@@ -99,7 +99,7 @@ POLICY: dict[str, Right] = {
                  "settle", "save_question")),
         # Irreversible, bulk or long operations, and reading local files.
         (ADMIN, ("forget with erase", "export", "import", "read_smart", "checks",
-                 "sync", "sync_status")),
+                 "sync", "sync_status", "inbox", "review")),
         # Resources and prompts.
         (READ, ("resource memory://stats", "resource memory://recent",
                 "resource memory://entity/{name}", "resource memory://item/{id}",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bethink.agents.session import CaptureMark, SessionState, resolve_in_project, session_state
+from bethink.agents.skills import note_trials
 from bethink.code.anchors import WRITE_LIMIT_S, find_anchors
 from bethink.code.git import Repository, find_repository
 from bethink.core.named_tuple import NamedTuple
@@ -28,7 +29,8 @@ class CaptureResult(NamedTuple):
     """Counts of a capture.
 
     Turns that were stored, were already known, were refused by the rules, or had no
-    content of their own (``echoes``); and new edits.
+    content of their own (``echoes``); new edits; and turns that wait in the
+    inbox or seem not worth keeping.
     """
 
     stored: int = 0
@@ -36,6 +38,8 @@ class CaptureResult(NamedTuple):
     refused: int = 0
     echoes: int = 0
     edits: int = 0
+    waiting: int = 0
+    left_out: int = 0
 
 
 def capture(memory: Memory, transcript_path: Path, *, session: str, host: str) -> CaptureResult:
@@ -55,6 +59,7 @@ def capture(memory: Memory, transcript_path: Path, *, session: str, host: str) -
     edits = record_edits(
         memory, edits_of(_drop_known_edits(turns, before), memory.settings.project)
     )
+    note_trials(memory, transcript_path, session=session, start=state.captured.start)
     if turns:
         # From the last prompt on, not from the end: its turn may still grow, and its edits
         # are recorded with its words as their intent.
@@ -144,11 +149,11 @@ def record_edits(memory: Memory, edits: Iterable[FileEdit]) -> int:
 
 
 def _store_turns(memory: Memory, drafts: list[Draft]) -> CaptureResult:
-    counts = {"stored": 0, "known": 0, "refused": 0}
+    counts = {"stored": 0, "known": 0, "refused": 0, "waiting": 0, "left_out": 0}
     for start in range(0, len(drafts), _BATCH):
-        for answer in memory.remember_each(drafts[start : start + _BATCH]):
+        for answer in memory.remember_each(drafts[start : start + _BATCH], review=True):
             if isinstance(answer, Refused):
                 counts["refused"] += 1
             else:
-                counts["stored" if answer.status == "stored" else "known"] += 1
+                counts[answer.status if answer.status in counts else "known"] += 1
     return CaptureResult(**counts)

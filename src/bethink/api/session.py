@@ -530,7 +530,7 @@ class Session:
             similarity=similarity or self.settings.least_similarity,
         )
 
-    def write_context(self, *, relating: bool = False) -> WriteContext:
+    def write_context(self, *, relating: bool = False, review: bool = False) -> WriteContext:
         """Build the context of a write, at the current time."""
         from bethink.ingest.admission import WriteContext  # start-up time: recall does without
 
@@ -544,6 +544,7 @@ class Session:
             relating=relating,
             judge=_judge_pairs if self.judging else None,
             personal_numbers=self.settings.personal_numbers,
+            review=self.settings.review if review else None,
         )
 
     def _notes_target(self) -> Path | None:

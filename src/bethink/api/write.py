@@ -90,7 +90,9 @@ def _with_place(error: StoreError, done: int) -> StoreError:
 class WriteMethods(SessionMethods):
     """Remembers, updates, forgets and restores memories of an open space."""
 
-    def remember(self, text: str, **fields: Unpack[MemoryFields]) -> Remembered:
+    def remember(
+        self, text: str, *, review: bool = False, **fields: Unpack[MemoryFields]
+    ) -> Remembered:
         """Store one memory; ``fields`` are those of ``Draft``, and ``user``: whose it is.
 
         >>> with Memory.open(":memory:") as memory:
@@ -102,7 +104,7 @@ class WriteMethods(SessionMethods):
         given: dict[str, object] = {"text": text, **fields}
         if not fields.get("anchors"):
             given["anchors"] = _pin_anchors((), self.settings.project, text)
-        return self.remember_many([given])[0]
+        return self.remember_many([given], review=review)[0]
 
     def remember_many(
         self,
@@ -110,26 +112,30 @@ class WriteMethods(SessionMethods):
         *,
         progress: Progress | None = None,
         relate: bool = False,
+        review: bool = False,
     ) -> list[Remembered]:
         """Store many memories, 500 to a transaction.
 
         One that is refused keeps none of the others: they are stored, and then SomeRefused
         says which were not and has all ``results``. With ``relate`` each is also linked with
-        memories of nearly the same meaning, which is slower; else ``maintain`` does that.
+        memories of nearly the same meaning, which is slower; else ``maintain`` does that. With
+        ``review`` what the settings ``review_...`` say waits in the inbox.
         """
         given = list(drafts)
         if len(given) == 1:
             from bethink.ingest.pipeline import remember  # start-up time: recall does without
 
             alone = [_make_draft(given[0], self.settings.project)]
-            results = remember(alone, self.session.write_context(relating=relate))
+            context = self.session.write_context(relating=relate, review=review)
+            results = remember(alone, context)
             if progress is not None:
                 progress(1, 1)
             return results
         answers: list[Remembered | Refused] = []
         for start in range(0, len(given), BATCH):
             try:
-                answers += self._store_batch(given[start : start + BATCH], relate=relate)
+                part = given[start : start + BATCH]
+                answers += self._store_batch(part, relate=relate, review=review)
             except StoreError as error:
                 if not start:
                     raise
@@ -141,23 +147,26 @@ class WriteMethods(SessionMethods):
             raise SomeRefused(answers)
         return good
 
-    def remember_each(self, drafts: Iterable[NewMemory]) -> list[Remembered | Refused]:
+    def remember_each(
+        self, drafts: Iterable[NewMemory], *, review: bool = False
+    ) -> list[Remembered | Refused]:
         """Store many memories independently; a refusal takes the place of its result.
 
-        Each is a draft, a mapping of its fields, or only its text.
+        Each is a draft, a mapping of its fields, or only its text; ``review`` as above.
         """
         ready = list(drafts)
         batches = (ready[start : start + BATCH] for start in range(0, len(ready), BATCH))
-        return [answer for batch in batches for answer in self._store_batch(batch)]
+        return [answer for batch in batches for answer in self._store_batch(batch, review=review)]
 
     def _store_batch(
-        self, given: Sequence[NewMemory], *, relate: bool = False
+        self, given: Sequence[NewMemory], *, relate: bool = False, review: bool = False
     ) -> list[Remembered | Refused]:
         from bethink.ingest.pipeline import remember_each  # start-up time: recall does without
 
         drafts = [_draft_or_refusal(one, self.settings.project) for one in given]
         ready = [draft for draft in drafts if isinstance(draft, Draft)]
-        stored = iter(remember_each(ready, self.session.write_context(relating=relate)))
+        context = self.session.write_context(relating=relate, review=review)
+        stored = iter(remember_each(ready, context))
         return [next(stored) if isinstance(draft, Draft) else draft for draft in drafts]
 
     def update(
@@ -339,10 +348,15 @@ class WriteMethods(SessionMethods):
     def restore(self, *ids: str) -> list[str]:
         """Restore forgotten memories by id, and return the ids of those that had been."""
         # Start-up time: recall does without.
+        from bethink.ingest.inbox import is_sealed
         from bethink.ingest.revision import restore_memories, supersede_again
 
         requested = [self.session.stored_item(item_id).id for item_id in ids]
         ctx = self.session.write_context()
+        waiting = [one for one in self.store.items.get(requested).values() if is_sealed(one)]
+        if waiting:
+            accept = f"bethink inbox accept {waiting[0].id}"
+            raise Refused(f"{waiting[0].id} is in the inbox", remedy=accept)
         restored = restore_memories(requested, ctx)
         supersede_again(restored, ctx)
         return restored

@@ -60,6 +60,8 @@ _COMMANDS = {
         "demote": ("cli.links:demote", "Mark a memory as less relevant."),
         "forget": ("cli.forget:forget", "Exclude memories from recall, or erase them."),
         "restore": ("cli.forget:restore", "Restore forgotten memories."),
+        "skills": ("cli.inbox:skills", "List and export procedures that worked twice."),
+        "inbox": ("cli.inbox:inbox", "Review memories that wait outside of recall."),
         "undo": ("cli.forget:undo", "Undo a change, an import or a maintenance run."),
         "revoke": ("cli.maintenance:revoke", "Remove everything that came from a source."),
     },

@@ -324,6 +324,7 @@ def _count_phrases(tally: Tally) -> list[str]:
     parts = [f"{action} {plural(tally.stored, 'memory')}"]
     parts += [f"{tally.updated:,} changed"] if tally.updated else []
     parts += [f"{tally.known:,} already known"] if tally.known else []
+    parts += [f"{tally.waiting:,} in the inbox"] if tally.waiting else []
     counts = {"link": tally.links, "file edit": tally.edits, "thread": tally.threads}
     parts += [plural(count, name) for name, count in counts.items() if count]
     parts += [f"{tally.redacted:,} with secrets removed"] if tally.redacted else []
@@ -357,6 +358,7 @@ def tally_json(tally: Tally) -> Json:
         "updated": tally.updated,
         "duplicates": tally.duplicates,
         "repeated": tally.repeated,
+        "waiting": tally.waiting,
         "links": tally.links,
         "edits": tally.edits,
         "threads": tally.threads,

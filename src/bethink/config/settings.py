@@ -105,6 +105,10 @@ class Settings:
     prompt_unsure: bool = False
     unasked: str = "failure,touch,edit,contradiction"
     ab_test: bool = False
+    review_agent: str = "accept"
+    review_tool: str = "wait"
+    review_web: str = "wait"
+    review_import: str = "accept"
     audit_reads: bool = False
     project: Path | None = None
     config: Path | None = None
@@ -127,6 +131,12 @@ class Settings:
     def least_similarity(self) -> float | None:
         """The setting ``duplicate_similarity`` as a number; None where words decide."""
         return None if self.duplicate_similarity == "words" else float(self.duplicate_similarity)
+
+    @property
+    def review(self) -> Mapping[str, str]:
+        """What becomes of captured and imported texts, by source class."""
+        named = {name: getattr(self, f"review_{name}") for name in REVIEWED}
+        return named | {"unknown": self.review_web}
 
     def changes(self, profile: str) -> tuple[Change, ...]:
         """The changes that a profile's original system makes by its variables and config files."""
@@ -183,6 +193,10 @@ class Setting(NamedTuple):
         return {bool: "true or false", Path: "a path"}.get(self.type, "text on one line")
 
 
+REVIEWED = {
+    "agent": "what an agent says or stores", "tool": "the output of tools",
+    "web": "texts of web pages and unknown sources", "import": "imports of unproven origin",
+}  # fmt: skip
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "space", str, "the space to use; default: the project's own, found from the working "
@@ -272,6 +286,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "ab_test", bool, "whether hooks give nothing to half of the sessions, chosen by chance, so "
         "that bethink helped can compare the two",
+    ),
+    *(
+        Setting(
+            f"review_{name}", str, f"what becomes of {what}: accept, wait in the inbox, or worth: "
+            "wait where it seems not worth keeping", allowed=("accept", "worth", "wait"),
+        )
+        for name, what in REVIEWED.items()
     ),
     Setting("audit_reads", bool, "whether a server records who was shown which memories"),
 )  # fmt: skip
@@ -365,6 +386,7 @@ USER_ONLY_SETTINGS = frozenset(
         "personal_numbers",
         "actor",
         "audit_reads",
+        *(f"review_{name}" for name in REVIEWED),
         "allowed_roots",
         "notes_trust",
     }

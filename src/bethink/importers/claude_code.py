@@ -94,6 +94,40 @@ def read_turns(path: Path, *, start: int = 0, number: int = 1) -> Iterator[Turn]
         yield from reading.flush()
 
 
+class Command(NamedTuple):
+    """A command of the agent, and whether the user said something since the one before it."""
+
+    text: str
+    failed: bool
+    error: str = ""
+    after_prompt: bool = False
+
+
+def read_commands(path: Path, *, start: int = 0) -> Iterator[Command]:
+    """Yield the shell commands of a transcript whose results it holds, in their order."""
+    asked: dict[str, str] = {}
+    prompted = False
+    with path.open("rb") as file:
+        for entry, begin in _read_entries(file, start):
+            if begin < start or _is_hidden(entry):
+                continue
+            prompted |= entry.get("type") == "user" and bool(_user_prompt(entry))
+            for block in _blocks(entry):
+                given = block.get("input")
+                if block.get("name") == "Bash" and isinstance(given, dict):
+                    asked[str(block.get("id"))] = storable_text(str(given.get("command") or ""))
+                command = asked.pop(str(block.get("tool_use_id")), "")
+                if command:
+                    failed = bool(block.get("is_error"))
+                    yield Command(command, failed, _last_line(block) if failed else "", prompted)
+                    prompted = False
+
+
+def _last_line(block: _Entry) -> str:
+    lines = [one.strip() for text in _all_strings(block.get("content")) for one in text.split("\n")]
+    return storable_text(next((line for line in reversed(lines) if line), ""))[:300]
+
+
 def tool_edits(
     name: str, tool_input: object, at: datetime | None, call: str
 ) -> tuple[ToolEdit, ...]:

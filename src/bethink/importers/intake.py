@@ -328,9 +328,9 @@ class Tally:
     """Counts of an import, or of its preview.
 
     ``stored`` are new memories, ``updated`` new revisions of earlier imports, ``repeated``
-    were imported before without change, ``duplicates`` repeat another writer's text,
-    ``links``, ``edits`` of files and ``threads`` are new. ``kinds`` counts the new ones by
-    kind. The first ten thousand refusals are kept, ``n_refused`` counts all. ``run`` undoes it.
+    were imported before, ``duplicates`` repeat another writer's text, ``waiting`` are in the
+    inbox, ``links``, ``edits`` of files and ``threads`` are new; ``kinds`` counts the new ones.
+    The first ten thousand refusals are kept, ``n_refused`` counts all. ``run`` undoes it.
     """
 
     kind: str = ""
@@ -342,6 +342,7 @@ class Tally:
     duplicates: int = 0
     repeated: int = 0
     redacted: int = 0
+    waiting: int = 0
     links: int = 0
     edits: int = 0
     threads: int = 0
@@ -361,7 +362,7 @@ class Tally:
     @property
     def read(self) -> int:
         """How many entries were read."""
-        return self.stored + self.updated + self.known + self.n_refused
+        return self.stored + self.updated + self.known + self.waiting + self.n_refused
 
     def refuse(self, refusal: Refusal) -> None:
         self.n_refused += 1
@@ -371,8 +372,7 @@ class Tally:
     def count(self, ready: PreparedEntry, status: str) -> None:
         """Count the outcome of an entry: stored, updated, duplicate or repeated."""
         self.redacted += bool(ready.piece.redacted)
-        name = {"duplicate": "duplicates", "repeated": "repeated", "updated": "updated"}
-        counted = name.get(status, "stored")
+        counted = {"duplicate": "duplicates", "left_out": "waiting"}.get(status, status)
         setattr(self, counted, getattr(self, counted) + 1)
         if counted == "stored":
             draft = ready.draft
@@ -654,7 +654,7 @@ class Intake:
 def _remember_drafts(memory: Memory, drafts: Sequence[Draft]) -> list[Remembered | Refused]:
     """Store drafts and return each answer; one with an unknown source stops no other."""
     try:
-        return memory.remember_each(drafts)
+        return memory.remember_each(drafts, review=True)
     except NotFound as missing:
         if len(drafts) == 1:
             return [Refused(missing.message, remedy=missing.remedy)]

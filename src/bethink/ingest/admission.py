@@ -49,6 +49,7 @@ class WriteContext:
     those of drafts that need no model, by the draft's id. ``read`` are memories as they were
     read just now, so that what a draft derives from is not read again. ``judge`` says what a
     newer memory does to an older one. ``personal_numbers`` is the setting of that name.
+    ``review`` says by source class what becomes of a draft: accept, worth or wait.
     """
 
     store: Store
@@ -62,6 +63,7 @@ class WriteContext:
     read: Mapping[str, Item] | None = None
     judge: JudgePairs | None = None
     personal_numbers: str = "captured"
+    review: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

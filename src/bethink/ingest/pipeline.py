@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
+from bethink.core.dataclass import replace
 from bethink.errors import ModelError, NotFound, Refused, TooLarge
 from bethink.ingest.admission import (
     DERIVED_SOURCE,
@@ -19,6 +21,7 @@ from bethink.ingest.deduplication import (
     find_near_duplicates,
     find_repeated_keys,
 )
+from bethink.ingest.inbox import Held, find_held, sealed_record
 from bethink.ingest.links import (
     add_links,
     embed_new_entities,
@@ -30,16 +33,17 @@ from bethink.ingest.record_builder import (
     build_record,
     embed_memories,
     parent_ids,
-    trust_by_id,
 )
 from bethink.ingest.updates import link_updates
 from bethink.model import Collision, Draft, Remembered
-from bethink.ports import Embedding, is_remote, unrelated_similarity
+from bethink.model.item import REFUSED, WAITING
+from bethink.ports import Embedding, Record, is_remote, unrelated_similarity
 
 __all__ = ["WriteContext", "remember"]
 
 
 TRANSACTION_SIZE = 500
+_HELD_STATUS: dict[str, Literal["waiting", "left_out"]] = {WAITING: "waiting", REFUSED: "left_out"}
 
 
 def remember(drafts: Sequence[Draft], ctx: WriteContext) -> list[Remembered]:
@@ -69,7 +73,7 @@ def _remember_prepared(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> 
         fresh, answers = deduplicate(new_drafts, ctx)
 
     # 4. Embed, extract, link and store, some hundred per transaction.
-    batch = BatchContext(_resolve_parent_trust(new_drafts, ctx))
+    batch = _batch_of(new_drafts, ctx)
     for start in range(0, len(fresh), TRANSACTION_SIZE):
         answers |= _store_batch(fresh[start : start + TRANSACTION_SIZE], batch, ctx)
     results = [
@@ -85,10 +89,47 @@ def _remember_prepared(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> 
 
 
 def _store_batch(
-    fresh: Sequence[ComparedDraft], batch: BatchContext, ctx: WriteContext
+    fresh: Sequence[ComparedDraft],
+    batch: BatchContext,
+    ctx: WriteContext,
+    revisions: Mapping[str, int] | None = None,
 ) -> dict[str, Remembered]:
-    """Store new memories in one transaction; return the outcomes by id."""
+    """Store new memories in one transaction, as these revisions; return the outcomes by id."""
     embeddings, pending = _embed_or_defer([compared.prepared for compared in fresh], ctx)
+    held = find_held(fresh, embeddings, batch, ctx)
+    waiting = [one.prepared for one in fresh if one.prepared.id in held]
+    answers = store_held(waiting, held, ctx) if waiting else {}
+    left = [n for n, one in enumerate(fresh) if one.prepared.id not in held]
+    fresh, embeddings = [fresh[n] for n in left], [embeddings[n] for n in left]
+    if not fresh:
+        return answers
+    records, merged = _build_records(fresh, embeddings, batch, ctx)
+    if revisions:
+        numbered = [(one, one.item._replace(rev=revisions[one.item.id])) for one in records]
+        records = [replace(one, item=item) for one, item in numbered]
+    outcomes = ctx.store.items.put(records, actor=ctx.actor, now=ctx.now)
+    for compared, record, collisions, outcome in zip(fresh, records, merged, outcomes, strict=True):
+        prepared = compared.prepared
+        if outcome.outcome != "stored":
+            # Another process stored it first: return that memory.
+            collision = Collision(outcome.id, "exact", 1.0, KEPT_FIRST, prepared.draft.text)
+            found = (collision,) if outcome.outcome == "duplicate" else ()
+            answers[prepared.id] = Remembered(outcome.id, outcome.outcome, found, prepared.redacted)
+            continue
+        names = tuple(mention.entity.name for mention in record.mentions)
+        answers[prepared.id] = Remembered(
+            outcome.id, "stored", collisions, prepared.redacted, names, prepared.flags, pending
+        )
+    return answers
+
+
+def _build_records(
+    fresh: Sequence[ComparedDraft],
+    embeddings: Sequence[Embedding | None],
+    batch: BatchContext,
+    ctx: WriteContext,
+) -> tuple[list[Record], list[tuple[Collision, ...]]]:
+    """Extract, compare and link new memories; return their records, and what each resembles."""
     with ctx.store.snapshot(at_once=False):
         new = [compared.prepared for compared in fresh]
         batch.find_known(new, ctx)
@@ -104,21 +145,53 @@ def _store_batch(
         records, merged = add_links(records, near, ctx)
         records, merged = link_updates(records, merged, ctx)
         lacking = entities_without_vector(records, ctx)
-    records = embed_new_entities(records, lacking, ctx)
-    outcomes = ctx.store.items.put(records, actor=ctx.actor, now=ctx.now)
-    answers: dict[str, Remembered] = {}
-    for compared, record, collisions, outcome in zip(fresh, records, merged, outcomes, strict=True):
-        prepared = compared.prepared
-        if outcome.outcome != "stored":
-            # Another process stored it first: return that memory.
-            collision = Collision(outcome.id, "exact", 1.0, KEPT_FIRST, prepared.draft.text)
-            found = (collision,) if outcome.outcome == "duplicate" else ()
-            answers[prepared.id] = Remembered(outcome.id, outcome.outcome, found, prepared.redacted)
-            continue
-        names = tuple(mention.entity.name for mention in record.mentions)
+    return embed_new_entities(records, lacking, ctx), merged
+
+
+def store_held(
+    new: Sequence[PreparedDraft], held: Mapping[str, Held], ctx: WriteContext
+) -> dict[str, Remembered]:
+    """Store what waits; what waited before, was refused or accepted is not stored again."""
+    records = [sealed_record(prepared, held[prepared.id], ctx) for prepared in new]
+    used = ctx.store.items.find_keys(tuple({str(one.key) for one in records}))
+    known = {one.item.id: used[str(one.key)][0] for one in records if one.key in used}
+    first = {one.key: one for one in reversed(records) if one.item.id not in known}
+    new_ones = [one for one in records if first.get(one.key) is one]
+    ctx.store.items.put(new_ones, actor=ctx.actor, now=ctx.now)
+    answers = {}
+    for prepared, record in zip(new, records, strict=True):
+        own = known.get(prepared.id) or first[record.key].item.id
         answers[prepared.id] = Remembered(
-            outcome.id, "stored", collisions, prepared.redacted, names, prepared.flags, pending
+            own,
+            "repeated" if own != prepared.id else _HELD_STATUS[held[prepared.id].state],
+            redacted=prepared.redacted,
+            flags=prepared.flags,
         )
+    return answers
+
+
+def accept(
+    waiting: Mapping[str, Draft], revisions: Mapping[str, int], ctx: WriteContext
+) -> dict[str, Remembered]:
+    """Store drafts that waited, by id, as the next revisions of what the inbox has of them.
+
+    One that is a duplicate of another memory is not stored: it leaves the inbox.
+    """
+    drafts = {item: draft._replace(id=None, key=None) for item, draft in waiting.items()}
+    prepared = [replace(prepare(drafts[item], ctx), id=item) for item in sorted(drafts)]
+    batch = _batch_of(prepared, ctx)
+    open_parents = {one for draft in drafts.values() for one in parent_ids(draft)} & batch.waiting
+    if open_parents - waiting.keys():
+        message = f"it is derived from {min(open_parents)}, which waits too"
+        raise Refused(message, remedy="accept that one, too")
+    batch.waiting.clear()
+    with ctx.store.snapshot(at_once=False):
+        fresh, answers = deduplicate(prepared, ctx)
+    if answers:
+        ctx.store.admin.refile(sorted(answers), how=REFUSED, actor=ctx.actor, now=ctx.now)
+    for start in range(0, len(fresh), TRANSACTION_SIZE):
+        part = fresh[start : start + TRANSACTION_SIZE]
+        answers |= _store_batch(part, batch, ctx, revisions)
     return answers
 
 
@@ -141,19 +214,21 @@ def _embed_or_defer(
     return [known or next(made) for known in given], ()
 
 
-def _resolve_parent_trust(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> dict[str, int]:
-    """Look up the trust of the drafts' parents; raise NotFound for an unknown parent."""
+def _batch_of(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> BatchContext:
+    """Look up the drafts' parents: their trust, and which wait; raise NotFound for an unknown."""
     parents = {parent_id for draft in prepared for parent_id in parent_ids(draft.draft)}
     read = ctx.read or {}
-    trust = {parent_id: read[parent_id].trust for parent_id in parents & read.keys()}
-    trust |= trust_by_id(parents - read.keys(), ctx)
+    lacking = sorted(parents - read.keys())
+    found = {**read, **(ctx.store.items.get(lacking) if lacking else {})}
+    known = [found[parent] for parent in sorted(parents & found.keys())]
+    trust = {item.id: item.trust for item in known}
     earlier: set[str] = set()
     for draft in prepared:
         for parent in draft.draft.derives_from:
             if parent not in trust and parent not in earlier:
                 raise NotFound(f"there is no memory {parent!r} to derive from")
         earlier.add(draft.id)
-    return trust
+    return BatchContext(trust, {item.id for item in known if item.ended_by == WAITING})
 
 
 def _refuse_derived(drafts: Sequence[Draft], ctx: WriteContext) -> None:

@@ -102,7 +102,7 @@ _EXACT_GRANULARITIES = ("minute", "hour", "part", "day")
 
 @dataclass(frozen=True, slots=True)
 class BatchContext:
-    """Context shared by a batch: parents' trust, entities by key.
+    """Context shared by a batch: parents' trust, those of them that wait, entities by key.
 
     Entities are those of memories of the same classification; those of ``stored`` the store
     has, by the id of the memory that may mention them. ``named`` are the entities of the
@@ -111,6 +111,7 @@ class BatchContext:
     """
 
     parent_trust: dict[str, int] = field(default_factory=dict)
+    waiting: set[str] = field(default_factory=set)
     entities: dict[int, dict[str, Entity]] = field(default_factory=lambda: defaultdict(dict))
     stored: dict[str, list[Entity]] = field(default_factory=dict)
     named: dict[str, dict[str, tuple[int, Entity]]] = field(default_factory=dict)
@@ -173,8 +174,7 @@ def build_record(
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(prepared, mentions, times, batch, ctx)
     item = item._replace(tokens=count_tokens(draft.text, embedding, ctx))
-    if draft.id is not None:
-        batch.parent_trust[item.id] = item.trust  # a later draft may name it as its parent
+    batch.parent_trust[item.id] = item.trust  # a later draft may name it as its parent
     return Record(
         item,
         prepared.fingerprint,

@@ -20,6 +20,7 @@ from bethink.errors import ModelError, Refused
 from bethink.ingest.admission import PreparedDraft, WriteContext, lists_to_tuples, prepare
 from bethink.ingest.deduplication import minhash_sketch
 from bethink.ingest.entity_extraction import extract_mentions
+from bethink.ingest.inbox import is_sealed
 from bethink.ingest.links import embed_new_entities, entities_without_vector
 from bethink.ingest.record_builder import (
     PIN_IMPORTANCE,
@@ -36,6 +37,7 @@ from bethink.ingest.record_builder import (
 from bethink.ingest.updates import JUDGED, link_updates
 from bethink.lang.dates import find_times
 from bethink.model import UPDATE_LINKS, Draft, Item, Link, Node
+from bethink.model.item import REFUSED, WAITING
 from bethink.ports import Embedding, Event, Record, Store, is_remote, unrelated_similarity
 
 MODEL_FACT_KEY = "fact"  # metadata key of a fact extracted by a model
@@ -389,6 +391,9 @@ def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
         if doing is None or change.item is None or _is_effect_of_link(change, before):
             continue
         if change.kind not in _LINK_CHANGES or _is_own_link(change, actor, ctx):
+            if change.kind in ("ended", "revised"):
+                how = _inbox_state_before(change.item, ctx)
+                doing = {WAITING: "return it to the inbox", REFUSED: "refuse it"}.get(how, doing)
             return Undo(change.item, change, doing)
     which = f"to {item}" if item is not None else f"by {actor}"
     raise Refused(f"no change {which} can be undone")
@@ -453,7 +458,13 @@ def _undo_link(change: Event, ctx: WriteContext) -> None:
 def apply_undo(undo: Undo, ctx: WriteContext) -> Item:
     """Apply the undo and return the resulting memory."""
     item, kind = undo.item, undo.change.kind
-    if kind in ("stored", "imported", "restored"):
+    if kind in ("ended", "revised") and (how := _inbox_state_before(item, ctx)):
+        if kind == "ended":
+            ctx.store.admin.refile([item], how=how, actor=ctx.actor, now=ctx.now)
+        else:
+            reactivate_superseded([item], ctx)
+            ctx.store.items.end([item], how=how, actor=ctx.actor, now=ctx.now)
+    elif kind in ("stored", "imported", "restored"):
         reactivate_superseded([item], ctx)
         ctx.store.items.end([item], how="undone", actor=ctx.actor, now=ctx.now)
     elif kind == "ended":
@@ -466,6 +477,17 @@ def apply_undo(undo: Undo, ctx: WriteContext) -> Item:
     else:
         _restore_previous_revision(item, ctx)
     return ctx.store.items.get([item])[item]
+
+
+def _inbox_state_before(item: str, ctx: WriteContext) -> str:
+    """Return what a memory becomes when the last decision about it in the inbox is undone."""
+    revisions = ctx.store.items.history(item)
+    last = revisions[-1]
+    if last.live_to is None:
+        return WAITING if len(revisions) > 1 and is_sealed(revisions[-2]) else ""
+    if last.ended_by == WAITING:
+        return REFUSED if is_sealed(last) else ""
+    return WAITING if last.ended_by == REFUSED else ""
 
 
 def _restore_status(undo: Undo, ctx: WriteContext) -> None:

@@ -20,6 +20,7 @@ from bethink.model.answer import (
     Situation,
     Step,
     Timeline,
+    Waiting,
     id_checksum,
 )
 from bethink.model.evidence import (
@@ -127,6 +128,7 @@ __all__ = [
     "Thread",
     "ThreadEvent",
     "Timeline",
+    "Waiting",
     "describe_layers",
     "find_layer",
     "id_checksum",

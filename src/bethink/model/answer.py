@@ -11,7 +11,7 @@ from bethink.core.dataclass import dataclass, field
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import pydantic_schema
 from bethink.model.evidence import Candidate, Pool
-from bethink.model.item import NO_METADATA, Level
+from bethink.model.item import NO_METADATA, Item, Level
 
 
 class Draft(NamedTuple):
@@ -59,6 +59,21 @@ class Draft(NamedTuple):
     derives_from: tuple[str, ...] = ()
 
 
+class Waiting(NamedTuple):
+    """A memory of the inbox: it waits for a review, or was refused, and is in no recall.
+
+    ``worth`` is from 0 to 1 where it was judged; ``item`` is how the store keeps it.
+    """
+
+    id: str
+    text: str
+    reason: str
+    worth: float | None
+    state: str
+    item: Item
+    draft: Draft
+
+
 class Collision(NamedTuple):
     """An existing memory that conflicts with or resembles a new one, and the action taken.
 
@@ -78,10 +93,10 @@ class Collision(NamedTuple):
 
 @pydantic_schema("bethink.render.wire:remembered_json")
 class Remembered(NamedTuple):
-    """The result of storing one draft."""
+    """The result of storing one draft; a review may hold it back or leave it out."""
 
     id: str
-    status: Literal["stored", "duplicate", "repeated"]
+    status: Literal["stored", "duplicate", "repeated", "waiting", "left_out"]
     collisions: tuple[Collision, ...] = ()
     redacted: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()

@@ -121,6 +121,8 @@ class Item(NamedTuple):
         return user_of(self.metadata)
 
 
+WAITING = "waiting"  # `ended_by` of a memory that waits in the inbox, outside of every recall
+REFUSED = "refused"  # of one that was reviewed and refused
 AUDIENCE = "bethink.audience"  # in metadata, of what not all of a space see: who does
 SHARED_CLASSIFICATION = 1  # up to this class a memory of one user may be shared with all
 

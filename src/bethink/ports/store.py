@@ -510,6 +510,12 @@ class StoreAdmin(Protocol):
     def change_questions(self, change: Callable[[list[Json]], list[Json]]) -> None:
         """Replace the saved questions by what ``change`` makes of them."""
 
+    def ended_as(self, how: str) -> list[str]:
+        """Ids of items whose last revision ended for this reason, in the order of their ends."""
+
+    def refile(self, ids: Sequence[str], *, how: str, actor: str, now: datetime) -> list[str]:
+        """Give ended items another reason for their end, in one transaction; return those."""
+
     def generation(self) -> int:
         """A number that changes with every write by any process; equal means equal content."""
 

@@ -36,7 +36,7 @@ from bethink.retrieval.heat import pace_of
 if TYPE_CHECKING:
     from bethink.api.file_reader import SmartRead
     from bethink.api.files import CodeMemory
-    from bethink.model import Thread
+    from bethink.model import Thread, Waiting
     from bethink.model.anchor import CodeState
     from bethink.retrieval.provenance import InsightNode, Provenance
 
@@ -266,6 +266,15 @@ def outcome_json(outcome: Remembered | Refused) -> Json:
 
 def remembered_json(result: Remembered) -> Json:
     return record_json(result)
+
+
+def waiting_json(waiting: Waiting) -> Json:
+    """Return a memory of the inbox: why it waits, and the fields that were given."""
+    own = {name: getattr(waiting, name) for name in ("id", "text", "state", "reason", "worth")}
+    names = ("source", "source_class", "kind", "topic", "level", "speaker")
+    given = {name: getattr(waiting.draft, name) for name in names}
+    flags = list(waiting.item.flags)
+    return {**own, "since": iso(waiting.item.stored_at), "flags": flags, **given}
 
 
 def entity_json(entity: Entity) -> Json:

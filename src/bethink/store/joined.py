@@ -571,7 +571,7 @@ _MERGES: dict[str, dict[str, Ask]] = {
     },
     "admin": {
         "events": _events, "changes": _changes, "count": sum, "most_classified": max,
-        "stats": _stats, "generation": sum,
+        "stats": _stats, "generation": sum, "ended_as": _distinct,
     },
     "sync": {"conflicts": _united},  # machines exchange a space, not what one person sees
 }  # fmt: skip

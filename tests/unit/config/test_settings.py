@@ -69,7 +69,8 @@ def test_without_any_source_the_defaults_hold(desk):
         "sync_in_background": False,
         "maintain_every": 1440, "duplicate_similarity": "words", "prompt_unsure": False,
         "unasked": "failure,touch,edit,contradiction", "ab_test": False,
-        "audit_reads": False,
+        "review_agent": "accept", "review_tool": "wait", "review_web": "wait",
+        "review_import": "accept", "audit_reads": False,
     }  # fmt: skip
     assert {settings.origin(name) for name in NAMES} == {Origin("default")}
     assert settings.project == desk.project

@@ -171,6 +171,7 @@ def test_remember_takes_episode_confidence_and_relations(memory: Memory, ids: li
 def test_a_memory_is_trusted_no_more_than_what_it_derives_from(memory: Memory) -> None:
     """A relation told over MCP counts as the field does."""
     page = ask(memory, "remember", text="Violins are tuned in fifths", origin="web").content["id"]
+    memory.accept(page)
 
     made = ask(
         memory, "remember", text="Our violins are tuned well",

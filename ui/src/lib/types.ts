@@ -427,7 +427,7 @@ export interface Operations {
     };
     answer: {
       id: string;
-      status: "stored" | "duplicate" | "repeated";
+      status: "stored" | "duplicate" | "repeated" | "waiting" | "left_out";
       collisions: {
         id: string;
         kind: string;
@@ -775,6 +775,30 @@ export interface Operations {
     };
     answer: {
       restored: string[];
+    };
+  };
+  "GET /v1/inbox": {
+    arguments: {
+      source?: string;
+      refused?: boolean;
+      limit?: number;
+      offset?: number;
+    };
+    answer: {
+      notice: string;
+      waiting: Record<string, unknown>[];
+      total: number;
+    };
+  };
+  "POST /v1/inbox": {
+    arguments: {
+      ids: string[];
+      decision: "accept" | "refuse" | "merge";
+      text?: string | null;
+    };
+    answer: {
+      decision: string;
+      ids: string[];
     };
   };
   "POST /v1/undo": {

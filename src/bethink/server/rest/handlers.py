@@ -30,6 +30,7 @@ from bethink.render.wire import (
     mapping_json,
     outcome_json,
     recall_json,
+    waiting_json,
     why_not_json,
 )
 from bethink.retrieval.profile import SLOTS
@@ -87,7 +88,7 @@ def _scope_of(call: Call, where: Mapping[str, object]) -> SearchScope:
 def remember_many(call: Call) -> Reply:
     drafts = [_make_draft(call, fields) for fields in call.arguments["memories"]]
     good = [draft for draft in drafts if not isinstance(draft, Refused)]
-    answers = iter(call.memory.remember_each([fields for fields, _ in good]))
+    answers = iter(call.memory.remember_each([fields for fields, _ in good], review=True))
     results = [
         _result_json(entry if isinstance(entry, Refused) else _related(call, next(answers), entry))
         for entry in drafts
@@ -112,7 +113,7 @@ def _related(
 ) -> Remembered | Refused:
     """Add the relations of a stored memory; return the outcome, or why one is refused."""
     try:
-        if isinstance(found, Remembered):
+        if isinstance(found, Remembered) and found.status not in {"waiting", "left_out"}:
             add_relations(call, found.id, entry[1])
     except Refused as refused:
         return refused
@@ -124,6 +125,26 @@ def _result_json(found: Remembered | Refused) -> Json:
     if isinstance(found, Refused):
         made["error"]["remedy"] = in_tool_words(found.remedy)
     return made
+
+
+def inbox(call: Call) -> Reply:
+    found = call.memory.inbox(**call.given("source", "refused"))
+    offset, limit = call.arguments.get("offset", 0), call.arguments.get("limit", _DEFAULT_PAGE)
+    page = found[offset : offset + limit]
+    fitting = count_fitting(call, (text_cost(call, one.text) for one in page))
+    waiting = [waiting_json(one) for one in page[:fitting]]
+    return Reply("", {"notice": NOTICE, "waiting": waiting, "total": len(found)})
+
+
+def review(call: Call) -> Reply:
+    ids, decision, text = call.arguments["ids"], call.arguments["decision"], call.given("text")
+    if decision == "refuse":
+        done = call.memory.refuse(*ids)
+    elif decision == "merge":
+        done = [call.memory.merge(*ids, **text).id]
+    else:
+        done = [one.id for one in call.memory.accept(*ids, **text)]
+    return Reply("", {"decision": decision, "ids": done})
 
 
 def restore(call: Call) -> Reply:

@@ -137,6 +137,36 @@ RESTORE = Tool(
     _HANDLERS,
     idempotent=True,
 )
+
+INBOX = Tool(
+    "inbox",
+    "List the inbox",
+    "List memories that wait for a review, outside of every recall, oldest first.",
+    arguments(
+        source=text("Only of this source or class of sources."),
+        refused=described(bool, "Those that were refused, instead."),
+        limit=whole("Maximum number of results; default 50.", 1, 500),
+        offset=SKIP_FIRST,
+    ),
+    record(notice=NOTICE, waiting=[dict], total=int),
+    _HANDLERS,
+    read_only=True,
+)
+
+REVIEW = Tool(
+    "review",
+    "Review memories of the inbox",
+    "Accept memories of the inbox into recall, refuse them, or merge them into one memory. Undo "
+    "takes a decision back.",
+    arguments(
+        *("ids", "decision"),
+        ids=entries("Ids of the memories.", 500),
+        decision=text("What becomes of them.", choices=("accept", "refuse", "merge")),
+        text=text("With accept and merge: the new text.", 65_536),
+    ),
+    record(decision=str, ids=list[str]),
+    _HANDLERS,
+)
 _NODE = record(kind=str, id=str)
 
 LINKS = Tool(

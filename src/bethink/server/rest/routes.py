@@ -56,6 +56,8 @@ TOOL_ROUTES = (
     ToolRoute("GET", "/v1/memories/{id}/why-not", catalog.EXPLAIN, _QUERY_ALIASES, ("query",)),
     ToolRoute("POST", "/v1/forget", catalog.FORGET),
     ToolRoute("POST", "/v1/restore", operations.RESTORE),
+    ToolRoute("GET", "/v1/inbox", operations.INBOX),
+    ToolRoute("POST", "/v1/inbox", operations.REVIEW),
     ToolRoute("POST", "/v1/undo", catalog.UNDO),
     ToolRoute("POST", "/v1/consolidate", catalog.CONSOLIDATE),
     ToolRoute("GET", "/v1/entities", catalog.LIST_ENTITIES),

@@ -132,6 +132,7 @@ def get_visible(memory: Memory, item_id: str) -> Item:
         item = memory.get(item_id)
     except NotFound as error:
         raise NotFound(error.message, remedy=_REMEDY) from error
-    if item.classification > memory.settings.max_classification:
+    # What waits in the inbox has no text yet: only a review shows it.
+    if item.classification > memory.settings.max_classification or not item.text:
         raise NotFound(f"there is no memory {item_id!r}", remedy=_REMEDY)
     return item

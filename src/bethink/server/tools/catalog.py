@@ -183,7 +183,10 @@ REMEMBER = Tool(
     ),
     record(
         id=str,
-        status=Literal["stored", "duplicate", "repeated"],
+        status=described(
+            Literal["stored", "duplicate", "repeated", "waiting", "left_out"],
+            "waiting: in the inbox, for the user to review; left_out: a turn without content.",
+        ),
         collisions=[record(id=str, kind=str, similarity=float, action=str, text=str)],
         redacted=described(list[str], "Kinds of secrets that were removed."),
         entities=list[str],

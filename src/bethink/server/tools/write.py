@@ -56,8 +56,9 @@ def remember(call: Call) -> Reply:
     The server sets its source class, which is never that of a user or the owner.
     """
     relations = read_relations(call)
-    stored = call.memory.remember(**draft_fields(call))
-    add_relations(call, stored.id, relations)
+    stored = call.memory.remember(**draft_fields(call), review=True)
+    if stored.status not in {"waiting", "left_out"}:
+        add_relations(call, stored.id, relations)
     content = remembered_json(stored)
     content["collisions"] = [
         {name: collision[name] for name in ("id", "kind", "similarity", "action")}
@@ -151,6 +152,8 @@ def link(call: Call) -> Reply:
 
 def _format_stored(stored: Remembered) -> str:
     lines = [f"{stored.status} {stored.id}"]
+    if stored.status == "waiting":
+        lines.append("it is not recalled until the user accepts it: bethink inbox")
     if stored.redacted:
         lines.append(f"removed secrets: {', '.join(stored.redacted)}")
     if "injection" in stored.flags:

@@ -77,7 +77,7 @@ def find_hidden(session: Session, ceiling: int, *, trusted: bool) -> Hidden:
         rows |= {rid for (rid,) in session.execute(_FIND_UNTRUSTED)}
     items = [item for (item,) in session.execute(_FIND_ITEMS, (sorted(rows),))] if rows else []
     rows |= {rid for (rid,) in session.execute(_FIND_EARLIER, (items,))} if items else set()
-    terms, mentions, length = _count_hidden(session, sorted(rows))
+    terms, mentions, documents, length = _count_hidden(session, sorted(rows))
     if items:
         found = session.execute(_FIND_MENTIONED, (items,))
         mentions.update(dict.fromkeys([entity for (entity,) in found], 0))
@@ -90,21 +90,21 @@ def find_hidden(session: Session, ceiling: int, *, trusted: bool) -> Hidden:
         "hidden_term": (list(terms), list(terms.values())),
         "hidden_entity": (list(mentions), list(mentions.values())),
         "hidden_only": ([entity for (entity,) in only],),
-        "hidden_sum": ([len(rows)], [length]),
+        "hidden_sum": ([documents], [length]),
     }
 
 
 def _count_hidden(
     session: Session, rows: Sequence[int]
-) -> tuple[Counter[str], dict[str, int], int]:
-    """Count the index terms of hidden revisions; name their entities; add up their lengths."""
+) -> tuple[Counter[str], dict[str, int], int, int]:
+    """Count the index terms of hidden revisions; name their entities; count and add up texts."""
     tokens = tokenizer(session)
     terms: Counter[str] = Counter()
     mentions: dict[str, int] = {}
-    total = 0
+    documents = total = 0
     for length, entities, text, about in session.execute(_SELECT_TEXTS, (rows,)) if rows else ():
-        total += length
+        documents, total = documents + (text != ""), total + length
         mentions.update(dict.fromkeys(json.loads(entities), 0))
         words = {*tokens(text), *tokens(about)}
         terms.update(term for term in words if len(term) <= MAX_TERM_LENGTH)
-    return terms, mentions, total
+    return terms, mentions, documents, total

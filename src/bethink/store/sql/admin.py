@@ -9,6 +9,7 @@ from datetime import datetime
 
 from bethink.core.json_values import Json, JsonObjects
 from bethink.errors import Refused
+from bethink.model.item import REFUSED, WAITING
 from bethink.ports import CheckResult, Event, Progress
 from bethink.store.sql import history
 from bethink.store.sql.ceiling import is_below_ceiling
@@ -28,6 +29,7 @@ _COUNT_LINKS = """
 COUNTS = {
     "memories": "SELECT count(*) FROM item WHERE live_to IS NULL",
     "forgotten": "SELECT count(DISTINCT e.id) FROM item AS e WHERE e.live_to IS NOT NULL"
+    f" AND e.ended_by NOT IN ('{WAITING}', '{REFUSED}')"
     " AND NOT EXISTS (SELECT 1 FROM item AS l WHERE l.id = e.id AND l.live_to IS NULL)",
     "revisions": "SELECT count(*) FROM item",
     "entities": "SELECT count(*) FROM entity",
@@ -57,6 +59,11 @@ _MODELS = """
     SELECT m.name, count(v.key) FROM model AS m
     LEFT JOIN vector AS v ON v.mid = m.mid AND v.key = v.rid
     GROUP BY m.mid, m.name ORDER BY m.name
+"""
+_ENDED_AS = """
+    SELECT i.id FROM item AS i WHERE i.ended_by = ? AND i.status <> 'quarantined'
+        AND i.rev = (SELECT max(l.rev) FROM item AS l WHERE l.id = i.id)
+    ORDER BY i.live_to, i.rid
 """
 _OF_ALL = ("generation", "bytes", "erased")
 _OLDEST = f"""
@@ -140,6 +147,17 @@ class SqlAdmin:
         # The whole store tells of what is hidden.
         models = {name: count for name, count in counted.items() if count}
         return {name: stats[name] for name in stats if name not in _OF_ALL} | {"models": models}
+
+    def ended_as(self, how: str) -> list[str]:
+        with self._connections.read_transaction() as db:
+            return [row[0] for row in select(db, _ENDED_AS, (how,))]
+
+    def refile(self, ids: Sequence[str], *, how: str, actor: str, now: datetime) -> list[str]:
+        from bethink.store.sql import revisions  # start-up time: reading does without
+
+        with self._connections.write_transaction() as db:
+            restored = revisions.restore_items(db, ids, actor=actor, now=to_ms(now))
+            return revisions.end_items(db, restored, how=how, actor=actor, now=to_ms(now))
 
     def _describe(self, db: Database) -> Json:
         """Return where the space is, and the versions of what it is kept in."""

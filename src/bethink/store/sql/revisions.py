@@ -12,6 +12,7 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Conflict, Refused, StoreDamaged
 from bethink.model import Item, Link, Status
+from bethink.model.item import WAITING
 from bethink.ports import Embedding, PutResult, Record, journal_detail
 from bethink.store.analysis import extra_index_words
 from bethink.store.sql import history
@@ -54,7 +55,8 @@ from bethink.store.sql.sql_functions import (
 )
 
 _SELECT_LATEST = """
-    SELECT i.id, i.rid, i.rev, i.live_from, i.live_to, i.fingerprint, i.level, i.entities
+    SELECT i.id, i.rid, i.rev, i.live_from, i.live_to, i.fingerprint, i.level, i.entities,
+        i.ended_by
     FROM json_each(?) AS wanted
     CROSS JOIN item AS i
         ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
@@ -110,6 +112,7 @@ class _Revision:
     live_to: int | None
     content: tuple[str, str]  # fingerprint and level
     entities: tuple[str, ...]
+    ended_by: str | None = None
     record: Record | None = None
 
 
@@ -147,6 +150,9 @@ def put_records(
     plan = _PutPlan(db, records, now, ceiling)
     results = [plan.decide(record) for record in records]
     plan.execute(db, actor)
+    for how in sorted({record.item.ended_by or "" for record in records} - {""}):
+        waiting = [record.item.id for record in records if record.item.ended_by == how]
+        end_items(db, waiting, how=how, actor=actor, now=now)
     return results
 
 
@@ -201,7 +207,7 @@ class _PutPlan:
         ids = to_json_ids(record.item.id for record in records)
         self._latest = {
             row[0]: _Revision(
-                row[1], row[2], row[3], row[4], (row[5], row[6]), tuple(json.loads(row[7]))
+                row[1], row[2], row[3], row[4], (row[5], row[6]), tuple(json.loads(row[7])), row[8]
             )
             for row in select(db, _SELECT_LATEST, (ids,))
         }
@@ -250,22 +256,27 @@ class _PutPlan:
         before = self._latest.get(item.id)
         self._require_next_revision(item, before)
         # Never before the revision it replaces, even if the clock went back.
-        begin = self._now if before is None else max(self._now, before.live_from)
+        begin = max([self._now, *((before.live_from, before.live_to or 0) if before else ())])
         entities = entity_ids(record)
         if before is not None:
-            self._end_revision(item.id, before, begin)
+            if before.live_to is None:
+                self._end_revision(item.id, before, begin)
             removed = set(before.entities) - set(entities)
             self._dropped += [(item.id, entity) for entity in before.entities if entity in removed]
-        new = _Revision(self._rid, item.rev, begin, None, content, entities, record)
+        new = _Revision(self._rid, item.rev, begin, None, content, entities, record=record)
         self._rid += 1
         self._new.append(new)
         self._latest[item.id] = new
-        self._contents[content].append(_ExistingItem(item.id, item.classification, item.trust))
+        if item.ended_by is None:
+            holder = _ExistingItem(item.id, item.classification, item.trust)
+            self._contents[content].append(holder)
 
     def _require_next_revision(self, item: Item, before: _Revision | None) -> None:
         if item.id in self._erased:
             raise Refused(f"{item.id} was erased; an erased id is never used again")
         live = before.rev if before is not None and before.live_to is None else 0
+        if before is not None and before.live_to is not None and before.ended_by == WAITING:
+            live = before.rev
         if before is not None and live == 0:
             raise Conflict(f"{item.id} was forgotten", remedy=f"bethink restore {item.id}")
         if item.rev != live + 1:

@@ -47,7 +47,7 @@ _FIND_EARLIER_ROWS = """
 _SUM_HIDDEN = """
     UPDATE temp.hidden_sum SET (documents, length) = (
         SELECT count(*), CAST(total(i.length) AS INTEGER) FROM temp.hidden_row AS h
-        CROSS JOIN main.item AS i ON i.rid = h.rid)
+        CROSS JOIN main.item AS i ON i.rid = h.rid WHERE i.text <> '')
 """
 _HIDDEN_HASHES = """
     SELECT i.rid, i.content_hash FROM temp.hidden_row AS h

@@ -112,6 +112,8 @@ def test_what_is_served_is_what_is_described(memory: Memory, tmp_path: Path) -> 
         "update_memory": {"topic": "databases"},
         "forget": {"ids": [other]},
         "restore": {"ids": [other]},
+        "inbox": {},
+        "review": {"ids": [], "decision": "refuse"},
         "undo": {"preview": True},
         "consolidate": {},
         "note_edit": {"path": "app.py"},

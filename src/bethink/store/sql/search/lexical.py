@@ -40,9 +40,10 @@ from bethink.store.sql.state_cache import CachePart, StateCache
 if TYPE_CHECKING:
     from bethink.store.sql.search.postings import IntArray, PostingLists, Ranked
 
-_TOTALS_AS_OF = (
-    "SELECT count(*), total(length), coalesce(max(rid), 0) FROM item WHERE live_from <= ?"
-)
+_TOTALS_AS_OF = """
+    SELECT count(*), total(length), coalesce(max(rid), 0) FROM item
+    WHERE live_from <= ? AND text <> ''
+"""
 _FIRST_LATER_ROW = "SELECT min(rid) FROM item WHERE live_from > ?"
 _LATER_ROWS = "SELECT rid FROM item WHERE live_from > ? AND rid <= ?"
 

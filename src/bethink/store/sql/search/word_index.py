@@ -69,7 +69,7 @@ def index_rows(db: Database, rows: Sequence[IndexRow], known: Sequence[RowTerms]
     split = known or [split_row(db, row) for row in rows]
     frequencies, length = _count_terms(split)
     tids = _add_terms(db, frequencies)
-    _add_to_counters(db, documents=len(rows), total_length=length)
+    _add_to_counters(db, documents=sum(row.text != "" for row in rows), total_length=length)
     _add_postings(
         db, [(row.rid, _encode_terms(terms, tids)) for row, terms in zip(rows, split, strict=True)]
     )
@@ -85,7 +85,7 @@ def unindex_rows(db: Database, rows: Sequence[IndexRow]) -> None:
     frequencies, length = _count_terms(split)
     _remove_postings(db, {row.rid: terms for row, terms in zip(rows, split, strict=True)})
     _remove_terms(db, frequencies)
-    _add_to_counters(db, documents=-len(rows), total_length=-length)
+    _add_to_counters(db, documents=-sum(row.text != "" for row in rows), total_length=-length)
 
 
 def _delete_from_indexes(db: Database, rows: Sequence[IndexRow]) -> None:
@@ -292,7 +292,7 @@ _SET_COUNTER = """
 
 def _recount(db: Database) -> tuple[int, int]:
     """Count memories and their index terms from the rows."""
-    documents, total = db.execute("SELECT count(*), total(length) FROM item").get
+    documents, total = db.execute("SELECT count(*), total(length) FROM item WHERE text <> ''").get
     return documents, int(total)
 
 
