@@ -250,8 +250,24 @@ class SyncMachine(RuleBasedStateMachine):
         if source != to:
             self.meet(source, to, limit, most)
 
-    @rule(source=replicas, to=replicas)
-    def copy(self, source: int, to: int) -> None:
+    @rule(
+        one=replicas, other=st.integers(0, 3), number=numbers,
+        levels=st.tuples(st.integers(0, 2), st.integers(0, 2)), forgets=st.booleans(),
+    )  # fmt: skip
+    def part(
+        self, one: int, other: int, number: int, levels: tuple[int, int], forgets: bool
+    ) -> None:
+        """Two machines that know the same change one memory, each on its own."""
+        if one != other:
+            self.meet(one, other)
+            self.edit(one, number, levels[0], "x")
+            if forgets and other != LOW:
+                self.forget(other, number)
+            else:
+                self.edit(other, number, levels[1], "y")
+
+    @rule(source=replicas, to=replicas, number=numbers)
+    def copy(self, source: int, to: int, number: int) -> None:
         """A machine becomes a copy of another, which has all that it had."""
         if source == to:
             return
@@ -261,6 +277,8 @@ class SyncMachine(RuleBasedStateMachine):
         shutil.copy(self.paths[source], self.paths[to])
         for replica in (source, to):
             self.stores[replica] = SqliteStore.open(self.paths[replica], space="together")
+        self.remember(source, 1)  # now both go on
+        self.forget(to, number)
 
     @rule(to=replicas, number=numbers)
     def come_again(self, to: int, number: int) -> None:

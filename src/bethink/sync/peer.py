@@ -130,7 +130,8 @@ def exchange(
         syncing.branch_off({series: upto + 1 for series, upto in mine.items()} if forks else {})
         heard.take(syncing)
         batch = sync.read(heard.vector | theirs, ceiling=ceiling, told=told, limit=PEER_OPS)
-        for sent, span in ((mine, heard.ranges), (theirs, batch.ranges)):
+        # What came before it was known where the logs part is asked for again.
+        for sent, span in ((mine, {} if forks else heard.ranges), (theirs, batch.ranges)):
             sent |= {one: span[one][1] for one in span if one in sent or one.startswith("!")}
         if not (heard.ranges or batch.ranges or forks):
             syncing.report.digest = heard.digest
