@@ -135,7 +135,7 @@ class _Entry(NamedTuple):
 def _entries(path: str) -> Iterator[_Entry]:
     with suppress(OSError, ValueError), Path(path).open(encoding="utf-8", errors="replace") as file:
         for line in file:
-            with suppress(ValueError, AttributeError, TypeError, RecursionError):
+            with suppress(ValueError, LookupError, AttributeError, TypeError, RecursionError):
                 record = json.loads(line)
                 content = record["message"]["content"]
                 parts = content if isinstance(content, list) else [{"text": content}]

@@ -47,6 +47,8 @@ def test_each_memory_has_a_verdict(memory: Memory, tmp_path: Path) -> None:
         ),
         line(7, "user", {"type": "tool_result", "is_error": True, "content": "no"}),
         "{broken",
+        json.dumps({"type": "summary"}),
+        "[]",
     ]
     transcript.write_text("\n".join(lines), encoding="utf-8")
     rows = [(item, "PreToolUse", 20, "2026-05-03T10:00:02+00:00") for item in ids]
