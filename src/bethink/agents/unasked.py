@@ -46,7 +46,6 @@ _RARE_SHARE, _RARE_COUNT = 0.02, 3
 _REPEATED = 3  # edits of one file in the last calls
 _MAX_QUERY_CHARS = 400
 _MAX_ERROR_LINES = 4
-_BINDING = frozenset({"decision", "directive", "caveat", "preference"})  # kinds that hold
 OPENINGS = {
     "failure": "A memory of this project (Bethink) that may concern this failure:",
     "touch": "A memory of this project (Bethink) that is tied to this code:",
@@ -61,6 +60,7 @@ _ERROR_LINE = lazy_pattern(
     r"|no such|not found|not recognized|not installed|aborted|conflict|exceeded|fail)\b|^E\s{2,}"
 )
 _PATH = lazy_pattern(r"(?:[\w.~-]*[/\\])*?((?:[\w.~-]+[/\\])?[\w.-]+)(?![\w/\\.-])")
+_FILE = lazy_pattern(r"\b[\w.-]+[/\\][\w./\\-]+|\b[\w-]+\.[a-z]{1,4}\b(?!\()")
 _NUMBER = lazy_pattern(r"\b(?:0x[0-9a-fA-F]+|[0-9a-f]{8,}|\d+(?:[.:]\d+)*(?:ms|s|%)?)\b")
 _CODE = lazy_pattern(r"\b\d{4,5}\b")
 _NOT_AN_ERROR = lazy_pattern(r"(?i)\b(?:0 (?:errors?|failed|failures)|no errors?|errors?: 0)\b")
@@ -68,27 +68,20 @@ _FAILING_OUTPUT = lazy_pattern(
     r"(?m)^(?:FAILED\b|Traceback \(most recent|E\s{3}|npm ERR!|error(?:\[\w+\])?: |fatal: |panic: )"
     r"|\b(?:\d+ failed\b|[A-Z]\w+(?:Error|Exception): )"
 )
-_INSTALL = lazy_pattern(
-    r"\b(?:pip3? install|uv (?:pip install|add)|poetry add|pipx install|conda install"
-    r"|npm (?:i|install|add)|pnpm (?:i|add|install)|yarn add|bun add|cargo add|go get|gem install"
-    r"|bundle add|composer require|apt(?:-get)? install|brew install|dotnet add package)"
-    r"\s+([^;&|\n]+)"
+# Commands and lines that bring something in, whatever the language.
+_ADDING = lazy_pattern(r"\b(?:install|add|require|get|i)\s+([^;&|\n]+)")
+_IMPORTING = lazy_pattern(
+    r"^\s*(?:import|from|use|using|require|require_relative|include|#include|@import|alias|library"
+    r"|extern crate|load)\b|\b(?:require|import|library)\(|\bfrom\s+[\"']|^\s*\"[\w./-]+\"\s*$"
 )
-_IMPORT = lazy_pattern(
-    r"(?m)^\s*(?:import|from|use|require|#include|@import)\b[\s(<\"']*([@\w][\w./@-]*)"
-    r"|\b(?:require|import)\(\s*[\"']([^\"']+)|\bfrom\s+[\"']([^\"']+)|^\s*\"([\w./-]+)\"\s*$"
+_MANIFEST = lazy_pattern(
+    r"(?i)(?:^|/)(?:requirements[^/]*|pyproject\.toml|setup\.(?:py|cfg)|package\.json|cargo\.toml"
+    r"|go\.mod|gemfile|mix\.exs|composer\.json|podfile|pom\.xml|description|pubspec\.yaml"
+    r"|[^/]+\.(?:csproj|fsproj|gemspec|cabal|podspec)|build\.(?:gradle|sbt)[^/]*|[^/]*\.versions\.toml"
+    r"|environment\.ya?ml|dockerfile|packages\.config|deps\.edn|project\.clj|package\.swift)$"
 )
-_DEPENDENCY = lazy_pattern(
-    r"(?m)^\s*(?:gem\s+)?[\"']?([@A-Za-z][\w./@-]+)[\"']?\s*(?:[=~^<>!]=|:\s*[\"']|=\s*[\"{]|$|,)"
-)
-_DEPENDENCY_FILES = (
-    "requirements",
-    "pyproject.toml",
-    "package.json",
-    "Cargo.toml",
-    "go.mod",
-    "Gemfile",
-)
+_NAME = lazy_pattern(r"@?[A-Za-z][\w./@+-]*\w")
+_HUMP = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 # How a sentence rejects what it names: before the name, within a few words, or after it.
 _REJECTS_BEFORE = lazy_pattern(
     r"(?i)(?:\b(?:against|avoid\w*|ban\w*|drop(?:ped|s)?|remov\w+|reject\w*|replac\w+|instead of"
@@ -169,7 +162,7 @@ class _Call:
         if self._event == "PreToolUse":
             yield "contradiction", _decided_against(memory, self._added(), self._asked_for)
             if self.path and self.path not in marks.touched:
-                yield "touch", _tied_to(memory, self.path, self._edit(), _BINDING)
+                yield "touch", _tied_to(memory, self.path, self._edit())
         elif self.path:
             if marks.recent.count(self.path) == _REPEATED:
                 yield "edit", _tied_to(memory, self.path, self._edit())
@@ -195,20 +188,17 @@ class _Call:
 
     def _added(self) -> set[str]:
         """The names of packages and modules that this call adds."""
-        found = [
-            word
-            for listed in _INSTALL.findall(self.command)
-            for word in listed.split()
-            if not word.startswith("-")
-        ]
+        added = [" ".join(_ADDING.findall(self.command))]
         old = self._text("old_string")
-        new = [self._text("new_string"), self._text("content")]
-        lines = [line for text in new for line in text.splitlines() if line not in old]
-        added = "\n".join(lines)
-        found += [name for names in _IMPORT.findall(added) for name in names if name]
-        if Path(self.path).name.startswith(_DEPENDENCY_FILES):
-            found += _DEPENDENCY.findall(added)
-        return {name for word in found for name in _package_names(word)}
+        new = "\n".join(map(self._text, ("new_string", "content")))
+        is_manifest = bool(_MANIFEST.search(self.path))
+        added += [
+            line
+            for line in new.splitlines()
+            if line not in old and (is_manifest or _IMPORTING.search(line))
+        ]
+        words = [word for line in added for word in _NAME.findall(line)]
+        return {name for word in words for name in _package_names(word)}
 
     def _asked_for(self, name: str) -> bool:
         """Whether the user has named it in this session, at the end of the transcript."""
@@ -221,12 +211,14 @@ class _Call:
 
 def _package_names(word: str) -> Iterator[str]:
     """The names by which people speak of a package: without version, scope and submodule."""
-    name = re.split(r"[=<>~!\[;]|@(?=\d)|(?<=.)@", word.strip("\"'`").lower())[0]
+    name = re.split(r"@(?=\d)|(?<=.)@", word)[0]
     scope, _, last = name.lstrip("@").rpartition("/")
-    parts = (name, last, name.partition(".")[0], last.partition("-")[0], scope)
+    dotted = name.split(".")
+    parts = [name, last, dotted[0], dotted[-1], last.partition("-")[0], scope]
+    parts += [_HUMP.split(part)[0] for part in parts]
     for part in dict.fromkeys((*parts, *(re.sub(r"[.-]?js$", "", part) for part in parts))):
         if len(part) >= 3:
-            yield part
+            yield part.lower()
 
 
 def clean_error(text: str) -> str:
@@ -243,7 +235,8 @@ def clean_error(text: str) -> str:
 def _on_failure(memory: Memory, output: str, session: str) -> Iterator[tuple[Item, Quote]]:
     """Yield memories that share rare words with an error, and are found on it with confidence."""
     error = redact(clean_error(output)).text
-    words = memory.store.search.words(error)
+    # Files that an error names are those of the project, whatever the error.
+    words = memory.store.search.words(_FILE.sub(" ", error))
     terms = {term for word in words if not word.common for term in word.terms}
     if len(terms) < _MIN_SHARED:
         return
@@ -272,9 +265,7 @@ def _fit_numbers(text: str, output: str) -> bool:
     return not named or not (told := set(_CODE.findall(output))) or bool(named & told)
 
 
-def _tied_to(
-    memory: Memory, path: str, edit: str, kinds: frozenset[str] | None = None
-) -> Iterator[tuple[Item, Quote]]:
+def _tied_to(memory: Memory, path: str, edit: str) -> Iterator[tuple[Item, Quote]]:
     """Yield the memories tied to a file that share words with an edit, those with most first."""
     words = [word for word in memory.store.search.words(edit) if not word.common]
     about = {term for word in words for term in word.terms}
@@ -287,11 +278,13 @@ def _tied_to(
     shared = {
         item.id: (len(about.intersection(memory.store.search.terms(item.text))), item)
         for item in found
-        if item.level != "raw" and (kinds is None or item.kind in kinds or item.layer in kinds)
+        if item.level != "raw"
     }
+    stem = re.escape(Path(path).stem)
     for count, item in sorted(shared.values(), key=lambda pair: -pair[0]):
         symbols = {name.partition("::")[2] for name in _names(item)} - {""}
-        if count or any(symbol.rpartition(".")[2] in edit for symbol in symbols):
+        is_meant = any(symbol.rpartition(".")[2] in edit for symbol in symbols)
+        if count or is_meant or re.search(rf"(?<!\w){stem}(?![a-z])", item.text):
             yield item, quote_item(item)
 
 
@@ -306,7 +299,11 @@ def _decided_against(
 
     The newest memory that names it decides: a decision may have been reversed.
     """
+    terms = {name: memory.store.search.terms(name) for name in names}
+    counts = memory.store.search.statistics({one for own in terms.values() for one in own})
     for name in sorted(names):
+        if not terms[name] or min(counts.frequencies.get(one, 0) for one in terms[name]) == 0:
+            continue  # nearly all: no memory names it
         with suppress(Refused):
             answer = memory.recall(name, k=10, track=False, min_trust=2)
             naming = [hit for hit in answer.hits if _mentions(name).search(hit.item.text)]
