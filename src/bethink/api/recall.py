@@ -139,8 +139,9 @@ class RecallMethods(SessionMethods):
 
     def _mark_conflicts(self, answer: Recall) -> Recall:
         """Show with hits that were changed in two places what the other one says."""
-        ids = [hit.item.id for hit in answer.hits if answer.query.as_of is None]
-        found = self.store.sync.conflicts(ids) if ids else {}
+        if answer.query.as_of is not None or not answer.hits or not self.store.has_conflicts():
+            return answer
+        found = self.store.sync.conflicts([hit.item.id for hit in answer.hits])
         hits = list(answer.hits)
         for place, hit in enumerate(hits):
             for kind, device, at, rev in found.get(hit.item.id, ())[-1:]:

@@ -547,7 +547,10 @@ class SyncStore(Protocol):
     ceiling: int  # the highest classification of what can be read
 
     def settings(self) -> Json:
-        """What the space knows of itself as one of several; empty before the first sync."""
+        """What the space knows of itself as one of several; empty before the first sync.
+
+        With how many memories were ever erased.
+        """
 
     def keep(self, **values: object) -> None:
         """Set some of the settings."""
@@ -590,9 +593,6 @@ class SyncStore(Protocol):
 
     def settle(self, item: str, *, now: datetime) -> None:
         """Note that what the memory says now is what was decided, for all machines."""
-
-    def erased(self) -> int:
-        """How many memories were ever erased."""
 
     def digest(self, ceiling: int = 3) -> str:
         """A hash of all memories, links, uses and erases: equal on machines that agree."""
@@ -645,6 +645,9 @@ class Store(Protocol):
         Links are of some types, and with True also those that end at the items. A store on a
         server reads what it is told together.
         """
+
+    def has_conflicts(self) -> bool:
+        """Whether anything was changed on two machines at once; a server is asked seldom."""
 
     def snapshot(self, *, at_once: bool = True) -> AbstractContextManager[None]:
         """While held, all reads of this thread see one moment; writes are not allowed.

@@ -81,6 +81,10 @@ class JoinedStore:
         same = all(one is other for (_, one), (_, other) in zip(found, before, strict=True))
         return cast("Store", self if same else JoinedStore(lambda: found, self._own))
 
+    def has_conflicts(self) -> bool:
+        """Whether anything was changed on two machines at once."""
+        return any(store.has_conflicts() for _, store in self._find())
+
     def read_ahead(self, ids: Sequence[str], links: Sequence[tuple[Sequence[str], bool]]) -> None:
         """Tell that items and some of their links will be asked for."""
         for _, store in self._find():

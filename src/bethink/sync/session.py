@@ -328,10 +328,11 @@ class FolderSync:
     def _compact(self, me: Identity) -> None:
         """Write files of this machine anew: many small ones, and all with something erased."""
         # Also what this machine wrote under another name: nobody else cleans it.
-        former = self._store.sync.settings().get("former", ())
+        settings = self._store.sync.settings()
+        former = settings.get("former", ())
         folders = [one for name in (me.id, *former) for one in self._folder.segments(name)]
         own = [one for one in folders if one.hash in self._files]
-        erased = self._store.sync.erased()
+        erased = settings["erased"]
         old = [one for one in own if self._files[one.hash]["ops"] < SEGMENT_OPS]
         if erased != self._cleaned:
             old = own

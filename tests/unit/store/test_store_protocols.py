@@ -45,8 +45,8 @@ def store() -> Iterator[SqliteStore]:
 
 
 def test_a_store_is_its_seven_parts() -> None:
-    """Besides them it has a name, two views, a snapshot of all, hints for it, and an end."""
-    whole = {"space", "below", "trusted", "snapshot", "read_ahead", "close"}
+    """Besides them a name, two views, a snapshot, hints for it, a look for conflicts, an end."""
+    whole = {"space", "below", "trusted", "snapshot", "read_ahead", "has_conflicts", "close"}
     assert public(Store) == {*PARTS, *whole}
 
 

@@ -6,10 +6,17 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from time import monotonic
 from typing import TYPE_CHECKING, Self
 
 from bethink.store.sql.ceiling import has_untrusted
-from bethink.store.sql.connection import Connections, generation, is_on_server, read_ahead
+from bethink.store.sql.connection import (
+    Connections,
+    generation,
+    is_on_server,
+    read_ahead,
+    select,
+)
 from bethink.store.sql.graph import SqlGraph, link_queries
 from bethink.store.sql.items import SqlItems, items_ahead
 from bethink.store.sql.search.searches import HydrateRows, SqlSearch
@@ -21,6 +28,9 @@ if TYPE_CHECKING:
     from bethink.store.sql.oplog.part import SqlSync
 
 
+_CONFLICTS_EVERY_S = 60
+
+
 class SqlStore:
     """What a `Store` has besides its place. Safe to use from several threads at once."""
 
@@ -28,6 +38,7 @@ class SqlStore:
         """Wrap connections to a space that is ready; `open` is the usual way."""
         self._connections = connections
         self.space = space
+        self._conflicted, self._conflicts_due = False, 0.0
         self._bounded: dict[tuple[int, bool], Self] = {}
         self._guard = threading.Lock()
         cache = StateCache()
@@ -50,6 +61,15 @@ class SqlStore:
         from bethink.store.sql.oplog.part import SqlSync  # start-up time of a recall
 
         return SqlSync(self._connections)
+
+    def has_conflicts(self) -> bool:
+        """Whether anything was changed on two machines at once; a server is asked each minute."""
+        if monotonic() >= self._conflicts_due:
+            with self._connections.read_transaction() as db:
+                self._conflicted = bool(select(db, "SELECT 1 FROM conflict LIMIT 1"))
+                if is_on_server(db):
+                    self._conflicts_due = monotonic() + _CONFLICTS_EVERY_S
+        return self._conflicted
 
     @contextmanager
     def snapshot(self, *, at_once: bool = True) -> Iterator[None]:

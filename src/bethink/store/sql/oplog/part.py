@@ -71,7 +71,9 @@ class SqlSync:
 
     def settings(self) -> Json:
         with self._connections.read_transaction() as db:
-            return log.read_sync(db)
+            known = log.read_sync(db)
+            erased = int(db.execute("SELECT count(*) FROM tombstone").get) if known else 0
+        return known | {"erased": erased} if known else known
 
     def keep(self, **values: object) -> None:
         with self._connections.write_transaction() as db:
@@ -220,10 +222,6 @@ class SqlSync:
                 writer.add(Draft(item, "settle", at, level, {}), clock)
             writer.finish()
             Applying(db).apply([item], actor="sync", now=at)
-
-    def erased(self) -> int:
-        with self._connections.read_transaction() as db:
-            return int(db.execute("SELECT count(*) FROM tombstone").get)
 
     def digest(self, ceiling: int = HIGHEST) -> str:
         with self._connections.read_transaction() as db:
