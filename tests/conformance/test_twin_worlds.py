@@ -58,6 +58,8 @@ QUERIES = (
     "quillf",
     "what happened in June 2026 at dock nine",
 )
+HELD = "Carol Okafor may sell the nightjar"  # it waits above the ceiling
+HIDDEN = "zebra-waits"  # how its id begins
 _DURATION = re.compile(r'"(?:milliseconds|seconds)": ?[\d.]+|\d+\.\d+ ms')
 # A digest of what is quoted, durations included: it may consist of digits only.
 _FENCE_CODE = re.compile(r"<<end ([0-9a-f]{16})>>")
@@ -88,6 +90,7 @@ class World:
         self.low = self.owner.below(CEILING)
         self.public: list[str] = []
         self.secret: list[str] = []
+        self.waiting: list[str] = []
         self._tell(random.Random(seed))
 
     def step(self) -> None:
@@ -115,6 +118,10 @@ class World:
         self.owner.note_edits([_edit("src/app.py", "split the billing module in two")])
         self.owner.update(self.public[2], text="Carol Okafor prefers coffee in room 12")
         self.owner.forget(self.public[4])
+        for number in range(5):
+            self.step()
+            draft = Draft(f"Bob Tanaka may lease room {number}", source_class="agent")
+            self.waiting.append(self.owner.propose(draft, reason="unsure").id)
         self.low.recall("Heron audit", track=True)
         if self.has_secrets:
             self._tie_secrets()
@@ -172,6 +179,9 @@ class World:
         self.owner.recall("zebracanary", track=True, max_classification=3, ids=tuple(kept))
         high = replace(self.owner.settings, max_classification=3)
         self.owner.using(settings=high).save_question("where is the zebracanary?", wrong=[first])
+        for text, waits in ((HELD, True), ("Bob Tanaka may lease the vault", False)):
+            draft = Draft(text, id=f"{HIDDEN}-{waits}", classification=3, source_class="agent")
+            self.secret.append(self.owner.propose(draft, reason="unsure", waits=waits).id)
 
     def above(self) -> str:
         """All that is above the ceiling, as the owner sees it."""
@@ -327,6 +337,13 @@ def python_operations() -> dict[str, list[Ask]]:
         "save_question": [lambda w: w.low.save_question("who?", relevant=[first(w)])],
         "questions": [lambda w: w.low.questions()],
         "drop_question": [lambda w: w.low.drop_question("who?")],
+        "inbox": [lambda w: w.low.inbox(), lambda w: w.low.inbox(refused=True),
+                  lambda w: w.low.inbox(source="agent")],
+        "propose": [lambda w: w.low.propose(Draft(HELD), reason="unsure")],
+        "accept": [lambda w: w.low.accept(w.waiting[0], text="Bob Tanaka leases room 0"),
+                   lambda w: w.low.accept(HIDDEN)],
+        "merge": [lambda w: w.low.merge(*w.waiting[1:3])],
+        "refuse": [lambda w: w.low.refuse(w.waiting[3]), lambda w: w.low.inbox(refused=True)],
         "maintain": [lambda w: _report(w.low.maintain(preview=True, share=0.5)),
                      lambda w: _report(w.low.maintain(share=0.5))],
         "build_insights": [lambda w: w.low.build_insights()],
@@ -452,6 +469,9 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "questions": [{}],
     "conflicts": [{}],
     "settle": [{"id": 1, "keep": "current"}],
+    "inbox": [{}, {"refused": True}, {"source": "agent", "offset": 1}],
+    "review": [{"ids": [0], "decision": "accept"}, {"ids": [1, 2], "decision": "merge"},
+               {"ids": [3], "decision": "refuse"}, {"ids": [HIDDEN], "decision": "accept"}],
     "sync_status": [{}],
     "list_entities": [{"limit": 200}, {"prefix": "oper"}, {"min_memories": 0}],
     "recall_file": [{"path": "src"}, {"path": "zebra"}],
@@ -494,7 +514,8 @@ def _with_ids(told: dict[str, Any], world: World) -> dict[str, Any]:
         if name in ("id", "other", "node") and isinstance(value, int):
             return world.public[value]
         if name in ("ids", "relevant", "wrong"):
-            return [world.public[one] for one in value]
+            known = world.waiting if "decision" in told else world.public
+            return [known[one] if isinstance(one, int) else one for one in value]
         return value
 
     return {name: named(name, value) for name, value in told.items()}
