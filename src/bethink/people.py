@@ -287,6 +287,18 @@ class PersonMemory(Memory):
         """Take memories out of the inbox."""
         return [one for holder, known in self._by_holder(ids) for one in holder.refuse(*known)]
 
+    def merge(self, *ids: str, into: str | None = None, text: str | None = None) -> Item:
+        """Make one memory of several of the inbox, all of one audience."""
+        groups = self._by_holder(ids if into is None else (*ids, into))
+        if len(groups) > 1:
+            raise Refused("memories of different audiences cannot be merged")
+        return groups[0][0].merge(*ids, into=into, text=text)
+
+    def propose(self, draft: Draft, *, reason: str, waits: bool = True) -> Remembered:
+        """Put a draft into the inbox of the space."""
+        self._require(Right.WRITE)
+        return self._home.propose(draft, reason=reason, waits=waits)
+
     def undo(self, item_id: str | None = None, *, preview: bool = False) -> Undo:
         """Undo the last change of a memory or, without one, the last by this person."""
         if item_id is not None:
