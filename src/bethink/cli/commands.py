@@ -26,8 +26,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         args = _in_own_words(args)
-        if args == ["--help"]:
-            click.echo(overview())
+        if args[:1] == ["--help"]:
+            click.echo(overview(every_command="--all" in args))
             ctx.exit()
         if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
             raise click.UsageError(_unknown_command_message(args[0]), ctx)
@@ -40,7 +40,8 @@ class LazyGroup(click.Group):
 def _in_own_words(args: list[str]) -> list[str]:
     """Translate what other tools call the same, and `help COMMAND`."""
     if args[:1] == ["help"]:
-        return [*args[1:2], "--help"]
+        names = [one for one in args[1:] if not one.startswith("-")]
+        return [*names, "--help"] if names else ["--help", *args[1:]]
     return [*(OTHER_NAMES.get(name, name) for name in args[:1]), *args[1:]]
 
 

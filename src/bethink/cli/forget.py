@@ -241,8 +241,7 @@ def undo(app: App, item_id: str | None, *, yes: bool) -> int:
             _print_undo_preview(app, preview, item)
         done = yes or confirm(app, "Undo this change?")
         if done:
-            memory.undo(preview.item)
-            item = memory.get(preview.item)
+            item = memory.get(memory.undo(item_id).item)
     if app.json:
         app.out.json(_undo_json(preview, item, done=done))
     elif done:

@@ -67,7 +67,10 @@ def _chosen(memory: Memory, app: App, ids: tuple[str, ...], given: dict[str, Any
     if not app.json:
         _print_waiting(app, found)
     question = f"{plural(len(found), 'memory')}: go on?"
-    return [one.id for one in found] if given["yes"] or confirm(app, question) else []
+    if given["yes"] or confirm(app, question):
+        return [one.id for one in found]
+    app.note(dim("nothing was changed; use --yes to apply"))
+    return []
 
 
 def _report(app: App, label: str, ids: Sequence[str]) -> None:
@@ -135,7 +138,7 @@ def merge(app: App, /, ids: tuple[str, ...], *, into: str | None, text: str | No
 )
 @click.pass_context
 def skills(ctx: click.Context) -> int:
-    """List procedures that worked in two captured sessions, and export them."""
+    """List and export procedures that worked twice."""
     if ctx.invoked_subcommand is not None:
         return 0
     from bethink.agents.skills import list_skills  # help does without
@@ -147,6 +150,8 @@ def skills(ctx: click.Context) -> int:
         app.out.json([dict(zip(("id", "state", "text"), row, strict=True)) for row in rows])
     for own, state, text in () if app.json else rows:
         app.out.line(bold(own), "  ", yellow(state), "  ", one_line(text, app.out.width - 30))
+    if not rows:
+        app.note(dim("no procedure has worked in two captured sessions yet"))
     return 0
 
 

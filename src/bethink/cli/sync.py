@@ -65,25 +65,30 @@ def sync(
         for name in names or [""]:
             if name:
                 app.use_space(name)
-            failed |= _sync_space(app, target, dict(options), stdio=stdio, goes_on=watch)
+            given = dict(options, stdio=stdio, is_one_of_all=spaces == "all")
+            failed |= _sync_space(app, target, given, goes_on=watch)
         if not watch:
             return int(failed)
         time.sleep(every)
 
 
-def _sync_space(app: App, target: str, options: Json, *, stdio: bool, goes_on: bool) -> bool:
-    retired = options.pop("retire")
-    with app.open(create=not retired) as memory:
+def _sync_space(app: App, target: str, options: Json, *, goes_on: bool) -> bool:
+    retired, stdio, is_one_of_all = (
+        options.pop(one) for one in ("retire", "stdio", "is_one_of_all")
+    )
+    with app.open(create=stdio or (target not in ("", _STATUS) and retired is None)) as memory:
         if stdio:
             _answer(memory)
             return False
         if target == _STATUS:
             _print_status(app, memory.sync_status())
             return False
-        if retired:
+        if retired is not None:
+            if not target:
+                raise click.UsageError("give the TARGET of which --retire removes files")
             memory.retire_machine(target, retired)
         targets = [target] if target else [one["target"] for one in memory.sync_status()["targets"]]
-        if not targets:
+        if not targets and not is_one_of_all:
             raise click.UsageError("give a TARGET the first time")
         return _sync_all(app, memory, targets, options, goes_on=goes_on)
 

@@ -390,6 +390,8 @@ def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
         doing = _UNDO_DESCRIPTIONS.get(change.kind)
         if doing is None or change.item is None or _is_effect_of_link(change, before):
             continue
+        if item is None and _was_undone_by_run(change.item, undone_runs, ctx):
+            continue
         if change.kind not in _LINK_CHANGES or _is_own_link(change, actor, ctx):
             if change.kind in ("ended", "revised"):
                 how = _inbox_state_before(change.item, ctx)
@@ -420,6 +422,12 @@ def _is_effect_of_link(change: Event, before: Event | None) -> bool:
         return False
     by_link = {"superseded": "linked", "active": "unlinked"}.get(change.detail)
     return (before.kind, before.detail) == (by_link, f"supersedes {change.item}")
+
+
+def _was_undone_by_run(item: str, runs: set[str], ctx: WriteContext) -> bool:
+    """Check whether undoing one of these runs took the memory back."""
+    found = ctx.store.items.get([item]).get(item) if runs else None
+    return found is not None and (found.ended_by or "").endswith(tuple(runs))
 
 
 def _is_own_link(change: Event, actor: str, ctx: WriteContext) -> bool:

@@ -196,9 +196,9 @@ class Candidate(_CandidateFields):
         score = replay((reason,), self.score)
         known: Any = self[2]
         if type(known) is tuple:
-            return Candidate(self[0], score, (*known, reason), self[3])
+            return Candidate(self[0], score, (*known, reason), self[3], self[4])
         lazy = LazyEvidence((known, _MadeRows(_OneReason(reason)), 0))
-        return tuple.__new__(Candidate, (self[0], score, lazy, self[3], None))
+        return tuple.__new__(Candidate, (self[0], score, lazy, self[3], self[4]))
 
     def with_relevance(self, relevance: float) -> Candidate:
         """A copy with the probability that it answers the question."""

@@ -211,7 +211,7 @@ def ask_server(url: str, token: str) -> Ask:
         except HTTPError as error:
             raise Refused(f"{url}: {_message(error.read())}") from error
         except (URLError, OSError, ValueError) as error:
-            raise Refused(f"{url} gives no answer: {error}") from error
+            raise Refused(f"{url} gives no answer: {getattr(error, 'reason', error)}") from error
         return told
 
     return ask

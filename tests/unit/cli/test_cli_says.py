@@ -49,6 +49,7 @@ READING = [
     ("undo", "--yes"),
     ("maintain",),
     ("reindex",),
+    ("sync", "status"),
 ]
 
 
@@ -348,3 +349,27 @@ def test_a_password_among_the_arguments_is_warned_of(words: tuple[str, ...], cal
         said = call(*(word.format(url=url) for word in words))
         assert ("password among the arguments" in said.err) == warned, said
         assert "hunter22" not in said.out + said.err
+
+
+def test_sync_writes_only_where_a_target_was_given(call: Caller) -> None:
+    """Not into the working directory, and not for spaces that were never synchronised."""
+    drive = call.folder / "drive"
+    drive.mkdir()
+    for name in ("home", "work"):
+        call("--space", name, "remember", "The deploy key lives in vault B")
+    call("--space", "work", "sync", str(drive), "--name", "laptop")
+    before = sorted(call.folder.iterdir())
+
+    refused = call("--space", "work", "sync", "--retire", "0123456789abcdef")
+    every = call("sync", "--spaces", "all")
+
+    assert (refused.code, "TARGET" in refused.err) == (2, True)
+    assert (every.code, every.out.count("synchronised with")) == (0, 1)
+    assert sorted(call.folder.iterdir()) == before
+
+
+def test_the_other_word_for_help_takes_what_help_takes(call: Caller) -> None:
+    """A command of a group, all commands, and --json, which has no effect on it."""
+    assert call("help", "inbox", "accept").out == call("inbox", "accept", "--help").out
+    assert call("help", "--all").out == call("--help", "--all").out
+    assert call("help", "--json").out == call("--help").out

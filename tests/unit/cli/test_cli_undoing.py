@@ -32,6 +32,23 @@ def test_undo_shows_first_and_does_it_when_told(call: Caller) -> None:
     assert call("show", one, "--json").told["text"] == "The limit is ten"
 
 
+def test_undo_after_an_undone_import_takes_back_what_was_before_it(
+    call: Caller, tmp_path: Path
+) -> None:
+    """It does not bring back a part of the import, and does what it announces."""
+    before = call.remember("The limit is five")
+    notes = tmp_path / "notes.txt"
+    notes.write_text("The office is in Porto.\n\nAna runs the night shift.\n")
+    call("import", str(notes))
+
+    assert "undone run-" in call("undo", "--yes").out
+    done = call("undo", "--yes")
+
+    assert "would: forget it" in done.out
+    assert done.out.splitlines()[-1] == f"undone {before}  The limit is five"
+    assert call("list", "--json").told == []
+
+
 def test_nothing_to_undo(call: Caller) -> None:
     """A sentence and exit code 2."""
     refused = call("undo")

@@ -134,6 +134,7 @@ def test_two_edits_are_both_kept_and_the_later_is_current(pair: tuple[Machine, M
         assert found.item.tags == ("b",)  # another field: both hold
         answer = machine.memory.recall("where is the key?")
         assert answer.hits[0].conflict is not None
+        assert answer.hits[0].relevance is not None
         assert answer.hits[0].conflict.startswith("edited on laptop, 2026-05-01")
         assert "vault B" in str(hit_json(answer.hits[0], answer)["conflict"])
         assert "vault B" in machine.memory.recall_text("where is the key?")
