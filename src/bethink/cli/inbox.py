@@ -32,10 +32,10 @@ _SOURCE = option("--source TEXT", "Only of this source, or class of sources: web
 @option("--refused", "List those that were refused or left out, instead.")
 @click.pass_context
 def inbox(ctx: click.Context, /, **filters: Any) -> int:
-    """Review memories that wait outside of recall; without a command: list them.
+    """Review memories that wait outside of recall.
 
-    The settings review_agent, review_tool, review_web and review_import say which do;
-    `bethink undo ID` takes a decision back.
+    Without a command it lists them. The settings review_agent, review_tool,
+    review_web and review_import say which do; `bethink undo ID` takes a decision back.
     """
     if ctx.invoked_subcommand is not None:
         return 0
