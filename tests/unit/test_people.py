@@ -14,6 +14,7 @@ from bethink.access.people import Directory
 from bethink.access.policy import Right
 from bethink.config.settings import Settings
 from bethink.errors import BethinkError, Conflict, Forbidden, NotFound, Refused
+from bethink.model import Draft
 from bethink.model.item import AUDIENCE
 from bethink.people import PersonMemory, seen_by
 from bethink.testing import FixedClock
@@ -216,13 +217,17 @@ def test_a_maintainer_erases_nothing_of_others_shelves(team: Team) -> None:
 
 
 def test_memories_of_different_audiences_are_not_tied(team: Team) -> None:
-    """Neither by a link nor by a thread."""
+    """Neither by a link nor by a thread; nor is what waits merged into what others see."""
+    waiting = team.ben.propose(Draft("The pond may be frozen"), reason="unsure").id
     one = team.ben.remember("The meadow is wet")
     other = team.ben.remember("The orchard is dry", audience="private")
     with pytest.raises(Refused):
         team.ben.link(one.id, "implies", other.id)
     with pytest.raises(Refused):
         team.ben.put_thread("Land", [one.id, other.id])
+    with pytest.raises(Refused, match="different audiences"):
+        team.ben.merge(waiting, into=other.id)
+    assert "frozen" in team.ben.merge(waiting, into=one.id).text
 
 
 def test_many_memories_go_where_each_says(team: Team) -> None:
