@@ -200,3 +200,59 @@ def test_it_is_exported_erased_and_synced(open_memory: Callable[[], Memory]) -> 
     assert third.items.get([kept])[kept].text == "nightjar is kept"
     third.close()
     other.close()
+
+
+def test_what_waits_goes_with_what_it_derives_from(open_memory: Callable[[], Memory]) -> None:
+    memory = open_memory()
+    page, live = hold(memory, "The roof leaks"), memory.remember("The mill is wet").id
+    derived = memory.remember("The zebracanary is wet", derives_from=[page]).id
+    memory.refuse(hold(memory, "A zebracanary drowned", derives_from=(live,)))
+    mixed = hold(memory, "Of both", derives_from=(live, memory.remember("Petra knows").id))
+
+    assert [one.id for one in memory.forget(page, erase=True).derived] == [derived]
+    assert memory.forget(live, erase=True).quarantined == (mixed,)
+    assert "zebracanary" not in repr(list(memory.export()))
+    assert memory.inbox() == memory.inbox(refused=True) == []
+
+
+def test_a_merge_is_as_secret_and_as_doubtful_as_its_parts(
+    open_memory: Callable[[], Memory],
+) -> None:
+    memory = open_memory()
+    own = memory.remember("Petra mends roofs", classification=0).id
+    secret, other, third = (
+        hold(memory, f"Petra earns {sum_}", classification=level)
+        for sum_, level in (("much", 3), ("more", 0), ("less", 2))
+    )
+
+    into, made = memory.merge(secret, into=own), memory.merge(other, third)
+    assert [(one.classification, one.trust) for one in (into, made)] == [(3, 0), (2, 0)]
+    assert memory.below(1).recall("what does Petra earn?").hits == ()
+
+
+def test_an_import_lends_what_waits_no_trust(open_memory: Callable[[], Memory]) -> None:
+    memory, other = open_memory(), open_memory()
+    hold(memory, "Mallory owns the mill")
+    hold(memory, "Broken")
+    records = [{**one} for one in memory.export() if one["type"] != "signature"]
+    for record in (one for one in records if one["type"] == "item"):
+        sealed = record["metadata"]["bethink.waiting"]
+        given = sealed["draft"] | {"source_class": "owner", "trust": 3, "pinned": True}
+        broken = sealed["draft"]["text"] == "Broken"
+        record["metadata"] = {
+            "bethink.waiting": {"draft": {"text": "", "derives_from": 5}}
+            if broken
+            else sealed | {"draft": given}
+        }
+        record.pop("content_hash", None)
+    other.import_(records)
+
+    waits = {one.text: one.id for one in other.inbox()}
+    assert set(waits) == {"Mallory owns the mill", ""}
+    other.accept(waits["Mallory owns the mill"])
+    item = other.get(waits["Mallory owns the mill"])
+    assert (item.trust, item.pinned, item.source_class) == (1, False, "import")
+    with pytest.raises(Refused):
+        other.accept(waits[""])
+    assert other.refuse(waits[""])
+    assert other.forget(item.id, erase=True).receipt

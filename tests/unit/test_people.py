@@ -52,6 +52,25 @@ def texts(memory: Memory, **where: Any) -> set[str]:
     return {item.text for item in memory.browse(**where)}
 
 
+def test_a_merge_of_the_inbox_stays_with_its_audience(team: Team) -> None:
+    """What waits for one audience is not merged into what others see; within one it is."""
+    page = {"source_class": "web", "review": True}
+    kept = team.anna.remember("The mill is sold").id
+    own, also = (
+        team.anna.remember(f"Anna buys the {what}", audience="private", **page).id
+        for what in ("mill", "dam")
+    )
+    shared = team.anna.remember("Ben buys the mill", **page).id
+
+    for ids, into in (((own,), kept), ((shared, own), None), ((own, shared), None)):
+        with pytest.raises(Refused, match="different audiences"):
+            team.anna.merge(*ids, into=into)
+    assert texts(team.carl) == {"The mill is sold"}
+    assert len(team.anna.inbox()) == 3
+    assert team.anna.merge(own, also).text == "Anna buys the mill\nAnna buys the dam"
+    assert texts(team.carl) == {"The mill is sold"}
+
+
 def test_each_sees_what_is_theirs_to_see(team: Team) -> None:
     """The space's, one's own, and what is shared with one; also who has it open already."""
     team.ben.remember("The office closes at six")

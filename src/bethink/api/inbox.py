@@ -79,21 +79,28 @@ class InboxMethods(SessionMethods):
     def merge(self, *ids: str, into: str | None = None, text: str | None = None) -> Item:
         """Make one memory of several of the inbox: of the first, or of ``into``, a stored one.
 
-        Its text is ``text`` or all texts, one below the other.
+        Its text is ``text`` or all texts, one below the other. It has the highest
+        classification and the least trust of them.
         """
-        waiting = self._waiting(ids)
-        texts = [one.text for one in waiting.values()]
-        if into is not None:
-            kept = self.session.stored_item(into)
-            joined = text or "\n".join([kept.text, *texts])
-            self._refile(list(waiting), REFUSED)
-            return self.update(kept.id, text=joined)  # type: ignore[attr-defined, no-any-return]
-        if not waiting:
+        from bethink.ingest.admission import trust_of  # start-up time: recall does without
+
+        held = self._waiting(ids)
+        if not held:
             raise Refused("give the memories to merge")
-        first, *others = waiting
-        made = self.accept(first, text=text or "\n".join(texts))[0]
+        parts = [(one.text, one.draft.classification, trust_of(one.draft)) for one in held.values()]
+        kept = None if into is None else self.session.stored_item(into)
+        if kept is not None:
+            parts.insert(0, (kept.text, kept.classification, kept.trust))
+        texts, levels, trusts = zip(*parts, strict=True)
+        whole: MemoryChanges = {"text": text or "\n".join(texts), "trust": min(trusts)}
+        whole["classification"] = max(levels)
+        made, *others = held if kept is None else (kept.id, *held)
+        if kept is None:
+            made = self.accept(made, **whole)[0].id
+        else:
+            self.update(made, **whole)  # type: ignore[attr-defined]  # of Memory
         self._refile(others, REFUSED)
-        return self.session.stored_item(made.id)
+        return self.session.stored_item(made)
 
     def _refile(self, ids: list[str], how: str) -> list[str]:
         return self.store.admin.refile(ids, how=how, actor=self.settings.actor, now=self.now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from bethink.api.session import SessionMethods
 from bethink.core.json_values import Json, iso
@@ -35,7 +36,14 @@ class QuestionMethods(SessionMethods):
         ceiling = self.settings.max_classification  # who sees less is not told what was asked
         seen = [one for one in self.store.admin.questions() if one["ceiling"] <= ceiling]
         names = SavedQuestion._fields
-        return [SavedQuestion(*(one[name] for name in names)) for one in reversed(seen)]
+        shown = [SavedQuestion(*(one[name] for name in names)) for one in reversed(seen)]
+        marked = {item for one in shown for item in (*(one.relevant or ()), *one.wrong)}
+        there = self.store.items.get(sorted(marked))  # not what was erased, or is above the ceiling
+        keep = partial(filter, there.__contains__)
+        return [
+            one._replace(relevant=one.relevant and [*keep(one.relevant)], wrong=[*keep(one.wrong)])
+            for one in shown
+        ]
 
     def save_question(
         self,

@@ -146,7 +146,8 @@ class RecallMethods(SessionMethods):
         for place, hit in enumerate(hits):
             for kind, device, at, rev in found.get(hit.item.id, ())[-1:]:
                 rows = self.store.items.history(hit.item.id)
-                text = next((one.text[:_SHOWN_CHARS] for one in rows if one.rev == rev), "")
+                safe = (one for one in rows if one.rev == rev and not one.flags)
+                text = next((one.text[:_SHOWN_CHARS] for one in safe), "")
                 told = " ".join(f"{kind} on {device}, {format_moment(at)} {text}".split())
                 hits[place] = hit.with_evidence("sync", "seen", 0.0, ELSEWHERE, via=told)
         return replace(answer, hits=tuple(hits)) if found else answer

@@ -211,8 +211,10 @@ class SyncMethods(SessionMethods):
         if not apart:
             self.update(item.id, text=text)  # type: ignore[attr-defined]  # of Memory
             return
-        same = {name: getattr(item, name) for name in ("kind", "topic", "tags", "classification")}
-        self.remember(text, **same)  # type: ignore[attr-defined]  # of Memory
+        names = ("kind", "topic", "tags", "classification", "source", "source_class", "trust")
+        same = {name: getattr(item, name) for name in names}
+        user = item.metadata.get("user_id")
+        self.remember(text, **same, user=user)  # type: ignore[attr-defined]  # of Memory
 
 
 def erased_elsewhere(store: Store) -> tuple[str, ...]:

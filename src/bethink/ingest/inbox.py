@@ -132,6 +132,12 @@ def unseal(item: Item) -> Waiting:
         return Waiting(
             item.id, item.text, "accepted, then undone", None, state, item, Draft(**named)
         )
-    sealed = item.metadata[SEALED]
-    draft = Draft(**lists_to_tuples(sealed["draft"]))
-    return Waiting(item.id, draft.text, sealed["reason"], sealed["worth"], state, item, draft)
+    # Who it is from and who may see it is what the memory says: an import has no word in that.
+    own = {name: getattr(item, name) for name in ("source", "source_class", "classification")}
+    try:
+        sealed = item.metadata[SEALED]
+        draft = Draft(**{**lists_to_tuples(sealed["draft"]), **own})
+        "".join((draft.text, *parent_ids(draft)))  # raises where they are no texts
+        return Waiting(item.id, draft.text, sealed["reason"], sealed["worth"], state, item, draft)
+    except (TypeError, LookupError, AttributeError):
+        return Waiting(item.id, "", "it cannot be read", None, state, item, Draft("", **own))

@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING
 from bethink.core.json_values import Json, iso
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.admission import DERIVED_SOURCE
+from bethink.ingest.inbox import unseal
+from bethink.ingest.record_builder import parent_ids
 from bethink.maintain.job import ACTOR, JobContext, Proposal
 from bethink.model import Draft, Item
+from bethink.model.item import REFUSED, WAITING
 from bethink.ports import Event, Store
 
 if TYPE_CHECKING:
@@ -313,13 +316,18 @@ def _children(ids: Iterable[str], store: Store) -> list[tuple[str, str]]:
         (link.src.id, link.dst.id)
         for link in store.graph.links_of(parents, DERIVES)
         if link.dst.id in there and link.src.kind == link.dst.kind == "item"
+    ] + [
+        (item.id, parent)
+        for how in (WAITING, REFUSED)
+        for item in store.items.get(store.admin.ended_as(how)).values()
+        for parent in there.intersection(parent_ids(unseal(item).draft))  # it has no links yet
     ]
 
 
 def _parents(child: str, item: Item, store: Store) -> set[str]:
     links = store.graph.links_of([child], DERIVES, incoming=False)
-    named = {item.parent} if item.parent else set()
-    return named | {link.dst.id for link in links if link.dst.kind == "item"}
+    named = parent_ids(unseal(item).draft)
+    return {*named, *(link.dst.id for link in links if link.dst.kind == "item")}
 
 
 def orphans_of(children: Iterable[str], going: set[str], store: Store) -> tuple[str, ...]:

@@ -40,6 +40,18 @@ def test_a_question_is_kept_once_with_what_was_said_last(memory: Memory) -> None
     assert [one.query for one in memory.questions()] == ["where is the key?"]
 
 
+def test_a_question_names_no_memory_that_was_erased_or_is_above_the_ceiling(
+    memory: Memory,
+) -> None:
+    gone, raised = memory.remember("The mill is sold").id, memory.remember("The dam leaks").id
+    memory.below(1).save_question("what happened?", relevant=[gone, raised], wrong=[gone])
+    memory.forget(gone, erase=True)
+    memory.update(raised, classification=2)
+
+    named = [(one.relevant, one.wrong) for m in (memory, memory.below(1)) for one in m.questions()]
+    assert named == [([raised], []), ([], [])]
+
+
 def test_questions_of_others_and_above_the_ceiling_are_not_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

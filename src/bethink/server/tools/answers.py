@@ -10,7 +10,7 @@ from bethink.core.characters import strip_hidden
 from bethink.core.json_values import Json, iso
 from bethink.errors import NotFound
 from bethink.model import Item
-from bethink.model.item import AUDIENCE
+from bethink.model.item import AUDIENCE, REFUSED, WAITING
 from bethink.render.quoting import MAX_QUOTE_CHARS, truncate
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ def get_visible(memory: Memory, item_id: str) -> Item:
         item = memory.get(item_id)
     except NotFound as error:
         raise NotFound(error.message, remedy=_REMEDY) from error
-    # What waits in the inbox has no text yet: only a review shows it.
-    if item.classification > memory.settings.max_classification or not item.text:
+    # Only a review shows what waits in the inbox, or was refused there.
+    in_inbox = not item.text or item.ended_by in {WAITING, REFUSED}
+    if item.classification > memory.settings.max_classification or in_inbox:
         raise NotFound(f"there is no memory {item_id!r}", remedy=_REMEDY)
     return item
