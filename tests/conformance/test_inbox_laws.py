@@ -17,11 +17,12 @@ from bethink import Memory
 from bethink.agents.briefing import briefing
 from bethink.config.settings import Settings
 from bethink.core import ids
-from bethink.errors import Refused
+from bethink.errors import NotFound, Refused
 from bethink.maintain.insights import Insights
 from bethink.model import Draft
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.ports import Store
+from bethink.server.tools.answers import get_visible
 from bethink.store.sqlite import SqliteStore
 from bethink.testing import FixedClock
 from postgres_server import open_space
@@ -142,6 +143,8 @@ def test_what_is_accepted_is_found_and_can_wait_again(open_memory: Callable[[], 
     assert hit.item.tags == ("plan",)
     assert memory.undo(waits).doing == "return it to the inbox"
     assert [one.id for one in memory.inbox()] == [waits]
+    with pytest.raises(NotFound):  # over MCP and REST, where an agent could restore it
+        get_visible(memory, waits)
     assert memory.refuse(waits) == [waits]
     assert memory.inbox() == [] != memory.inbox(refused=True)
     assert memory.undo(waits).doing == "return it to the inbox"
