@@ -22,6 +22,7 @@ from bethink.agents.session import (
     resolve_in_project,
     session_state,
 )
+from bethink.code.symbols import find_symbols
 from bethink.core.lazy import lazy_pattern
 from bethink.core.sentences import sentences
 from bethink.errors import Refused
@@ -174,8 +175,14 @@ class _Call:
         return value if isinstance(value, str) else ""
 
     def _edit(self) -> str:
-        """What an edit takes out and puts in."""
-        return "\n".join(map(self._text, ("old_string", "new_string", "content")))
+        """What an edit takes out and puts in, and the names of what it is inside of."""
+        parts = [self._text(name) for name in ("old_string", "new_string", "content")]
+        with suppress(OSError, ValueError):
+            text = Path(self._text("file_path")).read_text("utf-8") if parts[0] else ""
+            line = text[: text.index(parts[0])].count("\n")
+            inside = (one for one in find_symbols(self.path, text) if one.start <= line < one.end)
+            parts += [symbol.name for symbol in inside]
+        return "\n".join(parts)
 
     def _failure(self) -> str:
         """The output of a failed command; empty where it did not fail."""

@@ -130,6 +130,19 @@ def test_code_that_a_memory_is_tied_to(memory: Memory) -> None:
     assert told == [ROUNDING, "", "", "", "", ROUNDING]
 
 
+def test_an_edit_inside_of_a_function_that_a_memory_is_tied_to(memory: Memory) -> None:
+    """Whatever its words are: the file tells where the edit is."""
+    assert memory.settings.project is not None
+    place = memory.settings.project / "sums.py"
+    place.write_text("def total(x):\n    return 1\n\n\ndef other(x):\n    return 2\n", "utf-8")
+    text = "Never call this from a thread"
+    memory.remember(text, anchors=["sums.py::total"])
+    told = {"path": "sums.py", "edit": {"old_string": "return 2", "new_string": "return 3"}}
+    assert shown(memory, "PreToolUse", **told) == ""
+    told = {"path": "sums.py", "edit": {"old_string": "return 1", "new_string": "return 3"}}
+    assert shown(memory, "PreToolUse", **told) == text
+
+
 def test_notes_are_few_and_apart(memory: Memory) -> None:
     """And each kind can be switched off."""
     assert shown(memory, "PreToolUse", command="uv add celery") == CELERY
