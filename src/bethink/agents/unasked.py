@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,13 +41,14 @@ MAX_NOTES = 6  # of a session
 MIN_CALLS_APART = 3
 _MAX_CHARS = 280
 _MAX_TOKENS = 400  # of a memory: a note is no document
-# Below it the answer to a failure is not given; chosen so that 85 % of the notes are of use.
+# Of the answer to a failure; higher values lose as many right notes as wrong ones.
 MIN_CONFIDENCE = 0.5
 _MIN_SHARED = 2  # rare terms that the error and the memory have in common
 _RARE_SHARE, _RARE_COUNT = 0.02, 3
 _REPEATED = 3  # edits of one file in the last calls
 _MAX_QUERY_CHARS = 400
 _MAX_ERROR_LINES = 4
+_MAX_LOOKED_UP = 8  # packages of one call: a manifest lists hundreds
 OPENINGS = {
     "failure": "A memory of this project (Bethink) that may concern this failure:",
     "touch": "A memory of this project (Bethink) that is tied to this code:",
@@ -186,10 +188,11 @@ class _Call:
 
     def _failure(self) -> str:
         """The output of a failed command; empty where it did not fail."""
-        told = self._output
-        if isinstance(told, Mapping):
-            told = "\n".join(str(told.get(name) or "") for name in ("stdout", "stderr", "error"))
-        text = _ANSI.sub("", str(told))
+        output = self._output
+        if isinstance(output, Mapping):
+            parts = ("stdout", "stderr", "error")
+            output = "\n".join(str(output.get(name) or "") for name in parts)
+        text = _ANSI.sub("", str(output))
         failed = self._event == "PostToolUseFailure" or _FAILING_OUTPUT.search(text)
         return text if failed else ""
 
@@ -231,12 +234,12 @@ def _package_names(word: str) -> Iterator[str]:
 def clean_error(text: str) -> str:
     """Return what an error says, without paths, numbers and addresses: the last such lines."""
     lines = [
-        line.strip()
+        line.strip()[:_MAX_QUERY_CHARS]  # a line of any length costs the patterns no more
         for line in text.splitlines()
         if _ERROR_LINE.search(line) and not _NOT_AN_ERROR.search(line)
     ]
-    told = [_NUMBER.sub(" ", _PATH.sub(r"\1", line)) for line in lines[-_MAX_ERROR_LINES:]]
-    return " ".join(" ".join(dict.fromkeys(told)).split())[:_MAX_QUERY_CHARS]
+    cleaned = [_NUMBER.sub(" ", _PATH.sub(r"\1", line)) for line in lines[-_MAX_ERROR_LINES:]]
+    return " ".join(" ".join(dict.fromkeys(cleaned)).split())[:_MAX_QUERY_CHARS]
 
 
 def _on_failure(memory: Memory, output: str, session: str) -> Iterator[tuple[Item, Quote]]:
@@ -269,7 +272,7 @@ def _rare_terms(text: str, terms: set[str], memory: Memory) -> set[str]:
 def _fit_numbers(text: str, output: str) -> bool:
     """Whether a memory names a port or code of the error, or none at all."""
     named = set(_CODE.findall(text))
-    return not named or not (told := set(_CODE.findall(output))) or bool(named & told)
+    return not named or not (codes := set(_CODE.findall(output))) or bool(named & codes)
 
 
 def _tied_to(memory: Memory, path: str, edit: str) -> Iterator[tuple[Item, Quote]]:
@@ -308,9 +311,12 @@ def _decided_against(
     """
     terms = {name: memory.store.search.terms(name) for name in names}
     counts = memory.store.search.statistics({one for own in terms.values() for one in own})
-    for name in sorted(names):
-        if not terms[name] or min(counts.frequencies.get(one, 0) for one in terms[name]) == 0:
-            continue  # nearly all: no memory names it
+    known = (
+        name  # of nearly all there is no memory
+        for name in sorted(names)
+        if terms[name] and all(counts.frequencies.get(one) for one in terms[name])
+    )
+    for name in islice(known, _MAX_LOOKED_UP):
         with suppress(Refused):
             answer = memory.recall(name, k=10, track=False, min_trust=2)
             naming = [hit for hit in answer.hits if _mentions(name).search(hit.item.text)]

@@ -58,10 +58,10 @@ def _comparison(found: judging.Helped, name: str) -> str:
         f"{found.arms.get(arm, judging.Arm()).sessions} {text}"
         for arm, text in (("on", "with memory"), ("off", "without"))
     )
-    told = found.difference(name)
-    if told is None:
+    difference = found.difference(name)
+    if difference is None:
         return f"{name} a session: not enough to compare ({sizes} sessions; 30 of each are needed)"
-    mean, low, high = told
+    mean, low, high = difference
     return f"{name} a session, with memory less without: {mean:+.1f} ({low:+.1f} to {high:+.1f})"
 
 

@@ -603,8 +603,8 @@ class Intake:
                     self._met_as[ready.key] = answer.id
                 self._count(ready, answer.status, answer.id)
         if self._scratch is None:
-            told = (one for one in answers if isinstance(one, Remembered))
-            self._note_stored([one.id for one in told if one.status == "stored"])
+            remembered = (one for one in answers if isinstance(one, Remembered))
+            self._note_stored([one.id for one in remembered if one.status == "stored"])
 
     def _preview_store(
         self, new: Sequence[PreparedEntry], scratch: Memory

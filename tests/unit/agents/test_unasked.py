@@ -183,3 +183,23 @@ def test_an_error_is_cleaned() -> None:
     """Of escapes, paths, numbers and what is no error."""
     text = "ok 12\n/home/a/b/c.py:31: TypeError: need 3 arguments, got 0x7ffe12\n0 errors\n3 failed"
     assert clean_error(text) == "b/c.py: : TypeError: need arguments, got failed"
+
+
+def test_a_manifest_of_hundreds_is_looked_up_a_few_times(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many of its packages memories name; nor does a long line cost more than a short."""
+    names = [f"package{number}" for number in range(30)]
+    memory.remember_many([f"{name} is pinned" for name in names])
+    asked: list[str] = []
+    recall = Memory.recall
+
+    def counted(self: Memory, text: str = "", **options: Any) -> Any:
+        asked.append(text)
+        return recall(self, text, **options)
+
+    monkeypatch.setattr(Memory, "recall", counted)
+    edit = {"content": "\n".join(f"{name}==1.0" for name in names)}
+    assert shown(memory, "PreToolUse", path="requirements.txt", edit=edit) == ""
+    assert 0 < len(asked) <= 8
+    assert len(clean_error("error " + "a/" * 9000)) <= 400
