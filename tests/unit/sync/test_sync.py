@@ -281,7 +281,8 @@ def test_rot_that_another_machine_finds_is_repaired(
 ) -> None:
     laptop, desktop = pair
     path = laptop.files()[0]
-    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    intact = path.read_bytes()
+    path.write_bytes(intact[:-1] + bytes([intact[-1] ^ 1]))
     late = make("late")
     assert len(late.sync(accept=["laptop", "desktop"]).problems) == 1
     laptop.sync(accept=["late"])
