@@ -5,7 +5,8 @@
 
 The lines are in ``data/capture``, one file for each project and voice: + or -, the class of the
 source, the text. Every project is judged by weights that were fitted on the others; then all
-are fitted together. ``--check`` judges another file with the weights of the package.
+are fitted together. What users say helps to fit and is not judged, so the figures are of the other
+lines. ``--check`` judges another file with the weights of the package.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ def vectors_of(texts: list[str], cache: Path | None = None) -> np.ndarray:
     return made
 
 
-def forms_of(texts: list[str], vectors: np.ndarray) -> np.ndarray:
+def forms_of(lines: list[tuple[bool, str, str]], vectors: np.ndarray) -> np.ndarray:
     """The form of each line; what is most like it is an earlier line of the same project."""
     rows = []
-    for place, text in enumerate(texts):
+    for place, (*_, text) in enumerate(lines):
         nearest = float((vectors[:place] @ vectors[place]).max()) if place else 0.0
         rows.append(form_of(text, content_flags(text), nearest))
     return np.array(rows)
@@ -66,9 +67,12 @@ def fit(features: np.ndarray, labels: np.ndarray, penalty: np.ndarray) -> np.nda
 
 
 def columns(
-    forms: np.ndarray, vectors: np.ndarray, which: str, spread: np.ndarray
+    forms: np.ndarray, vectors: np.ndarray, which: str, spread: np.ndarray, by_user: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix of some features, with a constant, and the penalty of each."""
+    """The matrix of some features, with a constant, and the penalty of each.
+
+    Whether the user said it is a feature of the fit only: what a user says is not judged.
+    """
     parts, penalties = [], []
     if which != "meaning":
         parts.append(forms / spread)
@@ -76,8 +80,8 @@ def columns(
     if which != "form":
         parts.append(vectors * SCALE)
         penalties += [1.0] * vectors.shape[1]
-    parts.append(np.ones((len(forms), 1)))
-    return np.hstack(parts), np.array([*penalties, 0.0])
+    parts += [by_user[:, None], np.ones((len(forms), 1))]
+    return np.hstack(parts), np.array([*penalties, 1.0, 0.0])
 
 
 SCALE = 3.0  # of the vector, whose values are small: how freely its weights may move
@@ -112,21 +116,23 @@ def main() -> None:
     vectors = vectors_of(texts, CACHE)
     project = np.array([n for n, lines in enumerate(groups) for _ in lines])
     labels = np.array([float(mark) for lines in groups for mark, _, _ in lines])
-    forms = np.vstack(
-        [forms_of([t for _, _, t in g], vectors[project == n]) for n, g in enumerate(groups)]
-    )
+    forms = np.vstack([forms_of(lines, vectors[project == n]) for n, lines in enumerate(groups)])
     spread = forms.std(axis=0) + 1e-6
+    by_user = np.array([float(s == "user") for lines in groups for _, s, _ in lines])
     print(f"{len(texts)} lines of {len(files)} projects, {labels.mean():.2f} worthy")
+    judged, all_labels = by_user == 0, labels
     shares = {}
     for which in ("form", "meaning", "both"):
-        features, penalty = columns(forms, vectors, which, spread)
+        features, penalty = columns(forms, vectors, which, spread, by_user)
         made = np.zeros(len(labels))
         for left_out in range(len(files)):
             rest = project != left_out
             weights = fit(features[rest], labels[rest], penalty)
             made[~rest] = 1 / (1 + np.exp(-features[~rest] @ weights))
-        shares[which] = made
-        print(told(which, made, labels))
+        shares[which] = made[judged]
+        print(told(which, made[judged], labels[judged]))
+    labels, project = labels[judged], project[judged]
+    texts = [text for text, is_judged in zip(texts, judged, strict=True) if is_judged]
     for threshold in (0.3, 0.35, 0.4, 0.40, 0.5, 0.55, 0.6):
         print(
             *(
@@ -141,21 +147,29 @@ def main() -> None:
     print("missed:", *(f"\n   {1 + d:.2f} {t}" for d, t in wrong[:14]))
     print("kept junk:", *(f"\n   {d:.2f} {t}" for d, t in wrong[-14:]))
     if given.out:
-        given.out.write_text(json.dumps(package(forms, vectors, labels, spread)) + "\n")
+        given.out.write_text(
+            json.dumps(package(forms, vectors, all_labels, spread, by_user)) + "\n"
+        )
 
 
-def package(forms: np.ndarray, vectors: np.ndarray, labels: np.ndarray, spread: np.ndarray) -> dict:
+def package(
+    forms: np.ndarray,
+    vectors: np.ndarray,
+    labels: np.ndarray,
+    spread: np.ndarray,
+    by_user: np.ndarray,
+) -> dict:
     """The weights as the package reads them: of the form alone, and with the vector."""
     means, form = forms.mean(axis=0), len(FEATURES)
     made: dict = {"model": EncoderEmbedder.model}
     for name, which in (("form", "form"), ("with_meaning", "both")):
-        features, penalty = columns(forms, vectors, which, spread)
+        features, penalty = columns(forms, vectors, which, spread, by_user)
         weights = fit(features, labels, penalty)
         own = weights[:form] / spread
         head = {"weights": own.round(4).tolist(), "means": means.round(4).tolist()}
         bias = weights[-1] + own @ means
         if which == "both":
-            vector = weights[form:-1] * SCALE
+            vector = weights[form:-2] * SCALE
             scale = float(np.abs(vector).max() / 127)
             made |= {
                 "scale": round(scale, 6),
@@ -169,10 +183,10 @@ def package(forms: np.ndarray, vectors: np.ndarray, labels: np.ndarray, spread: 
 
 def check(path: Path) -> None:
     """Judge another file by the weights of the package, as the write pipeline does."""
-    lines = read_lines(path)
+    lines = [line for line in read_lines(path) if line[1] != "user"]
     texts, labels = [text for *_, text in lines], np.array([float(mark) for mark, *_ in lines])
     made = EncoderEmbedder().embed(texts)
-    forms = forms_of(texts, np.stack([one.vector for one in made]))
+    forms = forms_of(lines, np.stack([one.vector for one in made]))
     both = [judge(f, e, EncoderEmbedder.model) for f, e in zip(forms.tolist(), made, strict=True)]
     alone = [judge(form) for form in forms.tolist()]
     for name, found in (("form", alone), ("both", both)):

@@ -20,7 +20,7 @@ from zlib import crc32
 
 import numpy as np
 
-from bethink.core.sentences import sentences
+from bethink.core.sentences import without_questions
 from bethink.models.embed.encoder import (
     ENCODER_DATA,
     ENCODER_VOCABULARY,
@@ -46,6 +46,8 @@ UNKNOWN, VOCABULARY, SHARED_ROWS = 100, 30_522, 2_048
 STORE_NEIGHBOURS = 10
 # A text's nearest of the same source, where none updates another.
 STILL_NEIGHBOURS = 2
+# Wishes told to an assistant, of which none updates another: the nearest, and others.
+REQUEST, REQUEST_NEIGHBOURS, REQUESTS_DRAWN = "request", 12, 6
 # Unlabelled: a text's nearest, and some of those that follow.
 NEAREST, FURTHER, DRAWN = 9, 24, 3
 
@@ -60,19 +62,11 @@ class Texts:
         self.sources: list[str] = []
 
     def add(self, text: str, source: str) -> int:
-        text = without_questions(text)
+        text = without_questions(text) or text
         if text not in self.places:
             self.places[text] = len(self.sources)
             self.sources.append(source)
         return self.places[text]
-
-
-def without_questions(text: str) -> str:
-    """A text without its questions, which state nothing, unless it has nothing else."""
-    if "?" not in text and "？" not in text:
-        return text
-    said = [one for one in sentences(text) if one.rstrip("\"')]’”")[-1:] not in ("?", "？")]
-    return " ".join(said) or text
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -153,6 +147,18 @@ def pair_still(places: list[int], vectors: np.ndarray) -> Iterator[Row]:
             yield places[older], places[newer], NEIGHBOUR
 
 
+def pair_requests(places: list[int], vectors: np.ndarray) -> Iterator[Row]:
+    """Each wish that somebody tells an assistant with the nearest and some others: none updates."""
+    draw = np.random.default_rng(3)
+    near = vectors[places] @ vectors[places].T
+    np.fill_diagonal(near, -1)
+    for older in range(len(places)):
+        others = np.argsort(-near[older])[:REQUEST_NEIGHBOURS].tolist()
+        drawn = draw.integers(0, len(places), REQUESTS_DRAWN).tolist()
+        for newer in {*others, *drawn} - {older}:
+            yield places[older], places[newer], NEIGHBOUR
+
+
 def pair_neighbours(vectors: np.ndarray, known: set[tuple[int, int]]) -> np.ndarray:
     """Unlabelled pairs: near texts, whichever of the two is taken for the older one."""
     draw = np.random.default_rng(0)
@@ -225,6 +231,8 @@ def main() -> None:
     still: dict[str, list[int]] = {}
     for row in read_lines(given.still) if given.still else ():
         still.setdefault(row["source"], []).append(texts.add(row["text"], "still"))
+    asked = (DATA / "requests.txt").read_text(encoding="utf-8").splitlines()
+    requests = [texts.add(line, REQUEST) for line in asked]
     vectors = np.stack([one.vector for one in EncoderEmbedder().embed(list(texts.places))])
     rows = [
         row
@@ -232,6 +240,7 @@ def main() -> None:
         for row in pair_store(name, notes, places, vectors)
     ] + written
     rows += [row for places in still.values() for row in pair_still(places, vectors)]
+    rows += pair_requests(requests, vectors)
     unlabelled = pair_neighbours(vectors, {(older, newer) for older, newer, _ in rows})
     labelled = np.array([row for row in rows if row[2] != DOUBTFUL], np.int32)
     pieces, lengths = in_rows(teacher_ids(texts.places))

@@ -85,7 +85,7 @@ def unpack_mpnet() -> Path:
 
 
 def updates() -> None:
-    call("train_pairs.py", str(PACKED), "--out", str(WORK / "trained" / "updates-2.npz"))
+    call("train_pairs.py", str(PACKED), "--out", str(WORK / "trained" / "updates-3.npz"))
 
 
 def call(script: str, *arguments: str) -> None:

@@ -624,6 +624,16 @@ def load(model: Encoder, folder: Path, name: str) -> None:
     for path in sorted(folder.glob(f"{name}-?.npz")):
         with np.load(path) as file:
             packed |= {key: file[key] for key in file.files}
+    take_weights(model, packed)
+
+
+def read_student(model: Encoder, path: Path) -> None:
+    """Continue with the weights of one file."""
+    with np.load(path) as file:
+        take_weights(model, {key: file[key] for key in file.files})
+
+
+def take_weights(model: Encoder, packed: dict[str, np.ndarray]) -> None:
     for key, values in packed.items():
         if key == "table_scale":
             continue

@@ -1,12 +1,15 @@
 """Train the model of two memories: teachers, their answers, a small student.
 
-    python training/train_pairs.py FOLDER --out updates-2.npz
+    python training/train_pairs.py FOLDER --out updates-3.npz
+    python training/train_pairs.py FOLDER --out updates-3.npz --answers answers.npz --first updates-2.npz
     python training/train_pairs.py FOLDER --leave-out chat
 
 FOLDER has what ``run.py pairs`` made. A teacher is all-mpnet-base-v2 reading both texts at
 once; two of them say what every pair is, labelled or not. The student starts as the six
 layers of all-MiniLM-L6-v2 over the table of our encoder, which it shares in the package; it
-learns these answers and is pruned on the way, as in ``train.py``.
+learns these answers and is pruned on the way, as in ``train.py``. Then it reads a part of the
+texts between other sentences, where the answers stay the same; the mean of its weights before
+and after is the model. ``--first`` begins there.
 With ``--leave-out`` neither sees a kind of texts, and both are measured on it; nothing is
 saved. PyTorch and a GPU are needed.
 """
@@ -23,7 +26,17 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from train import DEVICE, WIDTH, Encoder, describe, note_gates, prune, read_teacher, save
+from train import (
+    DEVICE,
+    WIDTH,
+    Encoder,
+    describe,
+    note_gates,
+    prune,
+    read_student,
+    read_teacher,
+    save,
+)
 
 # Labels as pairs.py writes them; a neighbour may be of class 2 or 3.
 UPDATE, ADDS, NEIGHBOUR, UNLABELLED = 0, 2, 4, -1
@@ -43,6 +56,11 @@ T_SEEDS, T_EPOCHS, T_REPEATS, T_RATE, T_BATCH, T_DROPOUT = (1, 2), 2, 2, 3e-5, 6
 # The student: two texts of 80 pieces and three ends have places.
 PLACES, BUDGET = 192, 2_400_000
 RATE, BATCH, WARM_UP = 6e-4, 512, 200
+# Between other sentences: the share of such pairs, how often both sides get sentences that are
+# neighbours of one another, and how far away other sentences of the same source are taken from.
+SURROUNDED, SURROUNDED_ALIKE, SURROUNDED_RATE = 0.35, 0.4, 2.5e-4
+AWAY, SHORT = (30, 200), (6, 30)
+CHATS = ("chat", "assist", "assistant", "d", "h", "lang", "f", "g", "life")
 PRUNINGS, PRUNE_FROM, PRUNE_FOR = 12, 0.03, 0.47
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -85,6 +103,89 @@ class Texts:
             near = some[np.argsort(lengths[some])]
             found += [near[at : at + size] for at in range(0, len(near), size)]
         return [found[place] for place in draw.permutation(len(found))]
+
+
+class Surrounded(Texts):
+    """Texts of which some are read between other sentences of the same source.
+
+    What surrounds a value does not change what becomes of it. Both sides of a pair get any
+    sentences, or two that are neighbours; in chats often two wishes told to an assistant.
+    """
+
+    def __init__(
+        self, pieces: np.ndarray, lengths: np.ndarray, sources: np.ndarray, neighbours: np.ndarray
+    ) -> None:
+        super().__init__(pieces, lengths)
+        self.room, self.draw = pieces.shape[1], np.random.default_rng(9)
+        names, self.source = np.unique(sources, return_inverse=True)
+        self.still = names == "still"
+        self.order = np.argsort(self.source, kind="stable")
+        self.counts = np.bincount(self.source)
+        self.starts = self.counts.cumsum() - self.counts
+        self.places = np.empty_like(self.order)
+        self.places[self.order] = np.arange(len(self.order)) - self.starts[self.source[self.order]]
+        sizes = self.lengths[neighbours]
+        alike = neighbours[((sizes >= SHORT[0]) & (sizes <= SHORT[1])).all(axis=1)].astype(np.int64)
+        wishes = alike[sources[alike[:, 1]] == "request"]
+        self.alike = []
+        for place, name in enumerate(names):
+            own = alike[self.source[alike[:, 1]] == place]
+            if name in CHATS or not len(own):
+                own = np.concatenate(
+                    [own, wishes.repeat(max(1, len(own) // len(wishes) // 2), axis=0)]
+                )
+            self.alike.append(own)
+
+    def away(self, texts: np.ndarray) -> np.ndarray:
+        """Another text of each one's source, not among its neighbours in the file."""
+        source = self.source[texts]
+        steps = self.draw.integers(*AWAY, len(texts)) * self.draw.choice((-1, 1), len(texts))
+        return self.order[self.starts[source] + (self.places[texts] + steps) % self.counts[source]]
+
+    def join(self, pairs: np.ndarray) -> Batch:
+        pairs, draw, count = pairs.astype(np.int64), self.draw, len(pairs)
+        around = np.full((count, 2, 2), -1)  # of each side the text before and after it; -1: none
+        source = self.source[pairs[:, 1]]
+        chosen = (draw.random(count) < SURROUNDED) & ~self.still[source]
+        alike = chosen & (draw.random(count) < SURROUNDED_ALIKE)
+        for row in np.flatnonzero(alike):
+            found = self.alike[source[row]]
+            around[row, (0, 1), draw.integers(0, 2, 2)] = found[draw.integers(len(found))]
+        for side in (0, 1):
+            drawn, other = draw.random(count), chosen & ~alike
+            before = other & ((drawn < 0.3) | ((drawn >= 0.6) & (drawn < 0.75)))
+            after = other & (drawn >= 0.3) & (drawn < 0.75)
+            around[before, side, 0] = self.away(pairs[before, side])
+            around[after, side, 1] = self.away(pairs[after, side])
+        sides = [self.surround(pairs[:, side], *around[:, side].T) for side in (0, 1)]
+        # The texts of this batch are the rows of a table of their own.
+        rows = np.arange(count)
+        table = Texts.__new__(Texts)
+        table.pieces = torch.cat([ids for ids, _ in sides])
+        table.sizes = torch.cat([sizes for _, sizes in sides])
+        return table.join(np.stack([rows, rows + count], axis=1))
+
+    def surround(
+        self, texts: np.ndarray, before: np.ndarray, after: np.ndarray
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The pieces of texts with others before and after them, as far as there is room."""
+        parts, sizes, room = [], [], torch.full((len(texts),), self.room, device=DEVICE)
+        own = torch.from_numpy(texts).to(DEVICE)
+        room = room - self.sizes[own]
+        for added in (before, after):
+            place = torch.from_numpy(added).to(DEVICE)
+            size = torch.where(place >= 0, self.sizes[place.clamp(min=0)], 0)
+            size = torch.where(size <= room, size, 0)
+            room = room - size
+            parts.append(self.pieces[place.clamp(min=0)])
+            sizes.append(size[:, None])
+        (first, last), mine = sizes, self.sizes[own][:, None]
+        at = torch.arange(self.room, device=DEVICE).expand(len(texts), -1)
+        middle = self.pieces[own].gather(1, (at - first).clamp(0, self.room - 1))
+        end = parts[1].gather(1, (at - first - mine).clamp(0, self.room - 1))
+        ids = torch.where(at < first, parts[0], torch.where(at < first + mine, middle, end))
+        total = first + mine + last
+        return ids.masked_fill(at >= total, 0), total[:, 0]
 
 
 def label_loss(scores: torch.Tensor, labels: torch.Tensor, smoothing: float) -> torch.Tensor:
@@ -260,19 +361,21 @@ def fit_student(
     labels: np.ndarray,
     goals: np.ndarray,
     seconds: float,
+    top: float = RATE,
+    prunings: int = PRUNINGS,
 ) -> Student:
     torch.manual_seed(0)
     draw = np.random.default_rng(0)
     student = student.to(DEVICE).train()
-    optimiser = torch.optim.AdamW(student.parameters(), RATE, weight_decay=0.01, betas=(0.9, 0.98))
+    optimiser = torch.optim.AdamW(student.parameters(), top, weight_decay=0.01, betas=(0.9, 0.98))
     goal, label = torch.from_numpy(goals).to(DEVICE), torch.from_numpy(labels).to(DEVICE)
     full, start, pruned, step = student.size(), time.time(), 0, 0
     plan: list[np.ndarray] = []
     while (progress := (time.time() - start) / seconds) < 1:
-        rate = RATE * min(1, (step + 1) / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * progress))
+        rate = top * min(1, (step + 1) / WARM_UP) * (0.5 + 0.5 * math.cos(math.pi * progress))
         for group in optimiser.param_groups:
             group["lr"] = rate + 1e-6
-        student.gated = pruned < PRUNINGS
+        student.gated = pruned < prunings
         plan = plan or texts.plan(pairs, draw, BATCH)
         rows = plan.pop()
         places = torch.from_numpy(rows).to(DEVICE)
@@ -285,13 +388,31 @@ def fit_student(
         step += 1
         if student.gated:
             note_gates(student)
-            if (progress - PRUNE_FROM) / PRUNE_FOR * PRUNINGS >= pruned + 1:
+            if (progress - PRUNE_FROM) / PRUNE_FOR * prunings >= pruned + 1:
                 pruned += 1
-                share = 1 - (1 - pruned / PRUNINGS) ** 2
+                share = 1 - (1 - pruned / prunings) ** 2
                 prune(student, optimiser, int(full - share * (full - BUDGET)))
     student.gated = False
     print(f"student: {step} steps, {describe(student)}", flush=True)
     return student.eval()
+
+
+def fit_surrounded(
+    student: Student,
+    texts: Surrounded,
+    pairs: np.ndarray,
+    labels: np.ndarray,
+    goals: np.ndarray,
+    seconds: float,
+) -> Student:
+    """Go on with texts between other sentences; return the mean of before and after."""
+    before = {name: tensor.detach().clone() for name, tensor in student.named_parameters()}
+    given = (pairs, labels, goals, seconds, SURROUNDED_RATE, 0)
+    student = fit_student(student, texts, *given)
+    with torch.no_grad():
+        for name, tensor in student.named_parameters():
+            tensor.copy_((tensor + before[name].to(tensor)) / 2)
+    return student
 
 
 # -- figures
@@ -315,7 +436,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("updates-2.npz"))
+    parser.add_argument("--out", type=Path, default=Path("updates-3.npz"))
+    parser.add_argument("--first", type=Path, help="a student that has learnt the answers")
     parser.add_argument("--leave-out", choices=KINDS)
     parser.add_argument("--answers", type=Path, help="what the teachers said in an earlier run")
     parser.add_argument("--seconds", type=float, default=520, help="how long the student learns")
@@ -346,7 +468,13 @@ def main() -> None:
     labels = np.concatenate([labels, np.full(len(unlabelled), UNLABELLED)])
     student = Student(read_teacher(given.folder / "teacher.npz"), given.folder / "encoder.npz")
     own = Texts(data["own_pieces"], data["own_lengths"])
-    student = fit_student(student, own, pairs, labels, goals, given.seconds)
+    if given.first:
+        read_student(student.to(DEVICE), given.first)
+    else:
+        student = fit_student(student, own, pairs, labels, goals, given.seconds)
+    neighbours = taught[labels[: len(taught)] == NEIGHBOUR]
+    mixed = Surrounded(data["own_pieces"], data["own_lengths"], data["sources"], neighbours)
+    student = fit_surrounded(student, mixed, pairs, labels, goals, given.seconds)
     if given.leave_out:
         report("student", answer(student, own, held_pairs), held_labels, held_sources)
     else:

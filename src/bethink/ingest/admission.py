@@ -172,7 +172,8 @@ def _check_text(draft: Draft) -> None:
         if len(value) * 4 > MAX_TEXT_BYTES:
             _check_limit(name, len(value.encode()), MAX_TEXT_BYTES, unit="bytes")
         if name == "text" and not has_substance(value):
-            raise Refused("the text has no letter, digit or symbol")
+            kind = "only punctuation or invisible characters" if value.strip() else "empty"
+            raise Refused(f"the text is {kind}")
 
 
 def _check_string(name: str, value: object) -> None:

@@ -13,11 +13,11 @@ from functools import cache
 from itertools import pairwise
 from zlib import crc32
 
-from bethink.core.arrays import NDArray, np
+from bethink.core.arrays import NDArray, mix_bits, np
 from bethink.core.dataclass import dataclass
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.words import fold, word_set
+from bethink.core.words import fold, jaccard, word_set
 from bethink.errors import Conflict, Refused
 from bethink.ingest.admission import (
     PreparedDraft,
@@ -52,7 +52,7 @@ def minhash_sketch(folded: str) -> tuple[int, ...]:
     hashes = np.array([crc32(word.encode()) for word in words], dtype=np.uint64)
     content = [i for i, word in enumerate(words) if word not in _STOP_WORDS]
     pairs = (hashes[:-1] << np.uint64(32)) | hashes[1:]
-    shingles = _mix_bits(np.concatenate((hashes[content], pairs)))
+    shingles = mix_bits(np.concatenate((hashes[content], pairs)))
     multipliers, offsets, folding, band_offsets = _minhash_constants()
     lowest = (multipliers * shingles + offsets).min(axis=1).reshape(BANDS, ROWS)
     bands = (lowest * folding).sum(axis=1, dtype=np.uint64) + band_offsets
@@ -68,18 +68,11 @@ def _shingle_words(folded: str) -> list[str]:
     return words[:_MAX_WORDS]
 
 
-def _mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix all bits of each value (the finaliser of splitmix64)."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
-
-
 @cache
 def _minhash_constants() -> tuple[NDArray[np.uint64], ...]:
     """Return the permutations' multipliers and offsets, and the band-folding constants."""
     count = BANDS * ROWS
-    numbers = _mix_bits(np.arange(_SEED, _SEED + 2 * count + ROWS + BANDS, dtype=np.uint64))
+    numbers = mix_bits(np.arange(_SEED, _SEED + 2 * count + ROWS + BANDS, dtype=np.uint64))
     multipliers = (numbers[:count] | np.uint64(1)).reshape(-1, 1)
     offsets = numbers[count : 2 * count].reshape(-1, 1)
     folding = numbers[2 * count : 2 * count + ROWS] | np.uint64(1)
@@ -91,12 +84,6 @@ def shingles_of(folded: str) -> frozenset[str]:
     words = _shingle_words(folded)
     pairs = (f"{one} {other}" for one, other in pairwise(words))
     return frozenset(words).union(pairs)
-
-
-def jaccard_similarity(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the Jaccard similarity of two shingle sets."""
-    union = len(one | other)
-    return len(one & other) / union if union else 0.0
 
 
 def text_skeleton(folded: str) -> list[str]:
@@ -339,7 +326,7 @@ def find_near_duplicates(
     duplicates: dict[str, tuple[float, str]] = {}
     uncertain: dict[str, str] = {}
     for other in compared.similar:
-        share = jaccard_similarity(own, shingles_of(other.folded))
+        share = jaccard(own, shingles_of(other.folded))
         if share >= NEAR_THRESHOLD or (share > 0 and text_skeleton(other.folded) == skeleton):
             duplicates[other.id] = (share, other.text)
         elif share >= _MIN_SHINGLE_SHARE and other.is_stored:

@@ -6,6 +6,7 @@ rest. Gzip is unpacked within limits, so that a small archive cannot exhaust mem
 
 from __future__ import annotations
 
+import gzip
 import io
 import zlib
 from collections.abc import Iterator, Mapping
@@ -26,72 +27,55 @@ GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK_BYTES = 1 << 16
 
 
-class BoundedReader(io.RawIOBase):
-    """A stream that decompresses gzip and enforces size and ratio limits."""
+class _CountedReader(io.RawIOBase):
+    """A stream that counts the bytes that were read of it."""
 
-    def __init__(self, stream: BinaryIO, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._max_bytes = max_bytes
-        self._buffer = stream.read(_CHUNK_BYTES)
-        self._decompressor = (
-            zlib.decompressobj(wbits=31) if self._buffer[:2] == GZIP_MAGIC else None
-        )
-        self._is_in_member = False
-        self._bytes_in = len(self._buffer)
-        self._bytes_out = 0
+        self.count = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        chunk = self._next_chunk(len(buffer))
+        chunk = self._stream.read(len(buffer))
+        buffer[: len(chunk)] = chunk
+        self.count += len(chunk)
+        return len(chunk)
+
+
+class BoundedReader(io.RawIOBase):
+    """A stream that decompresses gzip and enforces size and ratio limits."""
+
+    def __init__(self, stream: BinaryIO, *, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes, self._bytes_out = max_bytes, 0
+        self._counted = _CountedReader(stream)
+        plain = io.BufferedReader(self._counted, _CHUNK_BYTES)
+        self._is_packed = plain.peek(2)[:2] == GZIP_MAGIC
+        self._content = gzip.GzipFile(fileobj=plain) if self._is_packed else plain
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        try:
+            chunk = self._content.read1(len(buffer))
+        except EOFError as error:
+            raise BadText("the gzip file is cut off", remedy="copy or create it again") from error
+        except (zlib.error, gzip.BadGzipFile) as error:
+            raise BadText(f"the file is damaged: {error}") from error
         buffer[: len(chunk)] = chunk
         self._bytes_out += len(chunk)
         if self._bytes_out > self._max_bytes:
             raise TooLarge("the file", limit=self._max_bytes, actual=self._bytes_out)
-        if self._decompressor and self._bytes_out > max(
-            _RATIO_MIN_BYTES, MAX_COMPRESSION_RATIO * self._bytes_in
+        if self._is_packed and self._bytes_out > max(
+            _RATIO_MIN_BYTES, MAX_COMPRESSION_RATIO * self._counted.count
         ):
-            ratio = self._bytes_out // max(1, self._bytes_in)
+            ratio = self._bytes_out // max(1, self._counted.count)
             raise TooLarge(
                 "the unpacked file", limit=MAX_COMPRESSION_RATIO, actual=ratio, unit="times as big"
             )
         return len(chunk)
-
-    def _next_chunk(self, size: int) -> bytes:
-        if self._decompressor is None:
-            chunk = self._buffer[:size] or self._fill_buffer()[:size]
-            self._buffer = self._buffer[len(chunk) :]
-            return chunk
-        while True:
-            chunk = self._decompress(size)
-            if chunk:
-                return chunk
-            if not (self._buffer or self._fill_buffer()):
-                if self._is_in_member:
-                    raise BadText("the gzip file is cut off", remedy="copy or create it again")
-                return b""
-
-    def _decompress(self, size: int) -> bytes:
-        if self._decompressor is None or not self._buffer:
-            return b""
-        try:
-            chunk = self._decompressor.decompress(self._buffer, size)
-        except zlib.error as error:
-            raise BadText(f"the file is damaged: {error}") from error
-        self._buffer = self._decompressor.unconsumed_tail
-        self._is_in_member = not self._decompressor.eof
-        if self._decompressor.eof:
-            # gzip members may be concatenated.
-            self._buffer = self._decompressor.unused_data
-            self._decompressor = zlib.decompressobj(wbits=31)
-        return chunk
-
-    def _fill_buffer(self) -> bytes:
-        if not self._buffer:
-            self._buffer = self._stream.read(_CHUNK_BYTES)
-            self._bytes_in += len(self._buffer)
-        return self._buffer
 
 
 Format = Literal["jsonl", "text", "lines"]

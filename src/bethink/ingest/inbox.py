@@ -13,7 +13,7 @@ from datetime import datetime
 
 from bethink.core.json_values import Json, iso
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.words import fold
+from bethink.core.words import fold, jaccard
 from bethink.errors import ModelError
 from bethink.ingest import deduplication as dedup
 from bethink.ingest.admission import PreparedDraft, WriteContext, lists_to_tuples, to_plain_json
@@ -96,7 +96,7 @@ def _nearest(
 
 
 def _likeness(*texts: str) -> float:
-    return dedup.jaccard_similarity(*(dedup.shingles_of(fold(text)) for text in texts))
+    return jaccard(*(dedup.shingles_of(fold(text)) for text in texts))
 
 
 def sealed_record(prepared: PreparedDraft, held: Held, ctx: WriteContext) -> Record:
@@ -115,7 +115,9 @@ def sealed_record(prepared: PreparedDraft, held: Held, ctx: WriteContext) -> Rec
         classification=draft.classification, metadata={**draft.metadata, SEALED: sealed},
         live_to=ctx.now, ended_by=held.state,
     )  # fmt: skip
-    key = draft.key or f"{WAITING}:{prepared.fingerprint}"
+    # What repeats a text of another classification is seen by others.
+    level = "" if draft.classification == _DEFAULTS.classification else f"{draft.classification}:"
+    key = draft.key or f"{WAITING}:{level}{prepared.fingerprint}"
     return Record(item, prepared.fingerprint, key=key, skip_duplicate=False)
 
 

@@ -30,7 +30,7 @@ _CARD = lazy_pattern(r"[3-6][0-9]{3}[ -]?[0-9]{4,6}[ -]?[0-9]{4}")
 _TOKEN_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if not kind.words and kind.long)
 _TOKEN_SHAPE = lazy_pattern(
     r"[_\-.][A-Za-z0-9_\-]{36}|[MNO][\w-]{22,27}\.[\w-]{6}\.|[5KL][A-Za-z0-9]{50}"
-    r"|[A-Z0-9_]=[\"']?[A-Za-z0-9_\-+/.~]{20}"
+    r"|[A-Z0-9_]=[\"']?[A-Za-z0-9_\-+/.~]{20}|(?:^| )[\"'`]?[A-Za-z0-9_\-+/=.~]{20,}[\"'`]?(?: |$)"
 )
 _PERSONAL_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if kind.personal)
 _PERSONAL = lazy_pattern(r"[0-9](?:[\s\-]?[0-9]){5}")

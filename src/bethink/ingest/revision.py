@@ -397,8 +397,8 @@ def last_change(item: str | None, actor: str, ctx: WriteContext) -> Undo:
                 how = _inbox_state_before(change.item, ctx)
                 doing = {WAITING: "return it to the inbox", REFUSED: "refuse it"}.get(how, doing)
             return Undo(change.item, change, doing)
-    which = f"to {item}" if item is not None else f"by {actor}"
-    raise Refused(f"no change {which} can be undone")
+    which = f"of {item}" if item is not None else f"by {actor!r}"
+    raise Refused(f"there is no change {which} to undo", remedy="bethink events shows all changes")
 
 
 # Lines of the journal about a run that was requested or undone.
@@ -495,7 +495,7 @@ def _inbox_state_before(item: str, ctx: WriteContext) -> str:
         return WAITING if len(revisions) > 1 and is_sealed(revisions[-2]) else ""
     if last.ended_by == WAITING:
         return REFUSED if is_sealed(last) else ""
-    return WAITING if last.ended_by == REFUSED else ""
+    return WAITING if last.ended_by == REFUSED or is_sealed(last) else ""
 
 
 def _restore_status(undo: Undo, ctx: WriteContext) -> None:

@@ -38,7 +38,7 @@ _MARK = re.compile(r"<([A-Z_]{2,})>")
 
 
 def _read_kinds() -> Iterator[SecretKind]:
-    """Read the table beside this module; its head explains the columns."""
+    """Read the table next to this module; its head explains the columns."""
     fragments: dict[str, str] = {}
     exclusions: dict[str, re.Pattern[str]] = {}
     section = ""

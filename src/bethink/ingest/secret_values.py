@@ -58,6 +58,7 @@ _ROUTER_DIGITS = 20
 # Runs of lower case (with its capital), upper case, digits; single signs.
 _PIECE = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^A-Za-z0-9]")
 _MAX_SECRET_PIECE = 3.5
+_MIN_VOWELS = 0.27  # of a word's letters, which have some 0.4; of letters drawn by chance 0.23
 # Of words drawn by chance 98 in 100 are in such short pieces; of names (Draft2Digital) none.
 _MIN_PIECES, _MAX_DRAWN_PIECE = 4, 2.7
 _NAME_SIGNS = frozenset("-_./:@#,()")
@@ -119,7 +120,7 @@ def is_drawn(value: str) -> bool:
     bare = _SIGNS.sub("", value)
     if _HEX.fullmatch(bare):
         return is_generated(value)
-    if len(bare) < 20 or not is_real_token(value) or _is_not_secret(bare):
+    if len(bare) < 18 or not is_real_token(value) or _is_not_secret(bare):
         return False
     return _has_kind(bare, str.isdigit) and not _is_name(bare) and entropy(bare) >= 3.5
 
@@ -173,10 +174,16 @@ def is_argument(value: str) -> bool:
 
 def is_given_password(value: str) -> bool:
     """Check what a sentence says the password is: letters and digits, no measure or version."""
-    mixed = _has_kind(value, str.isdigit) and _has_kind(value, str.isalpha)
-    if not mixed or not 6 <= len(value) <= _MAX_PASSWORD or " " in value or _is_not_secret(value):
+    mixed = _has_kind(value, str.isdigit) or _is_shuffled(value)
+    if not (mixed and _has_kind(value, str.isalpha)) or _is_not_secret(value) or " " in value:
         return False
-    return _NO_PASSWORD.fullmatch(value) is None
+    return 6 <= len(value) <= _MAX_PASSWORD and _NO_PASSWORD.fullmatch(value) is None
+
+
+def _is_shuffled(value: str) -> bool:
+    """Whether a word without digits is none of a language: short pieces, or a sign inside."""
+    signed = _NAME_SIGNS.isdisjoint(value) and not {*"!$*^"}.isdisjoint(value[1:-1])
+    return len(value) >= 8 and _count_kinds(value) >= 2 and (signed or not _is_name(value))
 
 
 def is_unnamed_password(value: str) -> bool:
@@ -363,8 +370,10 @@ CHECKS: dict[str, Callable[[str], bool]] = {
 
 def _is_name(value: str) -> bool:
     """Whether a word is made of words, as ConvertTo-SecureString is."""
-    letters = _SIGNS.sub("", value)
-    return len(letters) > _MAX_SECRET_PIECE * len(_PIECE.findall(letters))
+    bare = _SIGNS.sub("", value)
+    letters = [char in "aeiouy" for char in bare.lower() if char.isalpha()]
+    voiced = sum(letters) >= _MIN_VOWELS * len(letters)
+    return voiced and len(bare) > _MAX_SECRET_PIECE * len(_PIECE.findall(bare))
 
 
 def _is_not_secret(value: str) -> bool:

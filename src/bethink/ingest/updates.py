@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.core.arrays import np
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.sentences import sentences
+from bethink.core.sentences import ends_in_question, sentences, without_questions
 from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
 from bethink.model import (
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 # From this probability on a newer memory comes first in answers (a link ``updates``), and
 # from that on the older one is marked as outdated (``supersedes``): decision 49.
 MIN_UPDATE, MIN_SUPERSESSION = 0.1, 0.92
-_MAX_APART = 0.9
 JUDGED = "judged from both texts"
 MAY_UPDATE = "kept both; the newer one comes first in answers"
 OUTDATED = "kept both; answers put the newer one first and mark the older"
@@ -68,11 +67,10 @@ _INTENTIONS = frozenset({"goal", "caveat", "task"})
 
 
 class _Pair(NamedTuple):
-    """Two memories of one voice, one of them new, and their sentences that are most alike."""
+    """Two memories of one voice, one of them new."""
 
     newer: Item
     older: Item
-    excerpts: tuple[str, str]
 
 
 def link_updates(
@@ -148,35 +146,20 @@ def _was_removed(link: Link, ctx: WriteContext) -> bool:
     return any(f"{kind} {link.dst.id}" in removed for kind in UPDATE_LINKS)
 
 
-def _judge(pairs: Sequence[_Pair], ctx: WriteContext) -> list[PairVerdict]:
-    """Judge the texts and, of notes, the sentences most alike; the surer verdict counts.
-
-    A note may say several things of which one changed. The turns of a conversation say so much
-    on one subject that their sentences mislead. Sentences alone mark nothing as outdated: "from
-    Tuesday to Friday" may be of anybody.
-    """
+def _judge(pairs: Sequence[_Pair], ctx: WriteContext) -> Sequence[PairVerdict]:
+    """Judge pairs by what they state; questions are left out, as in training."""
     if not pairs or ctx.judge is None:
         return []
-    texts = [(pair.older.text, pair.newer.text) for pair in pairs]
-    parts = [
-        pair.excerpts if pair.newer.session is None and pair.excerpts != both else None
-        for pair, both in zip(pairs, texts, strict=True)
-    ]
-    whole = ctx.judge(texts)
-    apart = iter(ctx.judge([part for part in parts if part is not None]))
-    return [
-        verdict if part is None else max(verdict, _limited(next(apart)))
-        for verdict, part in zip(whole, parts, strict=True)
-    ]
-
-
-def _limited(verdict: PairVerdict) -> PairVerdict:
-    return verdict._replace(updates=min(verdict.updates, _MAX_APART))
+    return ctx.judge(
+        [(without_questions(pair.older.text), without_questions(pair.newer.text)) for pair in pairs]
+    )
 
 
 def update_link(newer: Item, older: Item, verdict: PairVerdict, ctx: WriteContext) -> Link | None:
     """Return the link that a verdict makes between two memories, if any."""
-    certain = verdict.updates >= MIN_SUPERSESSION
+    # A statement that leads to a question is seldom a new value: it marks nothing as outdated.
+    asks = ends_in_question(newer.text) or ends_in_question(older.text)
+    certain = verdict.updates >= MIN_SUPERSESSION and not asks
     if verdict.updates < MIN_UPDATE:
         return None
     if may_replace(newer, older):
@@ -213,7 +196,7 @@ class _Pairing:
 
     def __init__(self, ctx: WriteContext) -> None:
         self._ctx = ctx
-        self._known: dict[str, list[tuple[str, frozenset[str]]]] = {}
+        self._known: dict[str, list[frozenset[str]]] = {}
 
     def of(
         self,
@@ -234,24 +217,25 @@ class _Pairing:
         stored = _stored_beside(item, embedding, limits.most, apart, self._ctx)
         for match in (*stored, *(one for one in unstored if one.item.id not in apart)):
             older, newer = sorted((item, match.item), key=written_order)
-            shared, excerpts = self._most_alike(older.text, newer.text)
             cosine = (match.score - unrelated) / (1.0 - unrelated)
-            found.append((cosine + _SHARED_WORDS * shared, _Pair(newer, older, excerpts)))
+            shared = self._most_shared(older.text, newer.text)
+            found.append((cosine + _SHARED_WORDS * shared, _Pair(newer, older)))
         found.sort(key=itemgetter(0), reverse=True)
         return [pair for near, pair in found[: limits.most] if near >= limits.nearness]
 
-    def _most_alike(self, older: str, newer: str) -> tuple[float, tuple[str, str]]:
-        """Return the sentences that share the most words, and the share."""
+    def _most_shared(self, older: str, newer: str) -> float:
+        """Return the share of words that the two sentences most alike have in common."""
         return max(
-            (len(words & others) / math.sqrt(max(1, len(words) * len(others))), (one, other))
-            for one, words in self._split(older)
-            for other, others in self._split(newer)
+            len(words & others) / math.sqrt(max(1, len(words) * len(others)))
+            for words in self._split(older)
+            for others in self._split(newer)
         )
 
-    def _split(self, text: str) -> list[tuple[str, frozenset[str]]]:
+    def _split(self, text: str) -> list[frozenset[str]]:
         if text not in self._known:
-            said, terms = sentences(text) or [text], self._ctx.store.search.terms
-            self._known[text] = [(part, frozenset(terms(part))) for part in said]
+            terms = self._ctx.store.search.terms
+            said = sentences(without_questions(text))
+            self._known[text] = [frozenset(terms(part)) for part in said]
         return self._known[text]
 
 
@@ -352,7 +336,6 @@ def _is_comparable(newer: Item, older: Item) -> bool:
         or newer.confidence < _MIN_CONFIDENCE
         or newer.source_class == DERIVED_SOURCE
         or _differ(newer.topic, older.topic)
-        or "question" in kinds
         or (not alike and not _INTENTIONS.isdisjoint(kinds))
     ):
         return False

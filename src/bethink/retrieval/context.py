@@ -44,6 +44,8 @@ A = TypeVar("A")
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 Boost = Callable[[Item], float | tuple[float, str]]
+# What sessions made of memories that they were given: a value and a time, by item and session.
+Votes = Mapping[str, Mapping[str, tuple[float, float]]]
 DEEP_PAGING_FROM = 50
 _SET_EMBEDDER = "bethink config set embedder encoder && bethink reindex"
 
@@ -80,7 +82,7 @@ class Context:
     ``offered`` is the pool before the gate; only assemblers see it. ``vouched`` is how sure
     the answer would be without the memories of trust 0, where there are any. With
     ``untrusted`` only these are searched. ``judged`` is the verdict so far. ``project`` is the
-    folder in whose repository the code of memories is looked at.
+    folder in whose repository the code of memories is looked at, ``votes`` are those of sessions.
     """
 
     query: Query
@@ -94,6 +96,7 @@ class Context:
     untrusted: bool = False
     judged: Assessment | None = None
     project: Path | None = None
+    votes: Votes = field(default_factory=dict)
     _memo: _Memo = field(default_factory=_Memo, repr=False, compare=False)
 
     def for_query(self, query: Query) -> Context:

@@ -285,6 +285,8 @@ def _gate(profile: Profile, offered: Pool, ctx: Context, trace: Trace) -> tuple[
     if verdict is not None:
         pool = Confidence().with_relevance(pool, verdict.confidence)
     for stage in profile.gate:
+        if stage.name == "helped" and not ctx.votes:
+            continue  # mostly since the setting is off: not worth a line of the trace
         name = f"gate.{stage.name}"
         if implements(stage, JudgingStage):
             pool, verdict = trace.run_judge(name, stage, pool, verdict)

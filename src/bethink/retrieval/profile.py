@@ -282,7 +282,7 @@ _KEYS = (
 
 
 class _Builder:
-    """Builds a profile from a table; mistakes are told with the file and the key."""
+    """Builds a profile from a table; errors name the file and the key."""
 
     def __init__(self, table: _Table, where: str, *, may_import: bool) -> None:
         self._table, self._where, self._may_import = table, where, may_import

@@ -75,10 +75,10 @@ def test_what_reaches_a_limit_is_taken(draft):
 @each_row(
     ("draft", "word"),
     [
-        (Draft(""), "no letter"),
-        (Draft(" \n\t"), "no letter"),
-        (Draft("..."), "no letter"),
-        (Draft("\u200b\u200b"), "no letter"),
+        (Draft(""), "the text is empty"),
+        (Draft(" \n\t"), "the text is empty"),
+        (Draft("..."), "only punctuation"),
+        (Draft("\u200b\u200b"), "invisible characters"),
         (Draft("a", trust=4), "trust"),
         (Draft("a", trust=-1), "trust"),
         (Draft("a", trust=True), "trust"),

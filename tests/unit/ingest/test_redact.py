@@ -111,6 +111,21 @@ def test_ordinary_lines_are_left_alone():
             "passwörd? no: Passwort: [redacted:password] ja",
             "password",
         ),
+        *(
+            (before + value + after, f"{before}[redacted:{kind}]{after}", kind)
+            for before, value, after, kind in (
+                ("Le mot de passe du NAS, c'est ", "ChienDnsFL", " (ne pas partager)", "password"),
+                ("Пароль от сервера — ", "VesnahYyBH", "", "password"),
+                ("you get into the box as root with ", "Tr0ub4WAjf", "", "password"),
+                ("cohere: ", "hvMGOf0Se8fA6w6IBU1rCmuUdyHR5mSxkLjXHq2I", "", "secret"),
+                ("vultr api ", "CDTNJIZN3FVROVKTD7GXQ29DODLTTTWH0YTY", "", "secret"),
+                ("the erlang cookie is ", "BGLZCOIELDHSJNFHDNOQ", "", "secret"),
+                ("Cookie: JSESSIONID=", "CY0ADRDBRKUMYR936BNLPOWBF30UZIBY", "; a=b", "cookie"),
+                ("https://acme.io/webhook/", "f53c756530118f57e9c44f7facfc5525", "/0", "webhook"),
+                ("TOTP: ", "GXVF SM7F J4PJ 22VJ L2E5", " of the bank", "one-time-code-seed"),
+                ("KUBE_BOOTSTRAP=", "1bd226.5bf43d78f6a29d0b", "", "kubernetes-token"),
+            )
+        ),
     ],
 )
 def test_the_words_around_a_secret_stay(text, after, kind):
@@ -141,6 +156,11 @@ def test_the_words_around_a_secret_stay(text, after, kind):
         "-----BEGIN PRIVATE KEY----- opens every key file, -----END PRIVATE KEY----- closes it",
         "sk-learn-compatible-estimators-for-everyone",
         "AKIAIOSFODNN7EXAMPLE is the documented example",
+        "mysql://user:<password>@host/db",
+        "DOI: 10.3390/electronics9050827",
+        "file id: 1aB9cD8eF7gH6iJ5kL4mN3oP2qR1sT0uV",
+        "https://acme.io/hooks/deploy-production-cluster",
+        "the password is in KeePassXC",
     ],
 )
 def test_what_only_speaks_of_secrets_stays(text):
@@ -435,6 +455,7 @@ PERSONAL = {
     "mine is AB 12 34 56 C": "AB 12 34 56 C",
     "Steuer-ID 86095742719": "86095742719",
     "Steuer-ID 86 095 742 719.": "86 095 742 719",
+    "Meine Steueridentifikationsnummer lautet 860 957 427 19": "860 957 427 19",
     "Aadhaar 2345 6789 0124": "2345 6789 0124",
     "aadhaar no: 234567890124": "234567890124",
     "iban de89370400440532013000": "de89370400440532013000",

@@ -10,9 +10,10 @@ import pytest
 
 from bethink import Memory
 from bethink.core.ids import IdGenerator
+from bethink.core.words import jaccard
 from bethink.errors import Conflict, LooksPasted, Refused, TooLarge
 from bethink.ingest.deduplication import NEAR_THRESHOLD as NEAR_SHARE
-from bethink.ingest.deduplication import jaccard_similarity, shingles_of
+from bethink.ingest.deduplication import shingles_of
 from bethink.ingest.pipeline import WriteContext, remember, remember_each
 from bethink.model import Draft, Filters, Item, Remembered
 from bethink.models.embed.hashing import HashEmbedder
@@ -480,7 +481,7 @@ def test_the_same_meaning_counts_where_words_differ_a_little(ctx):
 
     second = one(writing, " ".join(swapped))
 
-    share = jaccard_similarity(shingles_of(" ".join(words)), shingles_of(" ".join(swapped)))
+    share = jaccard(shingles_of(" ".join(words)), shingles_of(" ".join(swapped)))
     assert share < NEAR_SHARE
     assert [c.id for c in second.collisions] == [earlier.id]
     assert second.collisions[0].similarity > 0.95

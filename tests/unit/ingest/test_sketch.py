@@ -9,10 +9,9 @@ from random import Random
 
 import pytest
 
-from bethink.core.words import fold
+from bethink.core.words import fold, jaccard
 from bethink.ingest.deduplication import (
     BANDS,
-    jaccard_similarity,
     minhash_sketch,
     shingles_of,
     text_skeleton,
@@ -83,14 +82,14 @@ def test_scripts_without_spaces_have_sketches():
 
     assert minhash_sketch(fold(one))
     assert met(fold(one), fold(other))
-    assert jaccard_similarity(shingles_of(fold(one)), shingles_of(fold(other))) > 0.8
+    assert jaccard(shingles_of(fold(one)), shingles_of(fold(other))) > 0.8
 
 
 def test_similarity_is_a_share():
     """One for equal texts, zero for nothing in common, and for nothing at all."""
-    assert jaccard_similarity(shingles_of("a b c"), shingles_of("a b c")) == 1
-    assert jaccard_similarity(shingles_of("red fox runs"), shingles_of("blue whale swims")) == 0
-    assert jaccard_similarity(frozenset(), frozenset()) == 0
+    assert jaccard(shingles_of("a b c"), shingles_of("a b c")) == 1
+    assert jaccard(shingles_of("red fox runs"), shingles_of("blue whale swims")) == 0
+    assert jaccard(frozenset(), frozenset()) == 0
 
 
 @each_row(

@@ -240,6 +240,17 @@ def test_a_question_updates_nothing(memory: Memory, judge: Judge, older: str, ne
     assert (met(new), made(memory, old, new)) == ([], [])
 
 
+@each_row(("older", "newer"), [(OLD, f"{NEW}\nIs that fine?"), (f"Well? {OLD}", f"Fine？ {NEW}")])
+def test_what_is_said_before_a_question_is_judged_without_it(
+    memory: Memory, judge: Judge, older: str, newer: str
+) -> None:
+    old, new = memory.remember(older), after(memory, newer)
+
+    assert judge.asked == [(OLD, NEW)]
+    marked = None if newer.endswith("?") else new.id
+    assert shown(memory) == [(new.id, None), (old.id, marked)]
+
+
 def test_the_same_words_on_another_day_are_no_update(memory: Memory, judge: Judge) -> None:
     """They are two memories, and there is nothing to judge."""
     judge.said[OLD, OLD] = CERTAIN
@@ -397,28 +408,6 @@ def test_an_update_is_not_known_before_it_was_made(memory: Memory) -> None:
 
     assert shown(memory, as_of=then) == [(old.id, None)]
     assert shown(memory) == [(new.id, None), (old.id, new.id)]
-
-
-@pytest.mark.parametrize("session", [None, "s"])
-def test_of_notes_the_sentences_alike_are_judged(
-    memory: Memory, judge: Judge, monkeypatch: pytest.MonkeyPatch, session: str | None
-) -> None:
-    """A note may say several things of which one changed; the surer of the verdicts counts."""
-    said = {"level": "raw", "session": session, "speaker": "Ana"} if session else {}
-    older = f"We talked about lunch. {OLD}."
-    newer = f"{NEW}. Nobody has read the minutes yet. See you on Monday."
-
-    def read(pairs: Sequence[tuple[str, str]]) -> list[PairVerdict]:
-        judge.said = {pair: CERTAIN for pair in pairs if pair != (older, newer)}
-        return Judge.judge(judge, pairs)
-
-    monkeypatch.setattr(judge, "judge", read)
-    old, new = memory.remember(older, **said), after(memory, newer, **said)
-
-    parts = [pair for pair in judge.asked if pair != (older, newer)]
-    asked = [(OLD in one, NEW in other, "lunch" in one) for one, other in parts]
-    assert asked == ([] if session else [(True, True, False)])
-    assert met(new) == ([] if session else [("related", old.id)])
 
 
 def test_the_work_for_a_memory_is_bounded(memory: Memory, judge: Judge) -> None:

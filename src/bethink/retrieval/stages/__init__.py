@@ -45,6 +45,7 @@ STAGES: Registry[Callable[..., Stage]] = Registry(
         "fill_up": "bethink.retrieval.stages.diversify:FillUp",
         "threshold": "bethink.retrieval.stages.gate:Threshold",
         "named_time": "bethink.retrieval.stages.gate:NamedTime",
+        "helped": "bethink.retrieval.stages.gate:Helped",
         "confidence": "bethink.retrieval.stages.gate:Confidence",
     },
     group="bethink.stages",

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
-from bethink.core.words import fold, word_set
+from bethink.core.sentences import ends_in_question
+from bethink.core.words import fold, jaccard, word_set
 from bethink.lang.words import asks_for_past, negations
 from bethink.model import (
     OLDER,
@@ -24,12 +25,6 @@ from bethink.model import (
 )
 from bethink.retrieval.context import Context
 from bethink.retrieval.query_analysis import periods
-
-
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Jaccard similarity; 0 for two empty sets."""
-    union = len(one | other)
-    return len(one & other) / union if union else 0.0
 
 
 class ComparedText(NamedTuple):
@@ -110,10 +105,11 @@ class NewerFirst:
     far the newer one's share of the older one's score is above ``even``: two values of one
     thing fit a question about equally well. Some pairs are seldom updates, and something is
     taken off: of people who talk with one another, who mostly tell of something else that
-    happened (``among_people``), of one session, unless certain (``same_session``), and of long
-    texts, which speak of several things (``length`` for each time that their tokens grow
-    e-fold). The older one is marked where the link is certain (``supersedes``). A question for
-    what was before gets the value before the one that it names, or before the newest.
+    happened (``among_people``), of one session, unless certain (``same_session``), of texts that
+    end in a question and tell what it is about (``asking``), and of long texts, which speak of
+    several things (``length`` for each time that their tokens grow e-fold). The older one is
+    marked where the link is certain (``supersedes``). A question for what was before gets the
+    value before the one that it names, or before the newest.
     """
 
     top: int = 30
@@ -121,6 +117,7 @@ class NewerFirst:
     even: float = 0.3
     among_people: float = 3.0
     same_session: float = 5.0
+    asking: float = 2.0
     length: float = 2.0
     name: str = "newer_first"
 
@@ -156,6 +153,8 @@ class NewerFirst:
         prior = self.among_people if is_said_among_people(older.item) else 0.0
         if link.type == "updates" and newer.item.session == older.item.session is not None:
             prior += self.same_session
+        if ends_in_question(newer.item.text) or ends_in_question(older.item.text):
+            prior += self.asking
         tokens = newer.item.tokens + older.item.tokens
         prior += self.length * math.log(max(1.0, tokens / _SHORT_PAIR))
         return logit(link.confidence) + self.fit * (share - self.even) >= prior
@@ -170,8 +169,11 @@ class NewerFirst:
             newer = sorted(by_older[older], key=lambda link: order.index(link.src.id))
             level = found[older].score
             for link in newer:
+                is_above = found[link.src.id].score > level
                 self._lift(link.src.id, older, level, found)
-                level = found[link.src.id].score
+                # One that is above anyway may be about something else: others may stay below it.
+                if not is_above or link.confidence >= _PROBABLE:
+                    level = found[link.src.id].score
             marking = [link.src.id for link in newer if link.type == "supersedes"]
             if marking:
                 mark = Evidence(self.name, "seen", 1.0, OLDER, marking[-1])
@@ -247,6 +249,8 @@ def logit(probability: float) -> float:
 
 # Two statements of one thing each have about this many tokens together.
 _SHORT_PAIR = 40
+# From this probability on an update has to be below those that are newer still.
+_PROBABLE = 0.7
 # How far above the older one: less than any difference of scores that means something.
 _LIFT = 1e-6
 

@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from bethink.core.dataclass import dataclass, replace
 from bethink.core.named_tuple import NamedTuple
+from bethink.lang.dates import DAY_S
 from bethink.model import Assessment, Candidate, ConfidenceReason, Pool, sort_by_score
 from bethink.ports import unrelated_similarity
 from bethink.retrieval.context import Context
@@ -20,6 +21,7 @@ from bethink.retrieval.query_analysis import (
     mentions_named_period,
     time_terms,
 )
+from bethink.retrieval.stages.diversify import logit
 from bethink.retrieval.stages.late_interaction import on_reference_scale, similarity_features
 
 
@@ -58,6 +60,44 @@ def drop_below(relevance: float, pool: Pool, ctx: Context) -> Pool:
     if len(kept) < len(pool):
         ctx.add_step_note(f"{len(pool) - len(kept)} below relevance {relevance:.2f}")
     return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Helped:
+    """Weigh by the votes of sessions, within 1 ± ``bound``; it admits and drops nothing.
+
+    The share of the votes for a memory, with two of each side added; a vote counts half after
+    ``half_life_days``. Memories that were ordered by an update keep that order.
+    """
+
+    bound: float = 0.05
+    half_life_days: float = 60.0
+    name: str = "helped"
+
+    def skip(self, pool: Pool, ctx: Context) -> str:
+        """Why nothing is weighed."""
+        if ctx.query.as_of is not None:
+            return "asked of the past"
+        return "" if any(cand.item.id in ctx.votes for cand in pool) else "no votes"
+
+    def __call__(self, pool: Pool, ctx: Context) -> Pool:
+        updates = [(cand.item.id, one.via) for cand in pool for one in cand.evidence
+                   if one.by == "newer_first"]  # fmt: skip
+        ordered = {end for ends in updates for end in ends}
+        now = ctx.query.moment.timestamp()
+
+        def weigh(cand: Candidate) -> Candidate:
+            votes = ctx.votes.get(cand.item.id, {}).values()
+            if not votes or cand.item.id in ordered or cand.score <= 0:
+                return cand
+            half = [max(0.0, now - at) / DAY_S / self.half_life_days for _, at in votes]
+            faded = [vote[0] * 0.5**age for vote, age in zip(votes, half, strict=True)]
+            share = (2 + sum(max(vote, 0.0) for vote in faded)) / (4 + sum(map(abs, faded)))
+            used = sum(value > 0 for value, _ in votes)
+            why = f"used in {used} of {len(votes)} sessions that were given it"
+            return cand.with_evidence(self.name, "times", 1 + self.bound * (2 * share - 1), why)
+
+        return sort_by_score(weigh(cand) for cand in pool)
 
 
 # Of the best trusted score, what a memory that nobody vouches for has at most.
@@ -204,7 +244,7 @@ class Confidence:
         if not pool:
             return Assessment(0.0, "nothing_matched", ())
         if asks_only_for_time(ctx) and any(_answers_time(cand, ctx) for cand in pool[:_FIRST]):
-            odds = _logit(_TIME_CONFIDENCE)
+            odds = logit(_TIME_CONFIDENCE)
             reason = ConfidenceReason("time", 1.0, odds, "of the time that the question names")
             return Assessment(_TIME_CONFIDENCE, "found", (reason,))
         confidence, reasons = self._estimate(pool, ctx)
@@ -214,7 +254,7 @@ class Confidence:
         """The candidates with their relevance: the confidence, less with the distance."""
         if not pool:
             return pool
-        odds, best = _logit(confidence), pool[0].score
+        odds, best = logit(confidence), pool[0].score
         fall = self.fall / best if best > 0 else 0.0
         return tuple(c.with_relevance(_logistic(odds - fall * (best - c.score))) for c in pool)
 
@@ -321,11 +361,6 @@ def _lead(pool: Pool) -> float:
 
 def _logistic(odds: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, odds))))
-
-
-def _logit(probability: float) -> float:
-    bounded = min(1.0 - 1e-9, max(1e-9, probability))
-    return math.log(bounded / (1.0 - bounded))
 
 
 def _answers_time(cand: Candidate, ctx: Context) -> bool:

@@ -259,7 +259,7 @@ def _best_sentences(
 ) -> tuple[list[float], list[bytes]]:
     """Return how near each memory's best sentence is, and the tokens that can be compared.
 
-    Tokens that are damaged count as none; the answer tells of them.
+    Tokens that are damaged count as none; the answer reports them.
     """
     try:
         return embedder.best_sentences(vector, payloads).tolist(), payloads
