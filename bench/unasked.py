@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,9 @@ def payload(event: dict[str, Any], session: str, project: Path) -> dict[str, Any
     }
 
 
-def run(file: Path) -> Iterator[tuple[dict[str, Any], list[int], str, float]]:
-    """Yield each event of a session with what was shown, the kind of note and the CPU seconds."""
+@contextmanager
+def opened(file: Path) -> Iterator[tuple[Memory, Path, list[str]]]:
+    """Open a memory with those of a session; yield it, its project and their ids."""
     session = json.loads(file.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
@@ -68,14 +70,21 @@ def run(file: Path) -> Iterator[tuple[dict[str, Any], list[int], str, float]]:
                 for number, one in enumerate(session["memories"])
             ]
             memory.recall("ready")
-            for event in session["events"]:
-                began = time.process_time()
-                note = unasked_note(memory, payload(event, file.stem, project))
-                spent = time.process_time() - began
-                shown = quoted_ids(note)
-                session_state(memory, file.stem).add_given(shown)
-                kind = next((kind for kind, text in OPENINGS.items() if note.startswith(text)), "")
-                yield event, [ids.index(one) for one in shown], kind, spent
+            yield memory, project, ids
+
+
+def run(file: Path) -> Iterator[tuple[dict[str, Any], list[int], str, float]]:
+    """Yield each event of a session with what was shown, the kind of note and the CPU seconds."""
+    session = json.loads(file.read_text(encoding="utf-8"))
+    with opened(file) as (memory, project, ids):
+        for event in session["events"]:
+            began = time.process_time()
+            note = unasked_note(memory, payload(event, file.stem, project))
+            spent = time.process_time() - began
+            shown = quoted_ids(note)
+            session_state(memory, file.stem).add_given(shown)
+            kind = next((kind for kind, text in OPENINGS.items() if note.startswith(text)), "")
+            yield event, [ids.index(one) for one in shown], kind, spent
 
 
 def main() -> None:

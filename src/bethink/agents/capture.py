@@ -60,6 +60,10 @@ def capture(memory: Memory, transcript_path: Path, *, session: str, host: str) -
         memory, edits_of(_drop_known_edits(turns, before), memory.settings.project)
     )
     note_trials(memory, transcript_path, session=session, start=state.captured.start)
+    if memory.settings.feedback:
+        from bethink.agents.helped import helped  # start-up time
+
+        helped(memory, session)
     if turns:
         # From the last prompt on, not from the end: its turn may still grow, and its edits
         # are recorded with its words as their intent.

@@ -1,4 +1,4 @@
-"""What became of the memories that hooks showed: read from the transcripts of the sessions.
+"""Whether the memories that hooks showed were used, read from the transcripts of sessions.
 
 A memory was *cited* where a later turn names its id, *followed* where a later turn has a
 distinctive word of it that the session did not have before, *corrected* where it was changed
@@ -19,7 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bethink.agents.session import sessions_folder
+from bethink.agents.session import session_state, sessions_folder
+from bethink.api.votes import keep_votes
 from bethink.core.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from bethink.model import Item
 
 VERDICTS = ("cited", "followed", "corrected", "ignored", "unseen")
+# What a verdict counts, the first one where a session has several. Silence says little.
+_VOTES = {"corrected": -1.0, "cited": 1.0, "followed": 1.0, "ignored": -0.25}
 _MAX_LATER = 30  # entries of a transcript in which a memory may be used: some ten calls
 _MIN_SESSIONS = 30  # of each arm
 _MAX_HOLDERS = 3  # memories that hold a distinctive word
@@ -35,7 +38,7 @@ _TOKEN = re.compile(r"[\w][\w./:@-]{2,}[\w]")
 
 
 class Shown(NamedTuple):
-    """A memory that a hook showed, and what became of it."""
+    """A memory that a hook showed, and whether it was used."""
 
     item: str
     event: str
@@ -95,12 +98,16 @@ def _mean(values: Sequence[int]) -> float:
     return sum(values) / len(values)
 
 
-def helped(memory: Memory) -> Helped:
-    """Read what was shown in this space's sessions, and judge each by its transcript."""
+def helped(memory: Memory, session: str | None = None) -> Helped:
+    """Read what was shown in a space's sessions, or in one, and judge each by its transcript.
+
+    With the setting ``feedback`` the verdicts become votes, which recalls weigh.
+    """
     memory = memory.below(memory.settings.max_classification)
     shown: list[Shown] = []
     arms: dict[str, Arm] = {}
-    for state in _states(sessions_folder(memory.settings, memory.store.space)):
+    which = "*" if session is None else session_state(memory, session).key
+    for key, state in _states(sessions_folder(memory.settings, memory.store.space), which):
         entries = list(_entries(str(state.get("transcript") or "")))
         if entries:
             before = arms.get(str(state["arm"]), Arm())
@@ -110,16 +117,31 @@ def helped(memory: Memory) -> Helped:
                 (*before.tokens, sum(entry.tokens for entry in entries)),
             )
         if state["arm"] == "on":
-            shown += _judged(memory, state["shown"], entries)
+            shown += (judged := list(_judged(memory, state["shown"], entries)))
+            if memory.settings.feedback:
+                _vote(memory, key, judged)
     return Helped(tuple(shown), arms)
 
 
-def _states(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("*.shown.json")):
+def _vote(memory: Memory, session: str, judged: Sequence[Shown]) -> None:
+    """Keep one vote of a session on each memory that is not of that session itself."""
+    items = memory.store.items.get([one.item for one in judged])
+    votes = {
+        one.item: _VOTES[verdict]
+        for verdict in reversed(_VOTES)
+        for one in judged
+        if one.verdict == verdict
+        and session_state(memory, items[one.item].session or "").key != session
+    }
+    keep_votes(memory.settings, memory.store.space, session, votes, memory.now.timestamp())
+
+
+def _states(folder: Path, which: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted(folder.glob(f"{which}.shown.json")):
         with suppress(OSError, ValueError, RecursionError):
             state = json.loads(path.read_bytes())
             if isinstance(state, dict) and isinstance(state.get("shown"), list):
-                yield {"arm": "on", **state}
+                yield path.name.partition(".")[0], {"arm": "on", **state}
 
 
 class _Entry(NamedTuple):
@@ -153,7 +175,7 @@ def _entries(path: str) -> Iterator[_Entry]:
 
 
 def _judged(memory: Memory, rows: Sequence[Any], entries: Sequence[_Entry]) -> Iterator[Shown]:
-    """Yield what became of each memory that was shown in a session; not of erased ones."""
+    """Yield whether each memory that was shown in a session was used; erased ones are left out."""
     listed = [row for row in rows if isinstance(row, list) and len(row) == 4]
     items = memory.store.items.get([str(row[0]) for row in listed])
     for item_id, event, tokens, at in listed:

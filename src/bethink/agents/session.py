@@ -52,7 +52,6 @@ MAX_SESSION_FILES = 200  # files; the least recently changed are removed first
 MAX_GIVEN_IDS = 500
 _StatePart = Literal["given", "captured", "calls", "shown"]
 _RECENT_CALLS = 12
-_MAX_TOUCHED = 500
 
 
 class CaptureMark(NamedTuple):
@@ -69,13 +68,11 @@ class CaptureMark(NamedTuple):
 class CallMarks(NamedTuple):
     """The calls of tools in a session, as far as hooks saw them.
 
-    ``since`` counts those since the last unasked note, ``touched`` are the files edited,
-    ``recent`` those of the last calls, "" for a call that edits none.
+    ``notes`` counts the unasked ones, ``recent`` are the files edited by the last calls, "" for
+    a call that edits none.
     """
 
-    since: int = _RECENT_CALLS
     notes: int = 0
-    touched: tuple[str, ...] = ()
     recent: tuple[str, ...] = ()
 
 
@@ -86,7 +83,7 @@ class SessionState:
         self._folder = folder
         import hashlib  # start-up time: most prompts end before
 
-        self._key = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:32]
+        self.key = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:32]
         self._has_name = bool(name)
 
     @property
@@ -121,28 +118,22 @@ class SessionState:
     def count_call(self, edited: str) -> CallMarks:
         """Count a call of a tool, and the file that it edited; return all up to it."""
         match self._read("calls"):
-            case [int(since), int(notes), [*touched], [*recent]]:
-                marks = CallMarks(since, notes, (*map(str, touched),), (*map(str, recent),))
+            case [int(notes), [*recent]]:
+                marks = CallMarks(notes, (*map(str, recent),))
             case _:
                 marks = CallMarks()
-        files = dict.fromkeys((*marks.touched, edited) if edited else marks.touched)
-        marks = CallMarks(
-            marks.since + 1,
-            marks.notes,
-            (*files,)[-_MAX_TOUCHED:],
-            (*marks.recent, edited)[-_RECENT_CALLS:],
-        )
+        marks = marks._replace(recent=(*marks.recent, edited)[-_RECENT_CALLS:])
         self._write("calls", marks)
         return marks
 
     def count_note(self, marks: CallMarks) -> None:
         """Record that a note was given with this call."""
-        self._write("calls", marks._replace(since=0, notes=marks.notes + 1))
+        self._write("calls", marks._replace(notes=marks.notes + 1))
 
     @property
     def arm(self) -> Literal["on", "off"]:
         """The half of an experiment that the session belongs to."""
-        return "off" if int(self._key[0], 16) % 2 else "on"
+        return "off" if int(self.key[0], 16) % 2 else "on"
 
     def add_shown(
         self, rows: Iterable[tuple[str, str, int, str]], transcript: str, arm: str
@@ -154,7 +145,7 @@ class SessionState:
         self._write("shown", {"transcript": transcript, "arm": arm, "shown": shown})
 
     def _path(self, part: _StatePart) -> Path:
-        return self._folder / f"{self._key}.{part}.json"
+        return self._folder / f"{self.key}.{part}.json"
 
     def _read(self, part: _StatePart) -> Any:
         try:

@@ -92,29 +92,21 @@ def install(app: App, /, host: str, **options: Any) -> int:
     that. Running it again updates an older installation.
 
     For Claude Code and Gemini CLI it is a plugin with hooks, the MCP server and a skill; for
-    the others the MCP server. What the server needs (the extra mcp) is installed if it is
-    missing, as shown. Then the server is started once; if it fails, nothing is written.
+    the others the MCP server. The server is started once; if it fails, nothing is written.
     """  # fmt: skip
     installation = _requested_installation(app, host, options)
     manifest_file = manifest_path(host, installation.target, os.environ)
     plan = plan_install(installation, read_manifest(manifest_file), force=options["force"])
-    extra = () if options["start"] else start.missing_extra()
 
     def prepare() -> None:
-        if extra:
-            start.install_extra(extra)
         if not options["no_check"] and (plan.changes or not plan.kept):
             count = start.try_server(installation.server)
             app.note(dim(f"the server starts: {plural(count, 'tool')}"))
 
-    if extra and not app.json:
-        app.out.line(bold("run "), printable(shlex.join(extra)))
-    done = _confirm_and_apply(
-        app, plan, manifest_file, options,
-        question="Write these changes?", prepare=prepare, needs_more=bool(extra),
-    )  # fmt: skip
+    question = "Write these changes?"
+    done = _confirm_and_apply(app, plan, manifest_file, options, question=question, prepare=prepare)
     if app.json:
-        app.out.json(_plan_json(host, installation, plan, done=done) | {"run": list(extra)})
+        app.out.json(_plan_json(host, installation, plan, done=done))
     else:
         _print_result(app, plan, done=done, verb="installed in", host=host)
         for line in installation.after if done or not plan.changes else ():
@@ -195,7 +187,6 @@ def _confirm_and_apply(
     *,
     question: str,
     prepare: Callable[[], None] = lambda: None,
-    needs_more: bool = False,
 ) -> bool:
     """Show the plan, confirm, prepare and apply it; return whether anything was done."""
     if not app.json:
@@ -203,7 +194,7 @@ def _confirm_and_apply(
             _print_diff(app, change)
     if options["dry_run"]:
         return False
-    due = bool(plan.changes) or needs_more
+    due = bool(plan.changes)
     if due and not (options["yes"] or confirm(app, question)):
         return False
     prepare()
@@ -231,7 +222,7 @@ def _print_diff(app: App, change: Change) -> None:
     for line in _diff(change):
         style = bold if line.startswith(("+++", "---")) else styles.get(line[:1])
         text = printable(line)
-        app.out.line(style(text) if style is not None else text)
+        app.out.block(style(text) if style is not None else text, stored=True)
 
 
 def _print_result(app: App, plan: Plan, *, done: bool, verb: str, host: str) -> None:

@@ -233,9 +233,9 @@ _MAX_DEADLINE_S = 600.0
 def main(args: Sequence[str]) -> int:
     """Handle the event named by the arguments; 0 whatever the outcome."""
     if len(args) != 1 or args[0] not in EVENTS or sys.stdin.isatty():
-        names = ", ".join(EVENTS)
         sys.stderr.write(
-            f"bethink hook needs one event ({names}) and the host's JSON on standard input\n"
+            "bethink hook needs one event and the host's JSON on standard input\n"
+            "bethink hook --help lists the events\n"
         )
         return EXIT_USAGE
     event = EVENTS[args[0]]
@@ -267,7 +267,11 @@ def log_message(message: str) -> None:
 def _deadline_s(event: HookEvent) -> float:
     """The event's deadline, longer on a busy machine, unless the environment overrides it."""
     longest_s = max(event.limit_s, event.host_s - _HOST_MARGIN_S)
-    usual_s = min(event.limit_s * slowness(), longest_s)
+    return given_deadline_s(min(event.limit_s * slowness(), longest_s))
+
+
+def given_deadline_s(usual_s: float) -> float:
+    """The deadline that the environment gives, or the usual one."""
     try:
         limit_s = float(os.environ.get(DEADLINE_VARIABLE) or usual_s)
     except ValueError:

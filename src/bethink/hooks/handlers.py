@@ -18,7 +18,7 @@ from bethink.agents.session import (
 from bethink.config.spaces import resolve_space
 from bethink.core.blas import load_numpy
 from bethink.core.json_values import Json
-from bethink.hooks.dispatch import slowness
+from bethink.hooks.dispatch import given_deadline_s, slowness
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,7 +32,7 @@ HOST = "claude-code"
 # How long to wait for the worker, which must leave time for answering here: longer where this
 # process could only answer by words (heavy models) or slowly (a busy machine).
 _WORKER_TIMEOUT_S = {"prompt": 1.2, "brief": 1.5, "unasked": 0.6}
-_WORKER_TIMEOUT_LIGHT_MODELS_S = {"prompt": 0.2, "brief": 1.5, "unasked": 0.4}
+_WORKER_TIMEOUT_LIGHT_MODELS_S = {"prompt": 0.2, "brief": 1.5, "unasked": 0.6}
 _MAX_END_CHARS = 16_384
 _MAX_WORKER_WAIT_S = 2.5  # on a busy machine; leaves the rest of the deadline
 _CONTEXT_LOST_SOURCES = ("clear", "compact")
@@ -293,7 +293,9 @@ def _request_worker(kind: str, payload: Json, settings: Settings) -> str | None:
 
     wait_for_worker = slowness() > 1 or should_start_worker(settings)
     limits_s = _WORKER_TIMEOUT_S if wait_for_worker else _WORKER_TIMEOUT_LIGHT_MODELS_S
-    deadline_s = min(limits_s[kind] * slowness(), _MAX_WORKER_WAIT_S)
+    usual_s = min(limits_s[kind] * slowness(), _MAX_WORKER_WAIT_S)
+    # Half of a configured deadline leaves as much time for answering here.
+    deadline_s = max(usual_s, given_deadline_s(0.0) / 2)
     answer = request_worker(
         kind, payload, settings=settings, deadline_s=deadline_s, start=False, place=paths
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 
 from bethink import Memory
 from bethink.agents.session import quoted_ids, session_state
-from bethink.agents.unasked import MAX_NOTES, MIN_CALLS_APART, clean_error, unasked_note
+from bethink.agents.unasked import MAX_NOTES, clean_error, unasked_note
 from bethink.config.settings import Settings
 from rows import each_row
 from shared_embedder import SHARED
 
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 LOCALE = "test_invoices needs the locale de_DE, otherwise babel raises UnknownLocaleError"
 CELERY = "We decided against Celery in March: jobs run on the postgres queue"
 ROUNDING = "Rounding is half even on purpose, the auditors asked for it"
@@ -65,16 +67,10 @@ def shown(memory: Memory, event: str, **told: Any) -> str:
     return memory.get(ids[0]).text if ids else ""
 
 
-def wait(memory: Memory) -> None:
-    """Let as many calls pass as notes are apart."""
-    for _ in range(MIN_CALLS_APART):
-        shown(memory, "PostToolUse", command="ls", tool_response="a b")
-
-
 def test_a_failure_that_is_known_is_told_once(memory: Memory) -> None:
-    """By its words, not by its paths and numbers; also where a pipe hides the exit code."""
+    """Also where a pipe hides the exit code; told again, no other memory takes its place."""
+    memory.remember("pytest may need the locale fr_FR for the French invoices")
     assert shown(memory, "PostToolUseFailure", command="pytest", error=FAILED) == LOCALE
-    wait(memory)
     assert shown(memory, "PostToolUse", command="pytest | tail", tool_response=FAILED) == ""
 
 
@@ -115,19 +111,21 @@ def test_nothing_is_told_of_anything_else(memory: Memory, event: str, told: dict
 
 
 def test_code_that_a_memory_is_tied_to(memory: Memory) -> None:
-    """At its first edit, if it has words in common with the memory, and at repeated ones.
+    """Before an edit that is on its matter, once, and at repeated edits.
 
     Where the context was lost in between, it is told again.
     """
     other = {"new_string": "log.info('done')"}
     assert shown(memory, "PreToolUse", path="src/round.py", edit=other) == ""
-    told = []
-    for _ in range(3):
-        edit = {"old_string": "half_even(x)", "new_string": "half_up(x)"}
-        told.append(shown(memory, "PreToolUse", path="src/round.py", edit=edit))
-        session_state(memory, "s").clear_given()
-        told.append(shown(memory, "PostToolUse", path="src/round.py", edit=edit))
-    assert told == [ROUNDING, "", "", "", "", ROUNDING]
+    edit = {"old_string": "half_even(x)", "new_string": "half_up(x)"}
+    told = [
+        shown(memory, event, path="src/round.py", edit=edit)
+        for _ in range(2)
+        for event in ("PreToolUse", "PostToolUse")
+    ]
+    assert told == [ROUNDING, "", "", ""]
+    session_state(memory, "s").clear_given()
+    assert shown(memory, "PostToolUse", path="src/round.py", edit=edit) == ROUNDING
 
 
 def test_an_edit_inside_of_a_function_that_a_memory_is_tied_to(memory: Memory) -> None:
@@ -143,24 +141,38 @@ def test_an_edit_inside_of_a_function_that_a_memory_is_tied_to(memory: Memory) -
     assert shown(memory, "PreToolUse", **told) == text
 
 
-def test_notes_are_few_and_apart(memory: Memory) -> None:
+def test_notes_are_few(memory: Memory) -> None:
     """And each kind can be switched off."""
-    assert shown(memory, "PreToolUse", command="uv add celery") == CELERY
-    assert shown(memory, "PostToolUseFailure", command="pytest", error=FAILED) == ""
-    wait(memory)
-    assert shown(memory, "PostToolUseFailure", command="pytest", error=FAILED) == LOCALE
     state = session_state(memory, "s")
     for _ in range(MAX_NOTES):
+        assert shown(memory, "PreToolUse", command="uv add celery") == CELERY
         state.clear_given()
-        wait(memory)
-        shown(memory, "PostToolUseFailure", command="pytest", error=FAILED)
-    state.clear_given()
-    wait(memory)
     assert shown(memory, "PreToolUse", command="uv add celery") == ""
 
     quiet = Memory(memory.store, settings=memory.settings.changed(unasked="touch"))
     told = payload(memory, "PreToolUse", command="uv add celery") | {"session_id": "other"}
     assert unasked_note(quiet, told) == ""
+
+
+@each_row(
+    "texts,command,expected",
+    [
+        (["We test with NSubstitute; Moq is banned"], "dotnet add tests/A package NSubstitute", ""),
+        (["We test with NSubstitute; Moq is banned"], "dotnet add package Moq.AutoMock", "We test"),
+        (["notebooks are marimo, not jupyter"], "uv add marimo", ""),
+        (["pnpm only, no npm here"], "npm install left-pad", "pnpm only"),
+        (["No Foo in the service", "Foo was discussed, no result"], "uv add foo", "No Foo"),
+        (["No Foo in the service", "Foo is fine again"], "uv add foo", ""),
+    ],
+)
+def test_the_newest_stance_on_a_name_decides(
+    memory: Memory, texts: list[str], command: str, expected: str
+) -> None:
+    """Of the clause that names it, and not of what is only spoken of beside it."""
+    for number, text in enumerate(texts):
+        memory.remember(text, kind="note", occurred_at=NOON + timedelta(days=number))
+    told = shown(memory, "PreToolUse", command=command)
+    assert told.startswith(expected) if expected else told == ""
 
 
 def test_what_the_user_asks_for_is_not_contradicted(memory: Memory, tmp_path: Path) -> None:

@@ -279,49 +279,23 @@ def test_a_server_that_cannot_start_is_not_installed(
     assert start.try_server((sys.executable, "-m", "bethink", "mcp", "--tools", "undo")) == 8
 
 
-def test_a_missing_extra_is_part_of_the_plan(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is shown, asked for, installed before the server is started, and said if it fails."""
-    monkeypatch.setattr(start, "find_spec", lambda name: None if name == "mcp" else name)
-    done: list[str] = []
-    monkeypatch.setattr(start, "install_extra", lambda command: done.append(" ".join(command)))
-    monkeypatch.setattr(start, "try_server", lambda command: done.append("server") or 7)
-
-    assert call("install", "cursor", "--dry-run") == 0
-    shown = f"{sys.executable} -m pip install 'mcp>=2.3'"
-    assert f"run {shown}" in capsys.readouterr().out
-    assert not done
-    assert call("install", "cursor", "--yes", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["run"][-1] == "mcp>=2.3"
-    assert done == [shown.replace("'", ""), "server"]
-    monkeypatch.setattr(start, "find_spec", lambda name: None)
-    monkeypatch.setattr(start, "which", lambda name: "/bin/uv" if name == "uv" else None)
-    assert start.missing_extra()[:3] == ("/bin/uv", "pip", "install")
-    monkeypatch.setattr(start, "which", lambda name: None)
-    assert call("install", "cursor", "--yes") != 0
-    assert "mcp" in capsys.readouterr().err
-
-
 def test_an_environment_of_uvx_is_called_by_uvx(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its folder may be gone tomorrow, so the host starts the same version the same way."""
     monkeypatch.setattr(sys, "prefix", "/home/me/.cache/uv/archive-v0/Xy12")
     monkeypatch.setattr(start, "which", lambda name: f"/bin/{name}")
-    monkeypatch.setattr(start, "requirement", lambda extra: f"bethink[{extra}]==1.2.3")
-    monkeypatch.setattr(start, "find_spec", lambda name: None)
+    monkeypatch.setattr(start, "requirement", lambda: "bethink==1.2.3")
 
-    assert start.own_command() == ("/bin/uvx", "--from", "bethink[mcp]==1.2.3", "bethink")
-    assert start.missing_extra() == ()
+    assert start.own_command() == ("/bin/uvx", "--from", "bethink==1.2.3", "bethink")
 
 
 def test_options_reach_what_is_written(home: Path) -> None:
     """--tools, --command and --no-capture are in what is written."""
     call("install", "claude-code", "--yes", "--no-capture", "--tools", "undo",
-         "--command", "uvx 'bethink[mcp]'")  # fmt: skip
+         "--command", "uvx bethink")  # fmt: skip
     server = json.loads((home / PLUGIN / ".mcp.json").read_text())["mcpServers"]["bethink"]
     hooks = json.loads((home / PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
 
-    assert server == {"command": "uvx", "args": ["bethink[mcp]", "mcp", "--tools", "undo"]}
+    assert server == {"command": "uvx", "args": ["bethink", "mcp", "--tools", "undo"]}
     assert list(hooks) == ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUseFailure"]
     assert call("install", "cursor", "--command", " ") == 2
 

@@ -10,8 +10,8 @@ from rows import each_row
 @each_row(
     ("embedder", "reranker", "left"),
     [
-        ("words", "llm", ("words", "none")),
-        ("words", "overlap", ("words", "overlap")),
+        ("encoder", "llm", ("encoder", "none")),
+        ("encoder", "overlap", ("encoder", "overlap")),
         ("ollama:nomic", "cross-encoder", ("none", "none")),
     ],
 )

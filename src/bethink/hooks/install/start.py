@@ -1,4 +1,4 @@
-"""What starts Bethink for a host: the command, a missing extra, and one trial start."""
+"""What starts Bethink for a host: the command, and one trial start."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib.metadata import requires
-from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
-from bethink.errors import BadSetting, MissingExtra, install_command, requirement
+from bethink.errors import BadSetting, requirement
 from bethink.version import __version__
 
 _TRIAL_S = 180  # uvx may have to fetch what the server needs
-_INSTALL_S = 600
 _UV_CACHES = ("archive-v", "builds-v", "environments-v")
 _HELLO = (
     {
@@ -38,7 +35,7 @@ def own_command() -> tuple[str, ...]:
         raise BadSetting(
             "cannot find the command that starts Bethink", remedy="give it with --command"
         )
-    named, uvx = requirement("mcp"), which("uvx")
+    named, uvx = requirement(), which("uvx")
     if _is_temporary() and named is not None and uvx is not None:
         return (uvx, "--from", named, "bethink")
     script = Path(sys.executable).with_name("bethink.exe" if sys.platform == "win32" else "bethink")
@@ -53,36 +50,10 @@ def _is_temporary() -> bool:
     return any(part.startswith(_UV_CACHES) for part in Path(sys.prefix).parts)
 
 
-def missing_extra() -> tuple[str, ...]:
-    """Return the command that installs what the server needs; empty where it is there."""
-    if find_spec("mcp") is not None or _is_temporary():
-        return ()
-    needed = [
-        line.partition(";")[0].strip()
-        for line in requires("bethink") or ()
-        if line.replace("'", '"').endswith('extra == "mcp"')
-    ]
-    if find_spec("pip") is not None:
-        return (sys.executable, "-m", "pip", "install", *needed)
-    if (uv := which("uv")) is not None:
-        return (uv, "pip", "install", "--python", sys.executable, *needed)
-    raise MissingExtra("what the MCP server needs", extra="mcp")
-
-
-def install_extra(command: Sequence[str]) -> None:
-    """Run the command that installs what the server needs."""
-    ran = _run(command, "", _INSTALL_S)
-    if ran is None or ran.returncode:
-        raise BadSetting(
-            f"cannot install what the server needs: {_last_line(ran)}; nothing was written",
-            remedy=install_command("mcp"),
-        )
-
-
 def try_server(command: Sequence[str]) -> int:
     """Start the server once and return how many tools it lists; refuse where it does not."""
     messages = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in _HELLO)
-    ran = _run(command, messages, _TRIAL_S)
+    ran = _run(command, messages)
     try:
         answers = [json.loads(line) for line in (ran.stdout if ran else "").splitlines()]
         return next(len(one["result"]["tools"]) for one in answers if one.get("id") == 2)
@@ -93,14 +64,12 @@ def try_server(command: Sequence[str]) -> int:
         ) from error
 
 
-def _run(
-    command: Sequence[str], text: str, limit_s: float
-) -> subprocess.CompletedProcess[str] | None:
+def _run(command: Sequence[str], text: str) -> subprocess.CompletedProcess[str] | None:
     """Run a command of ours; None where it cannot be run or takes too long."""
     try:
         return subprocess.run(  # noqa: S603 - the command that was shown
             command, input=text, capture_output=True, encoding="utf-8", errors="replace",
-            timeout=limit_s, check=False,
+            timeout=_TRIAL_S, check=False,
         )  # fmt: skip
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
