@@ -4,13 +4,14 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import icon from "./icon.svg";
 import { ApiError, base, connected } from "./lib/api";
-import { conflicts, loadConflicts } from "./lib/conflicts";
+import { conflicts, loadConflicts, loadWaiting, waiting } from "./lib/counts";
+import { count } from "./lib/format";
 import { helpOpen, startKeys } from "./lib/keys";
 import { loadSession, may, session, sessionError, signedIn, signIn, signOut } from "./lib/session";
 import { nextTheme, theme } from "./lib/theme";
 import { link } from "./lib/url";
 import { Dialog, ErrorNote, Page, Toast } from "./parts/basics";
-import { VIEWS } from "./views";
+import { VIEWS, type View } from "./views";
 
 export function App() {
   useEffect(() => {
@@ -153,8 +154,11 @@ function SpaceSwitch() {
 
 function Shell() {
   const { path, url, route } = useLocation();
-  const shown = VIEWS.filter((view) => view.key);
-  useEffect(() => void loadConflicts(), []);
+  const shown = VIEWS.filter(isInMenu);
+  useEffect(() => {
+    void loadConflicts();
+    void loadWaiting();
+  }, []);
   useLayoutEffect(() => startKeys(new Map(shown.map((view) => [view.key!, link(view.path)])), may("remember") ? link("/memories", { do: "add" }) : "", route), [route]);
   // A reader of the screen hears where it is; the first page is read anyway.
   const before = useRef(path);
@@ -171,7 +175,7 @@ function Shell() {
         Skip to the content
       </a>
       <header class="side">
-        <a class="brand" href={link("/ask")}>
+        <a class="brand" href={link("/ask")} aria-label="Bethink">
           <img src={icon} alt="" /> <span>Bethink</span>
         </a>
         <SpaceSwitch />
@@ -186,13 +190,8 @@ function Shell() {
                 aria-current={here ? "page" : undefined}
               >
                 <span>
-                  {view.name}
-                  {view.path === "/sharing" && conflicts.value.length > 0 && (
-                    <span class="count" title="Memories that were changed in two places">
-                      {conflicts.value.length}
-                      <span class="sr"> to settle</span>
-                    </span>
-                  )}
+                  {view.name} {view.path === "/sharing" && <Count of={conflicts.value.length} what="to settle" title="Memories that were changed in two places" />}
+                  {view.path === "/inbox" && <Count of={waiting.value} what="to review" title="Memories that wait for a review" />}
                 </span>{" "}
                 <kbd>g {view.key}</kbd>
               </a>
@@ -216,6 +215,21 @@ function Shell() {
       </main>
       <Help />
     </div>
+  );
+}
+
+/** Whether a view is in the menu: it has a key, and may be opened. */
+function isInMenu(view: View): boolean {
+  return Boolean(view.key) && (!view.needs || may(view.needs));
+}
+
+function Count(props: { of: number; what: string; title: string }) {
+  if (!props.of) return null;
+  return (
+    <span class="count" title={props.title}>
+      {count(props.of)}
+      <span class="sr"> {props.what}</span>
+    </span>
   );
 }
 
@@ -276,7 +290,7 @@ function Help() {
   return (
     <Dialog open={helpOpen.value} title="Keys" onClose={() => (helpOpen.value = false)}>
       <dl class="facts">
-        {VIEWS.filter((view) => view.key).map((view) => (
+        {VIEWS.filter(isInMenu).map((view) => (
           <>
             <dt>
               <kbd>g</kbd> <kbd>{view.key}</kbd>

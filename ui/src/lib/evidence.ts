@@ -67,6 +67,8 @@ const PARTS: Record<string, [name: string, does: string]> = {
   "diversify.collapse": ["Doubles", "Keeps one of several that say the same"],
   "gate.confidence": ["Confidence", "Is anything stored on this subject? How relevant is each?"],
   "gate.threshold": ["Least relevance", "Drops what is not relevant enough"],
+  "gate.helped": ["Helped", "What agents used or ignored"],
+  helped: ["Helped", ""],
   "gate.fill_up": ["Insights", "Insights only fill places that no memory takes"],
   budget: ["Budget", "Keeps as many as were asked for, and fit into the tokens"],
 };

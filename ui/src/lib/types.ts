@@ -645,7 +645,6 @@ export interface Operations {
     };
     answer: {
       recalls: number;
-      cited: number;
       in_30_days: number;
       in_90_days: number;
       last_at: string | null;
@@ -786,15 +785,30 @@ export interface Operations {
     };
     answer: {
       notice: string;
-      waiting: Record<string, unknown>[];
+      waiting: ({
+        id: string;
+        text: string;
+        state: string;
+        reason: string;
+        since: string;
+        source: string;
+        source_class: string;
+        level: string;
+        kind: string | null;
+        topic: string | null;
+        speaker: string | null;
+        worth: number | null;
+        flags: string[];
+      })[];
       total: number;
     };
   };
   "POST /v1/inbox": {
     arguments: {
       ids: string[];
-      decision: "accept" | "refuse" | "merge";
+      decision: "accept" | "refuse" | "merge" | "undo";
       text?: string | null;
+      into?: string | null;
     };
     answer: {
       decision: string;

@@ -1,7 +1,7 @@
 // A memory that was changed on two machines at once: both versions, and the decision between them.
 import { useState } from "preact/hooks";
 import { ApiError, call } from "../lib/api";
-import { loadConflicts, type Conflict } from "../lib/conflicts";
+import { loadConflicts, type Conflict } from "../lib/counts";
 import { moment } from "../lib/format";
 import { may } from "../lib/session";
 import { oneLine } from "../lib/text";

@@ -4,6 +4,7 @@ import { Ask } from "./ask";
 import { Compare } from "./compare";
 import { Graph } from "./graph";
 import { Health } from "./health";
+import { Inbox } from "./inbox";
 import { Insights, Threads } from "./insights";
 import { Memories } from "./memories";
 import { Memory } from "./memory";
@@ -17,6 +18,8 @@ export interface View {
   /** The letter after "g"; views without one are not in the navigation. */
   key?: string;
   component: ComponentType<any>;
+  /** The operation without which the view is not in the navigation. */
+  needs?: string;
   /** Whether the question in the address goes along to this view. */
   keepsQuestion?: boolean;
 }
@@ -27,6 +30,7 @@ export const VIEWS: View[] = [
   { path: "/compare", name: "Compare", key: "c", component: Compare, keepsQuestion: true },
   { path: "/memories", name: "Memories", key: "m", component: Memories },
   { path: "/memories/:id", name: "Memory", component: Memory },
+  { path: "/inbox", name: "Inbox", key: "b", component: Inbox, needs: "inbox" },
   { path: "/graph", name: "Graph", key: "r", component: Graph },
   { path: "/time", name: "Time", key: "i", component: Time },
   { path: "/insights", name: "Insights", key: "s", component: Insights },

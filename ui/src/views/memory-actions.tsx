@@ -99,6 +99,58 @@ const RELATIONS: Arguments<"POST /v1/memories/{id}/links">["relation"][] = [
   ...(["specializes", "generalizes", "correlates", "part_of", "context_of", "references", "similar_to"] as const),
 ];
 
+export interface Chosen {
+  id: string;
+  text: string;
+}
+
+/** Choose a stored memory by words of it. */
+export function Choose(props: { label: string; without?: string; chosen: Chosen | null; onChoose: (one: Chosen | null) => void }) {
+  const { chosen, onChoose } = props;
+  const [words, setWords] = useState("");
+  const [search, setSearch] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setSearch(words.trim()), 180);
+    return () => clearTimeout(timer);
+  }, [words]);
+  const found = useResource(search ? `choose ${search}` : null, (abort) =>
+    call("POST /v1/recall", { query: search, k: 6, min_confidence: 0, min_relevance: 0, mark_accessed: false }, abort),
+  );
+  if (chosen) {
+    return (
+      <p class="row">
+        <span class="line grow" dir="auto">
+          {oneLine(chosen.text, 120)}
+        </span>
+        <button type="button" class="button small" onClick={() => onChoose(null)}>
+          Change
+        </button>
+      </p>
+    );
+  }
+  return (
+    <>
+      <label class="field">
+        {props.label}
+        <input class="input" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+      </label>
+      <ul class="stack-s">
+        {found.data?.memories
+          .filter((memory) => memory.id !== props.without)
+          .map((memory) => (
+            <li key={memory.id}>
+              <button type="button" class="button small quiet pick" onClick={() => onChoose(memory)}>
+                <span class="line" dir="auto">
+                  {oneLine(memory.text, 100)}
+                </span>
+              </button>
+            </li>
+          ))}
+      </ul>
+    </>
+  );
+}
+
 export function LinkDialog(props: Common) {
   return (
     <Dialog open={props.open} title="Link it to another memory" onClose={props.onClose}>
@@ -110,17 +162,8 @@ export function LinkDialog(props: Common) {
 function LinkForm(props: Common) {
   const { item } = props;
   const [relation, setRelation] = useState(RELATIONS[0]!);
-  const [words, setWords] = useState("");
-  const [other, setOther] = useState<{ id: string; text: string } | null>(null);
+  const [other, setOther] = useState<Chosen | null>(null);
   const { error, busy, attempt } = useAttempt();
-  const [search, setSearch] = useState("");
-  useEffect(() => {
-    const timer = setTimeout(() => setSearch(words.trim()), 180);
-    return () => clearTimeout(timer);
-  }, [words]);
-  const found = useResource(search ? `link ${search}` : null, (abort) =>
-    call("POST /v1/recall", { query: search, k: 6, min_confidence: 0, min_relevance: 0, mark_accessed: false }, abort),
-  );
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (!other) return;
@@ -142,36 +185,7 @@ function LinkForm(props: Common) {
         </select>
       </label>
       {relation === "supersedes" && <p class="notice warn">The other memory leaves recall; undo brings it back.</p>}
-      {other ? (
-        <p class="row">
-          <span class="line grow" dir="auto">
-            {oneLine(other.text, 120)}
-          </span>
-          <button type="button" class="button small" onClick={() => setOther(null)}>
-            Change
-          </button>
-        </p>
-      ) : (
-        <>
-          <label class="field">
-            The other one: words of it
-            <input class="input" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
-          </label>
-          <ul class="stack-s">
-            {found.data?.memories
-              .filter((memory) => memory.id !== item.id)
-              .map((memory) => (
-                <li key={memory.id}>
-                  <button type="button" class="button small quiet pick" onClick={() => setOther(memory)}>
-                    <span class="line" dir="auto">
-                      {oneLine(memory.text, 100)}
-                    </span>
-                  </button>
-                </li>
-              ))}
-          </ul>
-        </>
-      )}
+      <Choose label="The other one: words of it" without={item.id} chosen={other} onChoose={setOther} />
       <ErrorNote error={error} />
       <div class="row">
         <button class="button primary" disabled={busy || !other}>

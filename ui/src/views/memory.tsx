@@ -10,7 +10,7 @@ import { diff, oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
 import { Badge, Card, Empty, ErrorNote, Loading, MemoryText, Menu, Page, tell, Time } from "../parts/basics";
 import { Settle } from "../parts/settle";
-import { conflicts } from "../lib/conflicts";
+import { conflicts } from "../lib/counts";
 import { CorrectDialog, EraseDialog, ForgetDialog, LinkDialog } from "./memory-actions";
 
 export type Item = Answer<"GET /v1/memories/{id}">["memory"];
@@ -344,7 +344,6 @@ function Usage(props: { id: string }) {
             </figcaption>
           </figure>
         )}
-        {used.cited > 0 && <p class="muted small">Cited {plural(used.cited, "time")}</p>}
       </div>
     </Card>
   );

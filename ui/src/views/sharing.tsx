@@ -1,7 +1,7 @@
 // Sharing: who sees this space, on which machines it is, and what was changed in two places.
 import { useEffect } from "preact/hooks";
 import { call } from "../lib/api";
-import { conflicts, loadConflicts } from "../lib/conflicts";
+import { conflicts, loadConflicts } from "../lib/counts";
 import { classWords, moment, plural } from "../lib/format";
 import { useResource } from "../lib/resource";
 import { may, session } from "../lib/session";
