@@ -204,6 +204,7 @@ class DocumentCollection:
     ) -> None:
         self.memory, self.collection, self._address_of = memory, collection, address_of
         self._lock = threading.Lock()
+        self._ceiling = memory.settings.max_classification
 
     def find(self, address: str) -> Document | None:
         """Return the live document at an address, or None."""
@@ -224,7 +225,7 @@ class DocumentCollection:
             if self._is_member(item) and self._is_live(item):
                 document = Document(item)
                 known = found.setdefault(item.session, document)
-                if known.updated_at < document.updated_at:
+                if _precedence(known.item) < _precedence(item):
                     found[item.session] = document
         return list(found.values())
 
@@ -299,19 +300,13 @@ class DocumentCollection:
         return browse_all(self.memory, **{"kinds": _KINDS, "include_superseded": True, **where})
 
     def _items_at(self, address: str) -> list[Item]:
-        """Return the live memories at an address, hidden or not, except revoked ones.
+        """Return the live memories at an address up to the ceiling, except revoked ones.
 
-        There are several if an older one was restored: the last written comes first.
+        There are several if an older one was restored: the last written comes first. Who sees
+        more than the writer of one keeps what is above it: that comes before all others.
         """
-        found = self._browse(
-            {
-                "sessions": (self.session_key(address),),
-                "include_expired": True,
-                "max_classification": 3,
-            }
-        )
-        ours = [item for item in found if self._is_member(item)]
-        return sorted(ours, key=lambda item: (Document(item).updated_at, item.id), reverse=True)
+        found = self._browse({"sessions": (self.session_key(address),), "include_expired": True})
+        return sorted(filter(self._is_member, found), key=_precedence, reverse=True)
 
     def _is_member(self, item: Item) -> bool:
         if not (item.session or "").startswith(f"{self.collection}:"):
@@ -325,7 +320,7 @@ class DocumentCollection:
         return (
             item.live_to is None
             and item.status != "quarantined"
-            and item.classification <= self.memory.settings.max_classification
+            and item.classification <= self._ceiling
             and (item.valid_to is None or item.valid_to > self.memory.now)
             and not self._is_expired(item)
         )
@@ -353,7 +348,8 @@ class DocumentCollection:
         revised = self.memory.update(
             item.id, revision=item.rev, valid_from=None, valid_to=None, **changes
         )
-        self.memory.withdraw(dict(map(_revision, found[1:])))
+        older = [one for one in found[1:] if one.classification == item.classification]
+        self.memory.withdraw(dict(map(_revision, older)))
         return Document(revised)
 
     def _store_new(self, entries: Sequence[Entry]) -> dict[str, str]:
@@ -379,7 +375,8 @@ class DocumentCollection:
         key = first = self.session_key(address)
         while (known := self.memory.store.items.find_keys((key,)).get(key)) is not None:
             item = self.memory.store.items.get([known[0]]).get(known[0])
-            if item is not None and item.live_to is None and self._is_member(item):
+            seen = item is not None and item.classification <= self._ceiling
+            if item is not None and seen and item.live_to is None and self._is_member(item):
                 if item.status == "quarantined":
                     raise Refused(
                         f"the document at this address, {item.id}, was revoked",
@@ -391,7 +388,7 @@ class DocumentCollection:
 
     def _draft(self, entry: Entry, created_at: datetime, now: datetime | None = None) -> Draft:
         # Within the ceiling of this memory, so that a stored document stays visible.
-        ceiling = min(1, self.memory.settings.max_classification)
+        ceiling = min(1, self._ceiling)
         session = self.session_key(entry.address)
         return entry_to_draft(entry, session, ceiling, created_at, now or created_at)
 
@@ -402,3 +399,7 @@ class DocumentCollection:
 
 def _revision(item: Item) -> tuple[str, int]:
     return item.id, item.rev
+
+
+def _precedence(item: Item) -> tuple[int, datetime, str]:
+    return item.classification, Document(item).updated_at, item.id

@@ -29,8 +29,7 @@ def open_memory(given: Memory | str | None) -> Memory:
     if isinstance(given, Memory):
         return given.below(given.settings.max_classification)
     raise Refused(
-        f"{type(given).__name__} is not a memory",
-        remedy="give a Memory, or the name of a space",
+        f"{type(given).__name__} is not a memory", remedy="give a Memory, or the name of a space"
     )
 
 

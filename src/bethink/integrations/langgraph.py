@@ -9,14 +9,7 @@ from typing import Any, TypeVar
 from bethink.errors import Refused
 from bethink.integrations.exact_json import OnRedaction
 from bethink.integrations.hits import missing_extra_error, open_memory
-from bethink.integrations.values import (
-    Found,
-    Namespace,
-    Put,
-    Search,
-    ValueStore,
-    whole_text,
-)
+from bethink.integrations.values import Found, Namespace, Put, Search, ValueStore, whole_text
 from bethink.memory import Memory
 
 __all__ = ["BethinkStore", "RecalledItem"]

@@ -72,8 +72,7 @@ class BethinkRetriever(BaseRetriever):
             return []
         return [
             NodeWithScore(
-                node=_make_node(hit.item.id, hit.text, hit_metadata(hit, answer)),
-                score=hit.score,
+                node=_make_node(hit.item.id, hit.text, hit_metadata(hit, answer)), score=hit.score
             )
             for hit in answer.hits
         ]

@@ -75,7 +75,7 @@ class Found(NamedTuple):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What every framework tells of a value."""
+        """The fields of a value that every framework has."""
         return {
             "value": _value(self.document),
             "key": self.document.about["key"],

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Unpack
 
 import click
@@ -21,7 +20,6 @@ from bethink.errors import MissingExtra, Refused
 from bethink.server.systems import SYSTEMS
 
 if TYPE_CHECKING:
-    from mcp.server.lowlevel import Server
     from starlette.routing import Route
 
     from bethink.access.connections import Connections
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from bethink.access.tokens import Token, TokenStore
     from bethink.server.mcp.manifest import ServerManifest
     from bethink.server.mcp.memory_loader import MemoryLoader
-    from bethink.server.mcp.stdio import StdioBridge
     from bethink.server.rest.spaces import SpacesApp
     from bethink.server.tools.calls import ToolExecutor
 
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
 PORT = 8765
 UI_PORT = 8766
 ACTOR = "http"
-_MCP_MODULES = ("mcp", "mcp_types", "anyio")
 _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "sse_starlette", "uvicorn", "h11",
                   "prometheus_client")  # fmt: skip
 
@@ -305,7 +301,7 @@ _READ_LIMIT_VARIABLE = "BETHINK_READ_TIMEOUT_S"
 
 def read_limit_s() -> float:
     """Return how many seconds a read may take."""
-    from bethink.server.mcp.stdio import READ_TIMEOUT_S  # help does without
+    from bethink.server.mcp.requests import READ_TIMEOUT_S  # help does without
 
     if _READ_LIMIT_VARIABLE not in os.environ:
         return READ_TIMEOUT_S
@@ -315,18 +311,8 @@ def read_limit_s() -> float:
 
 
 def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
-    """Serve the parent process over stdio until it closes the input or exits.
-
-    The handshake, the lists and calls are answered without the official library, which takes
-    longer to load than a recall; it is loaded with the first other request.
-    """
-    from bethink.server.mcp.stdio import (
-        LINGER_S,
-        EarlyCalls,
-        EarlyHandshake,
-        StdioBridge,
-        take_over_stdio,
-    )
+    """Serve the parent process over stdio until it closes the input or exits."""
+    from bethink.server.mcp.stdio import StdioServer, take_over_stdio
     from bethink.server.mcp.worker_calls import WorkerCalls
     from bethink.server.parent import watch_parent
     from bethink.server.telemetry import start_tracing
@@ -335,45 +321,23 @@ def serve_stdio(manifest: ServerManifest, loader: MemoryLoader) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Before any answer: a parent that exits earlier would go unnoticed.
     watch_parent()
-    pipe = take_over_stdio()
-    if any(find_spec(name) is None for name in _MCP_MODULES):
-        raise MissingExtra("the MCP library", extra="mcp")
     worker = WorkerCalls(loader.settings)
-    calls = EarlyCalls(
-        lambda: _make_executor(loader), timeout_s=read_limit_s(), ask_worker=worker.answer
+
+    def make_executor() -> ToolExecutor:
+        from bethink.server.tools.calls import ToolExecutor  # after the handshake
+
+        return ToolExecutor(loader)
+
+    def begin() -> None:
+        start_tracing(_print_notice)
+        worker.start(otherwise=loader.start)
+
+    limit_s = read_limit_s()
+    server = StdioServer(
+        take_over_stdio(), manifest, make_executor, timeout_s=limit_s, ask_worker=worker.answer
     )
-    lines = StdioBridge(pipe, EarlyHandshake(manifest), calls=calls)
-    lines.start()
-    lines.wait_for_client()
-    start_tracing(_print_notice)
-    worker.start(otherwise=loader.start)
-    if lines.wait_for_need():
-        _serve_by_library(manifest, loader, lines)
-    calls.wait(LINGER_S)
+    server.run(begin)
     loader.close()
-    lines.finish()
-
-
-def _make_executor(loader: MemoryLoader) -> ToolExecutor:
-    from bethink.server.tools.calls import ToolExecutor  # after the handshake
-
-    return ToolExecutor(loader)
-
-
-def _serve_by_library(manifest: ServerManifest, loader: MemoryLoader, lines: StdioBridge) -> None:
-    """Load the official library and let it answer all that follows."""
-    server = _load_server(manifest, loader)
-    import anyio
-    from mcp.server.stdio import stdio_server
-
-    from bethink.server.mcp.stdio import BridgeInput, BridgeOutput
-
-    async def serve() -> None:
-        come, go = anyio.wrap_file(BridgeInput(lines)), anyio.wrap_file(BridgeOutput(lines))
-        async with stdio_server(come, go) as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
-
-    anyio.run(serve)
 
 
 def serve_http(
@@ -386,10 +350,15 @@ def serve_http(
 
     config = _make_config(loader, address)
     executor = ToolExecutor(loader, default_principal=ANONYMOUS, people=config.tokens.people)
-    server = _load_server(manifest, loader, executor)
-    from bethink.server.listener import bind_socket, ended_by_signal, serve_until_signal
-    from bethink.server.mcp.http import make_guarded_app
-
+    try:
+        from bethink.server.listener import bind_socket, ended_by_signal, serve_until_signal
+        from bethink.server.mcp.http import make_guarded_app
+        from bethink.server.mcp.server import make_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA_MODULES:
+            raise
+        raise MissingExtra("MCP over HTTP", extra="mcp") from error
+    server = make_server(manifest, loader, timeout_s=read_limit_s(), executor=executor)
     at = bind_socket(address)
     with ended_by_signal(), closing(loader), at:
         start_tracing(_print_notice)
@@ -400,19 +369,6 @@ def serve_http(
 
 def _print_notice(line: str) -> None:
     sys.stderr.write(f"bethink mcp: {line}\n")
-
-
-def _load_server(
-    manifest: ServerManifest, loader: MemoryLoader, executor: ToolExecutor | None = None
-) -> Server[object]:
-    """Build the server; importing the official library takes most of the start-up time."""
-    try:
-        from bethink.server.mcp.server import make_server
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _MCP_MODULES:
-            raise
-        raise MissingExtra("the MCP library", extra="mcp") from error
-    return make_server(manifest, loader, timeout_s=read_limit_s(), executor=executor)
 
 
 @command(
@@ -444,8 +400,8 @@ def mcp_command(app: App, *, tools: str, system: str | None, http: str | None) -
 
     Speaks the Model Context Protocol over standard input and output with the process that
     started it, or over HTTP with --http. It serves the project in CLAUDE_PROJECT_DIR, else in
-    the working directory, unless --space names another; a client cannot change this. Needs the
-    extra mcp.
+    the working directory, unless --space names another; a client cannot change this. --http
+    needs the extra mcp.
     """
     from bethink.server.mcp.manifest import ServerManifest, system_manifest  # help does without
     from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
@@ -514,7 +470,7 @@ def _open_tokens() -> TokenStore:
     cls=SpacesCommand,
     examples=[
         "bethink token create laptop --scope write",
-        "bethink token create dashboard --scope read --expires 30d --space work --space home",
+        "bethink token create dashboard --scope read --expires 30d --space work",
     ],
 )
 @click.argument("name")

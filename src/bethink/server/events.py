@@ -1,6 +1,6 @@
 """Changes as they happen: streams of server-sent events, and the sending of webhooks.
 
-Both follow the journal of a view, so that nobody hears of what the view hides, and tell kinds
+Both follow the journal of a view, so that nothing leaks that the view hides, and send kinds
 and ids, never text. Other processes write as well, so the store is asked once a second.
 """
 

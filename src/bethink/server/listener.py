@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bethink.access.guard import App
 from bethink.access.hosts import Address
-from bethink.core.blas import share_memory_between_threads
+from bethink.core.blas import give_back_freed_memory, share_memory_between_threads
 from bethink.core.sparse_log import SparseLog
 from bethink.errors import BadSetting
 
@@ -34,11 +34,11 @@ _MAX_HEAD_BYTES = 64 * 1024
 _MAX_CONNECTIONS = 512
 _OWN_FILES = 32
 _ACCEPTED_AT_ONCE = 8  # before the first of them is looked at
-_QUEUED_BY_SYSTEM = 1024  # connections that nobody has accepted yet
+_QUEUED_BY_SYSTEM = 1024  # connections that are not accepted yet
 
 
 def max_connections() -> int:
-    """Return how many connections to hold: half of the files that may be open beside our own."""
+    """Return how many connections to hold: half of the files that may be open besides our own."""
     if sys.platform == "win32":
         return _MAX_CONNECTIONS
     import resource  # not on Windows
@@ -298,6 +298,8 @@ def serve_until_signal(
         backlog=_ACCEPTED_AT_ONCE,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
+        callback_notify=partial(asyncio.to_thread, give_back_freed_memory),
+        timeout_notify=10,  # seconds
     )
     with listener:
         _Server(config).run(sockets=[listener])

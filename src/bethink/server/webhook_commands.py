@@ -31,7 +31,7 @@ _URL = "https://hooks.example.org/memory"
 )
 @click.pass_context
 def webhook(ctx: click.Context) -> int:
-    """Tell other programs of changes.
+    """Notify other programs of changes.
 
     Add, list, rotate and remove webhooks.
 

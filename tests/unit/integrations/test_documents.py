@@ -26,6 +26,7 @@ from bethink.integrations.exact_json import (
     flatten_text,
     to_exact_json,
 )
+from bethink.integrations.values import Put, ValueStore
 from bethink.maintain import JOBS
 from bethink.ports import Embedder
 from bethink.testing import FixedClock
@@ -386,3 +387,32 @@ def test_an_item_of_which_a_part_was_forgotten_is_gone(space: Memory) -> None:
     assert items_of(session) == said[1:]
     asyncio.run(session.clear_session())
     assert space.browse() == []
+
+
+def test_a_value_above_the_ceiling_is_neither_changed_nor_hidden_by_one_below(
+    tmp_path: Path,
+) -> None:
+    """Those who see less have their own value; who sees both has the more classified one."""
+
+    def opened(ceiling: int) -> ValueStore:
+        settings = Settings(max_classification=ceiling, embedder="none")
+        return ValueStore(Memory.open(path=tmp_path / "space.db", settings=settings))
+
+    def put(store: ValueStore, value: str | None) -> None:
+        store.write([Put(USER, "key", None if value is None else {"is": value}, None, None)])
+
+    def get(store: ValueStore) -> Any:
+        found = store.get(USER, "key")
+        return found and (found.fields["value"]["is"], found.document.item.classification)
+
+    above, below = opened(3), opened(2)
+    put(above, "secret")
+    above.memory.update(above.get(USER, "key").document.item.id, classification=3)
+    put(below, "plain")
+    assert (get(above), get(below)) == (("secret", 3), ("plain", 1))
+    put(above, "changed")
+    assert (get(above), get(below)) == (("changed", 3), ("plain", 1))
+    put(below, None)
+    assert (get(above), get(below)) == (("changed", 3), None)
+    above.memory.close()
+    below.memory.close()

@@ -21,6 +21,7 @@ from corpus import NOW
 from deferred import Deferred
 from naughty import NAUGHTY
 from rows import each_row
+from verdicts import updates_nothing
 
 langchain = Deferred("langchain_core.tools", "langchain_core.messages")
 langgraph = Deferred(
@@ -310,8 +311,9 @@ def test_filters_come_before_the_cut(store: integration.BethinkStore) -> None:
 
 def test_many_results_are_fetched_page_by_page(store: integration.BethinkStore) -> None:
     """A limit above what one recall gives at most is still kept."""
-    for number in range(230):
-        store.put(USER, f"k{number}", {"text": f"tea number {number} is green"}, index=["text"])
+    with updates_nothing():
+        for number in range(230):
+            store.put(USER, f"k{number}", {"text": f"tea number {number} is green"}, index=["text"])
 
     found = integration.BethinkStore(store.memory).search(USER, query="green tea", limit=1000)
 

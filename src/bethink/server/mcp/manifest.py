@@ -200,13 +200,9 @@ TEMPLATES: list[Json] = [
 
 def read_resource(uri: str, memory: Memory) -> ResourceContent:
     """Return the resource with this URI, or raise NotFound."""
+    resource_operation(uri)  # refuses what there is not
     kind, _, name = uri.removeprefix(_SCHEME).partition("/")
-    if uri.startswith(_SCHEME) and kind in _READERS:
-        return _READERS[kind](memory, unquote(name))
-    known = [resource["uri"] for resource in RESOURCES] + [
-        resource["uriTemplate"] for resource in TEMPLATES
-    ]
-    raise NotFound("there is no such resource", remedy=f"one of {', '.join(known)}")
+    return _READERS[kind](memory, unquote(name))
 
 
 def _read_stats(memory: Memory, _: str) -> ResourceContent:
@@ -327,11 +323,6 @@ class ServerManifest:
     instructions: str = INSTRUCTIONS
     prompts: Mapping[str, Prompt] = field(default_factory=lambda: PROMPTS)
 
-    @property
-    def lists(self) -> dict[str, Json]:
-        """All lists, by their request method."""
-        return self.lists_for({})
-
     def lists_for(self, capabilities: Mapping[str, object]) -> dict[str, Json]:
         """Return the lists for a client; views only if its capabilities include them."""
         draws = client_supports_views(capabilities)
@@ -358,18 +349,18 @@ class ServerManifest:
 
     def discover_result(self, version: str) -> Json:
         """Return the result of `server/discover`, which replaced the handshake."""
-        return self.stateless_result(
-            {
-                "supportedVersions": [version],
-                "capabilities": _CAPABILITIES | {"extensions": {EXTENSION: {}}},
-                "instructions": self.instructions,
-            }
-        )
+        return {
+            "supportedVersions": [version],
+            "capabilities": _CAPABILITIES | {"extensions": {EXTENSION: {}}},
+            "instructions": self.instructions,
+        }
 
-    def stateless_result(self, content: Json) -> Json:
+    def stateless_result(self, method: str, content: Json) -> Json:
         """Return a result in the form of the stateless versions, with the server's info."""
-        signed = {"_meta": {"io.modelcontextprotocol/serverInfo": _SERVER_INFO}}
-        return content | signed | {"resultType": "complete", "cacheScope": "private", "ttlMs": 0}
+        meta = {"io.modelcontextprotocol/serverInfo": _SERVER_INFO} | content.get("_meta", {})
+        is_kept = method in (*_LIST_KEYS, "server/discover", "resources/read")
+        cached = {"cacheScope": "private", "ttlMs": 0} if is_kept else {}
+        return content | {"_meta": meta, "resultType": "complete", **cached}
 
 
 def system_manifest(theirs: System) -> ServerManifest:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -12,46 +13,29 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
 
-from bethink.access.policy import Principal, principal_of, require
+from bethink.access.policy import Principal, principal_of
 from bethink.core.json_values import Json
-from bethink.errors import BethinkError
 from bethink.render.quoting import one_line
-from bethink.server.mcp.manifest import (
-    NAME,
-    TITLE,
-    Completion,
-    ResourceContent,
-    ServerManifest,
-    complete_argument,
-    filter_permitted,
-    read_resource,
-    render_prompt,
-    resource_operation,
-)
+from bethink.server.mcp.manifest import NAME, TITLE, ServerManifest, filter_permitted
 from bethink.server.mcp.memory_loader import MemoryLoader
-from bethink.server.mcp.stdio import (
+from bethink.server.mcp.requests import (
     READ_TIMEOUT_S,
-    error_content,
-    too_slow_content,
+    READS,
+    failed_content,
+    read_fault,
+    reply_content,
+    unknown_tool,
 )
-from bethink.server.mcp.view import (
-    EXTENSION,
-    MIME,
-    URI,
-    VIEW_META,
-    client_supports_views,
-    render_page,
-)
-from bethink.server.tools.answers import in_tool_words
-from bethink.server.tools.calls import ToolExecutor, ToolRequest, log_bug
-from bethink.server.tools.catalog import LIST_ENTITIES
+from bethink.server.mcp.view import EXTENSION, client_supports_views
+from bethink.server.tools.calls import ToolExecutor, ToolRequest
 from bethink.server.tools.tool import Reply, Tool
 from bethink.version import __version__
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 _Ctx = ServerRequestContext[object]
-_Paged = types.PaginatedRequestParams | None
 
 
 class McpHandlers:
@@ -69,18 +53,21 @@ class McpHandlers:
             else principal_of(ctx.request.scope)
         )
 
-    async def list_tools(self, ctx: _Ctx, _: _Paged) -> types.ListToolsResult:
-        return types.ListToolsResult.model_validate(self._list("tools/list", ctx))
+    def lister(self, method: str, kind: type[M]) -> Callable[[_Ctx, object], Awaitable[M]]:
+        """Return the handler of a list."""
 
-    async def list_prompts(self, ctx: _Ctx, _: _Paged) -> types.ListPromptsResult:
-        return types.ListPromptsResult.model_validate(self._list("prompts/list", ctx))
+        async def answer(ctx: _Ctx, _: object) -> M:
+            return kind.model_validate(self._list(method, ctx))
 
-    async def list_resources(self, ctx: _Ctx, _: _Paged) -> types.ListResourcesResult:
-        return types.ListResourcesResult.model_validate(self._list("resources/list", ctx))
+        return answer
 
-    async def list_templates(self, ctx: _Ctx, _: _Paged) -> types.ListResourceTemplatesResult:
-        content = self._list("resources/templates/list", ctx)
-        return types.ListResourceTemplatesResult.model_validate(content)
+    def reader(self, method: str, kind: type[M]) -> Callable[[_Ctx, BaseModel], Awaitable[M]]:
+        """Return the handler of a resource, a prompt or completions."""
+
+        async def answer(ctx: _Ctx, params: BaseModel) -> M:
+            return kind.model_validate(await self._run_read(method, params, ctx))
+
+        return answer
 
     def _list(self, method: str, ctx: _Ctx) -> Json:
         """Return a list with the entries that the client supports and the caller may use."""
@@ -91,70 +78,14 @@ class McpHandlers:
         self, ctx: _Ctx, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         if params.name not in self._tools:
-            known = ", ".join(tool["name"] for tool in self._list("tools/list", ctx)["tools"])
-            message = f"there is no tool {one_line(repr(params.name), 80)}; there are: {known}"
-            raise MCPError(types.INVALID_PARAMS, message)
-        return await self._run_tool(self._tools[params.name], params.arguments or {}, ctx)
+            known = (tool["name"] for tool in self._list("tools/list", ctx)["tools"])
+            fault = unknown_tool(params.name, known)
+            raise MCPError(fault.code, fault.message)
+        content = await self._run_tool(self._tools[params.name], params.arguments or {}, ctx)
+        return types.CallToolResult.model_validate(content)
 
-    async def read_resource(
-        self, ctx: _Ctx, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        uri, principal = str(params.uri), self._principal(ctx)
-
-        def work() -> ResourceContent:
-            require(principal, resource_operation(uri))
-            if uri == URI:
-                return ResourceContent(render_page(), MIME)
-            return read_resource(uri, self._executor.memory_for(principal))
-
-        content = await self._run_read(work)
-        if uri == URI:
-            view = types.TextResourceContents(
-                uri=uri, text=content.text, mime_type=content.mime, _meta=VIEW_META
-            )
-            return types.ReadResourceResult(contents=[view])
-        resource = types.TextResourceContents(uri=uri, text=content.text, mime_type=content.mime)
-        return types.ReadResourceResult(contents=[resource])
-
-    async def get_prompt(
-        self, ctx: _Ctx, params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
-        name, arguments, principal = params.name, params.arguments or {}, self._principal(ctx)
-        prompts = self._manifest.prompts
-
-        def work() -> str:
-            if name in prompts:
-                require(principal, prompts[name].operation or f"prompt {name}")
-            return render_prompt(
-                name, arguments, lambda: self._executor.memory_for(principal), prompts
-            )
-
-        text = await self._run_read(work)
-        content = types.TextContent(type="text", text=text)
-        return types.GetPromptResult(
-            description=prompts[name].description,
-            messages=[types.PromptMessage(role="user", content=content)],
-        )
-
-    async def complete(
-        self, ctx: _Ctx, params: types.CompleteRequestParams
-    ) -> types.CompleteResult:
-        ref, argument, principal = params.ref, params.argument, self._principal(ctx)
-        target = ref.name if isinstance(ref, types.PromptReference) else ref.uri
-
-        def work() -> Completion:
-            require(principal, LIST_ENTITIES.name)
-            return complete_argument(
-                target, argument.name, argument.value, self._executor.memory_for(principal)
-            )
-
-        found = await self._run_read(work)
-        values = [one_line(name) for name in found.values]
-        completion = types.Completion(values=values, has_more=found.truncated)
-        return types.CompleteResult(completion=completion)
-
-    async def _run_tool(self, tool: Tool, arguments: Json, ctx: _Ctx) -> types.CallToolResult:
-        """Run a tool and return its reply; a failure becomes a message for the model."""
+    async def _run_tool(self, tool: Tool, arguments: Json, ctx: _Ctx) -> Json:
+        """Run a tool and return its result; a failure becomes a message for the model."""
 
         def progress(done: int, total: int) -> None:
             anyio.from_thread.run(ctx.session.report_progress, float(done), float(total) or None)
@@ -177,36 +108,22 @@ class McpHandlers:
             else:
                 # A write has no timeout here: the store's own limits end it.
                 reply = await anyio.to_thread.run_sync(work)
-        except BethinkError as error:
-            return _error_result(error.message, error.remedy, type(error).__name__)
-        except TimeoutError:
-            return types.CallToolResult.model_validate(too_slow_content(tool.name, self._timeout_s))
-        except Exception as error:  # noqa: BLE001 - logged, and reported by its type
-            # The outermost loop of this surface: only the type of a bug is reported, its
-            # message may contain stored text.
-            return _error_result(log_bug(f"the tool {tool.name}", error), "please report it", "Bug")
-        text = types.TextContent(type="text", text=reply.text)
-        return types.CallToolResult(
-            content=[text], structured_content=reply.content, _meta=reply.meta
-        )
+        except Exception as error:  # noqa: BLE001 - a bug is logged, and reported by its type
+            return failed_content(error, tool.name, self._timeout_s)
+        return reply_content(*reply)
 
-    async def _run_read(self, work: Callable[[], T]) -> T:
-        """Run a resource or prompt handler; a refusal becomes an MCP error."""
+    async def _run_read(self, method: str, params: BaseModel, ctx: _Ctx) -> Json:
+        """Return a resource, a prompt or completions; a refusal becomes an MCP error."""
+        principal = self._principal(ctx)
+        given = params.model_dump(mode="json", by_alias=True, exclude_none=True)
+        memory = partial(self._executor.memory_for, principal)
         try:
+            work = partial(READS[method], given, principal, memory, self._manifest)
             return await _run_in_thread(work, self._timeout_s)
-        except BethinkError as error:
-            message = in_tool_words(
-                one_line(error.message)
-                + (f". Try: {one_line(error.remedy)}" if error.remedy else "")
-            )
-            raise MCPError(types.INVALID_PARAMS, message, {"kind": type(error).__name__}) from error
-        except TimeoutError as error:
-            message = f"it took longer than {self._timeout_s:g} seconds"
-            raise MCPError(types.INTERNAL_ERROR, message) from error
-        except Exception as error:  # noqa: BLE001 - logged, and reported by its type
-            # As for tools; the library would put the error's message into a span.
-            message = log_bug("a resource or a prompt", error)
-            raise MCPError(types.INTERNAL_ERROR, message) from None
+        except Exception as error:  # noqa: BLE001 - a bug is logged, and reported by its type
+            fault = read_fault(error, self._timeout_s)
+            # Not from the error: the library would put its message into a span.
+            raise MCPError(fault.code, fault.message, fault.data) from None
 
 
 def make_server(
@@ -223,14 +140,16 @@ def make_server(
         title=TITLE,
         version=__version__,
         instructions=manifest.instructions,
-        on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
-        on_list_resources=handlers.list_resources,
-        on_list_resource_templates=handlers.list_templates,
-        on_read_resource=handlers.read_resource,
-        on_list_prompts=handlers.list_prompts,
-        on_get_prompt=handlers.get_prompt,
-        on_completion=handlers.complete,
+        on_list_tools=handlers.lister("tools/list", types.ListToolsResult),
+        on_list_resources=handlers.lister("resources/list", types.ListResourcesResult),
+        on_list_resource_templates=handlers.lister(
+            "resources/templates/list", types.ListResourceTemplatesResult
+        ),
+        on_list_prompts=handlers.lister("prompts/list", types.ListPromptsResult),
+        on_read_resource=handlers.reader("resources/read", types.ReadResourceResult),
+        on_get_prompt=handlers.reader("prompts/get", types.GetPromptResult),
+        on_completion=handlers.reader("completion/complete", types.CompleteResult),
     )
     server.extensions = {EXTENSION: {}}
     return server
@@ -246,11 +165,6 @@ def _capabilities(ctx: _Ctx) -> Mapping[str, object]:
     """Return the client capabilities that matter here."""
     capabilities = ctx.session.client_capabilities
     return {"extensions": capabilities.extensions} if capabilities is not None else {}
-
-
-def _error_result(message: str, remedy: str, kind: str) -> types.CallToolResult:
-    """Return a failed result: a message for the model and the error's kind for programs."""
-    return types.CallToolResult.model_validate(error_content(message, remedy, kind))
 
 
 async def _run_in_thread(work: Callable[[], T], timeout_s: float) -> T:

@@ -1,21 +1,20 @@
-"""Standard input and output reserved for MCP messages, one a line; parent watchdog.
+"""MCP over standard input and output, a message a line, answered without the MCP library.
 
-The descriptors 0 and 1 are moved away: what a dependency prints goes to standard error, and
-what it reads is empty. The process exits when its parent is gone, even if the pipe is open.
+Loading the library takes three times as long as a recall. The descriptors 0 and 1 are moved
+away: what a dependency prints goes to standard error, and what it reads is empty.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from queue import SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
@@ -23,12 +22,24 @@ from bethink.core.json_values import Json
 from bethink.core.lazy import BackgroundCall, Lazy
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.once import count_once
-from bethink.errors import BethinkError
 from bethink.render.quoting import one_line
 from bethink.server.mcp.manifest import ServerManifest
+from bethink.server.mcp.requests import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    READ_TIMEOUT_S,
+    READS,
+    Fault,
+    error_content,
+    failed_content,
+    invalid_params,
+    read_fault,
+    reply_content,
+    unknown_tool,
+)
 from bethink.server.mcp.view import client_supports_views
 from bethink.server.mcp.worker_calls import call_json
-from bethink.server.tools.answers import in_tool_words
 
 if TYPE_CHECKING:
     from bethink.server.tools.calls import ToolExecutor
@@ -37,7 +48,7 @@ if TYPE_CHECKING:
 MAX_LINE_BYTES = 16 << 20  # of one message; the largest import is by far smaller
 _MAX_DEPTH = 100  # of nested lists and objects; the library gives up at 200
 _MAX_DIGITS = 400  # more are beyond all numbers of a program
-_PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32700, -32600, -32602, -32603
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 # The id of a message that cannot be parsed: next to "jsonrpc", where libraries usually place it.
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[\w.:-]{1,64}")'
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
@@ -53,7 +64,7 @@ class _BeyondBounds(Exception):
 
 
 def find_fault(line: bytes) -> Json | None:
-    """Return the error that answers a line which the library would drop; None for all others.
+    """Return the error that answers a line which is no message; None for all others.
 
     Every request is answered: one that is no JSON, no request, or that holds what no text or
     number of a program can be.
@@ -75,7 +86,7 @@ def find_fault(line: bytes) -> Json | None:
 _PARSE_FAULTS: tuple[tuple[type[Exception], int, str], ...] = (
     (UnicodeDecodeError, _PARSE_ERROR, "the message is not UTF-8"),
     (RecursionError, _PARSE_ERROR, "the message is nested too deeply"),
-    (_BeyondBounds, _INVALID_PARAMS, "a number is beyond all bounds"),
+    (_BeyondBounds, INVALID_PARAMS, "a number is beyond all bounds"),
     (ValueError, _PARSE_ERROR, "the message is not JSON"),
 )
 
@@ -90,9 +101,9 @@ def _find_request_fault(message: Json) -> Json | None:
     if not has_id:
         return None  # a notification has no answer
     if not isinstance(message.get("params", {}), dict):
-        return _error(number, _INVALID_PARAMS, "params must be an object")
+        return _error(number, INVALID_PARAMS, "params must be an object")
     wrong = _find_unusable(message)
-    return _error(number, _INVALID_PARAMS, wrong) if wrong else None
+    return _error(number, INVALID_PARAMS, wrong) if wrong else None
 
 
 def _find_unusable(message: Json) -> str:
@@ -144,316 +155,16 @@ def _error(number: int | str | None, code: int, message: str) -> Json:
     return {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
 
 
-# Versions with a handshake; for older ones the library omits fields of a tool.
-HANDSHAKE_VERSIONS = ("2025-06-18", "2025-11-25")
+# Versions with a handshake, the newest last.
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 # Versions without: every request names its client in these fields.
 STATELESS_VERSION = "2026-07-28"
-_META_PREFIX = "io.modelcontextprotocol/"
 _VERSION_KEY, _CLIENT_KEY, _CAPABILITIES_KEY = (
-    f"{_META_PREFIX}{name}" for name in ("protocolVersion", "clientInfo", "clientCapabilities")
+    f"io.modelcontextprotocol/{name}"
+    for name in ("protocolVersion", "clientInfo", "clientCapabilities")
 )
-_COMMON_META = frozenset({"progressToken"})
-_STATELESS_META = _COMMON_META | {_VERSION_KEY, _CLIENT_KEY, _CAPABILITIES_KEY}
-
-
-class EarlyHandshake:
-    """Answers the first requests of a client while the MCP library is still loading.
-
-    Importing the library takes about as long as a client should wait for everything. What a
-    client requests first is fixed when the process starts: the handshake and the lists. They
-    are answered from here, field for field as the library would, until it takes over; every
-    other message waits for it. The first request is passed to the library as well, so that
-    it knows its client, and the library's own answer to it is dropped.
-    """
-
-    def __init__(self, manifest: ServerManifest) -> None:
-        # The request that the library must receive, too.
-        self.first_request_id: int | str | None = None
-        self._manifest = manifest
-        self._lists = manifest.lists
-        self._version = ""
-        self._is_first = True
-        self.tools = manifest.tools
-        self.client = ""  # its name, for the provenance of what it writes
-        self.supports_views = False
-
-    @property
-    def is_initialized(self) -> bool:
-        """Whether an `initialize` request was answered; all that follows depends on it."""
-        return self._version in HANDSHAKE_VERSIONS
-
-    def reply(self, line: bytes) -> Json | None:
-        """Return the answer to a line, or None if the library must give it."""
-        request = _parse_request(line)
-        if request is None:
-            return None
-        is_first, self._is_first = self._is_first, False
-        content = self._content(request["method"], request.get("params") or {}, is_first=is_first)
-        if content is None:
-            return None
-        if is_first:
-            self.first_request_id = request["id"]
-        return {"jsonrpc": "2.0", "id": request["id"], "result": content}
-
-    def is_plain_call(self, params: Json) -> bool:
-        """Whether the parameters of `tools/call` are in the usual form, for a tool of ours."""
-        meta = params.get("_meta") or {}
-        return (
-            params.keys() <= _CALL_FIELDS
-            and isinstance(params.get("name"), str)
-            and params["name"] in self.tools
-            and isinstance(params.get("arguments") or {}, dict)
-            and isinstance(meta, dict)
-            and not any(key.startswith(_META_PREFIX) for key in meta)
-            and (meta.get("progressToken") is None or _is_id(meta["progressToken"]))
-        )
-
-    def _content(self, method: str, params: Json, *, is_first: bool) -> Json | None:
-        # Any other first message is of another version, or an error.
-        if is_first and method == "initialize" and _is_initialize(params):
-            self._version = params["protocolVersion"]
-            self._lists = self._manifest.lists_for(params["capabilities"])
-            self.client = one_line(params["clientInfo"]["name"], 60)
-            self.supports_views = client_supports_views(params["capabilities"])
-            return self._manifest.initialize_result(self._version)
-        if is_first and _is_stateless(params):
-            self._version = STATELESS_VERSION
-        if self._version == STATELESS_VERSION:
-            return self._stateless_content(method, params)
-        if self._version and method in self._lists and _is_plain_list(params):
-            return self._lists[method]
-        return None
-
-    def _stateless_content(self, method: str, params: Json) -> Json | None:
-        if not _is_stateless(params):
-            return None
-        if method == "server/discover":
-            return self._manifest.discover_result(STATELESS_VERSION)
-        content = self._manifest.lists_for(params["_meta"][_CAPABILITIES_KEY]).get(method)
-        return content and self._manifest.stateless_result(content)
-
-
-def _parse_request(line: bytes) -> Json | None:
-    """Parse a line as a JSON-RPC request; None if it is not one."""
-    try:
-        request = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
-        return None
-    named = isinstance(request.get("method"), str) and isinstance(request.get("params", {}), dict)
-    return request if named and _is_id(request.get("id")) else None
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, int | str) and not isinstance(value, bool)
-
-
-def _is_initialize(params: Json) -> bool:
-    """Check whether the library will accept these `initialize` parameters."""
-    return (
-        params.get("protocolVersion") in HANDSHAKE_VERSIONS
-        and _is_capabilities(params.get("capabilities"))
-        and _is_client_info(params.get("clientInfo"))
-    )
-
-
-def _is_client_info(client: Any) -> bool:
-    return (
-        isinstance(client, dict)
-        and isinstance(client.get("name"), str)
-        and isinstance(client.get("version"), str)
-    )
-
-
-def _is_capabilities(capabilities: Any) -> bool:
-    return isinstance(capabilities, dict) and all(
-        isinstance(value, dict) for value in capabilities.values()
-    )
-
-
-def _is_plain_list(params: Json, allowed_meta: frozenset[str] = _COMMON_META) -> bool:
-    """Check whether a list is requested from its start, with no unusual metadata."""
-    meta = params.get("_meta") or {}
-    return params.keys() <= {"_meta"} and isinstance(meta, dict) and meta.keys() <= allowed_meta
-
-
-def _is_stateless(params: Json) -> bool:
-    """Check whether a request carries all handshake data itself, and nothing unusual."""
-    if not _is_plain_list(params, _STATELESS_META):
-        return False
-    meta = params.get("_meta") or {}
-    return (
-        meta.get(_VERSION_KEY) == STATELESS_VERSION
-        and _is_capabilities(meta.get(_CAPABILITIES_KEY))
-        and _is_client_info(meta.get(_CLIENT_KEY))
-    )
-
-
-READ_TIMEOUT_S = 10.0
-_MAX_RUNNING = 40  # calls at a time, each in threads of its own; the library has as many
-ERROR_KIND_KEY = "bethink/error"  # key in the `_meta` of an error: its kind, as on the command line
-_CALL_FIELDS = frozenset({"name", "arguments", "_meta"})
-
-
-def error_content(message: str, remedy: str, kind: str) -> Json:
-    """Return the result of a failed call: a message for the model, the kind for programs."""
-    full_message = one_line(message, 500) + (f". Try: {one_line(remedy, 1000)}" if remedy else "")
-    text = {"type": "text", "text": in_tool_words(full_message)}
-    return {"content": [text], "isError": True, "_meta": {ERROR_KIND_KEY: kind}}
-
-
-def too_slow_content(name: str, timeout_s: float) -> Json:
-    """Return the result of a read that took too long."""
-    message = f"{name} took longer than {timeout_s:g} seconds"
-    remedy = "try again, with fewer memories or a narrower question"
-    return error_content(message, remedy, "TooSlow")
-
-
-def _ask_nobody(_: Json, __: float) -> None:
-    """Leave every call to the server itself."""
-
-
-class EarlyCalls:
-    """Answers tool calls while nothing has needed the MCP library yet.
-
-    Loading the library takes three times as long as a recall, and most clients never send
-    anything but calls. They are answered from here, field for field as the library would; the
-    first other request loads it, and from then on everything is its own.
-    """
-
-    def __init__(
-        self,
-        executor: Callable[[], ToolExecutor],
-        *,
-        timeout_s: float = READ_TIMEOUT_S,
-        ask_worker: Callable[[Json, float], Json | None] = _ask_nobody,
-    ) -> None:
-        self._executor, self._timeout_s = Lazy(executor), timeout_s
-        self._ask_worker = ask_worker
-        self._lock = Lock()
-        self._running: set[int | str] = set()
-        self._idle = Event()
-        self._idle.set()
-
-    def take(self, line: bytes, handshake: EarlyHandshake, send: Callable[[Json], None]) -> bool:
-        """Answer a line, in a thread of its own; False if the library must do it."""
-        if not handshake.is_initialized:
-            return False
-        request = _parse_request(line)
-        if request is None:
-            return self._cancel(line)
-        number, params = request["id"], request.get("params") or {}
-        if request["method"] == "ping" and not params:
-            send({"jsonrpc": "2.0", "id": number, "result": {}})
-            return True
-        if request["method"] != "tools/call" or not handshake.is_plain_call(params):
-            return False
-        with self._lock:
-            if number in self._running or len(self._running) >= _MAX_RUNNING:
-                return False
-            self._running.add(number)
-            self._idle.clear()
-        run = partial(self._run, number, params, handshake, send)
-        Thread(target=run, name="bethink-call", daemon=True).start()
-        return True
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait for the calls that are running, but no longer than this."""
-        self._idle.wait(timeout_s)
-
-    def _cancel(self, line: bytes) -> bool:
-        """Take a cancellation of a call of ours: it goes on, but is not answered."""
-        message: Json = json.loads(line)
-        params = message.get("params")
-        wanted = params.get("requestId") if isinstance(params, dict) else None
-        if message.get("method") != "notifications/cancelled" or not _is_id(wanted):
-            return False
-        with self._lock:
-            known = wanted in self._running
-            self._running.discard(wanted)
-        return known
-
-    def _run(
-        self,
-        number: int | str,
-        params: Json,
-        handshake: EarlyHandshake,
-        send: Callable[[Json], None],
-    ) -> None:
-        content = self._call(params, handshake, send)
-        with self._lock:
-            is_wanted = number in self._running
-            self._running.discard(number)
-        if is_wanted:
-            send({"jsonrpc": "2.0", "id": number, "result": content})
-        with self._lock:
-            if not self._running:
-                self._idle.set()
-
-    def _call(self, params: Json, handshake: EarlyHandshake, send: Callable[[Json], None]) -> Json:
-        tool, arguments = handshake.tools[params["name"]], params.get("arguments") or {}
-        call = call_json(tool, arguments, handshake.client, supports_views=handshake.supports_views)
-        token = (params.get("_meta") or {}).get("progressToken")
-
-        def progress(done: int, total: int) -> None:
-            report = {"progressToken": token, "progress": float(done)}
-            report |= {"total": float(total)} if total else {}
-            send({"jsonrpc": "2.0", "method": "notifications/progress", "params": report})
-
-        begun = monotonic()
-        try:
-            # Only writes report progress.
-            told = self._ask_worker(call, self._timeout_s) if tool.read_only else None
-            if told is not None:
-                return (
-                    _reply_content(**told["reply"])
-                    if "reply" in told
-                    else error_content(*told["error"])
-                )
-            # A write has no timeout here: the store's own limits end it.
-            left_s = self._timeout_s - (monotonic() - begun) if tool.read_only else None
-            work = partial(self._run_here, tool, call, progress if token is not None else None)
-            reply: Reply = BackgroundCall(work).result(left_s)
-        except BethinkError as error:
-            return error_content(error.message, error.remedy, type(error).__name__)
-        except TimeoutError:
-            return too_slow_content(tool.name, self._timeout_s)
-        except Exception as error:  # noqa: BLE001 - logged, and reported by its type
-            from bethink.server.tools.calls import log_bug  # after the handshake
-
-            return error_content(log_bug(f"the tool {tool.name}", error), "please report it", "Bug")
-        return _reply_content(*reply)
-
-    def _run_here(
-        self, tool: Tool, call: Json, progress: Callable[[int, int], None] | None
-    ) -> Reply:
-        """Run a call in this process; the worker may have run it, and its answer been lost."""
-        from bethink.server.tools.calls import ToolRequest  # after the handshake
-
-        executor = self._executor()
-        request = ToolRequest(
-            tool,
-            call["arguments"],
-            executor.default_principal,
-            client=call["client"],
-            supports_views=call["views"],
-        )
-        if progress is not None:
-            request = replace(request, progress=progress)
-        with count_once(call["id"]):
-            return executor(request)
-
-
-def _reply_content(text: str, content: Json, meta: Json | None) -> Json:
-    told: Json = {
-        "content": [{"type": "text", "text": text}],
-        "structuredContent": content,
-        "isError": False,
-    }
-    return told if meta is None else told | {"_meta": meta}
-
-
+_UNSUPPORTED_VERSION = -32022
+_MAX_RUNNING = 40  # calls at a time, each in threads of its own; the others wait
 LINGER_S = 1.5  # grace period for running calls after the end of input
 
 
@@ -475,78 +186,70 @@ def take_over_stdio() -> Pipe:
     return Pipe(os.fdopen(come, "rb"), os.fdopen(go, "wb"))
 
 
-class StdioBridge:
-    """Both directions of one conversation: lines are answered early or queued for the library."""
+class Asker(NamedTuple):
+    """The client that asks: its name, for the provenance of what it writes, and what it can."""
+
+    client: str
+    capabilities: Mapping[str, object]
+    is_stateless: bool = False
+
+
+def _parse_asker(client: Any, capabilities: Any, *, is_stateless: bool) -> Asker:
+    is_named = isinstance(client, dict) and all(
+        isinstance(client.get(name), str) for name in ("name", "version")
+    )
+    is_capable = isinstance(capabilities, dict) and all(
+        isinstance(value, dict) for value in capabilities.values()
+    )
+    if not is_capable or not (is_named or (is_stateless and client is None)):
+        raise invalid_params()
+    return Asker(one_line(client["name"], 60) if client else "", capabilities, is_stateless)
+
+
+def _ask_nobody(_: Json, __: float) -> None:
+    """Leave every call to the server itself."""
+
+
+class StdioServer:
+    """One conversation. Reads are asked of the worker first; ``executor`` is made when needed."""
 
     def __init__(
         self,
         pipe: Pipe,
-        handshake: EarlyHandshake,
+        manifest: ServerManifest,
+        executor: Callable[[], ToolExecutor],
+        *,
+        timeout_s: float = READ_TIMEOUT_S,
+        ask_worker: Callable[[Json, float], Json | None] = _ask_nobody,
         exit_process: Callable[[int], None] = os._exit,
-        calls: EarlyCalls | None = None,
     ) -> None:
-        self._pipe, self._handshake, self._exit_process = pipe, handshake, exit_process
-        self._calls = calls
-        self._stirred, self._awaited = Event(), Event()
-        self._is_needed = False
-        self._queue: SimpleQueue[bytes] = SimpleQueue()
-        self._taken_over = Event()
-        self._finished = Event()
-        self._lock = Lock()
-        self._answered: set[int | str] = set()
+        self._pipe, self._manifest, self._executor = pipe, manifest, Lazy(executor)
+        self._timeout_s, self._ask_worker = timeout_s, ask_worker
+        self._exit_process = exit_process
+        self._asker: Asker | None = None  # who shook hands
+        self._writing, self._lock = Lock(), Lock()
+        self._wanted: set[int | str] = set()  # ids of calls whose answer is waited for
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._threads = 0
+        self._idle = Event()
+        self._idle.set()
 
-    def start(self) -> None:
-        """Start reading in a thread."""
-        Thread(target=self._read_loop, name="bethink-lines", daemon=True).start()
-
-    def wait_for_client(self) -> None:
-        """Wait until the client has said something."""
-        self._stirred.wait()
-
-    def wait_for_need(self) -> bool:
-        """Wait for a request that the library must answer; False at the end of input."""
-        self._awaited.wait()
-        return self._is_needed
-
-    def finish(self) -> None:
-        """Signal that everything is done and the process may exit by itself."""
-        self._finished.set()
-
-    def _read_loop(self) -> None:
+    def run(self, begin: Callable[[], None]) -> None:
+        """Answer until the input ends; ``begin`` is called once the client has said something."""
+        begun: BackgroundCall[None] | None = None
         for line in self._read_lines():
             try:
-                self._take_line(line)
+                self._take(line)
             except Exception as error:  # noqa: BLE001 - one line must not silence the server
                 from bethink.server.tools.calls import log_bug  # after the handshake
 
-                self._say(_error(_find_id(line), _INTERNAL_ERROR, log_bug("a message", error)))
-        self._queue.put(b"")
-        self._stirred.set()
-        self._awaited.set()
+                self._say(_error(_find_id(line), INTERNAL_ERROR, log_bug("a message", error)))
+            begun = begun or BackgroundCall(begin)
         # A call that does not end must not keep the process alive: its writes are durable.
-        if not self._finished.wait(LINGER_S):
-            self._exit_process(0)
-
-    def _take_line(self, line: bytes) -> None:
-        """Answer a line, or queue it for the library."""
-        fault = find_fault(line)
-        is_early = not self._taken_over.is_set()
-        if fault is not None:
-            self._say(fault)
-        elif is_early and self._calls and self._calls.take(line, self._handshake, self._say):
-            return
-        elif is_early and (reply := self._handshake.reply(line)) is not None:
-            if reply["id"] == self._handshake.first_request_id:
-                self._answered.add(reply["id"])
-                self._queue.put(line)
-            self._say(reply)
-            self._stirred.set()
-        else:
-            self._queue.put(line)
-            if is_early and _parse_request(line) is not None:
-                self._is_needed = True
-                self._awaited.set()
-            self._stirred.set()
+        timer = Timer(LINGER_S, self._exit_process, (0,))
+        timer.daemon = True
+        timer.start()
+        self._idle.wait(LINGER_S)
 
     def _read_lines(self) -> Iterator[bytes]:
         """Yield the lines that are not empty; of one that is too long only its ends."""
@@ -560,56 +263,185 @@ class StdioBridge:
             if line.strip():
                 yield line
 
-    def read(self) -> str:
-        """Return the next line for the library; empty at the end of input."""
-        self._taken_over.set()
-        return self._queue.get().decode("utf-8")
+    def _take(self, line: bytes) -> None:
+        fault = find_fault(line)
+        if fault is not None:
+            self._say(fault)
+            return
+        message: Json = json.loads(line)
+        method, params = message.get("method"), message.get("params")
+        if method == "notifications/cancelled" and isinstance(params, dict):
+            wanted = params.get("requestId")
+            if _is_id(wanted):  # a cancelled call goes on, but is not answered
+                with self._lock:
+                    self._wanted.discard(wanted)
+        elif method is not None and "id" in message:
+            self._answer(message["id"], method, params or {})
 
-    def write(self, line: str) -> None:
-        """Write one message of the library, dropping its duplicate handshake answer."""
-        if not (self._answered and self._is_duplicate_reply(line)):
-            self._send(line)
+    def _answer(self, number: int | str, method: str, params: Json) -> None:
+        try:
+            asker = self._identify(method, params)
+            content = self._content(method, params, asker)
+        except Fault as fault:
+            self._say({"jsonrpc": "2.0", "id": number, "error": fault.to_json()})
+            return
+        if content is not None:
+            self._say(self._result(number, method, content, asker))
+            return
+        with self._lock:
+            self._wanted.add(number)
+            self._idle.clear()
+            self._waiting.append(partial(self._work, number, method, params, asker))
+            is_started = self._threads < _MAX_RUNNING
+            self._threads += is_started
+        if is_started:
+            Thread(target=self._work_off, name="bethink-call", daemon=True).start()
+
+    def _identify(self, method: str, params: Json) -> Asker:
+        """Return who asks: as the request says or, where it says nothing, who shook hands."""
+        meta = params.get("_meta") or {}
+        if not isinstance(meta, dict):
+            raise invalid_params()
+        if _VERSION_KEY in meta:
+            supported = {"supported": [STATELESS_VERSION]}
+            if meta[_VERSION_KEY] != STATELESS_VERSION or method == "initialize":
+                told = supported | {"requested": meta[_VERSION_KEY]}
+                raise Fault(_UNSUPPORTED_VERSION, "Unsupported protocol version", told)
+            client, capabilities = meta.get(_CLIENT_KEY), meta.get(_CAPABILITIES_KEY)
+            return _parse_asker(client, capabilities, is_stateless=True)
+        if method == "initialize":
+            client, capabilities = params.get("clientInfo"), params.get("capabilities")
+            self._asker = _parse_asker(client, capabilities, is_stateless=False)
+        if self._asker is None and method != "ping":
+            raise invalid_params()
+        return self._asker or Asker("", {})
+
+    def _content(self, method: str, params: Json, asker: Asker) -> Json | None:
+        """Return the result of what is fixed when the process starts; None where work is needed."""
+        if method == "initialize":
+            version = params.get("protocolVersion")
+            if not isinstance(version, str):
+                raise invalid_params()
+            known = version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+            return self._manifest.initialize_result(known)
+        if method == "ping":
+            return {}
+        if method == "server/discover" and asker.is_stateless:
+            return self._manifest.discover_result(STATELESS_VERSION)
+        lists = self._manifest.lists_for(asker.capabilities)
+        if method in lists and isinstance(params.get("cursor", ""), str):
+            return lists[method]
+        if method in lists or (method == "tools/call" and not _is_call(params)):
+            raise invalid_params()
+        if method == "tools/call" and params["name"] not in self._manifest.tools:
+            raise unknown_tool(params["name"], self._manifest.tools)
+        if method != "tools/call" and method not in READS:
+            raise Fault(METHOD_NOT_FOUND, "Method not found", method)
+        return None
+
+    def _result(self, number: int | str, method: str, content: Json, asker: Asker) -> Json:
+        if asker.is_stateless:
+            content = self._manifest.stateless_result(method, content)
+        return {"jsonrpc": "2.0", "id": number, "result": content}
+
+    def _work_off(self) -> None:
+        """Do what waits, one after the other, until nothing does."""
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._threads -= 1
+                    if not self._threads:
+                        self._idle.set()
+                    return
+                work = self._waiting.popleft()
+            work()
+
+    def _work(self, number: int | str, method: str, params: Json, asker: Asker) -> None:
+        try:
+            is_call = method == "tools/call"
+            content = self._call(params, asker) if is_call else self._read(method, params)
+            told = self._result(number, method, content, asker)
+        except Fault as fault:
+            told = {"jsonrpc": "2.0", "id": number, "error": fault.to_json()}
+        with self._lock:
+            is_wanted = number in self._wanted
+            self._wanted.discard(number)
+        if is_wanted:
+            self._say(told)
+
+    def _read(self, method: str, params: Json) -> Json:
+        """Return a resource, a prompt or completions."""
+
+        def work() -> Json:
+            executor = self._executor()
+            principal = executor.default_principal
+            memory = partial(executor.memory_for, principal)
+            return READS[method](params, principal, memory, self._manifest)
+
+        try:
+            return BackgroundCall(work).result(self._timeout_s)
+        except Exception as error:
+            raise read_fault(error, self._timeout_s) from error
+
+    def _call(self, params: Json, asker: Asker) -> Json:
+        tool, arguments = self._manifest.tools[params["name"]], params.get("arguments") or {}
+        draws = client_supports_views(asker.capabilities)
+        call = call_json(tool, arguments, asker.client, supports_views=draws)
+        token = (params.get("_meta") or {}).get("progressToken")
+
+        def progress(done: int, total: int) -> None:
+            report = {"progressToken": token, "progress": float(done)}
+            report |= {"total": float(total)} if total else {}
+            self._say({"jsonrpc": "2.0", "method": "notifications/progress", "params": report})
+
+        begun = monotonic()
+        try:
+            # Only writes report progress.
+            told = self._ask_worker(call, self._timeout_s) if tool.read_only else None
+            if told is not None:
+                is_reply = "reply" in told
+                return reply_content(**told["reply"]) if is_reply else error_content(*told["error"])
+            # A write has no timeout here: the store's own limits end it.
+            left_s = self._timeout_s - (monotonic() - begun) if tool.read_only else None
+            work = partial(self._run_here, tool, call, progress if _is_id(token) else None)
+            reply: Reply = BackgroundCall(work).result(left_s)
+        except Exception as error:  # noqa: BLE001 - a bug is logged, and reported by its type
+            return failed_content(error, tool.name, self._timeout_s)
+        return reply_content(*reply)
+
+    def _run_here(
+        self, tool: Tool, call: Json, progress: Callable[[int, int], None] | None
+    ) -> Reply:
+        """Run a call in this process; the worker may have run it, and its answer been lost."""
+        from bethink.server.tools.calls import ToolRequest  # after the handshake
+
+        executor = self._executor()
+        request = ToolRequest(
+            tool,
+            call["arguments"],
+            executor.default_principal,
+            client=call["client"],
+            supports_views=call["views"],
+        )
+        if progress is not None:
+            request = replace(request, progress=progress)
+        with count_once(call["id"]):
+            return executor(request)
 
     def _say(self, message: Json) -> None:
-        self._send(json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n")
-
-    def _send(self, line: str) -> None:
-        with self._lock:
+        line = json.dumps(message, ensure_ascii=False, separators=(",", ":")) + "\n"
+        with self._writing:
             try:
                 self._pipe.writer.write(line.encode("utf-8", "backslashreplace"))
                 self._pipe.writer.flush()
             except BrokenPipeError:
                 self._exit_process(0)  # the client is gone
 
-    def _is_duplicate_reply(self, line: str) -> bool:
-        message: Json = json.loads(line)
-        if message.get("id") not in self._answered or "method" in message:
-            return False
-        self._answered.discard(message["id"])
-        if "error" in message and self._handshake.is_initialized:
-            sys.stderr.write(f"bethink mcp: the client's initialize request was refused: {line}")
-            self._exit_process(1)
-        return True
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int | str) and not isinstance(value, bool)
 
 
-class BridgeInput(io.TextIOWrapper):
-    """Text stream from which the library reads its input."""
-
-    def __init__(self, bridge: StdioBridge) -> None:
-        super().__init__(io.BytesIO())
-        self._lines = bridge
-
-    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
-        return self._lines.read()
-
-
-class BridgeOutput(io.TextIOWrapper):
-    """Text stream to which the library writes its output."""
-
-    def __init__(self, bridge: StdioBridge) -> None:
-        super().__init__(io.BytesIO())
-        self._lines = bridge
-
-    def write(self, text: str, /) -> int:
-        self._lines.write(text)
-        return len(text)
+def _is_call(params: Json) -> bool:
+    has_arguments = isinstance(params.get("arguments") or {}, dict)
+    return isinstance(params.get("name"), str) and has_arguments

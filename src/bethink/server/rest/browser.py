@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bethink.access.policy import ANONYMOUS, Principal
-from bethink.access.tokens import TokenStore
+from bethink.access.tokens import TokenStore, hash_secret
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Forbidden, Refused
 from bethink.server.rest.http_messages import read_json_body
@@ -95,7 +95,7 @@ class BrowserSessions:
         *,
         others: Sequence[str] = (),
     ) -> None:
-        """Keep the sessions of a server; ``others`` are the spaces it serves beside the first."""
+        """Keep the sessions of a server; ``others`` are its further spaces."""
         self._tokens, self._space, self._clock, self._others = tokens, space, clock, others
         self._tickets: OrderedDict[str, tuple[Principal, float]] = OrderedDict()
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
@@ -103,14 +103,14 @@ class BrowserSessions:
     def issue_ticket(self, principal: Principal) -> str:
         """Return a ticket with which one browser can become this principal, once."""
         ticket = secrets.token_urlsafe(32)
-        self._tickets[_hash(ticket)] = principal, self._clock() + TICKET_S
+        self._tickets[hash_secret(ticket)] = principal, self._clock() + TICKET_S
         while len(self._tickets) > _MAX_TICKETS:
             self._tickets.popitem(last=False)
         return ticket
 
     def start_with_ticket(self, ticket: str) -> Started | None:
         """Start a session; None where the ticket was used or is too old."""
-        principal, expires = self._tickets.pop(_hash(ticket), (None, 0.0))
+        principal, expires = self._tickets.pop(hash_secret(ticket), (None, 0.0))
         if principal is None or expires <= self._clock():
             return None
         return self._start(principal)
@@ -128,9 +128,11 @@ class BrowserSessions:
     def _start(self, principal: Principal, token_key: str = "") -> Started:
         cookie, page_key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         # A key of its own: a session has its own share of requests.
-        named = principal._replace(key=_hash(cookie)[:16])
+        named = principal._replace(key=hash_secret(cookie)[:16])
         now = self._clock()
-        self._sessions[_hash(cookie)] = _Session(named, now, now, _hash(page_key), token_key)
+        self._sessions[hash_secret(cookie)] = _Session(
+            named, now, now, hash_secret(page_key), token_key
+        )
         self._drop_least_used(token_key)
         return Started(cookie, page_key, named)
 
@@ -167,7 +169,7 @@ class BrowserSessions:
 
     def _find(self, headers: list[tuple[bytes, bytes]]) -> str | None:
         """Return the key of the session that a request belongs to."""
-        key = _hash(_cookie_in(headers))
+        key = hash_secret(_cookie_in(headers))
         found = self._sessions.get(key)
         if found is None or not secrets.compare_digest(found.page_hash, _page_hash_in(headers)):
             return None
@@ -186,13 +188,9 @@ class BrowserSessions:
         return key is not None and self._sessions.pop(key, None) is not None
 
 
-def _hash(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
-
-
 def _page_hash_in(headers: list[tuple[bytes, bytes]]) -> str:
     given = [value for name, value in headers if name == PAGE_KEY_HEADER]
-    return _hash(given[0].decode("latin-1")) if len(given) == 1 else ""
+    return hash_secret(given[0].decode("latin-1")) if len(given) == 1 else ""
 
 
 def _cookie_name(headers: list[tuple[bytes, bytes]]) -> str:

@@ -137,13 +137,15 @@ def inbox(call: Call) -> Reply:
 
 
 def review(call: Call) -> Reply:
-    ids, decision, text = call.arguments["ids"], call.arguments["decision"], call.given("text")
+    memory, ids, decision = call.memory, call.arguments["ids"], call.arguments["decision"]
     if decision == "refuse":
-        done = call.memory.refuse(*ids)
+        done = memory.refuse(*ids)
     elif decision == "merge":
-        done = [call.memory.merge(*ids, **text).id]
+        done = [memory.merge(*ids, **call.given("text", "into")).id]
+    elif decision == "undo":
+        done = [memory.undo(one).item for one in ids]
     else:
-        done = [one.id for one in call.memory.accept(*ids, **text)]
+        done = [one.id for one in memory.accept(*ids, **call.given("text"))]
     return Reply("", {"decision": decision, "ids": done})
 
 

@@ -1,4 +1,4 @@
-"""OAuth 2.1 for remote hosts: what the server tells of itself, and its own authorization.
+"""OAuth 2.1 for remote hosts: metadata of the server, and its own authorization.
 
 The authorization is for one person's server: who has a sign-in code of `bethink token sign-in`
 may allow a host on the consent page. Hosts are known by their client ID metadata document, or
@@ -203,7 +203,7 @@ class AuthorizationServer:
         """Show what is asked for, by whom, and where the answer goes."""
         target = urlsplit(given["redirect_uri"])
         is_url = client.id.startswith("https:")
-        known = client.id if is_url else "it gave itself this name, which nobody has checked"
+        known = client.id if is_url else "it gave itself this name, which is not verified"
         told = {"problem": problem, "name": client.name, "known": known, "space": self._space,
                 "host": target.netloc or f"{target.scheme}:"}  # fmt: skip
         made = {name: escape(value) for name, value in told.items()}

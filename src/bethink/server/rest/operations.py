@@ -138,6 +138,13 @@ RESTORE = Tool(
     idempotent=True,
 )
 
+_WAITING = record(
+    **dict.fromkeys(("id", "text", "state", "reason", "since"), str),
+    **dict.fromkeys(("source", "source_class", "level"), str),
+    **dict.fromkeys(("kind", "topic", "speaker"), nullable(str)),
+    worth=nullable(float), flags=list[str],
+)  # fmt: skip
+
 INBOX = Tool(
     "inbox",
     "List the inbox",
@@ -148,7 +155,7 @@ INBOX = Tool(
         limit=whole("Maximum number of results; default 50.", 1, 500),
         offset=SKIP_FIRST,
     ),
-    record(notice=NOTICE, waiting=[dict], total=int),
+    record(notice=NOTICE, waiting=[_WAITING], total=int),
     _HANDLERS,
     read_only=True,
 )
@@ -156,13 +163,14 @@ INBOX = Tool(
 REVIEW = Tool(
     "review",
     "Review memories of the inbox",
-    "Accept memories of the inbox into recall, refuse them, or merge them into one memory. Undo "
-    "takes a decision back.",
+    "Accept memories of the inbox into recall, refuse them, merge them into one memory, or undo "
+    "the last decision about each.",
     arguments(
         *("ids", "decision"),
         ids=entries("Ids of the memories.", 500),
-        decision=text("What becomes of them.", choices=("accept", "refuse", "merge")),
+        decision=text("What becomes of them.", choices=("accept", "refuse", "merge", "undo")),
         text=text("With accept and merge: the new text.", 65_536),
+        into=text("With merge: the id of a stored memory to add them to."),
     ),
     record(decision=str, ids=list[str]),
     _HANDLERS,
@@ -417,7 +425,6 @@ USAGE = Tool(
     arguments("id", id=ID),
     record(
         recalls=int,
-        cited=int,
         in_30_days=int,
         in_90_days=int,
         last_at=nullable(str),

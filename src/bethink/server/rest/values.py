@@ -35,7 +35,7 @@ def put_values(call: Call) -> Reply:
 
 
 def _search(call: Call, given: Json, shown: list[Found]) -> Json:
-    """Search, and return what fits into the answer beside what is shown in it already."""
+    """Search, and return what fits into the answer in addition to what it has already."""
     asked = validate_arguments(given, SEARCH_VALUES)
     profile, abstain = asked.pop("profile", None), asked.pop("abstain", False)
     prefix = tuple(asked.pop("namespace"))

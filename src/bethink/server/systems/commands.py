@@ -115,7 +115,7 @@ def _run(system: str, name: str, app: App, /, **given: Any) -> int:
     invoke_without_command=False,
     examples=[
         'bethink as remind recall "authentication approach" -k 10',
-        'bethink as abmind recall --translated "project deadline" --topic work --limit 5',
+        'bethink as abmind recall --translated "project deadline" --topic work',
         "bethink as linksee list-entities",
     ],
 )

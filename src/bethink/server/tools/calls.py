@@ -37,7 +37,7 @@ from bethink.errors import (
 )
 from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
 from bethink.server.telemetry import trace_call
-from bethink.server.tools.tool import Call, Reply, Tool, validate_arguments
+from bethink.server.tools.tool import Call, Reply, Tool, ignore_progress, validate_arguments
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -82,10 +82,6 @@ def _public_error(error: BethinkError) -> BethinkError:
     return BadSetting("the server is not configured for this", remedy="check the server's log")
 
 
-def _ignore_progress(done: int, total: int) -> None:
-    """Ignore progress (the default callback)."""
-
-
 @dataclass(frozen=True)
 class ToolRequest:
     """A tool call as received: the tool, its arguments, the caller and the surface."""
@@ -95,7 +91,7 @@ class ToolRequest:
     principal: Principal = OWNER
     client: str = ""
     via: str = "mcp"
-    progress: Callable[[int, int], None] = field(default=_ignore_progress)
+    progress: Callable[[int, int], None] = field(default=ignore_progress)
     supports_views: bool = False
 
 
@@ -162,7 +158,8 @@ class ToolExecutor:
                 reply = tool.run_untruncated(call) if for_program else tool(call)
             for callback in callbacks:
                 callback(reply.content)
-            if self._audit is not None and tool.read_only and request.principal is not OWNER:
+            shows = tool.read_only or reply.content.get("done") is False  # or is a preview
+            if self._audit is not None and shows and request.principal is not OWNER:
                 self._audit.note(request.principal, request.client, tool.name, reply.content)
         return reply
 

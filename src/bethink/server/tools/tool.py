@@ -102,7 +102,7 @@ class Reply(NamedTuple):
     meta: Json | None = None
 
 
-def _ignore_progress(done: int, total: int) -> None:
+def ignore_progress(done: int, total: int) -> None:
     """Ignore progress (the default callback)."""
 
 
@@ -120,7 +120,7 @@ class Call:
     arguments: Json
     client: str = ""
     via: str = "mcp"
-    progress: Callable[[int, int], None] = field(default=_ignore_progress)
+    progress: Callable[[int, int], None] = field(default=ignore_progress)
     supports_views: bool = False
     for_program: bool = False
     may_track: bool = True

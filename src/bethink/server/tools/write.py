@@ -80,7 +80,7 @@ def draft_fields(call: Call) -> Json:
 
 
 def _audience(call: Call) -> Json:
-    """Return for whom a memory shall be, where people are told apart."""
+    """Return the audience of a memory, where a space has people."""
     given = call.given("audience")
     if given and not isinstance(call.memory, PersonMemory):
         if given["audience"] != SPACE:

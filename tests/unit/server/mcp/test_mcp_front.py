@@ -1,10 +1,11 @@
-"""Before the library is there, the first questions get the answers it would give."""
+"""Over standard input and output every request gets the answer that the library would give."""
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -19,10 +20,8 @@ from bethink.server.mcp.memory_loader import MemoryLoader
 from bethink.server.mcp.stdio import (
     HANDSHAKE_VERSIONS,
     STATELESS_VERSION,
-    EarlyCalls,
-    EarlyHandshake,
     Pipe,
-    StdioBridge,
+    StdioServer,
 )
 from bethink.server.mcp.view import EXTENSION, MIME
 from bethink.server.parent import watch_parent
@@ -61,6 +60,7 @@ def alone(capabilities: dict[str, Any]) -> dict[str, Any]:
     return {"_meta": {f"io.modelcontextprotocol/{name}": told for name, told in own.items()}}
 
 
+GREETING = greeting(HANDSHAKE_VERSIONS[-1])
 DRAWS = {"extensions": {EXTENSION: {"mimeTypes": [MIME]}}}
 
 
@@ -81,38 +81,46 @@ async def by_library(*asked: bytes, loader: MemoryLoader | None = None) -> list[
     return answers
 
 
+class Lines(io.BytesIO):
+    """Input that is made line by line, as it is read."""
+
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        return next(self._lines, b"")
+
+
+def by_server(*asked: Any, executor: Any = None, **parts: Any) -> list[dict[str, Any]]:
+    """What the server over standard input and output answers to these lines."""
+    out = io.BytesIO()
+    pipe = Pipe(asked[0] if isinstance(asked[0], Lines) else io.BytesIO(b"".join(asked)), out)
+    make = (lambda: executor) if executor else (lambda: pytest.fail("it was called"))
+    StdioServer(pipe, OFFER, make, exit_process=lambda _: None, **parts).run(lambda: None)
+    return [json.loads(one) for one in out.getvalue().splitlines()]
+
+
 @each_row("capabilities", [{}, DRAWS], ids=["plain", "draws"])
-@each_row("version", HANDSHAKE_VERSIONS)
-def test_the_front_says_what_the_library_says(version: str, capabilities: dict[str, Any]) -> None:
+@each_row("version", HANDSHAKE_VERSIONS[-2:])
+def test_it_says_what_the_library_says(version: str, capabilities: dict[str, Any]) -> None:
     """The greeting and every list, field for field; to a host that draws views as well."""
     asked = [
         greeting(version, **capabilities),
-        *(line(method, number=method) for method in OFFER.lists),
+        *(line(method, number=method) for method in OFFER.lists_for({})),
+        line("tools/list", {"cursor": "x"}, number="page"),
     ]
-    front = EarlyHandshake(OFFER)
 
-    here = [front.reply(one) for one in asked]
-    there = anyio.run(lambda: by_library(*asked))
-
-    assert here == there
+    assert by_server(*asked) == anyio.run(lambda: by_library(*asked))
 
 
 @pytest.mark.parametrize("capabilities", [{}, DRAWS], ids=["plain", "draws"])
-def test_the_front_says_it_without_a_handshake(capabilities: dict[str, Any]) -> None:
-    """Where every request speaks for itself, whichever of them comes first."""
-    methods = ["server/discover", *OFFER.lists]
-    for first in methods:
-        asked = [
-            line(method, alone(capabilities), number=method)
-            for method in [first, *(one for one in methods if one != first)]
-        ]
-        front = EarlyHandshake(OFFER)
+def test_it_says_it_without_a_handshake(capabilities: dict[str, Any]) -> None:
+    """Where every request speaks for itself."""
+    methods = ["server/discover", *OFFER.lists_for({})]
+    asked = [line(method, alone(capabilities), number=method) for method in methods]
 
-        here = [front.reply(one) for one in asked]
-        there = anyio.run(lambda told=asked: by_library(*told))
-
-        assert here == there
-        assert front.first_request_id == first
+    assert by_server(*asked) == anyio.run(lambda: by_library(*asked))
 
 
 @each_row(
@@ -120,152 +128,91 @@ def test_the_front_says_it_without_a_handshake(capabilities: dict[str, Any]) -> 
     [
         {"io.modelcontextprotocol/protocolVersion": "2099-01-01"},
         {"io.modelcontextprotocol/clientInfo": "me"},
-        {"io.modelcontextprotocol/clientInfo": None},
         {"io.modelcontextprotocol/clientCapabilities": []},
         {"io.modelcontextprotocol/clientCapabilities": {"roots": 5}},
-        {"io.modelcontextprotocol/other": 1},
     ],
 )
-def test_an_unusual_request_is_the_librarys(changed: dict[str, Any]) -> None:
-    """Whoever speaks for itself in another way than the usual one."""
+def test_who_says_nothing_right_of_itself_is_refused(changed: dict[str, Any]) -> None:
     told = alone({})
     told["_meta"] |= changed
 
-    assert EarlyHandshake(OFFER).reply(line("server/discover", told)) is None
-    assert EarlyHandshake(OFFER).reply(line("tools/list", alone({}) | {"cursor": "x"})) is None
-    assert EarlyHandshake(OFFER).reply(line("initialize", alone({}))) is None
+    (here,) = by_server(line("server/discover", told))
+    (there,) = anyio.run(lambda: by_library(line("server/discover", told)))
+    assert here["error"]["code"] == there["error"]["code"]
 
 
-def test_the_versions_are_ones_the_library_speaks() -> None:
-    """Another version is left to the library."""
-    assert set(HANDSHAKE_VERSIONS) < set(mcp_sdk.HANDSHAKE_PROTOCOL_VERSIONS)
-    assert EarlyHandshake(OFFER).reply(greeting("2024-11-05")) is None
-    assert EarlyHandshake(OFFER).reply(greeting("2099-01-01")) is None
+def test_versions_are_agreed_on_as_the_library_does() -> None:
+    """An older one that it speaks is taken, another is answered with the newest."""
+    assert set(HANDSHAKE_VERSIONS) == set(mcp_sdk.HANDSHAKE_PROTOCOL_VERSIONS)
+    for version in (*HANDSHAKE_VERSIONS, "2099-01-01"):
+        (here,) = by_server(greeting(version))
+        (there,) = anyio.run(lambda told=version: by_library(greeting(told)))
+        assert here == there, version
 
 
-@each_row(
-    "asked",
-    [
-        b"",
-        b"\n",
-        b"not json",
-        b"\xff\xfe",
-        b"[]",
-        b"7",
-        b"{}",
-        b"[" * 5000,
-        line("initialize", {}),
-        line("initialize", []),
-        line("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}}),
-        line("tools/list"),
-        line("tools/call", {"name": "recall"}),
-        line("server/discover", {"_meta": {}}),
-        b'{"jsonrpc": "2.0", "method": "notifications/initialized"}',
-        b'{"jsonrpc": "2.0", "id": null, "method": "initialize"}',
-        b'{"jsonrpc": "2.0", "id": true, "method": "initialize"}',
-    ],
+UNUSUAL = (
+    ("initialize", {}),
+    ("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}}),
+    ("tools/list", {"cursor": 5}),
+    ("tools/call", {}),
+    ("tools/call", {"name": 5}),
+    ("tools/call", {"name": "nothing"}),
+    ("tools/call", {"name": "recall", "arguments": [1]}),
+    ("tools/call", {"name": "recall", "_meta": 5}),
+    ("server/discover", {}),
+    ("no/such/method", {}),
+    ("logging/setLevel", {"level": "info"}),
 )
-def test_whatever_it_does_not_know_is_the_librarys(asked: bytes) -> None:
-    """Malformed, early or other lines are passed on, never answered wrongly."""
-    assert EarlyHandshake(OFFER).reply(asked) is None
 
 
-def test_who_begins_otherwise_is_left_to_the_library() -> None:
-    """A version without a greeting, or a page of a list."""
-    other, early = EarlyHandshake(OFFER), EarlyHandshake(OFFER)
-    early.reply(greeting(HANDSHAKE_VERSIONS[0]))
+def test_mistakes_are_answered_as_the_library_answers_them() -> None:
+    """With the same codes; before the handshake everything but a ping is one."""
+    asked = [line(*one, number=place + 10) for place, one in enumerate(UNUSUAL)]
+    greeted = [greeting(HANDSHAKE_VERSIONS[-1]), *asked]
 
-    assert other.reply(line("server/discover", {"_meta": {}})) is None
-    assert other.reply(greeting(HANDSHAKE_VERSIONS[0])) is None
-    assert early.reply(line("tools/list", {"cursor": "x"})) is None
-    assert early.reply(line("tools/list", {"_meta": {"other": 1}})) is None
-    assert early.reply(greeting(HANDSHAKE_VERSIONS[0])) is None
-    assert early.reply(line("tools/list", {"_meta": {"progressToken": 1}})) is not None
-
-
-def test_lines_are_answered_once_and_handed_on_once() -> None:
-    """By the front before the library takes over; the library's own greeting is dropped."""
-    come, to_us = os.pipe()
-    from_us, go = os.pipe()
-    left = []
-    with (
-        os.fdopen(come, "rb") as reading,
-        os.fdopen(go, "wb") as writing,
-        os.fdopen(to_us, "wb") as we,
-        os.fdopen(from_us, "rb") as heard,
-    ):
-        lines = StdioBridge(Pipe(reading, writing), EarlyHandshake(OFFER), exit_process=left.append)
-        lines.start()
-        we.write(
-            greeting(HANDSHAKE_VERSIONS[0]) + line("tools/list", number=2) + line("ping", number=3)
-        )
-        we.flush()
-        first, second = json.loads(heard.readline()), json.loads(heard.readline())
-        taken = [json.loads(lines.read()), json.loads(lines.read())]
-        lines.write('{"jsonrpc": "2.0", "id": 1, "result": {"dropped": true}}\n')
-        lines.write('{"jsonrpc": "2.0", "id": 3, "result": {}}\n')
-        third = json.loads(heard.readline())
-        we.write(line("tools/list", number=4))
-        we.flush()
-        after = json.loads(lines.read())
-        lines.finish()
-        we.close()
-        assert lines.read() == ""
-
-    assert [first["id"], second["id"], third["id"]] == [1, 2, 3]
-    assert [one["method"] for one in taken] == ["initialize", "ping"]
-    assert after["id"] == 4
-    assert left == []
+    here, there = by_server(*greeted), anyio.run(lambda: by_library(*greeted))
+    assert [one["error"]["code"] for one in here[1:]] == [one["error"]["code"] for one in there[1:]]
+    assert [one["error"]["code"] for one in by_server(line("tools/list"))] == [-32602]
+    assert by_server(line("ping")) == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
 
 
 CALLS = (
-    ("recall", {"query": "where is the key?"}),
-    ("recall", {"query": "where is the key?", "nonsense": 1}),
-    ("recall", {}),
-    ("remember", {"text": ""}),
-    ("timeline", {"id": "nothing-like-that"}),
-)
+    ("tools/call", {"name": "recall", "arguments": {"query": "where is the key?"}}),
+    ("tools/call", {"name": "recall", "arguments": {"query": "where is it?", "nonsense": 1}}),
+    ("tools/call", {"name": "recall"}),
+    ("tools/call", {"name": "remember", "arguments": {"text": ""}}),
+    ("tools/call", {"name": "timeline", "arguments": {"id": "nothing-like-that"}}),
+    ("resources/read", {"uri": "memory://item/mat"}),
+    ("resources/read", {"uri": "memory://nothing"}),
+    ("resources/read", {"uri": "ui://bethink/recall"}),
+    ("resources/read", {"uri": 5}),
+    ("prompts/get", {"name": "keep"}),
+    ("prompts/get", {"name": "begin", "arguments": {"task": "find the key"}}),
+    ("prompts/get", {"name": "begin", "arguments": {"task": 5}}),
+    ("prompts/get", {"name": "nothing"}),
+    ("completion/complete", {"ref": {"type": "ref/prompt", "name": "begin"},
+                             "argument": {"name": "task", "value": "m"}}),
+    ("completion/complete", {"ref": {"type": "x"}, "argument": {}}),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("capabilities", [{}, DRAWS], ids=["plain", "draws"])
-def test_calls_are_answered_as_the_library_answers_them(capabilities: dict[str, Any]) -> None:
-    """Answers, refusals and failures, field for field; a ping as well."""
-    with Memory.open(":memory:") as memory:
-        memory.remember("The key lies under the mat")
+@pytest.mark.parametrize("era", ["plain", "draws", "alone"])
+def test_requests_are_answered_as_the_library_answers_them(era: str) -> None:
+    """Answers, refusals and failures, field for field."""
+    with Memory.open(":memory:", embedder="none") as memory:
+        memory.remember("The key lies under the mat", id="mat", entities=["person:mara"])
         loader = OpenMemoryLoader(memory)
-        asked = [greeting(HANDSHAKE_VERSIONS[0], **capabilities), line("ping", number="ping")]
-        asked += [
-            line("tools/call", {"name": name, "arguments": arguments}, number=place + 10)
-            for place, (name, arguments) in enumerate(CALLS)
+        own = alone({}) if era == "alone" else {}
+        asked = [
+            line(method, params | own, number=place + 10)
+            for place, (method, params) in enumerate(CALLS)
         ]
-        front = EarlyHandshake(OFFER)
-        here = [front.reply(asked[0])]
-        calls = EarlyCalls(lambda: ToolExecutor(loader))
-        for one in asked[1:]:
-            assert calls.take(one, front, here.append)
-            calls.wait(60)
+        if era != "alone":
+            asked.insert(0, greeting(HANDSHAKE_VERSIONS[-1], **(DRAWS if era == "draws" else {})))
+        here = by_server(*asked, executor=ToolExecutor(loader))
         there = anyio.run(lambda: by_library(*asked, loader=loader))
 
-    assert here == there
-
-
-def test_what_is_unusual_is_not_answered_early() -> None:
-    """Another method, an unknown tool, a task, or a client that has not shaken hands."""
-    front, calls = EarlyHandshake(OFFER), EarlyCalls(lambda: pytest.fail("it was called"))
-    said: list[Any] = []
-    usual = {"name": "recall", "arguments": {}}
-    assert not calls.take(line("tools/call", usual), front, said.append)
-    front.reply(greeting(HANDSHAKE_VERSIONS[0]))
-    for method, params in (
-        ("prompts/get", {"name": "briefing"}),
-        ("tools/call", {"name": "nothing", "arguments": {}}),
-        ("tools/call", usual | {"task": {}}),
-        ("tools/call", usual | {"arguments": [1]}),
-        ("tools/call", usual | {"_meta": {"io.modelcontextprotocol/related-task": {}}}),
-        ("tools/call", usual | {"_meta": {"progressToken": 1.5}}),
-    ):
-        assert not calls.take(line(method, params), front, said.append)
-    assert said == []
+    assert sorted(here, key=lambda one: one["id"]) == there
 
 
 def test_a_read_is_asked_of_the_worker_by_clients_that_wait_for_progress() -> None:
@@ -276,120 +223,87 @@ def test_a_read_is_asked_of_the_worker_by_clients_that_wait_for_progress() -> No
         asked.append(call["name"])
         return {"reply": {"text": "there", "content": {}, "meta": None}}
 
-    with Memory.open(":memory:") as memory:
+    calls = [
+        line("tools/call", {"name": name, "arguments": given, "_meta": {"progressToken": 7}}, name)
+        for name, given in (("recall", {"query": "x"}), ("remember", {"text": "A"}))
+    ]
+    with Memory.open(":memory:", embedder="none") as memory:
         executor = ToolExecutor(OpenMemoryLoader(memory))
-        front, calls = EarlyHandshake(OFFER), EarlyCalls(lambda: executor, ask_worker=answer)
-        front.reply(greeting(HANDSHAKE_VERSIONS[0]))
-        said: list[Any] = []
-        for number, (name, arguments) in enumerate((CALLS[0], ("remember", {"text": "A"}))):
-            params = {"name": name, "arguments": arguments, "_meta": {"progressToken": 7}}
-            assert calls.take(line("tools/call", params, number), front, said.append)
-            calls.wait(60)
-    assert asked == [CALLS[0][0]]
-    assert said[0]["result"]["content"] == [{"type": "text", "text": "there"}]
+        said = by_server(GREETING, *calls, executor=executor, ask_worker=answer)
+    assert asked == ["recall"]
+    (told,) = (one for one in said if one.get("id") == "recall")
+    assert told["result"]["content"] == [{"type": "text", "text": "there"}]
 
 
 def test_a_call_is_answered_although_asking_the_worker_is_a_bug() -> None:
     def fail(*_: object) -> None:
         raise RuntimeError
 
-    front = EarlyHandshake(OFFER)
-    calls = EarlyCalls(lambda: pytest.fail("it was called"), ask_worker=fail)
-    front.reply(greeting(HANDSHAKE_VERSIONS[0]))
-    said: list[Any] = []
-    assert calls.take(line("tools/call", {"name": "recall"}), front, said.append)
-    calls.wait(10)
-    assert said[0]["result"]["isError"]
+    said = by_server(GREETING, line("tools/call", {"name": "recall"}, 5), ask_worker=fail)
+    assert said[1]["result"]["isError"]
+
+
+class Slow:
+    """Waits until it is told to go on; counts how many wait at the same time."""
+
+    def __init__(self) -> None:
+        self.go_on, self.begun, self._lock = threading.Event(), threading.Event(), threading.Lock()
+        self.running = self.most = 0
+
+    def __call__(self, *_: object) -> dict[str, Any]:
+        with self._lock:
+            self.running += 1
+            self.most = max(self.most, self.running)
+        self.begun.set()
+        self.go_on.wait(60)
+        with self._lock:
+            self.running -= 1
+        return {"error": ["it ends", "", "Refused"]}
 
 
 def test_a_cancelled_call_is_not_answered() -> None:
-    """It goes on, and its result is dropped; a cancellation of another is the library's."""
-    begun, go_on = threading.Event(), threading.Event()
+    """It goes on, and its result is dropped; a cancellation of another does nothing."""
+    slow = Slow()
 
-    def slow(*_: object, **__: object) -> Any:
-        begun.set()
-        go_on.wait(60)
-        raise BadSetting("it ends")
-
-    with Memory.open(":memory:") as memory:
-        executor = ToolExecutor(OpenMemoryLoader(memory))
-        executor.__class__ = type("Slow", (ToolExecutor,), {"__call__": slow})
-        front, calls = EarlyHandshake(OFFER), EarlyCalls(lambda: executor)
-        front.reply(greeting(HANDSHAKE_VERSIONS[0]))
-        said: list[Any] = []
-        assert calls.take(line("tools/call", {"name": "recall"}, 5), front, said.append)
-        assert begun.wait(60)
-        for number, known in ((6, False), (5, True), (5, False)):
+    def lines() -> Iterator[bytes]:
+        yield GREETING
+        yield from (line("tools/call", {"name": "recall"}, number) for number in (5, 7))
+        assert slow.begun.wait(60)
+        for number in (6, 5, 5):
             told = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
-            told |= {"params": {"requestId": number}}
-            assert calls.take(json.dumps(told).encode(), front, said.append) is known
-        go_on.set()
-        calls.wait(60)
-    assert said == []
+            yield json.dumps(told | {"params": {"requestId": number}}).encode() + b"\n"
+        slow.go_on.set()
+
+    assert [one["id"] for one in by_server(Lines(lines()), ask_worker=slow)] == [1, 7]
 
 
-def test_a_flood_of_calls_is_left_to_the_library() -> None:
-    """A call has a thread of its own, and there are only so many; the library queues the rest."""
-    go_on = threading.Event()
+def test_a_flood_of_calls_waits() -> None:
+    """A call has threads of its own, and there are only so many; all are answered."""
+    slow = Slow()
 
-    def slow(*_: object, **__: object) -> Any:
-        go_on.wait(60)
-        raise BadSetting("it ends")
+    def lines() -> Iterator[bytes]:
+        yield GREETING
+        yield from (line("tools/call", {"name": "recall"}, number) for number in range(100, 150))
+        yield line("ping", number="ping")
+        slow.go_on.set()
 
-    with Memory.open(":memory:") as memory:
-        executor = ToolExecutor(OpenMemoryLoader(memory))
-        executor.__class__ = type("Slow", (ToolExecutor,), {"__call__": slow})
-        front, calls = EarlyHandshake(OFFER), EarlyCalls(lambda: executor)
-        front.reply(greeting(HANDSHAKE_VERSIONS[0]))
-        said: list[Any] = []
-        taken = [
-            calls.take(line("tools/call", {"name": "recall"}, number), front, said.append)
-            for number in range(100, 150)
-        ]
-        go_on.set()
-        calls.wait(60)
-    assert taken == [True] * 40 + [False] * 10
-    assert len(said) == 40
-
-
-@pytest.mark.parametrize("greeted", [True, False])
-def test_an_opening_that_the_library_refuses(greeted: bool) -> None:
-    """Ends the process where all else depends on it; a request that stands alone does not."""
-    come, to_us = os.pipe()
-    from_us, go = os.pipe()
-    left: list[int] = []
-    opening = greeting(HANDSHAKE_VERSIONS[0]) if greeted else line("tools/list", alone({}))
-    with (
-        os.fdopen(come, "rb") as reading,
-        os.fdopen(go, "wb") as writing,
-        os.fdopen(to_us, "wb") as we,
-        os.fdopen(from_us, "rb") as heard,
-    ):
-        lines = StdioBridge(Pipe(reading, writing), EarlyHandshake(OFFER), exit_process=left.append)
-        lines.start()
-        we.write(opening)
-        we.flush()
-        assert "result" in json.loads(heard.readline())
-        lines.write('{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no"}}\n')
-        lines.write('{"jsonrpc": "2.0", "id": 2, "result": {}}\n')
-        assert json.loads(heard.readline())["id"] == 2
-        lines.finish()
-
-    assert left == ([1] if greeted else [])
+    said = by_server(Lines(lines()), ask_worker=slow)
+    assert slow.most <= 40
+    assert len(said) == 52
 
 
 def test_calls_that_do_not_end_do_not_keep_the_process() -> None:
     """It leaves a moment after the end of input."""
-    come, to_us = os.pipe()
-    gone = threading.Event()
-    out = os.open(os.devnull, os.O_WRONLY)
-    with os.fdopen(come, "rb") as reading, os.fdopen(out, "wb") as writing:
-        StdioBridge(
-            Pipe(reading, writing), EarlyHandshake(OFFER), exit_process=lambda _: gone.set()
-        ).start()
-        os.close(to_us)
+    slow, gone = Slow(), threading.Event()
+    pipe = Pipe(io.BytesIO(GREETING + line("tools/call", {"name": "recall"})), io.BytesIO())
+    server = StdioServer(
+        pipe, OFFER, lambda: pytest.fail("it was called"), ask_worker=slow,
+        exit_process=lambda _: gone.set(),
+    )  # fmt: skip
+    server.run(lambda: None)
 
-        assert gone.wait(60)
+    assert gone.wait(60)
+    slow.go_on.set()
 
 
 def test_the_process_leaves_with_its_parent() -> None:

@@ -101,7 +101,7 @@ def test_seven_tools_unless_more_are_asked_for() -> None:
 
 def test_the_usual_offer_is_small() -> None:
     """What a host puts into every conversation is under 3,000 tokens, schemas included."""
-    tools = ServerManifest(select_tools()).lists["tools/list"]["tools"]
+    tools = ServerManifest(select_tools()).lists_for({})["tools/list"]["tools"]
     shown = [
         {name: tool[name] for name in ("name", "description", "inputSchema")} for tool in tools
     ]

@@ -15,7 +15,7 @@ from bethink.config.settings import Settings
 from bethink.errors import StoreError
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
-from bethink.server.mcp.stdio import ERROR_KIND_KEY
+from bethink.server.mcp.requests import ERROR_KIND_KEY
 from bethink.server.tools import TOOLS
 from bethink.server.tools.schema import arguments, record
 from bethink.server.tools.tool import Call, Reply, Tool

@@ -99,7 +99,7 @@ def test_who_says_so_draws(capabilities: dict[str, Any], draws: bool) -> None:
 
 def test_only_who_draws_hears_of_the_view() -> None:
     """The other's lists are the same to the byte as if there were none."""
-    plain = ServerManifest(TOOLS).lists
+    plain = ServerManifest(TOOLS).lists_for({})
     drawn = ServerManifest(TOOLS).lists_for({"extensions": {EXTENSION: {"mimeTypes": [MIME]}}})
 
     [recall, *others] = drawn["tools/list"]["tools"]

@@ -16,11 +16,13 @@ from bethink.access.policy import Principal, Right
 from bethink.access.tokens import TokenStore
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.rest import browser
-from bethink.server.rest.app import make_app
 from bethink.server.rest.browser import PAGE_POLICY, BrowserSessions, Started
 from bethink.server.tools import TOOLS
+from deferred import Deferred
 from rows import each_row
 from server_app import SPACE, Callers, OpenMemoryLoader, make_guard, talk
+
+served = Deferred("bethink.server.rest.app")
 
 READER = Principal("inspector", Right.READ)
 OWN_PAGE = {"sec-fetch-site": "same-origin"}
@@ -37,7 +39,7 @@ class Clock:
 
 def _app(memory: Memory, callers: Callers, sessions: BrowserSessions) -> Any:
     door = make_guard(callers, require_token=True)
-    return make_app(ServerManifest(TOOLS), OpenMemoryLoader(memory), door, sessions=sessions)
+    return served.make_app(ServerManifest(TOOLS), OpenMemoryLoader(memory), door, sessions=sessions)
 
 
 async def _sign_in(client: httpx.AsyncClient, **how: str) -> httpx.Response:

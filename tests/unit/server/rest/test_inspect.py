@@ -239,3 +239,22 @@ def test_a_listing_cuts_texts_on_request(memory: Memory, ids: list[str], tmp_pat
 
     assert len(answer["memories"]) == 3
     assert all(len(entry["text"]) <= 20 for entry in answer["memories"])
+
+
+def test_a_review_merges_into_a_stored_memory_and_is_taken_back(
+    memory: Memory, ids: list[str], tmp_path: Path
+) -> None:
+    """Undone memory by memory: what was merged waits again, the stored one is as it was."""
+    drafts = [Draft(f"Heron has {n} disks", source_class="web") for n in (2, 3)]
+    waits = [one.id for one in memory.remember_many(drafts, review=True)]
+    merge = {"ids": waits, "decision": "merge", "into": ids[1]}
+    undo = {"ids": [*waits, ids[1]], "decision": "undo"}
+
+    merged, empty, undone, inbox = _asked(
+        memory, tmp_path, ("POST", "/v1/inbox", merge), ("GET", "/v1/inbox", {}),
+        ("POST", "/v1/inbox", undo), ("GET", "/v1/inbox", {"source": "web"}),
+    )  # fmt: skip
+
+    assert (merged["ids"], undone["ids"]) == ([ids[1]], undo["ids"])
+    assert (empty["total"], [one["id"] for one in inbox["waiting"]]) == (0, waits)
+    assert memory.get(ids[1]).text == TEXTS[1]

@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -20,11 +21,13 @@ from bethink import Memory
 from bethink.access import outbound
 from bethink.access.connections import Connections
 from bethink.access.policy import Right
-from bethink.server.rest import oauth
-from bethink.server.rest.oauth import AuthorizationServer, resource_routes
+from deferred import Deferred
 from oauth_hosts import REDIRECT, Host, fields_of
 from rows import each_row
 from server_app import SPACE, URL, Callers, bearer, make_guard, make_test_app, mcp, talk
+
+OAUTH = "bethink.server.rest.oauth"
+oauth = Deferred(OAUTH)
 
 CALLBACK = "https://host.example/callback"
 LOCAL = "http://127.0.0.1:8787/callback"
@@ -41,11 +44,13 @@ class Site:
     def __init__(self, memory: Memory, folder: Path, **more: Any) -> None:
         self.now = 1000.0
         self.kept = Connections(folder / "oauth")
-        self.server = AuthorizationServer(URL, SPACE, self.kept, clock=lambda: self.now, **more)
+        self.server = oauth.AuthorizationServer(
+            URL, SPACE, self.kept, clock=lambda: self.now, **more
+        )
         self.callers = Callers(folder)
         door = make_guard(self.callers, require_token=True)
         door = replace(door, public_url=URL, verify=lambda t: self.kept.authenticate(t, SPACE))
-        routes = [*self.server.routes(), *resource_routes(URL, [URL])]
+        routes = [*self.server.routes(), *oauth.resource_routes(URL, [URL])]
         self.app = make_test_app(memory, door, oauth_routes=routes)
 
     def talk(self, conversation: Callable[[httpx.AsyncClient], Awaitable[Any]]) -> Any:
@@ -73,7 +78,7 @@ def documents(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         told = found.get(url)
         return (404, b"") if told is None else (200, json.dumps(told).encode())
 
-    monkeypatch.setattr(oauth, "fetch", fetch)
+    monkeypatch.setattr(f"{OAUTH}.fetch", fetch)
     return found
 
 
@@ -438,7 +443,7 @@ def test_no_document_is_fetched_from_a_private_address(
     site: Site, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     """Whatever name it has; the page does not tell it from a name that nobody has."""
-    monkeypatch.setattr(oauth, "fetch", outbound.fetch)
+    monkeypatch.setattr(f"{OAUTH}.fetch", outbound.fetch)
     monkeypatch.setattr(
         outbound.socket, "getaddrinfo", lambda *_, **__: [(0, 0, 0, "", (address, 443))]
     )
@@ -457,8 +462,9 @@ def test_a_name_that_resolves_slowly_keeps_nobody_waiting(
 ) -> None:
     """The page says so, and everything else is answered meanwhile."""
     ended = threading.Event()
-    monkeypatch.setattr(oauth, "_LIMITS", oauth._LIMITS._replace(timeout_s=0.2))
-    monkeypatch.setattr(oauth, "fetch", lambda *_: (ended.wait(60), (404, b""))[1])
+    limits = import_module(OAUTH)._LIMITS
+    monkeypatch.setattr(f"{OAUTH}._LIMITS", limits._replace(timeout_s=0.2))
+    monkeypatch.setattr(f"{OAUTH}.fetch", lambda *_: (ended.wait(60), (404, b""))[1])
 
     async def conversation(client: httpx.AsyncClient) -> None:
         asked = [client.get("/authorize", params=asking()) for _ in range(60)]

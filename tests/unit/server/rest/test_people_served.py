@@ -189,6 +189,8 @@ def test_reads_are_recorded_before_they_are_answered(tmp_path: Path) -> None:
         assert line["who"] == served.tokens.people.find("anna").id
         assert "q" not in line
         assert "orchard" not in audit.path.read_text()
+        await client.post("/v1/forget", headers=anna, json={"ids": [made]})
+        assert audit.lines()[-1]["operation"] == "forget"
         audit.path.unlink()
         audit.path.mkdir()
         hidden = await client.get("/v1/recall?q=orchard", headers=anna)

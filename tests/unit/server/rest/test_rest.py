@@ -19,14 +19,16 @@ from bethink.errors import BadSetting, StoreBusy
 from bethink.server.commands import read_limit_s
 from bethink.server.mcp.manifest import ServerManifest
 from bethink.server.mcp.memory_loader import MemoryLoader
-from bethink.server.rest.app import make_app
 from bethink.server.rest.routes import TOOL_ROUTES
 from bethink.server.tools import TOOLS
 from bethink.server.tools.answers import PROGRAM_BUDGET_BYTES
 from bethink.server.tools.tool import Reply, Tool
 from corpus import NOTES
+from deferred import Deferred
 from rows import each_row
 from server_app import Callers, make_guard, make_test_app, mcp, talk
+
+served = Deferred("bethink.server.rest.app")
 
 
 @pytest.fixture
@@ -569,7 +571,7 @@ def test_an_argument_stands_in_one_place(memory: Memory, callers: Callers) -> No
 
 def test_a_store_in_trouble_is_told(callers: Callers) -> None:
     """With 503 and when to try again; health and readiness say so, and no more."""
-    app = make_app(ServerManifest({}), Busy(Settings()), make_guard(callers))
+    app = served.make_app(ServerManifest({}), Busy(Settings()), make_guard(callers))
 
     async def conversation(client: httpx.AsyncClient) -> None:
         busy = await client.get("/v1/stats")
@@ -604,7 +606,7 @@ def test_a_store_that_cannot_be_opened_is_not_well(tmp_path: Path, callers: Call
             assert "the store cannot be used" in told.text
             assert str(tmp_path) not in told.text
 
-    talk(make_app(ServerManifest(TOOLS), opening, make_guard(callers)), conversation)
+    talk(served.make_app(ServerManifest(TOOLS), opening, make_guard(callers)), conversation)
 
 
 def test_the_page_lists_every_route(memory: Memory, callers: Callers) -> None:
