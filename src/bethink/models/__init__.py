@@ -102,7 +102,6 @@ EMBEDDERS: Registry[Provider[Embedder]] = Registry(
     "embedder",
     {
         "encoder": Provider("bethink.models.embed.encoder:EncoderEmbedder"),
-        "words": Provider("bethink.models.embed.words:WordsEmbedder"),
         "hash": Provider("bethink.models.embed.hashing:HashEmbedder"),
         "transformer": Provider(
             "bethink.models.embed.transformer:TransformerEmbedder", "FOLDER", slow_to_load=True

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bethink.core.arrays import normalise
 from bethink.errors import ModelError
 from bethink.models.embed.contextual import (
     MAX_STORED_TOKENS,
@@ -15,7 +16,6 @@ from bethink.models.embed.contextual import (
     join_contextual,
     pack_contextual,
 )
-from bethink.models.embed.token_table import normalise
 from rows import each_row
 
 RANDOM = np.random.default_rng(11)

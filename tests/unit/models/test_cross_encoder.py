@@ -22,11 +22,13 @@ from bethink.models.rerank.cross_encoder import (
     default_folder,
     split_room,
 )
+from deferred import Deferred
+from needed import skip_without_extra
 from rows import each_row
 from tiny_bert import POSITIONS, make_tiny_bert, make_tiny_reader, tiny_reader_weights
 
-onnx = pytest.importorskip("onnx", reason="the extra rerank is not installed")
-pytest.importorskip("onnxruntime", reason="the extra rerank is not installed")
+skip_without_extra("rerank", "onnx", "onnxruntime")
+onnx = Deferred("onnx")
 
 ASKED = "where lives the deploy key?"
 TEXTS = [

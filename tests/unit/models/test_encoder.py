@@ -12,10 +12,10 @@ import pytest
 from bethink.errors import ModelError
 from bethink.models.onnx_network import read_encoder_sizes
 from bethink.models.onnx_runtime import OnnxEncoder
+from needed import skip_without_extra
 from tiny_bert import make_tiny_bert, tiny_weights
 
-pytest.importorskip("onnx", reason="the extra transformer is not installed")
-pytest.importorskip("onnxruntime", reason="the extra transformer is not installed")
+skip_without_extra("transformer", "onnx", "onnxruntime")
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from bert_forward import Reference
 from bethink.errors import ModelError
 from bethink.models.onnx_network import BertSizes, read_encoder_sizes, read_weights
 from bethink.models.onnx_runtime import OnnxEncoder
+from needed import skip_without_extra
 from tiny_bert import HEADS, LAYERS, POSITIONS, WIDTH, make_tiny_bert, tiny_weights
 
-pytest.importorskip("onnx", reason="the extra transformer is not installed")
-pytest.importorskip("onnxruntime", reason="the extra transformer is not installed")
+skip_without_extra("transformer", "onnx", "onnxruntime")
 
 SIZES = BertSizes(LAYERS, HEADS, WIDTH, 1e-12, POSITIONS)
 

@@ -18,10 +18,10 @@ from bethink.models.embed.served import measure_baseline
 from bethink.models.embed.transformer import TransformerEmbedder
 from bethink.models.onnx_runtime import OnnxEncoder
 from bethink.ports import LateInteraction
+from needed import skip_without_extra
 from tiny_bert import POSITIONS, WIDTH, make_tiny_bert, tiny_weights
 
-pytest.importorskip("onnx", reason="the extra transformer is not installed")
-pytest.importorskip("onnxruntime", reason="the extra transformer is not installed")
+skip_without_extra("transformer", "onnx", "onnxruntime")
 
 TEXT = "the deploy key lives in vault b. anna prefers tabs over spaces. release on tuesday"
 

@@ -1,1 +1,1 @@
-"""Embedders: static token vectors, transformers, hashing, and served models."""
+"""Embedders: our encoder, transformers, hashing, and served models."""

@@ -23,12 +23,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
-from bethink.core.arrays import Matrix, NDArray, Vector, np
+from bethink.core.arrays import Matrix, NDArray, Vector, normalise, np
 from bethink.core.blas import ONE_BLAS_THREAD
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
-from bethink.models.embed.token_table import damaged_error, normalise
 from bethink.models.embed.tokenizers import TextPieces
 from bethink.models.onnx_runtime import run_batched
 
@@ -153,16 +152,20 @@ def _find_parts(memories: Sequence[bytes], width: int) -> list[_PackedRow]:
         if not memory:
             continue
         if len(memory) < _HEADER.size:
-            raise damaged_error()
+            raise _damaged_error()
         form, sentences, tokens, dimensions = _HEADER.unpack_from(memory)
         first = _HEADER.size + sentences * width
         last = first + 4 * tokens
         if form != _FORMAT_VERSION or dimensions != width or not sentences or not tokens:
-            raise damaged_error()
+            raise _damaged_error()
         if len(memory) != last + tokens * sign_bytes:
-            raise damaged_error()
+            raise _damaged_error()
         found.append((place, memory, sentences, tokens, first, last))
     return found
+
+
+def _damaged_error() -> ModelError:
+    return ModelError("stored tokens are damaged", remedy="rebuild them with: bethink reindex")
 
 
 # Late interaction uses the first tokens and sentences of a text, at most this many.

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from bethink.core.arrays import Matrix, Vector, np
+from bethink.core.arrays import Matrix, Vector, normalise, np
 from bethink.core.lazy import Lazy
 from bethink.errors import ModelError
 from bethink.models.embed.contextual import (
@@ -21,7 +21,6 @@ from bethink.models.embed.contextual import (
     best_contextual_sentences,
     join_contextual,
 )
-from bethink.models.embed.token_table import normalise
 from bethink.models.embed.tokenizers import (
     BertTokenizer,
     PieceTokenizer,
@@ -185,9 +184,7 @@ class EncoderEmbedder(ContextualEmbedder):
         own = folder == ENCODER_DATA
         self._pieces = shared_tokenizer if own else Lazy(lambda: load_tokenizer(folder))
         super().__init__(
-            self._pieces,
-            lambda rows: self._network().encode(rows),
-            lambda: self._network().window,
+            self._pieces, lambda rows: self._network().encode(rows), lambda: self._network().window
         )
 
     @property

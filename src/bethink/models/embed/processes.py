@@ -151,7 +151,7 @@ PROGRAM = (
 
 
 def serve(questions: IO[bytes], answers: IO[bytes]) -> None:
-    """Embed the lists of texts that come, until there is nobody left who asks."""
+    """Embed the lists of texts that come, until the parent has closed its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the one who asks, too
     if hasattr(os, "nice"):
         os.nice(_NICE)

@@ -13,12 +13,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from bethink.core.arrays import Matrix, np
+from bethink.core.arrays import Matrix, normalise, np
 from bethink.core.lazy import Lazy
 from bethink.errors import MissingExtra, ModelError
 from bethink.models.embed.encoder import count_tokens
 from bethink.models.embed.served import SimilarityBaseline, measure_baseline
-from bethink.models.embed.token_table import normalise
 from bethink.models.embed.tokenizers import require_encodable
 from bethink.models.onnx_network import WEIGHTS_FILE, file_fingerprint
 from bethink.ports import Embedding

@@ -22,13 +22,12 @@ from time import monotonic, sleep
 from typing import Any
 
 from bethink.config.paths import cache_folder, make_private_folder
-from bethink.core.arrays import Matrix, np
+from bethink.core.arrays import Matrix, normalise, np
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.characters import has_substance
 from bethink.core.lazy import Lazy
 from bethink.core.named_tuple import NamedTuple
 from bethink.models.embed.encoder import count_tokens
-from bethink.models.embed.token_table import normalise
 from bethink.models.embed.tokenizers import require_encodable
 from bethink.models.http import (
     CircuitBreaker,

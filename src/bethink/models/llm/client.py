@@ -22,13 +22,7 @@ from bethink.core.json_schema import SchemaViolation, validate, without_limits
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, ModelError
-from bethink.models.http import (
-    CircuitBreaker,
-    HttpReply,
-    HttpRequest,
-    ModelServer,
-    read_timeout,
-)
+from bethink.models.http import CircuitBreaker, HttpReply, HttpRequest, ModelServer, read_timeout
 from bethink.ports import Budget, BudgetSpent, Prompt, Unusable
 from bethink.ports.models import BudgetReservation
 
