@@ -13,7 +13,7 @@ from bethink.model import FileEdit, Item, Link, Node
 from bethink.ports import EntityListing, PriorUse, Store, TextSearch, Usage, UsageDecay
 from bethink.store.sqlite import SqliteStore
 from postgres_server import open_space
-from records import MODEL, NOW, at, embedding, mention, record, scope
+from records import MODEL, NOW, at, embedding, mention, mention_activity, record, scope
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -245,14 +245,14 @@ def test_what_goes_on_is_what_went_on(store: Store) -> None:
     store.items.put([record("b", mentions=(ana, ben))], actor="x", now=at(days=2))
     ids = ["person:ana", "person:ben"]
     then = store.activity.momenta(ids, at(days=3))
-    seen = store.graph.mention_activity(ids, at(days=3))
+    seen = mention_activity(store, ids, at(days=3))
     assert store.graph.list_entities(EntityListing(), at(days=3))
 
     store.items.put([record("b", "changed", rev=2)], actor="x", now=at(days=4))
     store.items.end(["a"], how="test", actor="x", now=at(days=5))
     store.items.put([record("c", mentions=(ana, ben))], actor="x", now=at(days=20))
 
-    assert store.graph.mention_activity(ids, at(days=3)) == seen
+    assert mention_activity(store, ids, at(days=3)) == seen
     assert store.activity.momenta(ids, at(days=3)) == then
 
 

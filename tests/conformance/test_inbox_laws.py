@@ -155,6 +155,16 @@ def test_what_is_accepted_is_found_and_can_wait_again(open_memory: Callable[[], 
     assert [one for one in memory.doctor() if not one.ok] == []
 
 
+def test_what_was_refused_can_still_be_accepted(open_memory: Callable[[], Memory]) -> None:
+    memory = open_memory()
+    waits = hold(memory, "The Kestrel plan ends in June")
+    memory.refuse(waits)
+
+    assert memory.accept(waits)[0].status == "stored"
+    assert memory.recall("when does the Kestrel plan end?").hits[0].item.id == waits
+    assert memory.undo(waits).doing == "return it to the inbox"
+
+
 def test_what_derives_from_what_waits_waits_too(open_memory: Callable[[], Memory]) -> None:
     memory = open_memory()
     page = hold(memory, "The roof leaks, says a page")
@@ -209,11 +219,12 @@ def test_what_waits_goes_with_what_it_derives_from(open_memory: Callable[[], Mem
     memory = open_memory()
     page, live = hold(memory, "The roof leaks"), memory.remember("The mill is wet").id
     derived = memory.remember("The zebracanary is wet", derives_from=[page]).id
-    memory.refuse(hold(memory, "A zebracanary drowned", derives_from=(live,)))
-    mixed = hold(memory, "Of both", derives_from=(live, memory.remember("Petra knows").id))
+    refused = hold(memory, "A zebracanary drowned", derives_from=(live,))
+    memory.refuse(refused)
+    mixed = hold(memory, "zebracanary", derives_from=(live, memory.remember("Petra knows").id))
 
     assert [one.id for one in memory.forget(page, erase=True).derived] == [derived]
-    assert memory.forget(live, erase=True).quarantined == (mixed,)
+    assert {one.id for one in memory.forget(live, erase=True).derived} == {refused, mixed}
     assert "zebracanary" not in repr(list(memory.export()))
     assert memory.inbox() == memory.inbox(refused=True) == []
 
@@ -259,3 +270,29 @@ def test_an_import_lends_what_waits_no_trust(open_memory: Callable[[], Memory]) 
         other.accept(waits[""])
     assert other.refuse(waits[""])
     assert other.forget(item.id, erase=True).receipt
+
+
+def test_what_waits_twice_is_seen_by_those_who_may(open_memory: Callable[[], Memory]) -> None:
+    """A secret that waits neither swallows the same text of another class nor tells of it."""
+    memory = open_memory()
+    texts = [hold(memory, "The mill is sold", classification=level) for level in (3, 0)]
+    assert [one.id for one in memory.below(1).inbox()] == texts[1:]
+
+    memory.refuse(texts[0])
+    hold(memory.below(1), "The dam leaks")
+    again = memory.remember("The mill is sold", classification=3, source_class="web", review=True)
+    assert (again.id, again.status) == (texts[0], "repeated")
+
+
+def test_no_caller_puts_what_is_forgotten_into_the_inbox(
+    open_memory: Callable[[], Memory],
+) -> None:
+    memory = open_memory()
+    kept = memory.remember("The mill is sold").id
+    for reason in ("waiting", "refused", "withdrawn", "undone:run-1"):
+        with pytest.raises(Refused, match="reason"):
+            memory.forget(kept, reason=reason)
+        with pytest.raises(Refused, match="reason"):
+            memory.withdraw({kept: 1}, reason=reason)
+    assert memory.get(kept).live_to is None
+    assert memory.inbox() == memory.inbox(refused=True) == []

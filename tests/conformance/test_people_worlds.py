@@ -26,8 +26,9 @@ from bethink.core import ids
 from bethink.model.item import AUDIENCE
 from bethink.render.wire import dumps
 from server_app import SPACE, Callers, bearer, make_guard, make_test_app, talk
+from thorough import examples
 
-SEEDS = int(os.environ.get("BETHINK_PEOPLE_WORLDS", "3"))
+SEEDS = int(os.environ.get("BETHINK_PEOPLE_WORLDS", examples(2, 3)))
 NAMES = ("anna", "ben", "carl")
 
 

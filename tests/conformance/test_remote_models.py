@@ -20,7 +20,6 @@ from bethink.testing import FixedClock
 from corpus import NOW
 from language_server import sample
 from postgres_server import initialised_url
-from rows import each_row
 
 PROFILES = (
     *("abmind", "default", "default-deep", "linksee", "memind-deep", "memind-simple"),
@@ -165,21 +164,27 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     return {"space": f"remote-{tmp_path.name}", "store": initialised_url()}
 
 
-@each_row("profile", PROFILES)
 def test_a_recall_asks_no_remote_model_inside_of_its_snapshot(
-    watch: Watch, place: dict[str, Any], profile: str
+    watch: Watch, place: dict[str, Any]
 ) -> None:
     """Neither to embed nor to rerank, also where untrusted memories are judged apart."""
-    embedder, reranker, model = RemoteEmbedder(watch), RemoteReranker(watch), WatchedModel(watch)
-    with Memory.open(**place, embedder=embedder, reranker=reranker, llm=model) as memory:
+    with Memory.open(**place, embedder=RemoteEmbedder(watch)) as memory:
         memory.remember_many(NOTES)
         memory.remember("The south gauge was replaced", trust=0)
-        for options in ({}, {"deep": True}, {"min_trust": 1}):
-            memory.recall("which gauge did Priya calibrate", profile=profile, **options)
+    for profile in PROFILES:
+        watch.asked = 0
+        models: dict[str, Any] = {
+            "embedder": RemoteEmbedder(watch),
+            "reranker": RemoteReranker(watch),
+            "llm": WatchedModel(watch),
+        }
+        with Memory.open(**place, **models) as memory:
+            for options in ({}, {"deep": True}, {"min_trust": 1}):
+                memory.recall("which gauge did Priya calibrate", profile=profile, **options)
 
-    assert watch.inside == []
-    assert watch.asked > 0
-    assert watch.open == 0
+        assert watch.inside == [], profile
+        assert watch.asked > 0, profile
+        assert watch.open == 0, profile
 
 
 def test_answers_by_remote_models_are_those_of_local_ones(

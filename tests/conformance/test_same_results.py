@@ -21,6 +21,7 @@ from postgres_server import open_space
 from records import MODEL, embedding, record, scope
 from rows import each_row
 from shared_embedder import SHARED
+from thorough import examples
 
 PROFILES = (
     "abmind",
@@ -247,7 +248,7 @@ def crowded(seed: int) -> list[Record]:
     return made
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(examples(1, 3)))
 def test_ties_and_misspelt_words_are_found_alike(tmp_path: Path, seed: int) -> None:
     """Of equal scores the same are kept, and similar words are the same, on every store."""
     records = crowded(seed)

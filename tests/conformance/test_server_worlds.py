@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,9 @@ def _on_a_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
 
     monkeypatch.setattr(worlds, "Memory", OnServer)
     monkeypatch.setattr(worlds.ids, "_random", lambda _: 1)
+    # Of five neighbours each query and each profile has one; in memory all of them are asked.
+    some = partial(worlds.python_operations, one_of=5)
+    monkeypatch.setattr(worlds, "python_operations", some)
     yield
     for memory in opened:
         memory.close()

@@ -467,19 +467,6 @@ def test_entities_are_as_old_as_their_memories_whatever_the_clock_says(store: St
     assert seen == {"person:ana": at(seconds=100), "person:ben": at(seconds=100)}
 
 
-def test_what_a_dump_holds_is_known_by_its_highest_class(store: Store) -> None:
-    """Of every revision, and of what was forgotten, since a dump has them."""
-    assert store.admin.most_classified() == 0
-    put(store, record("a", classification=1), record("b", classification=2))
-    assert store.admin.most_classified() == 2
-
-    put(store, record("c", classification=3))
-    store.items.end(["c"], how="forgotten", actor="tester", now=at(hours=1))
-
-    dumped = [line["classification"] for line in store.admin.dump() if line["type"] == "item"]
-    assert store.admin.most_classified() == max(dumped) == 3
-
-
 def test_use_is_counted_apart_from_content(store: Store) -> None:
     """How often, when last; unknown ids are ignored; the content's hash stays."""
     put(store, record("a"), record("b"))
@@ -726,6 +713,19 @@ def test_threads_may_write_at_once(store: Store) -> None:
         thread.join()
 
     assert store.admin.count() == 80
+
+
+def test_an_error_shows_nothing_that_has_become_hidden(store: Store) -> None:
+    """What a view has found to be hidden stays so when the transaction ends by an error."""
+    put(store, record("a", classification=1))
+    view = store.below(2)
+    assert len(view.items.history("a")) == 1
+    put(store, record("a", "Another text", classification=3, rev=2), after=1)
+
+    with pytest.raises(NotFound), view.snapshot():
+        view.items.around("none", window=1, scope=scope())
+
+    assert view.items.history("a") == []
 
 
 def test_a_snapshot_shows_one_moment(store: Store) -> None:

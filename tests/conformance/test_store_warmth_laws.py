@@ -14,7 +14,7 @@ from bethink.ports import EntityListing, Store
 from bethink.retrieval.heat import BANDS, ActivityCounts, UseCounts, band_of, heat, momentum
 from bethink.store.sqlite import SqliteStore
 from postgres_server import open_space
-from records import at, mention, record, scope
+from records import at, mention, mention_activity, record, scope
 
 STORES = {
     "sqlite": lambda folder: SqliteStore.open(folder / "space.db", space="laws"),
@@ -107,7 +107,7 @@ def test_activity_counts_what_was_stored(store: Store) -> None:
     put(store, record("a", importance=0.2, mentions=(mention("Ana"),)), days=0)
     put(store, record("b", importance=0.4, mentions=(mention("Ana"),)), days=20)
     put(store, record("c", importance=0.8, mentions=(mention("Ana"), mention("Ben"))), days=25)
-    seen = store.graph.mention_activity(["person:ana", "person:ben", "person:nobody"], at(days=25))
+    seen = mention_activity(store, ["person:ana", "person:ben", "person:nobody"], at(days=25))
 
     assert set(seen) == {"person:ana", "person:ben"}
     ana = seen["person:ana"]
@@ -119,7 +119,7 @@ def test_activity_of_a_past_moment_knows_nothing_later(store: Store) -> None:
     """And one who came up later is a stranger then."""
     put(store, record("a", importance=0.2, mentions=(mention("Ana"),)), days=0)
     put(store, record("b", importance=0.4, mentions=(mention("Ana"), mention("Ben"))), days=20)
-    seen = store.graph.mention_activity(["person:ana", "person:ben"], at(days=5))
+    seen = mention_activity(store, ["person:ana", "person:ben"], at(days=5))
 
     assert set(seen) == {"person:ana"}
     assert (seen["person:ana"].in_7_days, seen["person:ana"].in_all) == (1, 1)
@@ -130,7 +130,7 @@ def test_a_week_is_seven_days_to_the_millisecond(store: Store) -> None:
     put(store, record("a", mentions=(mention("Ana"),)), days=0)
 
     def lately(**after: float) -> tuple[int, int]:
-        seen = store.graph.mention_activity(["person:ana"], at(**after))["person:ana"]
+        seen = mention_activity(store, ["person:ana"], at(**after))["person:ana"]
         return seen.in_1_day, seen.in_7_days
 
     assert lately(hours=24, seconds=-0.001) == (1, 1)

@@ -94,7 +94,7 @@ def test_concurrent_edits_are_a_conflict_until_settled(stores: tuple[Store, Stor
         assert [item.text for item in store.items.history("a")] == ["first", "second", "third"]
         (found,) = store.sync.conflicts()["a"]
         assert (found.kind, found.rev) == ("edited", 2)
-    other.sync.settle("a", now=at(seconds=4))
+    other.sync.set_conflict("a", None, now=at(seconds=4))
     agree(one, other)
     assert one.sync.conflicts() == {}
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -34,6 +35,7 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.functions import Functions
 from bethink.testing import FixedClock
 from server_app import Callers, make_guard, make_test_app, mcp, talk
+from thorough import share
 
 CEILING = 2
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -58,6 +60,7 @@ QUERIES = (
     "quillf",
     "what happened in June 2026 at dock nine",
 )
+PROFILES = ("default", "abmind", "linksee", "memind-simple", "remind", "siftcoder")
 HELD = "Carol Okafor may sell the nightjar"  # it waits above the ceiling
 HIDDEN = "zebra-waits"  # how its id begins
 _DURATION = re.compile(r'"(?:milliseconds|seconds)": ?[\d.]+|\d+\.\d+ ms')
@@ -256,17 +259,20 @@ def _without_times(answer: Any) -> Any:
     return replace(answer, steps=steps, run=None)
 
 
-def python_operations() -> dict[str, list[Ask]]:
-    """Each public method of a memory with the calls that are tried."""
+def python_operations(one_of: int = 1) -> dict[str, list[Ask]]:
+    """Each public method of a memory with the calls that are tried.
+
+    Every query is asked by every profile, or, where that takes long, one of so many pairs.
+    """
 
     def public(number: int) -> Callable[[World], str]:
         return lambda world: world.public[number]
 
     first, sixth = public(0), public(5)
+    pairs = list(product(QUERIES, PROFILES))
     recalls: list[Ask] = [
         lambda w, q=query, p=profile: _without_times(w.low.recall(q, profile=p, k=30))
-        for query in QUERIES
-        for profile in ("default", "abmind", "linksee", "memind-simple", "remind", "siftcoder")
+        for query, profile in share(pairs, 0, of=one_of)
     ]
     recalls += [
         lambda w: _without_times(w.low.recall("Heron", max_classification=3)),
@@ -280,7 +286,9 @@ def python_operations() -> dict[str, list[Ask]]:
         "recall": recalls,
         "recall_text": [lambda w: w.low.recall_text("Heron audit", profile="abmind")],
         "explain": [lambda w: w.low.explain("Heron audit", first(w))],
-        "why_not": [lambda w, q=q: w.low.why_not(sixth(w), q) for q in QUERIES],
+        "why_not": [
+            lambda w, q=q: w.low.why_not(sixth(w), q) for q in share(QUERIES, 0, of=one_of)
+        ],
         "compare": [
             lambda w: [
                 _without_times(one)

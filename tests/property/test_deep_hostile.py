@@ -112,7 +112,7 @@ def test_hostile_answers_change_nothing_but_the_search(saying, verdict, asked):
     said.model.prompts.clear()
     before = memory.store.admin.generation()
 
-    answer = memory.recall(QUESTION, deep=True)
+    answer = memory.recall(QUESTION, deep=True, min_confidence=0)
 
     assert memory.store.admin.generation() == before
     assert len(said.model.prompts) <= 2
@@ -146,7 +146,7 @@ def test_a_misbehaving_server_costs_its_patience_and_no_answer(server, embedder,
     model = open_openai("test", timeouts=patience, breaker=CircuitBreaker(limit=2, pause_s=60))
     with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW), llm=model) as memory:
         memory.remember_many(NOTES)
-        answer = memory.recall(QUESTION, deep=True)
+        answer = memory.recall(QUESTION, deep=True, min_confidence=0)
 
     assert answer.hits
     assert any(part.part.startswith("deep.") for part in answer.degraded)

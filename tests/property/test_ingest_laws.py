@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from bethink.core.characters import has_substance
 from bethink.core.ids import IdGenerator
 from bethink.core.json_values import parse_strict_json
-from bethink.core.words import fold
+from bethink.core.words import fold, jaccard
 from bethink.errors import Refused
 from bethink.ingest.admission import admit
-from bethink.ingest.deduplication import jaccard_similarity, shingles_of
+from bethink.ingest.deduplication import shingles_of
 from bethink.ingest.files import read_drafts
 from bethink.ingest.pipeline import WriteContext, remember
 from bethink.model import Draft
@@ -103,9 +103,9 @@ def test_similarity_is_symmetric_and_one_only_for_equals(one, other):
     """A share between nothing and all."""
     a, b = shingles_of(fold(one)), shingles_of(fold(other))
 
-    assert jaccard_similarity(a, b) == jaccard_similarity(b, a)
-    assert 0 <= jaccard_similarity(a, b) <= 1
-    assert jaccard_similarity(a, a) == 1
+    assert jaccard(a, b) == jaccard(b, a)
+    assert 0 <= jaccard(a, b) <= 1
+    assert jaccard(a, a) == 1
 
 
 @given(st.binary(max_size=200), st.sampled_from(["jsonl", "text", "lines"]))

@@ -1,6 +1,7 @@
 """Three machines share a space: whatever they do in whatever order, they come to agree.
 
-A fourth one is told nothing above the classification 1. One may become a copy of another.
+A fourth one is told nothing above the classification 1, or only up to some moment. One may
+become a copy of another.
 
 ``BETHINK_SYNC_MACHINE=500x60`` runs that many examples of that many steps.
 """
@@ -51,8 +52,10 @@ def open_replica(path: Path, name: str) -> Store:
 class SyncMachine(RuleBasedStateMachine):
     """Replicas, and a model: of each memory the texts, and which of them a writer knew."""
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(ceiling=st.integers(LOW_CEILING, 2))
+    def begin(self, ceiling: int) -> None:
+        self.ceiling = self.told = ceiling  # now, and before: of the fourth machine
+        self.told_before: set[str] = set()  # ids and texts that it had when it was lowered
         self.folder = TemporaryDirectory()
         self.paths = [Path(self.folder.name) / f"{name}.db" for name in NAMES]
         self.stores = [open_replica(*one) for one in zip(self.paths, NAMES, strict=True)]
@@ -62,7 +65,8 @@ class SyncMachine(RuleBasedStateMachine):
         self.ids: list[str] = []
         self.erased: set[str] = set()
         self.pinned: set[str] = set()  # pins can contradict each other, too
-        self.secret: set[str] = set()
+        self.restored: set[str] = set()
+        self.levels: dict[str, int] = {}  # of each text
         self.texts: dict[str, dict[str, frozenset[str]]] = {}  # of each: text -> texts it knew
         self.sent: list[OpBatch] = []
 
@@ -99,8 +103,7 @@ class SyncMachine(RuleBasedStateMachine):
         if before is None or before.classification != fields["classification"]:
             self.raised.setdefault(item, {})[text] = (fields["classification"], knew)
         self.texts.setdefault(item, {})[text] = knew
-        if fields["classification"] > LOW_CEILING:
-            self.secret.add(text)
+        self.levels[text] = fields["classification"]
         made = record(item, text, skip_duplicate=False, **fields)
         self.stores[replica].items.put([made], actor=NAMES[replica], now=self.now())
 
@@ -156,7 +159,8 @@ class SyncMachine(RuleBasedStateMachine):
         item = self.pick(number)
         if item is not None:
             items = self.stores[replica].items
-            items.restore([item], actor=NAMES[replica], now=self.now())
+            if items.restore([item], actor=NAMES[replica], now=self.now()):
+                self.restored.add(item)
 
     @rule(
         replica=replicas,
@@ -190,8 +194,10 @@ class SyncMachine(RuleBasedStateMachine):
     @rule(replica=replicas, number=numbers)
     def erase(self, replica: int, number: int) -> None:
         item = self.pick(number)
-        if item is None or number % 5:
-            return
+        if item is not None and number % 5 == 0:
+            self.erase_item(replica, item)
+
+    def erase_item(self, replica: int, item: str) -> None:
         store = self.stores[replica]
         if store.items.erase([item], actor=NAMES[replica], now=self.now()).ids:
             self.erased.add(item)
@@ -215,24 +221,25 @@ class SyncMachine(RuleBasedStateMachine):
         waiting = sorted(store.sync.conflicts())
         if waiting:
             item = waiting[number % len(waiting)]
-            store.sync.settle(item, now=self.now())
+            store.sync.set_conflict(item, None, now=self.now())
 
     def meet(self, one: int, other: int, limit: int = 1000, most: int = 1000) -> None:
         """A sync over a line that may break off: only some operations come across."""
         asks = iter(range(most))
         syncing = [self.syncing(one), self.syncing(other)]
-        ceiling = LOW_CEILING if LOW in (one, other) else 3
+        ceiling = self.ceiling if LOW in (one, other) else 3
+        most_there = self.told if other == LOW else ceiling
 
         def ask(request: dict[str, Any]) -> dict[str, Any]:
             if next(asks, None) is None:
                 raise BrokenOff
-            told = peer.answer(json.loads(json.dumps(request)), syncing[1], ceiling=ceiling)
+            told = peer.answer(json.loads(json.dumps(request)), syncing[1], ceiling=most_there)
             self.sent += [OpBatch(it["ranges"], it["ops"]) for it in (request, told)]
             return dict(json.loads(json.dumps(told)))
 
         with pytest.MonkeyPatch.context() as patch, suppress(BrokenOff):
             patch.setattr(peer, "PEER_OPS", limit)
-            peer.exchange(syncing[0], ask, ceiling=ceiling)
+            peer.exchange(syncing[0], ask, ceiling=ceiling, told=most_there)
 
     def syncing(self, replica: int) -> Syncing:
         store = self.stores[replica]
@@ -266,11 +273,14 @@ class SyncMachine(RuleBasedStateMachine):
             else:
                 self.edit(other, number, levels[1], "y")
 
-    @rule(source=replicas, to=replicas, number=numbers)
-    def copy(self, source: int, to: int, number: int) -> None:
-        """A machine becomes a copy of another, which has all that it had."""
+    @rule(source=replicas, to=replicas)
+    def copy(self, source: int, to: int) -> None:
+        """A machine becomes a copy of another, which has all that it had, and of a third one."""
         if source == to:
             return
+        item = len(self.ids)
+        self.remember(3 - source - to, 1)
+        self.meet(3 - source - to, source)
         self.meet(source, to)
         for replica in (source, to):
             self.stores[replica].close()
@@ -278,7 +288,23 @@ class SyncMachine(RuleBasedStateMachine):
         for replica in (source, to):
             self.stores[replica] = SqliteStore.open(self.paths[replica], space="together")
         self.remember(source, 1)  # now both go on
-        self.forget(to, number)
+        self.forget(to, item)
+
+    @rule()
+    def lower(self) -> None:
+        """From now on the fourth machine is told less; an erase still reaches what it has."""
+        if self.ceiling == LOW_CEILING:
+            return
+        self.remember(0, 2)
+        self.meet(0, LOW)
+        self.ceiling = LOW_CEILING
+        store = self.stores[LOW]
+        self.told_before = set(store.items.get(self.ids))
+        for item in list(self.told_before):
+            self.told_before |= {one.text for one in store.items.history(item)}
+        for item, found in store.items.get(self.ids).items():
+            if found.classification > LOW_CEILING:
+                self.erase_item(0, item)
 
     @rule(to=replicas, number=numbers)
     def come_again(self, to: int, number: int) -> None:
@@ -326,6 +352,8 @@ class SyncMachine(RuleBasedStateMachine):
             forgets = self.forgets.get(item, [])
             if any(all(text not in knew for knew in forgets) for text in texts):
                 assert found[item].live_to is None, (item, texts, forgets)
+            elif item not in self.restored | self.pinned and texts.keys() in forgets:
+                assert found[item].live_to is not None, (item, texts, forgets)
             if len(latest) == 1 and item not in self.pinned:
                 edited = [one for one in conflicts.get(item, ()) if one.kind == "edited"]
                 assert not [one for one in edited if _text(store, item, one.rev) in latest]
@@ -334,12 +362,14 @@ class SyncMachine(RuleBasedStateMachine):
         """What is above the ceiling is not recalled below it, and its text is not known there."""
         here = self.stores[0].items.get(self.ids)
         low = self.stores[LOW].items.get(self.ids)
+        assert not self.erased & low.keys()
         for item, found in here.items():
-            if found.classification > LOW_CEILING:
+            if found.classification > self.ceiling and item not in self.told_before:
                 assert item not in low or low[item].live_to is not None, item
+        secret = {text for text, level in self.levels.items() if level > self.ceiling}
         for item in low:
             told = {one.text for one in self.stores[LOW].items.history(item)}
-            assert not told & self.secret
+            assert not told & secret - self.told_before
 
 
 def _text(store: Store, item: str, rev: int) -> str:

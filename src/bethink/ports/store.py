@@ -17,7 +17,6 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.model import Entity, FileEdit, FileHistory, FileSnapshot, Item, Link, Status, Thread
 from bethink.ports.models import Embedding
 from bethink.ports.values import (
-    Activity,
     Calendar,
     CheckResult,
     Choose,
@@ -294,14 +293,6 @@ class GraphStore(Protocol):
         Words match as substrings, too.
         """
 
-    def other_names(
-        self, names: Sequence[str], *, max_classification: int = 3
-    ) -> dict[str, tuple[str, ...]]:
-        """For each normalized name that an entity has: all names of every such entity.
-
-        Those that only memories above the classification gave are left out.
-        """
-
     def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
         """Transfer the names, mentions and edges of one entity (id) to another."""
 
@@ -359,9 +350,6 @@ class GraphStore(Protocol):
         Entities mentioned by more than ``most`` items are hubs: reported and left out. With
         ``as_of`` the result holds what mentioned them then, but also what only does so since.
         """
-
-    def mention_activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
-        """Counts of memories about entities (ids) up to a moment; unknown ids are left out."""
 
 
 class VectorStore(Protocol):
@@ -499,9 +487,6 @@ class StoreAdmin(Protocol):
     def count(self) -> int:
         """The number of live items."""
 
-    def most_classified(self) -> int:
-        """The highest classification of everything a dump contains; 0 where it holds no item."""
-
     def stats(self) -> Json: ...
 
     def questions(self) -> list[Json]:
@@ -568,7 +553,7 @@ class SyncStore(Protocol):
         """Up to which number the log has each series of operations."""
 
     def read(self, after: Mapping[str, int], *, ceiling: int, limit: int, told: int = 0) -> OpBatch:
-        """The next operations that somebody with this vector lacks; none where that has all.
+        """The next operations that a machine with this vector lacks; none if it has all.
 
         Up to ``told``, the erases alone, in ranges of the series' name after ``!``.
         """
@@ -591,8 +576,11 @@ class SyncStore(Protocol):
     def conflicts(self, ids: Sequence[str] | None = None) -> dict[str, list[SyncConflict]]:
         """Memories that were changed in two places at once, all or some."""
 
-    def settle(self, item: str, *, now: datetime) -> None:
-        """Note that what the memory says now is what was decided, for all machines."""
+    def set_conflict(self, item: str, rev: int | None, *, now: datetime) -> None:
+        """Note that a file was changed at once with the memory; ``rev`` is not current.
+
+        With None, that what the memory says now is what was decided, for all machines.
+        """
 
     def digest(self, ceiling: int = 3) -> str:
         """A hash of all memories, links, uses and erases: equal on machines that agree."""

@@ -316,7 +316,6 @@ class Usage(NamedTuple):
     stamps: tuple[datetime, ...] = ()
     in_30_days: int = 0
     in_90_days: int = 0
-    cited: int = 0
 
 
 class PriorUse(NamedTuple):

@@ -23,7 +23,6 @@ class StoreClass(Protocol):
 
     def open(self, path: Path | None, *, space: str) -> Store:
         """Open the store of a space at a path, creating it; without a path, in memory."""
-        ...
 
 
 STORES: Registry[StoreClass] = Registry(
@@ -57,7 +56,7 @@ def spaces_on_server(url: str) -> list[str]:
 
 
 def shelf_folder(path: Path) -> Path:
-    """Return the folder beside a space's file of what only some people see of it."""
+    """Return the folder of the stores that only some people of a space see."""
     return path.with_name(f"{path.stem}.people")
 
 

@@ -26,7 +26,6 @@ from bethink.model import Entity, Item
 from bethink.model.item import AUDIENCE
 from bethink.ports import Store
 from bethink.ports.values import (
-    Activity,
     Background,
     Calendar,
     EntityListing,
@@ -119,7 +118,7 @@ class _JoinedPart:
         if merge is None:
             raise Refused(f"{self._part}.{name} is not for a view of several stores")
         seen = self._find()
-        asks = [_marking(getattr(getattr(one, self._part), name), who) for who, one in seen]
+        asks = [partial(_ask, getattr(getattr(one, self._part), name), who) for who, one in seen]
         if merge is _search_text:
             return partial(_search_text, asks, [store.search for _, store in seen])
         if merge in _ASKING:
@@ -127,13 +126,9 @@ class _JoinedPart:
         return lambda *given, **named: merge(_each(asks, *given, **named))
 
 
-def _marking(ask: Ask, audience: str) -> Ask:
-    """Return an ask whose memories say who sees them; what a memory itself claims goes."""
-
-    def asked(*given: Any, **named: Any) -> Any:
-        return _mark(ask(*given, **named), audience)
-
-    return asked
+def _ask(ask: Ask, audience: str, /, *given: Any, **named: Any) -> Any:
+    """Ask a store; its memories say who sees them, and what one itself claims goes."""
+    return _mark(ask(*given, **named), audience)
 
 
 def _mark(found: Any, audience: str) -> Any:
@@ -164,10 +159,6 @@ def _nothing(_asks: Sequence[Ask], *_given: Any, **_named: Any) -> None:
     """Ask no store."""
 
 
-def _first_found(answers: Sequence[Any]) -> Any:
-    return next((found for found in answers if found is not None), None)
-
-
 def _concatenated(answers: Sequence[Any]) -> list[Any]:
     return list(chain.from_iterable(answers))
 
@@ -177,18 +168,22 @@ def _distinct(answers: Sequence[Any]) -> list[Any]:
 
 
 def _united(answers: Sequence[Any]) -> dict[str, Any]:
-    """Unite answers by id; a memory that several stores have is the one that is live."""
+    """Unite answers by id; a memory that several stores have is the live one that fewest see."""
     found: dict[str, Any] = {}
     for name, value in chain.from_iterable(one.items() for one in answers):
         known = found.get(name)
-        if known is None or getattr(known, "live_to", None) is not None:
+        is_live = isinstance(value, Item) and value.live_to is None
+        if known is None or is_live or getattr(known, "live_to", None) is not None:
             found[name] = value
     return found
 
 
 def _search(asks: Sequence[Ask], *given: Any, **named: Any) -> SearchResult:
     """Merge results whose scores are absolute."""
-    return _merge_results(_each(asks, *given, **named), _depth_of(given))
+    # How many it asks for is its own number, or that of what is searched.
+    numbers = (one if isinstance(one, int) else getattr(one, "depth", None) for one in given)
+    depth = next((one for one in numbers if one is not None), 0)
+    return _merge_results(_each(asks, *given, **named), depth)
 
 
 def _search_text(
@@ -229,12 +224,6 @@ def _nearest(matches: Sequence[Match]) -> Nearest:
 
     cosines = np.array([match.score for match in matches])
     return Nearest(cosines, times("occurred_at"), times("occurred_end"))
-
-
-def _depth_of(given: Sequence[Any]) -> int:
-    """Return how many a search asks for: its own number, or that of what is searched."""
-    numbers = (one if isinstance(one, int) else getattr(one, "depth", None) for one in given)
-    return next((one for one in numbers if one is not None), 0)
 
 
 def _merge_results(found: Sequence[SearchResult], depth: int) -> SearchResult:
@@ -286,16 +275,12 @@ def _calendar(asks: Sequence[Ask], scope: Any, *, sessions: int, days: bool = Tr
         counts[day.day, day.kind] += day.items
     spans: dict[str, SessionSpan] = {}
     for span in chain.from_iterable(one.sessions for one in found):
-        known = spans.get(span.session)
-        spans[span.session] = span if known is None else _span(known, span)
+        name, first, last, count = spans.get(span.session, span._replace(items=0))
+        first, last = min(first, span.first), max(last, span.last)
+        spans[name] = SessionSpan(name, first, last, count + span.items)
     latest = sorted(spans.values(), key=lambda span: (span.last, span.session), reverse=True)
     by_day = tuple(KindsOfDay(*key, counts[key]) for key in sorted(counts))
     return Calendar(by_day, tuple(latest[:sessions]))
-
-
-def _span(one: SessionSpan, other: SessionSpan) -> SessionSpan:
-    first, last = min(one.first, other.first), max(one.last, other.last)
-    return SessionSpan(one.session, first, last, one.items + other.items)
 
 
 def _statistics(asks: Sequence[Ask], *given: Any, **named: Any) -> WordStatistics:
@@ -356,11 +341,8 @@ def _around(asks: Sequence[Ask], item_id: str, *, window: int, scope: Any) -> li
 
 def _history(answers: Sequence[list[Item]]) -> list[Item]:
     found = [one for one in answers if one]
-    return next((one for one in found if one[-1].live_to is None), found[0] if found else [])
-
-
-def _each_once(answers: Sequence[Any]) -> list[Any]:
-    return list(dict.fromkeys(_concatenated(answers)))
+    live = [one for one in found if one[-1].live_to is None]
+    return live[-1] if live else found[0] if found else []
 
 
 def _unite_entities(found: Sequence[Entity]) -> dict[str, Entity]:
@@ -446,19 +428,6 @@ def _add_up(add: Ask, answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _add_activity(one: Activity, other: Activity) -> Activity:
-    firsts = [at for at in (one.first_at, other.first_at) if at is not None]
-    week = one.in_7_days + other.in_7_days
-    weighed = one.in_7_days * one.mean_importance + other.in_7_days * other.mean_importance
-    return Activity(
-        one.in_1_day + other.in_1_day,
-        week,
-        one.in_all + other.in_all,
-        min(firsts, default=None),
-        weighed / week if week else one.mean_importance,
-    )
-
-
 def _add_usage(one: Usage, other: Usage) -> Usage:
     lasts = [at for at in (one.last_at, other.last_at) if at is not None]
     return Usage(
@@ -467,7 +436,6 @@ def _add_usage(one: Usage, other: Usage) -> Usage:
         tuple(sorted((*one.stamps, *other.stamps)))[-20:],
         one.in_30_days + other.in_30_days,
         one.in_90_days + other.in_90_days,
-        one.cited + other.cited,
     )
 
 
@@ -526,7 +494,7 @@ def _changes(
 
 
 def _stats(answers: Sequence[Json]) -> Json:
-    """Add up what the stores count, without what tells of a whole file."""
+    """Add up the counts of the stores, without those of a whole file."""
     first, *others = answers
     found = {name: value for name, value in first.items() if name not in _NONE_OF_A_VIEW}
     for other in others:
@@ -555,26 +523,27 @@ _MERGES: dict[str, dict[str, Ask]] = {
         "calendar": _calendar, "terms": _first, "words": _first, "statistics": _statistics,
     },
     "items": {
-        "get": _united, "damaged": _each_once, "resolve": _resolve, "history": _history,
+        "get": _united, "damaged": lambda answers: list(dict.fromkeys(chain(*answers))),
+        "resolve": _resolve, "history": _history,
         "browse": _browse, "around": _around, "from_source": _distinct, "find_keys": _united,
         "slots": _concatenated,
     },
     "graph": {
         "find_entities": _find_entities, "entities": _entities, "list_entities": _list_entities,
         "near_entities": _scored_entities, "entities_with": _scored_entities,
-        "other_names": partial(_add_up, lambda *both: tuple(dict.fromkeys(chain(*both)))),
         "links_of": _concatenated, "follows": _concatenated, "edges": _newest_of_each,
-        "siblings": _siblings, "mention_activity": partial(_add_up, _add_activity),
+        "siblings": _siblings,
     },
     "vectors": {"embeddings": _united, "read_ahead": list, "make_signatures": sum},
     "activity": {
-        "usage": partial(_add_up, _add_usage), "momenta": _momenta, "thread": _first_found,
+        "usage": partial(_add_up, _add_usage), "momenta": _momenta,
+        "thread": lambda answers: next(filter(None, answers), None),
         # What is computed from several stores is stored in none.
         "set_momenta": _nothing, "threads": _threads, "threads_of": _concatenated,
         "file_history": _file_history,
     },
     "admin": {
-        "events": _events, "changes": _changes, "count": sum, "most_classified": max,
+        "events": _events, "changes": _changes, "count": sum,
         "stats": _stats, "generation": sum, "ended_as": _distinct,
     },
     "sync": {"conflicts": _united},  # machines exchange a space, not what one person sees

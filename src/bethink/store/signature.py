@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bethink.core.arrays import NDArray
+from bethink.core.arrays import NDArray, mix_bits
 from bethink.core.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _word_numbers(words: Sequence[str]) -> NDArray[np.int16]:
     """
     seeds = b"".join(blake2b(word.encode(), digest_size=8).digest() for word in words)
     state = np.frombuffer(seeds, dtype="<u8")[:, None] + _SPLITMIX_STREAM
-    drawn = _splitmix64(state).astype("<u8", copy=False).view(np.int8).reshape(-1, SIGNATURE_BITS)
+    drawn = mix_bits(state).astype("<u8", copy=False).view(np.int8).reshape(-1, SIGNATURE_BITS)
     numbers = np.zeros((len(words) + 1, SIGNATURE_BITS), np.int16)
     numbers[:-1] = 2 * drawn.astype(np.int16) + 1
     return numbers
@@ -131,13 +131,6 @@ def _word_numbers(words: Sequence[str]) -> NDArray[np.int16]:
 _SPLITMIX_STREAM = np.arange(1, SIGNATURE_BITS // 8 + 1, dtype=np.uint64) * np.uint64(
     0x9E3779B97F4A7C15
 )
-
-
-def _splitmix64(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread every bit over all others (the finaliser of splitmix64)."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
 
 
 def signature_similarity(

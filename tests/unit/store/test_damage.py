@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -18,10 +19,12 @@ from bethink.store.sql.search.searches import UNREADABLE
 from bethink.store.sqlite import SqliteStore
 from records import NOW, mention, record, scope
 from rows import each_row
+from verdicts import updates_nothing
 
 HARBOUR = "The harbour crane is painted yellow"
 INVOICE = "Pay the invoice to account 1234 at Northbank"
 BILLING = "Alice runs the billing service"
+MANY = [f"memory {n} about a harbour and word{n} " + "tea " * 40 for n in range(60)]
 
 
 def open_memory(path: Path) -> Memory:
@@ -34,6 +37,22 @@ def path(tmp_path: Path) -> Path:
     with open_memory(path) as memory:
         memory.remember_many([Draft(text) for text in (BILLING, HARBOUR, INVOICE)])
     return path
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a file with sixty memories, which is filled once."""
+    folder = tmp_path_factory.mktemp("original")
+    with open_memory(folder / "many.db") as memory, updates_nothing():
+        memory.remember_many([Draft(text) for text in MANY])
+    return folder
+
+
+@pytest.fixture
+def many(original: Path, tmp_path: Path) -> Path:
+    """A copy of its own for each test."""
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "many.db"
 
 
 def rot(path: Path, found: bytes, change: bytes) -> None:
@@ -249,14 +268,10 @@ def test_a_time_that_is_none_is_damage(path: Path) -> None:
 
 
 @each_row("table", ["item", "vector", "chunk", "words_data", "term", "item_stored"])
-def test_after_a_zeroed_page_what_is_readable_is_found(tmp_path: Path, table: str) -> None:
+def test_after_a_zeroed_page_what_is_readable_is_found(many: Path, table: str) -> None:
     """Recall, list and export go on without it; doctor says how to save the rest."""
-    path = tmp_path / "many.db"
-    texts = [f"memory {n} about a harbour and word{n} " + "tea " * 40 for n in range(60)]
-    with open_memory(path) as memory:
-        memory.remember_many([Draft(text) for text in texts])
-    zero_page(path, table)
-    with open_memory(path) as memory:
+    zero_page(many, table)
+    with open_memory(many) as memory:
         hits = memory.recall("harbour tea", k=5).hits
         listed = [item.text for item in memory.browse(limit=100)]
         lines = list(memory.export())
@@ -265,37 +280,33 @@ def test_after_a_zeroed_page_what_is_readable_is_found(tmp_path: Path, table: st
         again = {hit.item.text for hit in memory.recall("harbour tea", k=5).hits}
 
     assert len(hits) == 5
-    assert {hit.item.text for hit in hits} | again <= set(texts)
+    assert {hit.item.text for hit in hits} | again <= set(MANY)
     kept = {line["text"] for line in lines if line["type"] == "item"}
     assert set(listed) == kept
-    assert kept <= set(texts)
+    assert kept <= set(MANY)
     assert len(kept) > 40 if table == "item" else len(kept) == 60
     assert any("bethink export" in one.detail for one in findings)
-    with open_memory(tmp_path / "new.db") as other:
+    with open_memory(many.with_name("new.db")) as other:
         assert other.store.admin.load(lines, actor="x", now=NOW) == len(kept)
         assert all(one.ok for one in other.doctor())
 
 
-def test_a_file_that_is_cut_off_is_told_and_what_is_there_can_be_saved(tmp_path: Path) -> None:
+def test_a_file_that_is_cut_off_is_told_and_what_is_there_can_be_saved(many: Path) -> None:
     """It is left as it is; lengthened with zeros, a copy gives all that can be read."""
-    path = tmp_path / "many.db"
-    texts = [f"memory {n} about a harbour and word{n} " + "tea " * 40 for n in range(60)]
-    with open_memory(path) as memory:
-        memory.remember_many([Draft(text) for text in texts])
-    size = path.stat().st_size
-    with path.open("r+b") as file:
+    size = many.stat().st_size
+    with many.open("r+b") as file:
         file.truncate(size * 9 // 10)
     with pytest.raises(StoreDamaged, match="is cut off") as refused:
-        open_memory(path)
+        open_memory(many)
     assert f"truncate -s {size}" in refused.value.remedy
-    with path.open("r+b") as file:
+    with many.open("r+b") as file:
         file.truncate(size)
-    with open_memory(path) as memory:
+    with open_memory(many) as memory:
         kept = {line["text"] for line in memory.export() if line["type"] == "item"}
         assert {item.text for item in memory.browse(limit=100)} == kept
 
     assert kept
-    assert kept <= set(texts)
+    assert kept <= set(MANY)
 
 
 def test_without_any_counter_all_memories_can_be_saved(path: Path) -> None:
@@ -343,16 +354,13 @@ def zero_page(path: Path, table: str) -> None:
     path.write_bytes(content)
 
 
-def test_every_answer_says_that_memories_cannot_be_read_until_they_can(tmp_path: Path) -> None:
+def test_every_answer_says_that_memories_cannot_be_read_until_they_can(many: Path) -> None:
     """Also the second one, whose rows are cached; and none of a space that is whole."""
-    path = tmp_path / "many.db"
-    texts = [f"memory {n} about a harbour and word{n} " + "tea " * 40 for n in range(60)]
-    with open_memory(path) as memory:
-        memory.remember_many([Draft(text) for text in texts])
-        words = TextSearch("harbour tea", 60)
+    words = TextSearch("harbour tea", 60)
+    with open_memory(many) as memory:
         assert memory.store.search.text(words, scope()).damage == ""
-    zero_page(path, "item")
-    store = SqliteStore.open(path, space="test")
+    zero_page(many, "item")
+    store = SqliteStore.open(many, space="test")
     told = [store.search.text(words, scope()).damage for _ in range(3)]
     store.close()
     assert told == [UNREADABLE] * 3

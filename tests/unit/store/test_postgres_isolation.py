@@ -18,8 +18,7 @@ from bethink.model import Member
 from bethink.store import shelf_name, spaces_on_server
 from bethink.store.postgres import PostgresStore
 from bethink.store.postgres.bindings import parsed
-from bethink.store.postgres.connections import space_id_of
-from bethink.store.postgres.hidden import ceiling_view
+from bethink.store.postgres.connections import ceiling_view, space_id_of
 from bethink.store.postgres.schema import SCHEMA, tables
 from bethink.store.postgres.server import connect, serving_role
 from bethink.store.postgres.session import Session

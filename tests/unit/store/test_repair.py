@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from bethink.model import Draft
 from bethink.store.sqlite import checkpoint, repair
 from bethink.store.sqlite.files import is_private
 from rows import each_row
+from verdicts import updates_nothing
 
 PAGE = 4096
 
@@ -23,13 +25,21 @@ def open_memory(path: Path) -> Memory:
     return Memory.open("space", path=path, embedder="hash", settings=Settings())
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "space.db"
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a file with sixty memories, which is filled once."""
+    folder = tmp_path_factory.mktemp("original")
     texts = [f"memory {n} about a harbour and word{n} " + "tea " * 40 for n in range(60)]
-    with open_memory(path) as memory:
+    with open_memory(folder / "space.db") as memory, updates_nothing():
         memory.remember_many([Draft(text) for text in texts])
-    return path
+    return folder
+
+
+@pytest.fixture
+def path(original: Path, tmp_path: Path) -> Path:
+    """A copy of its own for each test."""
+    shutil.copytree(original, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "space.db"
 
 
 def pages_of(path: Path, table: str) -> list[int]:

@@ -10,7 +10,7 @@ import pytest
 from old_schema import bring_back
 
 from bethink import Memory
-from bethink.models.embed.words import WordsEmbedder
+from bethink.models.embed.encoder import EncoderEmbedder
 from bethink.store.sqlite import SqliteStore
 from bethink.store.sqlite.files import backups
 from bethink.store.sqlite.schema import (
@@ -286,7 +286,7 @@ def test_answers_stay_the_same_through_an_upgrade(tmp_path: Path, version: int) 
 
     def open_memory() -> Memory:
         store = SqliteStore.open(path, space="test")
-        return Memory(store, embedder=WordsEmbedder(), clock=clock)
+        return Memory(store, embedder=EncoderEmbedder(), clock=clock)
 
     def answers(memory: Memory) -> list[object]:
         return [

@@ -308,7 +308,7 @@ def test_the_budget_goes_to_the_rarest_words() -> None:
 
     assert plan.first == ("a", "c")
     assert plan.rest == ("e", "b")
-    assert (plan.postings, plan.rest_postings) == (35, 980)
+    assert plan.postings == 35
     assert make_plan({"b": 900}, documents=5_000, budget=100).first == ("b",)
     assert make_plan({"d": 0}, documents=5_000, budget=100).first == ()
 

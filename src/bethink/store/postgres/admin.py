@@ -84,7 +84,7 @@ def vacuum(connections: PgConnections, changed: Collection[str]) -> tuple[str, .
 
 
 def _vacuum_shards(connections: PgConnections) -> tuple[str, ...]:
-    """Vacuum where the space lies; what that leaves, its server tells nobody here."""
+    """Vacuum the tables of the space; the server does not report what is left."""
     try:
         with connections.server.connection() as connection:
             done = vacuum_shards(connection, connections.space_id, "INDEX_CLEANUP ON")

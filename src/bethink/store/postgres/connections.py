@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import lru_cache, partial
 
 import psycopg
 from psycopg import sql
@@ -25,7 +26,10 @@ from bethink.store.postgres.server import (
     is_distributed,
     translate_errors,
 )
-from bethink.store.postgres.session import WITHOUT_VIEW, Hidden, Lasting, Session, ViewKey
+from bethink.store.postgres.session import WITHOUT_VIEW, Lasting, Session, ViewKey
+from bethink.store.postgres.sql_tree import parse
+from bethink.store.postgres.translate import View
+from bethink.store.sql.ceiling import Hidden, KnownWords, find_hidden, views
 from bethink.store.sql.connection import (
     BUMP_GENERATION,
     HIGHEST,
@@ -34,6 +38,7 @@ from bethink.store.sql.connection import (
     list_binding,
     open_transaction_error,
 )
+from bethink.store.sql.dialect import PARTS
 
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
@@ -338,8 +343,32 @@ def _end(session: Session, name: str, *, commit: bool) -> None:
         )
 
 
+_VIEW = re.compile(r"CREATE TEMP VIEW (\w+) AS (.*?);\n", re.DOTALL)
+_HIDDEN_COLUMNS = {
+    "hidden_row": "rid bigint",
+    "hidden_item": "id text",
+    "hidden_term": "t text, n bigint",
+    "hidden_entity": "id text, mentions bigint",
+    "hidden_only": "id text",
+    "hidden_sum": "documents bigint, length bigint",
+}
+
+
+@lru_cache(maxsize=16)
+def ceiling_view(ceiling: int, *, trusted: bool) -> ViewKey:
+    """Return the tables as the views of the SQLite store show them."""
+    sql = views(int(ceiling), int(trusted))
+    for old, new in PARTS.items():
+        sql = sql.replace(old, new)
+    return ViewKey(View({name: parse(body) for name, body in _VIEW.findall(sql)}, _HIDDEN_COLUMNS))
+
+
 class PgCeiling(PgConnections):
-    """Transactions of a space that read nothing above a classification, or nothing untrusted."""
+    """Transactions of a space that read nothing above a classification, or nothing untrusted.
+
+    What is hidden is found when the store has changed, and sent with each statement that needs
+    it: a transaction that only reads can make no table.
+    """
 
     def __init__(self, base: PgConnections, ceiling: int, *, trusted: bool = False) -> None:
         super().__init__(base.server, base.space)
@@ -347,6 +376,7 @@ class PgCeiling(PgConnections):
         self.is_view = True
         self._view: ViewKey = WITHOUT_VIEW
         self._state: tuple[str, Hidden] = ("", {})
+        self._words: KnownWords = {}
 
     @property
     def base(self) -> PgConnections:
@@ -365,13 +395,11 @@ class PgCeiling(PgConnections):
             yield writing
 
     def _prepare(self, session: Session) -> None:
-        from bethink.store.postgres.hidden import ceiling_view, find_hidden  # it imports this
-
         generation = str(session.execute("SELECT value FROM meta WHERE name = 'generation'").get)
         if self._view is WITHOUT_VIEW:
             self._view = ceiling_view(self.ceiling, trusted=self.trusted)
         if self._state[0] != generation:
-            found = find_hidden(session, self.ceiling, trusted=self.trusted)
+            found = find_hidden(session, self.ceiling, trusted=self.trusted, words=self._words)
             self._state = (generation, found)
         session.show(self._view, self._state[1])
 

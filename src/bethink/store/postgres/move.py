@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -58,38 +58,8 @@ class Moved(NamedTuple):
     already: bool = False
 
 
-class Place(Protocol):
-    """Where a space is, or is moved to."""
-
-    name: str
-
-    def has_space(self) -> bool:
-        """Whether a space is there that can be used."""
-        ...
-
-    def has_left(self) -> bool:
-        """Whether a space is there that was moved to another place."""
-        ...
-
-    def open_source(self) -> Connections:
-        """Open the space to be read, whether it has left or not."""
-        ...
-
-    def open_target(self, *, anew: bool) -> Connections:
-        """Open what is to become the space; begin again if ``anew``."""
-        ...
-
-    def leave(self, db: Database, to: str) -> None:
-        """Refuse writes from now on, in the caller's transaction."""
-        ...
-
-    def arrive(self, connections: Connections) -> None:
-        """Make the space that was opened as a target usable; close it."""
-        ...
-
-
 class InFile:
-    """A space in a file."""
+    """A space in a file: where it is, or is moved to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
@@ -97,9 +67,11 @@ class InFile:
         self._arriving = self.path.with_name(f"{self.path.name}.moving")
 
     def has_space(self) -> bool:
+        """Whether a space is there that can be used."""
         return has_content(self.path) and not self.has_left()
 
     def has_left(self) -> bool:
+        """Whether a space is there that was moved to another place."""
         if not has_content(self.path):
             return False
         sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?"
@@ -107,6 +79,7 @@ class InFile:
             return bool(db.execute(sql, (MOVED_TRIGGER,)).get)
 
     def open_source(self) -> Connections:
+        """Open the space to be read, whether it has left or not."""
         return files.open_space(self.path, create=False)
 
     def open_target(self, *, anew: bool) -> Connections:
@@ -184,6 +157,9 @@ class OnServer:
         connections.close()
 
 
+Place = InFile | OnServer  # where a space is, or is moved to
+
+
 def _rename(db: Database, name: str) -> None:
     session = cast("Session", db)
     session.run(f"UPDATE {SCHEMA}.space SET name = ?1 WHERE {SPACE_ID} = :space", (name,))
@@ -213,39 +189,36 @@ def move_space(source: Place, target: Place, progress: Progress | None = None) -
             f"there is a space of this name at {target.name} already",
             remedy="remove it there first, or move to another store",
         )
-    with closing(source.open_source()) as opened:
+    with closing(source.open_source()) as opened, ExitStack() as at_end:
         with opened.write_transaction() as reading:
             arriving, resumed = _begin(source, target, reading)
-            try:
-                copy = _Copy(reading, arriving, progress)
-                copy.run()
-                rows = copy.verify()
-            except BaseException:
-                arriving.close()
-                raise
+            at_end.callback(arriving.close)
+            copy = _Copy(reading, arriving, progress)
+            copy.run()
+            rows = copy.verify()
             if not has_left:
                 source.leave(reading, target.name)
-        with closing(arriving):
-            target.arrive(arriving)
+        target.arrive(arriving)
     return Moved(rows, resumed)
 
 
 def _begin(source: Place, target: Place, reading: Database) -> tuple[Connections, bool]:
     """Open the target; one that was begun from this state of the source goes on."""
     state = f"{source.name} {generation(reading)} {history.journal_head(reading)}"
-    begun = target.open_target(anew=False)
-    try:
+    with ExitStack() as unless_used:
+        begun = target.open_target(anew=False)
+        unless_used.callback(begun.close)
         with begun.read_transaction() as db:
             known = db.execute("SELECT value FROM meta WHERE name = 'moving'").get
         if known == state:
+            unless_used.pop_all()
             return begun, True
-    except BaseException:
-        begun.close()
-        raise
-    begun.close()
-    fresh = target.open_target(anew=True)
-    with fresh.write_transaction() as db:
-        db.execute(_SET_META, ("moving", state))
+    with ExitStack() as unless_used:
+        fresh = target.open_target(anew=True)
+        unless_used.callback(fresh.close)
+        with fresh.write_transaction() as db:
+            db.execute(_SET_META, ("moving", state))
+        unless_used.pop_all()
     return fresh, False
 
 
@@ -390,7 +363,10 @@ class _Copy:
             self._compare("event", lines, events.rows(db))
             self._compare("meta", [self._meta(self._reading)], [self._meta(db)])
             for model in vector_index.stored_models(self._reading):
-                read, made = (_chunk_rows(one, model) for one in (self._reading, db))
+                read, made = (
+                    sorted((at, keys.tobytes(), bits.tobytes()) for at, keys, bits in chunks)
+                    for chunks in (_chunks(self._reading, model), _chunks(db, model))
+                )
                 self._compare("chunk", [read], [made])
         return dict(self._counts)
 
@@ -432,8 +408,3 @@ def _chunks(
         if used > 0:
             found = np.frombuffer(keys, dtype=vector_index.RID_DTYPE)[:used]
             yield number * size, found, np.frombuffer(bits, np.uint8).reshape(-1, wide)[:used]
-
-
-def _chunk_rows(db: Database, model: vector_index.StoredModel) -> list[Row]:
-    found = ((first, keys.tobytes(), bits.tobytes()) for first, keys, bits in _chunks(db, model))
-    return sorted(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from psycopg import sql
 
@@ -350,12 +350,10 @@ def open_space(url: str, space: str, *, create: bool, state: str = "") -> PgConn
     """Open a space of a database, creating it if ``create``; only a move gives a state."""
     server = Server.use(url)
     connections = PgConnections(server, space, state=state)
-    try:
-        with translate_errors(connections.name):
-            _require_space(connections, create=create)
-    except BaseException:
-        connections.close()
-        raise
+    with ExitStack() as unless_opened, translate_errors(connections.name):
+        unless_opened.callback(connections.close)
+        _require_space(connections, create=create)
+        unless_opened.pop_all()
     return connections
 
 

@@ -284,7 +284,7 @@ class Server:
             yield connection
 
     def end_later(self, connection: Connection, lent: ExitStack) -> None:
-        """End a transaction that only reads, and take its connection back; nobody waits for it."""
+        """End a transaction that only reads, and take its connection back, without waiting."""
         try:
             self._ending.submit(_end_reading, connection, lent)
         except RuntimeError:  # the last user has closed it meanwhile, or the process ends

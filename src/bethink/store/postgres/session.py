@@ -57,7 +57,7 @@ from bethink.store.postgres.translate import (
     translate,
 )
 from bethink.store.sql import history
-from bethink.store.sql.ceiling import BELOW_CEILING
+from bethink.store.sql.ceiling import BELOW_CEILING, Hidden
 from bethink.store.sql.connection import Row
 from bethink.store.sql.dialect import BATCHES, STATEMENTS
 from bethink.store.sql.search.lexical import SELECT_FREQUENCIES, SELECT_TERM_IDS
@@ -66,7 +66,6 @@ from bethink.store.sql.sql_functions import state_hash
 
 Bound = Sequence[object] | words.WordQuery  # a list, or what is looked for in a word index
 KnownRows = dict[Key, list[Row]]
-Hidden = Mapping[str, Sequence[Sequence[int | str]]]  # the columns of what a view hides, by table
 # Begins a transaction with some statements; gives its connection and their answers.
 Begin = Callable[["Session", list[Sent]], tuple[psycopg.Connection[Row], list[Cursor]]]
 _MAX_WAITING = 100  # statements that are sent together
@@ -424,11 +423,6 @@ class Session:
         self._ahead.forget(tables)
         self._waiting = without_read(self._waiting, tables)
 
-    def _note_change(self, sql: str, rows: int) -> None:
-        self._total += rows
-        if rows:
-            self.changed |= tables_changed(sql)
-
     def _flush(self, *also: Sent, begins: bool = False) -> Cursor | None:
         """Send the statements that wait, and one more, as one message; return its cursor."""
         sent = [*self._waiting, *also]
@@ -442,7 +436,9 @@ class Session:
             self.connection, begun = self._begin(self, sent if together else [])
             cursors = begun if together else None
         if cursors is None:
-            cursors = send(self.connection, [self._for_server(one) for one in sent])
+            whole = self.distributed
+            told = [one._replace(sql=for_one_shard(one.sql)) if whole else one for one in sent]
+            cursors = send(self.connection, told)
         for one, cursor in zip(sent, cursors, strict=True):
             if one.key is not None:
                 rows = cursor.fetchall()
@@ -451,13 +447,12 @@ class Session:
                     self._lasting.rows[one.key] = rows
             elif not reads(one.sql):
                 self._changes = max(cursor.rowcount, 0)
-                self._note_change(one.sql, self._changes)
+                self._total += self._changes
+                if self._changes:
+                    self.changed |= tables_changed(one.sql)
             else:
                 self._changes = 0
         return cursors[-1] if cursors else None
-
-    def _for_server(self, one: Sent) -> Sent:
-        return one._replace(sql=for_one_shard(one.sql)) if self.distributed else one
 
     def _value(
         self, source: Source, values: Sequence[object], lists: Mapping[int, Bound]

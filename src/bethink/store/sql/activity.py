@@ -31,11 +31,11 @@ from bethink.store.sql.sql_functions import (
     to_ms,
 )
 from bethink.store.sql.usage import (
+    SET_MOMENTUM,
     apply_decay,
     insert_prior_use,
     read_momenta,
     read_usage,
-    write_momenta,
 )
 
 _EXISTING_ITEMS = (
@@ -315,25 +315,18 @@ def add_edits(db: Database, edits: Sequence[FileEdit], ceiling: int) -> int:
     """Add file edits; return how many were new to those who see up to the ceiling."""
     new = 0
     for edit in edits:
-        details = (edit.intent, edit.session or "", edit.turn or "", edit.item, ceiling)
-        db.execute(INSERT_EDIT, (edit.path, edit.operation, to_ms(edit.at), *details))
+        db.execute(INSERT_EDIT, (*_edit_key(edit), edit.item, ceiling))
         new += db.changes()
     return new
 
 
 def _count_new_edits(db: Database, edits: Sequence[FileEdit]) -> int:
-    keys = {
-        (
-            edit.path,
-            edit.operation,
-            to_ms(edit.at),
-            edit.intent,
-            edit.session or "",
-            edit.turn or "",
-        )
-        for edit in edits
-    }
-    return sum(not db.execute(_EDIT_EXISTS, key).get for key in keys)
+    return sum(not db.execute(_EDIT_EXISTS, key).get for key in set(map(_edit_key, edits)))
+
+
+def _edit_key(edit: FileEdit) -> Row:
+    told = (edit.intent, edit.session or "", edit.turn or "")
+    return (edit.path, edit.operation, to_ms(edit.at), *told)
 
 
 def _of_known_items(db: Database, edits: Sequence[FileEdit]) -> list[FileEdit]:
@@ -388,7 +381,8 @@ class SqlActivity:
 
     def set_momenta(self, values: Mapping[str, float], now: datetime) -> None:
         with self._connections.write_transaction() as db:
-            write_momenta(db, values, now)
+            rows = [(value, to_ms(now), entity) for entity, value in sorted(values.items())]
+            db.executemany(SET_MOMENTUM, rows)
 
     def put_thread(self, thread: Thread, *, actor: str, now: datetime) -> None:
         with self._connections.read_transaction() as db:
@@ -403,8 +397,7 @@ class SqlActivity:
             for sql in DROP_THREAD:
                 db.execute(sql, (thread_id, 0, ceiling))
             if db.changes():
-                line = history.JournalLine("thread dropped", None, thread_id)
-                history.write_journal(db, [line], actor=actor, at=to_ms(now))
+                history.write_line(db, "thread dropped", thread_id, actor=actor, now=now)
 
     def thread(self, thread_id: str) -> Thread | None:
         with self._connections.read_transaction() as db:
@@ -433,8 +426,9 @@ class SqlActivity:
             told = _of_known_items(db, edits)  # below a ceiling, of what is visible
         with self._connections.write_transaction() as db:
             new = add_edits(db, _of_known_items(db, told), self._connections.ceiling)
-            line = history.JournalLine("file edits noted", None, f"{new} of {len(edits)} new")
-            history.write_journal(db, [line], actor=actor, at=to_ms(now))
+            history.write_line(
+                db, "file edits noted", f"{new} of {len(edits)} new", actor=actor, now=now
+            )
             return new
 
     def file_history(
@@ -490,9 +484,8 @@ class SqlActivity:
             deleted = ForgottenFiles(edits, db.changes())
             if not deleted.edits and not deleted.snapshots:
                 return deleted
-            erase.mark_scrub_pending(db)
+            db.execute(erase.SET_PENDING)
             # The journal outlives an erase, and a path is content.
             counts = f"{deleted.edits} edits, {deleted.snapshots} snapshots"
-            line = history.JournalLine("files forgotten", None, counts)
-            history.write_journal(db, [line], actor=actor, at=to_ms(now))
+            history.write_line(db, "files forgotten", counts, actor=actor, now=now)
         return deleted._replace(out_of_reach=self._connections.scrub())

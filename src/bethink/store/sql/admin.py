@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -47,11 +46,6 @@ COUNTS = {
 _COUNT_LIVE = """
     SELECT (SELECT count(*) FROM item) - (SELECT count(*) FROM item WHERE live_to IS NOT NULL)
 """
-# By the index of those above 1; of the others the first one seen mostly tells.
-_MOST_CLASSIFIED = """
-    SELECT coalesce((SELECT max(classification) FROM item WHERE classification > 1),
-        (SELECT classification FROM item WHERE classification = 1 LIMIT 1), 0)
-"""
 # What statistics tell apart.
 SORTS = "level, kind, layer, tier, status, source_class"
 TALLY = f"SELECT {SORTS}, count(*) FROM item WHERE live_to IS NULL GROUP BY {SORTS}"
@@ -72,18 +66,6 @@ _OLDEST = f"""
     ORDER BY coalesce(occurred_at, stored_at) LIMIT 1
 """
 _TIME_SPAN = f"SELECT ({_OLDEST}), ({_OLDEST.replace(' LIMIT', ' DESC LIMIT')})"
-
-_SELECT_QUESTIONS = "SELECT value FROM meta WHERE name = 'questions'"
-_SET_QUESTIONS = "INSERT OR REPLACE INTO meta (name, value) VALUES ('questions', ?)"
-
-
-def _read_questions(db: Database) -> list[Json]:
-    return next((json.loads(row[0]) for row in select(db, _SELECT_QUESTIONS)), [])
-
-
-def max_classification(db: Database) -> int:
-    """Return the highest classification of any revision, of forgotten items too."""
-    return int(db.execute(_MOST_CLASSIFIED).get)
 
 
 def _count_groups(tally: Sequence[Row]) -> dict[str, dict[str, int]]:
@@ -116,16 +98,11 @@ class SqlAdmin:
 
     def log(self, kind: str, *, item: str | None, actor: str, detail: str, now: datetime) -> None:
         with self._connections.write_transaction() as db:
-            line = history.JournalLine(kind, item, detail)
-            history.write_journal(db, [line], actor=actor, at=to_ms(now))
+            history.write_line(db, kind, detail, actor=actor, now=now, item=item)
 
     def count(self) -> int:
         with self._connections.read_transaction() as db:
             return int(db.execute(COUNTS["memories"] if is_below_ceiling(db) else _COUNT_LIVE).get)
-
-    def most_classified(self) -> int:
-        with self._connections.read_transaction() as db:
-            return max_classification(db)
 
     def stats(self) -> Json:
         with self._connections.read_transaction() as db:
@@ -180,12 +157,11 @@ class SqlAdmin:
 
     def questions(self) -> list[Json]:
         with self._connections.read_transaction() as db:
-            return _read_questions(db)
+            return history.read_questions(db)
 
     def change_questions(self, change: Callable[[list[Json]], list[Json]]) -> None:
         with self._connections.write_transaction() as db:
-            kept = json.dumps(change(_read_questions(db)), ensure_ascii=False)
-            db.execute(_SET_QUESTIONS, (kept,))
+            history.change_questions(db, change)
 
     def generation(self) -> int:
         with self._connections.read_transaction() as db:

@@ -10,10 +10,17 @@ use the connections without a ceiling; they take the ceiling as an argument.
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+from sys import intern
+
 import apsw
 
-from bethink.store.sql.connection import Connections, Database
+from bethink.store.sql.connection import Connections, Database, Row, select
 from bethink.store.sql.dialect import part
+from bethink.store.sql.search.terms import MAX_TERM_LENGTH, tokenizer
 
 # Whether a revision, `item AS i`, speaks of the entity that `link AS l` leads to: by its own
 # list, or by that of an entity merged into it.
@@ -74,8 +81,6 @@ CREATE TEMP VIEW link AS SELECT * FROM main.link
     FROM main.entity AS e WHERE e.id NOT IN (SELECT id FROM temp.hidden_only);
 CREATE TEMP VIEW alias AS SELECT * FROM main.alias
     WHERE classification <= {ceiling} AND entity NOT IN (SELECT id FROM temp.hidden_only);
-CREATE TEMP VIEW entity_vector AS SELECT * FROM main.entity_vector
-    WHERE entity NOT IN (SELECT id FROM temp.hidden_only);
 CREATE TEMP VIEW term AS SELECT tid, t,
     df - coalesce((SELECT h.n FROM temp.hidden_term AS h WHERE h.t = main.term.t), 0) AS df
     FROM main.term
@@ -86,20 +91,6 @@ CREATE TEMP VIEW meta AS SELECT name, CASE name
     WHEN 'total_length'
         THEN CAST(CAST(value AS INTEGER) - (SELECT length FROM temp.hidden_sum) AS TEXT)
     ELSE value END AS value FROM main.meta;
-CREATE TEMP VIEW sketch AS SELECT * FROM main.sketch
-    WHERE rid NOT IN (SELECT rid FROM temp.hidden_row);
-CREATE TEMP VIEW vector AS SELECT * FROM main.vector
-    WHERE rid NOT IN (SELECT rid FROM temp.hidden_row);
-CREATE TEMP VIEW signature AS SELECT * FROM main.signature
-    WHERE rid NOT IN (SELECT rid FROM temp.hidden_row);
-CREATE TEMP VIEW usage AS SELECT * FROM main.usage
-    WHERE id NOT IN (SELECT id FROM temp.hidden_item);
-CREATE TEMP VIEW usage_day AS SELECT * FROM main.usage_day
-    WHERE id NOT IN (SELECT id FROM temp.hidden_item);
-CREATE TEMP VIEW status_change AS SELECT * FROM main.status_change
-    WHERE id NOT IN (SELECT id FROM temp.hidden_item);
-CREATE TEMP VIEW idempotency AS SELECT * FROM main.idempotency
-    WHERE id NOT IN (SELECT id FROM temp.hidden_item);
 CREATE TEMP VIEW file_edit AS SELECT * FROM main.file_edit
     WHERE item IS NULL OR item NOT IN (SELECT id FROM temp.hidden_item);
 CREATE TEMP VIEW thread AS SELECT * FROM main.thread AS t WHERE t.classification <= {ceiling}
@@ -120,6 +111,17 @@ CREATE TEMP VIEW event AS SELECT * FROM main.event AS e
             AND CAST(substr(x.detail, 16) AS INTEGER) > {ceiling}));
 CREATE TEMP VIEW tombstone AS SELECT * FROM main.tombstone WHERE 0;
 """
+# Tables without the rows that name what is hidden: by a column, which is in a hidden table.
+_WITHOUT_HIDDEN = (
+    ("sketch vector signature", "rid", "rid FROM temp.hidden_row"),
+    ("usage usage_day status_change idempotency", "id", "id FROM temp.hidden_item"),
+    ("entity_vector", "entity", "id FROM temp.hidden_only"),
+)
+_VIEWS += "".join(
+    f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE {column} NOT IN (SELECT {by});\n"
+    for tables, column, by in _WITHOUT_HIDDEN
+    for table in tables.split()
+)
 BELOW_CEILING = "SELECT 1 FROM sqlite_temp_schema WHERE name = 'hidden_row'"
 ANY_HIDDEN = "SELECT EXISTS (SELECT 1 FROM temp.hidden_row)"
 
@@ -134,6 +136,85 @@ def views(ceiling: int, trust: int) -> str:
         run_line=run_line,
         entity_view=_ENTITY_VIEW,
     )
+
+
+# The index of classifications has those above 1, that of untrusted memories those below 1.
+_FIND_ROWS = "SELECT rid FROM main.item WHERE classification > {above} AND classification > ?"
+_FIND_UNTRUSTED = "SELECT rid FROM main.item WHERE trust < 1"
+_FIND_ITEMS = """
+    SELECT i.id FROM main.item AS i WHERE i.rid IN (SELECT value FROM json_each(?))
+    AND i.rev = (SELECT max(rev) FROM main.item WHERE id = i.id)
+"""
+_FIND_EARLIER = "SELECT i.rid FROM main.item AS i WHERE i.id IN (SELECT value FROM json_each(?))"
+_DESCRIBE_ROWS = """
+    SELECT i.rid, i.content_hash, i.length, i.text <> '' FROM main.item AS i
+    WHERE i.rid IN (SELECT value FROM json_each(?))
+"""
+_SELECT_TEXTS = """
+    SELECT i.rid, i.text, i.about, i.entities FROM main.item AS i
+    WHERE i.rid IN (SELECT value FROM json_each(?))
+"""
+# The mentions of an entity are counted by the live memories alone.
+_COUNT_MENTIONS = """
+    SELECT l.dst, count(CASE WHEN l.type = 'mentions' THEN i.rid END) FROM json_each(?) AS h
+    CROSS JOIN main.link AS l ON l.src = h.value
+        AND l.type IN ('mentions', 'mentioned') AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+    LEFT JOIN main.item AS i ON i.id = l.src AND i.live_to IS NULL
+    GROUP BY l.dst
+"""
+_FIND_ONLY = """
+    SELECT h.value FROM json_each(?) AS h WHERE NOT EXISTS (
+        SELECT 1 FROM main.link AS l WHERE l.dst = h.value AND l.type IN ('mentions', 'mentioned')
+        AND l.src_kind = 'item' AND l.src NOT IN (SELECT value FROM json_each(?))
+        AND EXISTS (SELECT 1 FROM main.item AS r WHERE r.id = l.src
+            AND r.classification <= {ceiling} AND r.trust >= {trust}
+            AND instr(r.entities, json_quote(h.value)) > 0))
+"""
+Hidden = dict[str, Sequence[Sequence[int | str]]]  # the columns of what a view hides, by table
+# Of revisions, by row and content: their index terms, and the entities they mention.
+KnownWords = dict[tuple[int, str], tuple[tuple[str, ...], tuple[str, ...]]]
+
+
+def find_hidden(db: Database, ceiling: int, *, trusted: bool, words: KnownWords) -> Hidden:
+    """Return what is above the ceiling, or untrusted; its words are kept for the next time."""
+    found = select(db, _FIND_ROWS.format(above=min(int(ceiling), 1)), (int(ceiling),))
+    rows = {rid for (rid,) in (*found, *(select(db, _FIND_UNTRUSTED) if trusted else ()))}
+    items = [item for (item,) in _select_of(db, _FIND_ITEMS, sorted(rows))]
+    rows |= {rid for (rid,) in _select_of(db, _FIND_EARLIER, items)}
+    described = _select_of(db, _DESCRIBE_ROWS, sorted(rows))
+    spoken = _read_words(db, [(rid, hashed) for rid, hashed, *_ in described], words)
+    terms = Counter(chain.from_iterable(found for found, _ in spoken.values()))
+    mentions = dict.fromkeys(chain.from_iterable(named for _, named in spoken.values()), 0)
+    mentions.update(_select_of(db, _COUNT_MENTIONS, items))
+    only = _FIND_ONLY.format(ceiling=int(ceiling), trust=int(trusted))
+    lengths = [length for _, _, length, has_text in described if has_text]
+    return {
+        "hidden_row": (sorted(rows),),
+        "hidden_item": (items,),
+        "hidden_term": (list(terms), list(terms.values())),
+        "hidden_entity": (list(mentions), list(mentions.values())),
+        "hidden_only": ([row[0] for row in _select_of(db, only, list(mentions), items)],),
+        "hidden_sum": ([len(lengths)], [sum(lengths)]),
+    }
+
+
+def _select_of(db: Database, sql: str, *lists: Sequence[int | str]) -> list[Row]:
+    """Return the rows of a query of lists; none where the first is empty."""
+    return select(db, sql, tuple(map(json.dumps, lists))) if lists[0] else []
+
+
+def _read_words(db: Database, rows: Sequence[tuple[int, str]], known: KnownWords) -> KnownWords:
+    """Return the terms and entities of revisions, and keep them; others are forgotten."""
+    tokens, found = tokenizer(db), {row: known[row] for row in rows if row in known}
+    new = {row[0]: row for row in rows if row not in found}
+    for rid, text, about, entities in _select_of(db, _SELECT_TEXTS, list(new)):
+        terms = {*tokens(text), *tokens(about)}
+        # There may be very many: each term is kept once.
+        kept = tuple(intern(term) for term in terms if len(term) <= MAX_TERM_LENGTH)
+        found[new[rid]] = (kept, tuple(json.loads(entities)))
+    known.clear()
+    known.update(found)
+    return found
 
 
 def has_untrusted(connections: Connections) -> bool:

@@ -11,6 +11,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.ports import CheckResult
 from bethink.store.sql import history, revisions
 from bethink.store.sql.connection import Database
+from bethink.store.sql.damage import decode_leniently
 from bethink.store.sql.entities import (
     drop_invalid_vectors,
     recount_mentions,
@@ -65,7 +66,7 @@ QUARANTINED = (
     "quarantined, not repaired: restore it from a backup, or erase it; an export holds its bytes"
 )
 
-Problem = str
+Problem = str | Sequence[str]  # what is wrong; nothing where all is right
 
 
 class Check(NamedTuple):
@@ -87,11 +88,13 @@ def shared_checks() -> dict[str, Check]:
     checks = [Check("content", good, _check_contents, quarantine_damaged, remains=QUARANTINED)]
     good = "the word index matches the memories"
     # The check of the word tables needs a write transaction.
-    checks += [Check("words", good, _check_words, word_index.rebuild_word_index, writes=True)]
+    verify = word_index.verify_word_index
+    checks += [Check("words", good, verify, word_index.rebuild_word_index, writes=True)]
     good = "binary codes match the vectors"
     checks += [Check("vectors", good, _check_vectors, _rebuild_vectors)]
     good = "those that were made match their texts"
-    checks += [Check("signatures", good, _check_signatures, signatures.rebuild_signatures)]
+    rebuild = signatures.rebuild_signatures
+    checks += [Check("signatures", good, signatures.verify_signatures, rebuild)]
     good = "right size, no orphans"
     checks += [Check("entity vectors", good, verify_entity_vectors, drop_invalid_vectors)]
     good = "every revision has the end and the status that were stored"
@@ -128,9 +131,10 @@ def run_check(db: Database, check: Check, *, repair: bool) -> CheckResult:
     return CheckResult(check.name, True, f"{problem}; {check.done}", repaired=True)
 
 
-def _find_problem(db: Database, check: Check) -> Problem:
+def _find_problem(db: Database, check: Check) -> str:
     try:
-        return check.find_problem(db)
+        found = check.find_problem(db)
+        return found if isinstance(found, str) else summarise(found)
     except (apsw.CorruptError, apsw.NotADBError) as error:
         return f"cannot read it: {error}; {EXPORT}"
 
@@ -145,23 +149,17 @@ def check_references(db: Database, broken: Sequence[str] = ()) -> Problem:
     broken += [f"thread {row[0]} has no member" for row in db.execute(_EMPTY_THREADS)]
     broken += [f"mention {row[0]} -> {row[1]}" for row in db.execute(_ORPHANED_MENTIONS)]
     broken += [" ".join(row) for row in db.execute(_ORPHANED_STATEMENTS)]
-    return summarise(broken)
+    return broken
 
 
 def _check_contents(db: Database) -> Problem:
-    damaged = [
-        f"{item} (revision {rev}{', quarantined' if status == 'quarantined' else ''})"
-        for _, item, rev, status in damaged_rows(db)
-    ]
-    return f"content does not match its hash: {summarise(damaged)}" if damaged else ""
+    damaged = _name_rows(damaged_rows(db))
+    return f"content does not match its hash: {damaged}" if damaged else ""
 
 
 def _check_states(db: Database) -> Problem:
-    wrong = [
-        f"{row.id} (revision {row.rev}{', quarantined' if row.status == b'quarantined' else ''})"
-        for row in history.wrong_states(db)
-    ]
-    return f"its end or status does not match its hash: {summarise(wrong)}" if wrong else ""
+    wrong = _name_rows(_wrong_rows(db))
+    return f"its end or status does not match its hash: {wrong}" if wrong else ""
 
 
 def _check_revisions(db: Database) -> Problem:
@@ -186,21 +184,13 @@ def _check_vectors(db: Database) -> Problem:
     problems = vector_index.verify_chunks(db)
     if stray := db.execute(_VECTORS_WITHOUT_ROW).get:
         problems.append(f"{stray} vectors belong to no revision")
-    return summarise(problems)
+    return problems
 
 
 def _rebuild_vectors(db: Database) -> None:
     from bethink.store.sql.search import vector_index  # NumPy
 
     vector_index.rebuild_chunks(db)
-
-
-def _check_signatures(db: Database) -> Problem:
-    return summarise(signatures.verify_signatures(db))
-
-
-def _check_words(db: Database) -> Problem:
-    return summarise(word_index.verify_word_index(db))
 
 
 def summarise(entries: Sequence[str]) -> str:
@@ -210,20 +200,29 @@ def summarise(entries: Sequence[str]) -> str:
     return f"{listed} and {more} more" if more > 0 else listed
 
 
-class DamagedRow(NamedTuple):
-    """A revision that is not what was stored."""
-
-    rid: int
-    id: str
-    rev: int
-    status: str
+DamagedRow = tuple[int, str, int, str]  # row, memory, revision and status
 
 
 def damaged_rows(db: Database) -> Iterator[DamagedRow]:
     """Yield every revision whose content is not what was stored."""
     for rid, item, rev, status, expected, *content in db.execute(SELECT_HASHES):
         if not matches_hash(content, expected):
-            yield DamagedRow(rid, item, rev, status)
+            yield rid, item, rev, status
+
+
+def _wrong_rows(db: Database) -> list[DamagedRow]:
+    """Return every revision whose end or status is not what was stored."""
+    rows = history.wrong_states(db)
+    return [(row.rid, row.id, row.rev, decode_leniently(row.status or b"")) for row in rows]
+
+
+def _name_rows(rows: Iterable[DamagedRow]) -> str:
+    return summarise(
+        [
+            f"{item} (revision {rev}{', quarantined' if status == 'quarantined' else ''})"
+            for _, item, rev, status in rows
+        ]
+    )
 
 
 def quarantine_damaged(db: Database) -> None:
@@ -250,9 +249,4 @@ def _quarantine(db: Database, damaged: Iterable[DamagedRow]) -> None:
 def repair_states(db: Database) -> None:
     """Restore what the hash or the journal confirms, and quarantine the rest."""
     history.restore_states(db)
-    left = history.wrong_states(db)
-    _quarantine(db, (DamagedRow(row.rid, row.id, row.rev, _text(row.status)) for row in left))
-
-
-def _text(value: bytes | None) -> str:
-    return (value or b"").decode("utf-8", "replace")
+    _quarantine(db, _wrong_rows(db))

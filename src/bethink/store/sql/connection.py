@@ -26,12 +26,10 @@ class Rows(Protocol):
 
     def fetchall(self) -> list[Any]:
         """Return all rows."""
-        ...
 
     @property
     def get(self) -> Any:
         """The rows, a row of one value as that value, and one row not as a list."""
-        ...
 
 
 class Database(Protocol):
@@ -39,27 +37,21 @@ class Database(Protocol):
 
     def execute(self, statements: str, bindings: Bindings = ..., /) -> Rows:
         """Run a statement."""
-        ...
 
     def executemany(self, statements: str, bindings: Iterable[Bindings], /) -> Rows:
         """Run a statement for each row of values."""
-        ...
 
     def changes(self) -> int:
         """Return how many rows the last statement changed."""
-        ...
 
     def total_changes(self) -> int:
         """Return how many rows all statements changed."""
-        ...
 
     def txn_state(self, schema: str = ..., /) -> int:
         """Return whether the transaction writes, as SQLite says it."""
-        ...
 
     def fts5_tokenizer(self, name: str, arguments: list[str], /) -> Callable[..., Any]:
         """Return one of SQLite's tokenizers."""
-        ...
 
 
 class Connections(Protocol):
@@ -72,32 +64,25 @@ class Connections(Protocol):
     @property
     def name(self) -> str:
         """The store's name for messages."""
-        ...
 
     @property
     def base(self) -> Connections:
         """The connections to the same space that see everything."""
-        ...
 
     def read_transaction(self) -> AbstractContextManager[Database]:
         """Open a transaction in which all statements see the same state of the store."""
-        ...
 
     def write_transaction(self, *, commit: bool = True) -> AbstractContextManager[Database]:
         """Open a write transaction: all of it is committed or nothing."""
-        ...
 
     def open_snapshot(self) -> AbstractContextManager[Database]:
         """Open a separate transaction, so that the caller may write while reading."""
-        ...
 
     def scrub(self) -> tuple[str, ...]:
         """Remove what is left of deleted rows; return where something remains."""
-        ...
 
     def close(self) -> None:
         """Release everything; may be called again."""
-        ...
 
 
 class _ListBinding(threading.local):
@@ -158,7 +143,8 @@ def read_ahead(db: Database, *queries: tuple[str, Any]) -> None:
 
 def keep_terms(db: Database, rows: Iterable[Row]) -> None:
     """Tell a store on a server rows of index terms (term, frequency, number) that were read."""
-    cast("Any", db).keep_terms(rows)
+    if is_on_server(db):
+        cast("Any", db).keep_terms(rows)
 
 
 def generation(db: Database) -> int:

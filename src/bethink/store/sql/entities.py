@@ -97,12 +97,7 @@ class EntityIndex:
         self._cache = cache
 
     def near(
-        self,
-        db: Database,
-        vector: Vector,
-        model: str,
-        limit: int,
-        as_of_ms: int | None = None,
+        self, db: Database, vector: Vector, model: str, limit: int, as_of_ms: int | None = None
     ) -> list[ScoredEntity]:
         """Return the nearest by cosine, ties by id; as of a moment, of those known then."""
         read = partial(_read_vectors, db, model, len(vector))
@@ -155,8 +150,15 @@ def _read_names(db: Database) -> _NameTable:
 
 
 def _read_vectors(db: Database, model: str, dim: int) -> _VectorTable:
+    from bethink.store.sql.search import vector_index
+
     rows = select(db, _VECTORS_OF_MODEL, (model, 2 * dim))
-    return _VectorTable(tuple(key for key, _ in rows), _unit_rows(rows, dim))
+    stored = vector_index.from_stored_rows((data for _, data in rows), dim)
+    wide = vector_index.float16_to_float32(stored)
+    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    lengths[lengths == 0.0] = 1.0
+    wide /= lengths[:, None]
+    return _VectorTable(tuple(key for key, _ in rows), wide)
 
 
 def _ids_with_word(names: _NameTable, word: str) -> Iterable[str]:
@@ -168,18 +170,6 @@ def _ids_with_word(names: _NameTable, word: str) -> Iterable[str]:
         if position + 1 == len(names.starts):
             return
         at = names.text.find(word, names.starts[position + 1])
-
-
-def _unit_rows(rows: Sequence[tuple[str, bytes]], dim: int) -> Matrix:
-    from bethink.store.sql.search import vector_index
-
-    wide = vector_index.float16_to_float32(
-        vector_index.from_stored_rows((stored for _, stored in rows), dim)
-    )
-    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    lengths[lengths == 0.0] = 1.0
-    wide /= lengths[:, None]
-    return wide
 
 
 def latest_mentions(
@@ -356,7 +346,7 @@ _SELECT_WRONG_TIMES = f"""
     WHERE e.created_at <> s.first OR coalesce(e.last_seen_at, s.last - 1) <> s.last ORDER BY e.id
 """
 _FORGET_MOMENTUM = "UPDATE entity SET momentum = 0.0, momentum_at = NULL WHERE id = ?"
-_RECOUNT_PAIR = f"UPDATE entity SET mentions = {MENTIONS} WHERE id IN (?, ?)"
+_RECOUNT = f"UPDATE entity SET mentions = {MENTIONS} WHERE id IN (SELECT value FROM json_each(?))"
 _RECOUNT_WRONG = f"UPDATE entity SET mentions = {MENTIONS} WHERE mentions IS NOT {MENTIONS}"
 
 
@@ -392,6 +382,14 @@ def set_times(
         db.execute(_SET_LAST, (found, last))
 
 
+def update_entities(db: Database, ids: Iterable[str]) -> None:
+    """Count the mentions of entities and set their times, by the memories that there are."""
+    if found := sorted(ids):
+        db.execute(_RECOUNT, (to_json_ids(found),))
+        set_times(db, found)
+        bump_entities_version(db)
+
+
 def forget_times(db: Database, ids: Sequence[str], times: Sequence[int]) -> None:
     """Leave nothing in entities of the times of memories that were erased, as far as known."""
     set_times(db, ids, min(times, default=-END_OF_TIME), max(times, default=END_OF_TIME))
@@ -422,9 +420,7 @@ def merge_entities(db: Database, kept: str, gone: str, now: int) -> None:
     db.execute(_COPY_EDGES, (gone, kept))
     db.execute(_DROP_VECTOR, (gone,))
     db.execute(_ADD_SAME_AS, (gone, kept, merge_record, now))
-    db.execute(_RECOUNT_PAIR, (kept, gone))
-    set_times(db, (kept, gone))
-    bump_entities_version(db)
+    update_entities(db, (kept, gone))
 
 
 def no_longer_through(db: Database, item: str, gone: str) -> list[str]:
@@ -527,6 +523,4 @@ def split_entities(db: Database, kept: str, gone: str) -> None:
     db.execute(_DROP_SAME_AS, (gone, kept))
     for entity, shared in ((kept, merge_record["shared"]), (gone, merge_record["names"])):
         raise_levels(db, entity, set(shared))
-    db.execute(_RECOUNT_PAIR, (kept, gone))
-    set_times(db, (kept, gone))
-    bump_entities_version(db)
+    update_entities(db, (kept, gone))

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from bethink.core.named_tuple import NamedTuple
+from bethink.core.json_values import Json
 from bethink.core.words import word_set
 from bethink.ports import EraseReceipt
 from bethink.store.sql import history
@@ -105,7 +105,7 @@ _DELETE_ENTITY = (
 _INSERT_TOMBSTONE = "INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, ?, ?)"
 # Set with the erase and cleared when the bytes are gone, so that a crash in between is
 # repaired later: 'file' while it must be rebuilt, then 'log'.
-_SET_PENDING = "INSERT OR REPLACE INTO meta (name, value) VALUES ('unscrubbed', 'file')"
+SET_PENDING = "INSERT OR REPLACE INTO meta (name, value) VALUES ('unscrubbed', 'file')"
 
 
 def erase_items(db: Database, ids: Sequence[str], *, actor: str, now: int) -> EraseReceipt:
@@ -128,7 +128,7 @@ def erase_items(db: Database, ids: Sequence[str], *, actor: str, now: int) -> Er
     removed: Counter[str] = Counter()
     removed["parent pointers"] = _clear_parents(db, found)
     word_index.unindex_rows(db, [word_index.IndexRow(*row[:4]) for row in intact])
-    _remove_derived(db, [row[0] for row in rows], removed)
+    remove_derived(db, [row[0] for row in rows], removed)
     adjust_mention_counts(db, [row[6] for row in rows if row[5]], -1)
     for item in found:
         for name, sql in _DELETE_BY_ID:
@@ -137,10 +137,12 @@ def erase_items(db: Database, ids: Sequence[str], *, actor: str, now: int) -> Er
     kept = _delete_unmentioned_entities(db, sorted(entities), removed)
     times = [row[8 + _LIVE_FROM] for row in intact] if len(intact) == len(rows) else []
     forget_times(db, kept, times)
-    erased_text = " ".join(f"{row[1]} {row[2]}" for row in rows)
-    remaining += _clean_threads(db, threads, _ErasedContent(erased_text, entities), removed)
-    db.execute(_SET_PENDING)
-    lines = (_journal_line(item, levels[item]) for item in found)
+    words = word_set(" ".join(f"{row[1]} {row[2]}" for row in rows))
+    remaining += _clean_threads(db, threads, words, entities, removed)
+    history.change_questions(db, lambda questions: _without_answers(questions, set(found)))
+    db.execute(SET_PENDING)
+    told = {item: f"classification {level}" for item, level in levels.items() if level > 1}
+    lines = (history.JournalLine("erased", item, told.get(item, "")) for item in found)
     history.write_journal(db, lines, actor=actor, at=now)
     if len(intact) < len(rows):
         # The index has the words that were stored, and finds them by the text alone.
@@ -149,7 +151,7 @@ def erase_items(db: Database, ids: Sequence[str], *, actor: str, now: int) -> Er
     return EraseReceipt(tuple(found), counts, tuple(remaining))
 
 
-def _remove_derived(db: Database, rids: Sequence[int], removed: Counter[str]) -> None:
+def remove_derived(db: Database, rids: Sequence[int], removed: Counter[str]) -> None:
     """Remove what was computed from revisions: vectors, signatures, sketches."""
     from bethink.store.sql.search import vector_index  # NumPy
 
@@ -158,10 +160,6 @@ def _remove_derived(db: Database, rids: Sequence[int], removed: Counter[str]) ->
     removed["signatures"] = signatures.remove_signatures(db, rids)
     for rid in rids:
         removed["sketches"] += _delete(db, "DELETE FROM sketch WHERE rid = ?", rid)
-
-
-def _journal_line(item: str, level: int) -> history.JournalLine:
-    return history.JournalLine("erased", item, f"classification {level}" if level > 1 else "")
 
 
 def _delete(db: Database, sql: str, *values: int | str) -> int:
@@ -203,35 +201,25 @@ def _delete_unmentioned_entities(
         else:
             kept.append(entity)
     for entity in kept:  # after those that gave it their names
-        removed["aliases"] += _drop_unstated_aliases(db, entity)
+        # Names and keys that no remaining memory tells go. Its own name and those of entities
+        # merged into it stay, as classified as what tells them.
+        unstated = classify_names(db, entity)
+        db.executemany(_DROP_ALIAS, [(alias, entity) for alias in sorted(unstated)])
+        removed["aliases"] += len(unstated)
     if removed["entities"] or removed["aliases"]:
         bump_entities_version(db)
     return kept
 
 
-def _drop_unstated_aliases(db: Database, entity: str) -> int:
-    """Remove names and keys of an entity that no remaining memory tells.
-
-    Its own name and those of entities merged into it stay, as classified as what tells them.
-    """
-    unstated = classify_names(db, entity)
-    db.executemany(_DROP_ALIAS, [(alias, entity) for alias in sorted(unstated)])
-    return len(unstated)
-
-
-class _ErasedContent(NamedTuple):
-    """The words of the erased memories and the entities they mention."""
-
-    words: str
-    entities: set[str]
-
-
 def _clean_threads(
-    db: Database, threads: Sequence[Row], erased: _ErasedContent, removed: Counter[str]
+    db: Database,
+    threads: Sequence[Row],
+    words: frozenset[str],
+    entities: set[str],
+    removed: Counter[str],
 ) -> list[str]:
     """Remove threads that are empty now; clear erased words from others' headlines."""
     remaining = []
-    words = word_set(erased.words)
     for thread, level in threads:
         if db.execute(_THREAD_HAS_MEMBERS, (thread, level)).get:
             headline, anchor = db.execute(_SELECT_THREAD, (thread, level)).get
@@ -240,7 +228,7 @@ def _clean_threads(
                 removed["thread headlines"] += 1
             else:
                 remaining.append(f"thread {thread} keeps its headline")
-            if anchor and any(entity in anchor for entity in erased.entities):
+            if anchor and any(entity in anchor for entity in entities):
                 db.execute(_CLEAR_ANCHOR, (thread, level))
                 removed["thread anchors"] += 1
             continue
@@ -249,6 +237,9 @@ def _clean_threads(
     return remaining
 
 
-def mark_scrub_pending(db: Database) -> None:
-    """Record that bytes of something removed still have to be scrubbed."""
-    db.execute(_SET_PENDING)
+def _without_answers(questions: list[Json], erased: set[str]) -> list[Json]:
+    """Return saved questions that name none of the erased as right or wrong answers."""
+    return [
+        one | {n: one[n] and [i for i in one[n] if i not in erased] for n in ("relevant", "wrong")}
+        for one in questions
+    ]

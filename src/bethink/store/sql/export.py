@@ -145,7 +145,7 @@ def _table_records(
         for number, row in enumerate(db.execute(f"SELECT {columns} FROM {table}")):
             if any(isinstance(value, str) and REPLACEMENT in value for value in row):
                 damaged = _damaged_record(db, kind, layout, f"{table} LIMIT 1 OFFSET {number}")
-                if _holds_bytes(damaged):
+                if any(isinstance(value, dict) for value in damaged["columns"].values()):
                     yield damaged
                     continue
             try:
@@ -223,10 +223,6 @@ def _damaged_record(db: Database, kind: str, layout: Sequence[Field], table: str
     """Return a row that is not what was stored, as it is."""
     names = {field.name: field.column or field.name for field in layout}
     return {"type": DAMAGED, "of": kind, "columns": raw_columns(db, names, table)}
-
-
-def _holds_bytes(record: ExportRecord) -> bool:
-    return any(isinstance(value, dict) for value in record["columns"].values())
 
 
 def _require_importable(layout: Sequence[Field], record: ExportRecord) -> None:

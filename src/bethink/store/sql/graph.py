@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bethink.core.arrays import Vector
 from bethink.model import Entity, Link, Node
-from bethink.ports import Activity, EntityListing, ScoredEntity, SharedEntities, Sibling
+from bethink.ports import EntityListing, ScoredEntity, SharedEntities, Sibling
 from bethink.store.sql import history
 from bethink.store.sql.connection import (
     HIGHEST,
@@ -30,7 +30,7 @@ from bethink.store.sql.history import (
     MENTION_COUNT,
     MENTION_LINK,
 )
-from bethink.store.sql.sql_functions import from_ms, to_json_ids, to_ms, to_ms_or_none
+from bethink.store.sql.sql_functions import from_ms, to_ms, to_ms_or_none
 from bethink.store.sql.state_cache import StateCache
 
 if TYPE_CHECKING:
@@ -38,37 +38,17 @@ if TYPE_CHECKING:
 
 
 # Special entities (the user, the agent itself) are in everything and not selective.
-_ENTITIES_OF_ITEMS = f"""
-    SELECT l.src, e.id, e.mentions FROM carray(?1) AS w
-    CROSS JOIN link AS l ON l.src = w.value AND {IS_MENTION} AND l.confidence >= ?2
+_ENTITIES_OF_ITEMS = """
+    SELECT l.src, e.id, {count} FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.src = w.value AND {mention} AND l.confidence >= ?
     CROSS JOIN entity AS e ON e.id = l.dst AND e.kind <> 'special'
     ORDER BY l.src, e.id
 """
-_ITEMS_OF_ENTITIES = f"""
-    SELECT l.dst, l.src, l.confidence FROM carray(?1) AS w
-    CROSS JOIN link AS l ON l.dst = w.value AND {IS_MENTION} AND l.confidence >= ?2
+_ITEMS_OF_ENTITIES = """
+    SELECT l.dst, l.src, l.confidence FROM carray(?) AS w
+    CROSS JOIN link AS l ON l.dst = w.value AND {mention} AND l.confidence >= ?
     ORDER BY l.dst, l.src
 """
-# Mentioned then or now: the caller checks the entities of its revisions.
-_ENTITIES_OF_ITEMS_AS_OF = f"""
-    {AS_OF_CTE} SELECT l.src, e.id, {MENTION_COUNT} FROM carray(?) AS w
-    CROSS JOIN link AS l ON l.src = w.value AND {MENTION_LINK} AND l.confidence >= ?
-    CROSS JOIN entity AS e ON e.id = l.dst AND e.kind <> 'special'
-    ORDER BY l.src, e.id
-"""
-_ITEMS_OF_ENTITIES_AS_OF = f"""
-    SELECT l.dst, l.src, l.confidence FROM carray(?1) AS w
-    CROSS JOIN link AS l ON l.dst = w.value AND {MENTION_LINK} AND l.confidence >= ?2
-    ORDER BY l.dst, l.src
-"""
-_SELECT_OTHER_NAMES = """
-    SELECT DISTINCT a.alias, b.alias FROM json_each(?) AS wanted
-    CROSS JOIN alias AS a ON a.alias = wanted.value AND a.classification <= ?
-    CROSS JOIN alias AS b ON b.entity = a.entity AND b.classification <= ?
-    ORDER BY a.alias, b.alias
-"""
-
-
 _ADD_LINK = """
     INSERT INTO link (src_kind, src, type, dst_kind, dst, stated_by,
         weight, confidence, context, source, created_at)
@@ -258,31 +238,19 @@ class SqlGraph:
         with self._connections.read_transaction() as db:
             return self._entities.search_names(db, words, limit, to_ms_or_none(as_of))
 
-    def other_names(
-        self, names: Sequence[str], *, max_classification: int = HIGHEST
-    ) -> dict[str, tuple[str, ...]]:
-        found: dict[str, list[str]] = {}
-        with self._connections.read_transaction() as db:
-            values = (to_json_ids(names), max_classification, max_classification)
-            for name, other in select(db, _SELECT_OTHER_NAMES, values):
-                found.setdefault(name, []).append(other)
-        return {name: tuple(others) for name, others in found.items()}
-
     def merge_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
         from bethink.store.sql.entities import merge_entities  # see above
 
         with self._connections.write_transaction() as db:
             merge_entities(db, kept, gone, to_ms(now))
-            line = history.JournalLine("merged", None, "two entities")
-            history.write_journal(db, [line], actor=actor, at=to_ms(now))
+            history.write_line(db, "merged", "two entities", actor=actor, now=now)
 
     def split_entities(self, kept: str, gone: str, *, actor: str, now: datetime) -> None:
         from bethink.store.sql.entities import split_entities  # see above
 
         with self._connections.write_transaction() as db:
             split_entities(db, kept, gone)
-            line = history.JournalLine("split", None, "two entities")
-            history.write_journal(db, [line], actor=actor, at=to_ms(now))
+            history.write_line(db, "split", "two entities", actor=actor, now=now)
 
     def links_of(
         self,
@@ -356,28 +324,28 @@ class SqlGraph:
         min_confidence: float,
         as_of: datetime | None = None,
     ) -> SharedEntities:
-        """Entities that more than ``most`` memories mention are hubs and are left out.
-
-        As of a moment in the past it may return too much: entities an item only mentions since.
-        """
         with self._connections.read_transaction() as db:
-            as_of_ms = to_ms_or_none(as_of)
             if not ids:
                 return SharedEntities()
-            requested = as_table(tuple(dict.fromkeys(ids)))
-            if as_of_ms is None:
-                rows = select(db, _ENTITIES_OF_ITEMS, (requested, min_confidence))
-            else:
-                rows = select(db, _ENTITIES_OF_ITEMS_AS_OF, (as_of_ms, requested, min_confidence))
+            values: Row = (as_table(tuple(dict.fromkeys(ids))), min_confidence)
+            mention, sql = (
+                IS_MENTION,
+                _ENTITIES_OF_ITEMS.format(count="e.mentions", mention=IS_MENTION),
+            )
+            if as_of is not None:
+                # Mentioned then or now: the caller checks the entities of its revisions.
+                mention, values = MENTION_LINK, (to_ms(as_of), *values)
+                known = _ENTITIES_OF_ITEMS.format(count=MENTION_COUNT, mention=mention)
+                sql = f"{AS_OF_CTE} {known}"
+            rows = select(db, sql, values)
             hubs = sorted({entity for _, entity, mentions in rows if mentions > most})
             specific = sorted({entity for _, entity, mentions in rows if mentions <= most})
             if not specific:
                 return SharedEntities((), tuple(hubs))
             mentions: dict[str, list[tuple[str, float]]] = {}
-            sql = _ITEMS_OF_ENTITIES if as_of_ms is None else _ITEMS_OF_ENTITIES_AS_OF
-            for entity, item, confidence in select(
-                db, sql, (as_table(tuple(specific)), min_confidence)
-            ):
+            sql = _ITEMS_OF_ENTITIES.format(mention=mention)
+            found_by = (as_table(tuple(specific)), min_confidence)
+            for entity, item, confidence in select(db, sql, found_by):
                 mentions.setdefault(entity, []).append((item, confidence))
             found = tuple(
                 Sibling(source_id, entity, item, confidence)
@@ -386,12 +354,6 @@ class SqlGraph:
                 if item != source_id
             )
             return SharedEntities(found, tuple(hubs))
-
-    def mention_activity(self, entities: Sequence[str], now: datetime) -> dict[str, Activity]:
-        from bethink.store.sql.usage import read_activity  # see above
-
-        with self._connections.read_transaction() as db:
-            return read_activity(db, entities, now)
 
 
 def _note_unlogged(db: Database, links: Sequence[Link]) -> None:

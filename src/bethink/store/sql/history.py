@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 import apsw
 
+from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.ports import Event
 from bethink.ports.values import erased_mark
 from bethink.store.sql.ceiling import is_below_ceiling
-from bethink.store.sql.connection import Database, select
+from bethink.store.sql.connection import Bindings, Database, select
 from bethink.store.sql.dialect import part
 from bethink.store.sql.journal_key import Secret, journal_keys
-from bethink.store.sql.sql_functions import STATE_HASH, from_ms, state_hash
+from bethink.store.sql.sql_functions import STATE_HASH, from_ms, state_hash, to_json_ids, to_ms
 
 AS_OF_CTE = "WITH m (at) AS (SELECT ?)"
 IS_MENTION = "l.type = 'mentions' AND l.src_kind = 'item' AND l.dst_kind = 'entity'"
@@ -106,21 +108,13 @@ _ORPHANED_CHANGES = """
 """
 
 
-class StatusChange(NamedTuple):
-    """An item's status from a moment on."""
-
-    id: str
-    at: int
-    status: str
-
-
-def record_status_changes(db: Database, changes: Iterable[StatusChange]) -> None:
-    """Add those changes that change anything, in the caller's transaction."""
-    for change in changes:
-        last, status = next(iter(select(db, _LAST_CHANGE_OF, (change.id,))), (change.at, "active"))
-        if status != change.status:
+def record_status_changes(db: Database, changes: Iterable[tuple[str, int, str]]) -> None:
+    """Add those changes (id, moment, status) that change anything."""
+    for item, at, status in changes:
+        last, before = next(iter(select(db, _LAST_CHANGE_OF, (item,))), (at, "active"))
+        if before != status:
             # Never before the last one, even if the clock went back.
-            db.execute(_ADD_CHANGE, change._replace(at=max(change.at, last)))
+            db.execute(_ADD_CHANGE, (item, max(at, last), status))
 
 
 def complete_status_history(db: Database, ids: Sequence[str]) -> None:
@@ -132,16 +126,12 @@ def complete_status_history(db: Database, ids: Sequence[str]) -> None:
 
 def verify_status_history(db: Database) -> str:
     """Describe problems of the status history; "" when there are none."""
-    outdated = [row[0] for row in select(db, _MISSING_CHANGES.replace("WANTED", "1"))]
-    orphaned = [row[0] for row in select(db, _ORPHANED_CHANGES)]
-    problems = []
-    if outdated:
-        problems.append(
-            f"{len(outdated):,} differ from the last change, the first is {outdated[0]}"
-        )
-    if orphaned:
-        problems.append(f"{len(orphaned):,} belong to no memory, the first is {orphaned[0]}")
-    return "; ".join(problems)
+    outdated = select(db, _MISSING_CHANGES.replace("WANTED", "1"))
+    orphaned = select(db, _ORPHANED_CHANGES)
+    found = ((outdated, "differ from the last change"), (orphaned, "belong to no memory"))
+    return "; ".join(
+        f"{len(rows):,} {what}, the first is {rows[0][0]}" for rows, what in found if rows
+    )
 
 
 def repair_status_history(db: Database) -> None:
@@ -371,6 +361,13 @@ def write_journal(db: Database, lines: Iterable[JournalLine], *, actor: str, at:
     append_lines(db, ((at, line.kind, line.item, actor, line.detail) for line in lines))
 
 
+def write_line(
+    db: Database, kind: str, detail: str, *, actor: str, now: datetime, item: str | None = None
+) -> None:
+    """Append one line, in the caller's transaction."""
+    write_journal(db, [JournalLine(kind, item, detail)], actor=actor, at=to_ms(now))
+
+
 def append_lines(db: Database, lines: Iterable[tuple[int, str, str | None, str, str]]) -> None:
     """Append lines as the file stores them, without number and code, in their order."""
     head = journal_head(db)
@@ -420,15 +417,10 @@ def read_journal(db: Database, after: int, limit: int) -> list[Event]:
 
     Below a ceiling the visible lines are numbered from 1: a gap would tell of hidden ones.
     """
-    if is_below_ceiling(db):
-        rows = db.execute(_SELECT_VISIBLE_PAGE, (limit, after))
-        return [
-            Event(number, from_ms(at), *line) for number, (at, *line) in enumerate(rows, after + 1)
-        ]
-    return [
-        Event(seq, from_ms(at), kind, item, actor, detail)
-        for seq, at, kind, item, actor, detail in db.execute(_SELECT_PAGE, (after, limit))
-    ]
+    if not is_below_ceiling(db):
+        return _read_events(db, _SELECT_PAGE, (after, limit))
+    rows = select(db, _SELECT_VISIBLE_PAGE, (limit, after))
+    return [Event(seq, from_ms(at), *rest) for seq, (at, *rest) in enumerate(rows, after + 1)]
 
 
 def read_newest_events(
@@ -436,10 +428,11 @@ def read_newest_events(
 ) -> list[Event]:
     """Return the last lines, newest first: of one memory, by one actor."""
     sql = _SELECT_NEWEST.format(event=_NUMBERED if is_below_ceiling(db) else "event")
-    return [
-        Event(seq, from_ms(at), kind, item_id, actor_name, detail)
-        for seq, at, kind, item_id, actor_name, detail in db.execute(sql, (item, actor, limit))
-    ]
+    return _read_events(db, sql, (item, actor, limit))
+
+
+def _read_events(db: Database, sql: str, values: Bindings) -> list[Event]:
+    return [Event(seq, from_ms(at), *rest) for seq, at, *rest in db.execute(sql, values)]
 
 
 def read_chained(db: Database) -> Iterator[ChainedLine]:
@@ -544,5 +537,35 @@ def bury_keys(db: Database, levels: Mapping[str, int], now: int) -> None:
     )
 
 
+_SELECT_ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
+
+
+def erased_query(ids: Iterable[str]) -> tuple[str, tuple[str]]:
+    """Return the query for those of the memories that were erased."""
+    return _SELECT_ERASED, (to_json_ids(ids),)
+
+
+def erased_of(db: Database, ids: Iterable[str]) -> set[str]:
+    """Return those of the memories that were erased."""
+    sql, (wanted,) = erased_query(ids)
+    return {row[0] for row in select(db, sql, (wanted,))} if wanted != "[]" else set()
+
+
 def _hash_key(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
+
+
+_SELECT_QUESTIONS = "SELECT value FROM meta WHERE name = 'questions'"
+_SET_QUESTIONS = "INSERT OR REPLACE INTO meta (name, value) VALUES ('questions', ?)"
+
+
+def change_questions(db: Database, change: Callable[[list[Json]], list[Json]]) -> None:
+    """Change the saved questions, if that changes any."""
+    found = read_questions(db)
+    if (kept := change(found)) != found:
+        db.execute(_SET_QUESTIONS, (json.dumps(kept, ensure_ascii=False),))
+
+
+def read_questions(db: Database) -> list[Json]:
+    """Return the saved questions, as they are stored."""
+    return next((json.loads(row[0]) for row in select(db, _SELECT_QUESTIONS)), [])

@@ -196,10 +196,11 @@ def _salvage(
     db: Database, selection: ItemSelection, condition: str, values: Bindings = ()
 ) -> list[Row]:
     """Return the rows for which a condition holds, of a table that has broken pages."""
-    sql = f"{selection.sql}{_FROM_ITEMS} WHERE i.rid = ? AND {condition}"
+    start, first = selection
+    sql = f"{start}{_FROM_ITEMS} WHERE i.rid = ? AND {condition}"
     rows: list[Row] = []
     for rid in salvage_rids(db):
-        rows += select_readable(db, sql, (rid,), values, bind=itemgetter(0), first=selection.values)
+        rows += select_readable(db, sql, (rid,), values, bind=itemgetter(0), first=first)
     return rows
 
 
@@ -245,19 +246,6 @@ _SELECT_KEYS = """
     SELECT k.key, k.id, k.fingerprint FROM json_each(?) AS w
     CROSS JOIN idempotency AS k ON k.key = w.value ORDER BY k.at, k.id
 """
-
-
-def find_keys(
-    db: Database, keys: Sequence[str], ceiling: int = HIGHEST
-) -> dict[str, tuple[str, str]]:
-    """Return the item of each key that was used, and its fingerprint or the mark of an erased one.
-
-    Of a key that was used again the last item is that of the key.
-    """
-    rows = select(db, _SELECT_KEYS, (json.dumps(keys, ensure_ascii=False),))
-    return history.find_erased_keys(db, keys, ceiling) | {
-        key: (item, fingerprint) for key, item, fingerprint in rows
-    }
 
 
 _HAPPENED = "coalesce(i.occurred_at, i.stored_at)"
@@ -464,7 +452,10 @@ class SqlItems:
 
     def find_keys(self, keys: tuple[str, ...]) -> dict[str, tuple[str, str]]:
         with self._connections.read_transaction() as db:
-            return find_keys(db, keys, self._connections.ceiling)
+            rows = select(db, _SELECT_KEYS, (json.dumps(keys, ensure_ascii=False),))
+            erased = history.find_erased_keys(db, keys, self._connections.ceiling)
+            # Of a key that was used again the last item is that of the key.
+            return erased | {key: (item, fingerprint) for key, item, fingerprint in rows}
 
     def find_duplicates(
         self, texts: Sequence[tuple[str, Sequence[int]]], scope: Scope

@@ -23,7 +23,13 @@ from bethink.ports import Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
 from bethink.store.sql.connection import HIGHEST, Database, Row, as_table, select
 from bethink.store.sql.dialect import batch, part, statement
-from bethink.store.sql.history import AS_OF_CTE, IS_MENTION, columns_as_of
+from bethink.store.sql.history import (
+    AS_OF_CTE,
+    IS_MENTION,
+    MENTION_LINK,
+    MENTIONED_AT_REVISION,
+    columns_as_of,
+)
 from bethink.store.sql.search.lexical import ItemLoader, load_matches
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.sql_functions import from_ms_or_none, to_json_ids, to_ms
@@ -109,12 +115,12 @@ _GROUP_BY_ENTITY = part(
 _GROUP_BY_ROW = part(
     "GROUP BY i.rid ORDER BY count(*)", postgres="GROUP BY i.rid, i.id ORDER BY count(*)"
 )
-_BY_NAME = f"""
-    SELECT max(length(n.alias)) AS found, COLUMNS
+_BY_NAME_AS_OF = f"""
+    {AS_OF_CTE} SELECT max(length(n.alias)) AS found, {columns_as_of(ENTITY_COLUMNS)}
     FROM carray(?) AS w
     CROSS JOIN alias AS n ON n.alias = w.value AND n.classification <= ?
     CROSS JOIN entity AS e ON e.id = n.entity
-    WHERE KNOWN {_GROUP_BY_ENTITY} DESC, HELD DESC, e.id LIMIT ?
+    WHERE e.created_at <= (SELECT at FROM m) {_GROUP_BY_ENTITY} DESC, held DESC, e.id LIMIT ?
 """
 # Most names are nobody's, which the look-up alone shows.
 _OWNERS_OF_NAMES = """
@@ -122,11 +128,6 @@ _OWNERS_OF_NAMES = """
     CROSS JOIN alias AS n ON n.alias = w.value AND n.classification <= ?
 """
 _MENTIONS = 3  # its place in ENTITY_COLUMNS
-_BY_NAME_AS_OF = (
-    f"{AS_OF_CTE} {_BY_NAME}".replace("COLUMNS", columns_as_of(ENTITY_COLUMNS))
-    .replace("KNOWN", "e.created_at <= (SELECT at FROM m)")
-    .replace("HELD", "held")
-)
 
 
 _ENTITIES_BY_ID = (
@@ -287,28 +288,20 @@ class MentionWriter:
 
 
 def search_entities(
-    db: Database,
-    entities: Sequence[str],
-    depth: int,
-    predicate: Predicate,
-    hydrate: ItemLoader,
+    db: Database, entities: Sequence[str], depth: int, predicate: Predicate, hydrate: ItemLoader
 ) -> SearchResult:
     """Return items that mention the entities; the score is the share of them, ties by id."""
     requested = tuple(dict.fromkeys(entities))
     if not requested or depth < 1:
         return SearchResult(())
-    # A link 'mentions' is of the live revision; an earlier one knows its entities itself.
     rows = select(
         db,
         f"""
         SELECT i.rid, json_group_array(l.dst ORDER BY l.dst) AS held
         FROM carray(?) AS w
-        CROSS JOIN link AS l ON l.dst = w.value AND l.type IN ('mentions', 'mentioned')
-            AND l.src_kind = 'item' AND l.dst_kind = 'entity'
+        CROSS JOIN link AS l ON l.dst = w.value AND {MENTION_LINK}
         CROSS JOIN item AS i ON i.id = l.src
-        WHERE CASE WHEN i.live_to IS NULL THEN l.type = 'mentions'
-            ELSE instr(i.entities, json_quote(l.dst)) > 0 END
-            AND ({predicate.sql})
+        WHERE {MENTIONED_AT_REVISION} AND ({predicate.sql})
         {_GROUP_BY_ROW} DESC, i.id LIMIT ?""",
         (as_table(requested), *predicate.values, depth),
     )
@@ -342,14 +335,10 @@ def _candidate_names(text: str) -> Iterator[str]:
             continue  # the word is its only piece
         for piece in _WORD_PIECE.findall(word):
             yield _POSSESSIVE.sub("", piece)
-        for run_of_letters in unspaced_runs(word):
-            yield from _substrings(run_of_letters[:MAX_TEXT_WORDS])
-
-
-def _substrings(run: str) -> Iterator[str]:
-    for start in range(len(run)):
-        for end in range(start + 1, min(start + MAX_UNSPACED_LENGTH, len(run)) + 1):
-            yield run[start:end]
+        for run in (letters[:MAX_TEXT_WORDS] for letters in unspaced_runs(word)):
+            for start in range(len(run)):
+                for end in range(start + 1, min(start + MAX_UNSPACED_LENGTH, len(run)) + 1):
+                    yield run[start:end]
 
 
 def to_entity(row: Row) -> Entity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from bethink.errors import Refused, how_to_update
@@ -11,7 +11,7 @@ from bethink.store.sql import erase, history
 from bethink.store.sql.activity import DROP_THREAD, INSERT_EDIT
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY
 from bethink.store.sql.connection import HIGHEST, Database, Row
-from bethink.store.sql.entities import MENTIONS, bump_entities_version, set_times
+from bethink.store.sql.entities import update_entities
 from bethink.store.sql.export import (
     DAMAGED,
     END,
@@ -21,24 +21,21 @@ from bethink.store.sql.export import (
     TABLES_BEFORE_ITEMS,
 )
 from bethink.store.sql.links import ADD_ALIAS, RENAME
-from bethink.store.sql.revisions import ADD_SKETCH, next_rid
+from bethink.store.sql.revisions import insert_rows, next_rid
 from bethink.store.sql.rows import (
     CONTENT,
     ENTITIES_INDEX,
     EVENT,
-    INSERT_ITEM,
     ITEM,
     ITEM_STATE,
     LINK,
     SKETCH,
-    WORDS_SLICE,
     Field,
     NewRow,
     content_hash,
 )
-from bethink.store.sql.search import word_index
 from bethink.store.sql.untrusted import UNTRUSTED_KINDS, Stranger, cap_record
-from bethink.store.sql.usage import ImportedTicks
+from bethink.store.sql.usage import apply_ticks
 
 _ITEM_LAYOUT = (*ITEM, *ITEM_STATE, SKETCH._replace(needed=False))
 _HASH_INDEX = [field.name for field in _ITEM_LAYOUT].index("content_hash")
@@ -92,9 +89,6 @@ _CLASSIFY_NAMES = """
         WHERE l.dst = alias.entity AND l.src_kind = 'item' AND l.dst_kind = 'entity'), 0)
     WHERE classification = ?
 """
-_RECOUNT_MENTIONS = f"""
-    UPDATE entity SET mentions = {MENTIONS} WHERE id IN (SELECT value FROM json_each(?))
-"""
 
 
 def load_records(
@@ -111,11 +105,9 @@ def load_records(
     Below a ceiling nothing of the import depends on what is above it. What is ``strange`` comes
     as any other import: see `untrusted`.
     """
-    loader, end = _Loader(db, ceiling, strange), _EndCheck()
-    for number, record in enumerate(records, 1):
-        if not end.takes(number, record):
-            loader.add(number, record)
-    end.require()
+    loader = _Loader(db, ceiling, strange)
+    for number, record in _until_end(records):
+        loader.add(number, record)
     return loader.finish(actor, now)
 
 
@@ -161,39 +153,32 @@ def _with_class(row: Row) -> Row:
     return row if row[-1] is not None else (*row[:-1], _UNKNOWN)
 
 
-class _EndCheck:
-    """Whether an export is whole: as many records as its last one says.
+def _until_end(
+    records: Iterable[Mapping[str, object]],
+) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Yield the records of an export with their numbers; raise Refused where it is not whole.
 
-    Exports of earlier versions have no such record, and no ``end`` in the first one.
+    Its last record says how many there are. Exports of earlier versions have no such record,
+    and no ``end`` in the first one.
     """
-
-    def __init__(self) -> None:
-        self._is_promised = self._is_over = False
-        self._last = 0
-
-    def takes(self, number: int, record: object) -> bool:
-        """Whether this record is the last one; raise Refused where it does not fit."""
-        if not isinstance(record, Mapping):
-            return False
-        if self._is_over:
+    number, is_promised, is_over = 0, False, False
+    for number, record in enumerate(records, 1):
+        if is_over:
             _refuse(number, "the export has ended before this line")
-        if number == 1:
-            self._is_promised = record.get("end") is True
-        self._last = number
-        self._is_over = number > 1 and record.get("type") == END
-        if self._is_over and record.get("records") != number - 2:
-            claimed = record.get("records")
+        told = record if isinstance(record, Mapping) else {}
+        is_promised |= number == 1 and told.get("end") is True
+        is_over = number > 1 and told.get("type") == END
+        if not is_over:
+            yield number, record
+        elif told.get("records") != number - 2:
+            claimed = told.get("records")
             _refuse(number, f"the export has {number - 2} records, and says {claimed!r}")
-        return self._is_over
-
-    def require(self) -> None:
-        """Raise Refused for an export that has been cut off."""
-        if self._is_promised and not self._is_over:
-            _refuse(
-                self._last,
-                "the export is cut off after this line",
-                remedy="export again; docs/import.md says how to import what is there",
-            )
+    if is_promised and not is_over:
+        _refuse(
+            number,
+            "the export is cut off after this line",
+            remedy="export again; docs/import.md says how to import what is there",
+        )
 
 
 class _Loader:
@@ -213,7 +198,7 @@ class _Loader:
         self._named: set[str] = set()  # entities that were stored as the export names them
         self._threads: dict[tuple[str, int], Row] = {}
         self._imported_threads: set[tuple[str, int]] = set()
-        self._ticks = ImportedTicks()
+        self._ticks: list[tuple[int, float]] = []
         # A journal cannot be merged into another without breaking its chain. Below a ceiling
         # it never comes along, or its absence would tell of something above.
         is_free = strange is None and ceiling >= HIGHEST
@@ -275,10 +260,7 @@ class _Loader:
         self._require_order(number, content[0], content[1], live_to)
         if content[0] in self._skipped:
             return
-        words = word_index.split_row(
-            self._db, word_index.IndexRow(self._rid, *content[WORDS_SLICE])
-        )
-        new = NewRow(self._rid, content, live_to, ended_by, status, words.length)
+        new = NewRow(self._rid, content, live_to, ended_by, status)
         self._rid += 1
         self._rows.append((new, sketch or []))
         self._touched.update(json.loads(content[ENTITIES_INDEX]))
@@ -304,13 +286,7 @@ class _Loader:
         if not self._rows:
             return
         rows, self._rows = self._rows, []
-        self._db.executemany(INSERT_ITEM, (new.values() for new, _ in rows))
-        self._db.executemany(
-            ADD_SKETCH, ((band, new.rid) for new, sketch in rows for band in sketch)
-        )
-        texts = [word_index.IndexRow(new.rid, *new.content[WORDS_SLICE]) for new, _ in rows]
-        split = [word_index.split_row(self._db, row) for row in texts]
-        word_index.index_rows(self._db, texts, split)
+        insert_rows(self._db, rows)
         for entity in sorted(self._touched & self._entities.keys()):
             self._require_entity(entity)
 
@@ -399,7 +375,7 @@ class _Loader:
             self._db.execute(_INSERTS["thread_event"], row)
 
     def _load_tick(self, number: int, row: Row) -> None:
-        self._ticks.add(row)
+        self._ticks.append((row[1], row[2]))
         if self._takes_events:
             self._db.execute(_INSERTS["tick"], row)
 
@@ -439,26 +415,23 @@ class _Loader:
         if self._takes_events:
             history.append_lines(self._db, self._events)
         history.complete_status_history(self._db, list(self._imported))
-        self._db.execute(
-            _RECOUNT_MENTIONS, (json.dumps(sorted(self._touched), ensure_ascii=False),)
-        )
+        update_entities(self._db, self._touched)
         self._db.execute(_CLASSIFY_NAMES, (_UNKNOWN,))
         for name, level in self._imported_threads:
             if level == _UNKNOWN:
                 self._classify_thread(name)
-        if self._touched:
-            set_times(self._db, self._touched)
-            bump_entities_version(self._db)
         if not self._takes_events:
             # The ticks of another space are not imported: items keep their remaining strength.
-            self._ticks.apply(self._db, list(self._imported), now)
+            apply_ticks(self._db, self._ticks, list(self._imported), now)
         lines = [history.JournalLine("imported", item) for item in self._imported]
         if self._imported_threads and not self._takes_events:
             lines.append(history.JournalLine("threads imported", None))
         if self._is_broken and self._strange is None:
             lines.insert(0, history.JournalLine("journal", None, _CUT.format(len(self._events))))
         history.write_journal(self._db, lines, actor=actor, at=now)
-        return len(self._imported) - self._erase_again(actor, now)
+        # What came under another id with a key whose memory was erased here.
+        again = erase.erase_items(self._db, self._erased_here, actor=actor, now=now)
+        return len(self._imported) - len(again.ids)
 
     def _classify_thread(self, name: str) -> None:
         """Give a thread the classification of its members, unless another one has it."""
@@ -469,13 +442,6 @@ class _Loader:
                 self._db.execute(sql, (level, name, _UNKNOWN))
         for sql in DROP_THREAD:
             self._db.execute(sql, (name, _UNKNOWN, _UNKNOWN))
-
-    def _erase_again(self, actor: str, now: int) -> int:
-        """Erase what came under another id with a key whose memory was erased here."""
-        if not self._erased_here:
-            return 0
-        found = erase.erase_items(self._db, self._erased_here, actor=actor, now=now)
-        return len(found.ids)
 
 
 def _require_header(number: int, record: Mapping[str, object]) -> None:

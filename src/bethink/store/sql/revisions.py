@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bethink.core.lazy import lazy_pattern
-from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Conflict, Refused, StoreDamaged
 from bethink.model import Item, Link, Status
-from bethink.model.item import WAITING
+from bethink.model.item import REFUSED, WAITING
 from bethink.ports import Embedding, PutResult, Record, journal_detail
 from bethink.store.analysis import extra_index_words
 from bethink.store.sql import history
@@ -40,6 +39,7 @@ from bethink.store.sql.links import (
 from bethink.store.sql.rows import (
     CONTENT,
     INSERT_ITEM,
+    WORDS_SLICE,
     NewRow,
     entity_ids,
     matches_hash,
@@ -73,14 +73,13 @@ _SELECT_KEYS = """
         SELECT i.classification FROM item AS i WHERE i.id = k.id ORDER BY i.rev DESC LIMIT 1), 0)
     ORDER BY k.key, k.at, k.id
 """
-_SELECT_ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
 _NEXT_RID = "SELECT coalesce(max(rid), 0) + 1 FROM item"
 END_REVISION = f"""
     UPDATE item SET live_to = ?1, ended_by = ?2,
         state_hash = {new_state_hash(live_to="?1", ended_by="?2")}
     WHERE rid = ?3
 """
-ADD_SKETCH = "INSERT OR IGNORE INTO sketch (band, rid) VALUES (?, ?)"
+_ADD_SKETCH = "INSERT OR IGNORE INTO sketch (band, rid) VALUES (?, ?)"
 _ADD_KEY = "INSERT INTO idempotency (key, id, fingerprint, at) VALUES (?, ?, ?, ?)"
 # An entity that only earlier revisions mention stays linked to them.
 _MARK_PAST_MENTION = update_mentions(
@@ -116,23 +115,6 @@ class _Revision:
     record: Record | None = None
 
 
-class _ExistingItem(NamedTuple):
-    """An item that holds the same content already."""
-
-    id: str
-    classification: int
-    trust: int
-
-    def can_replace(self, item: Item) -> bool:
-        """Whether all readers of the item see this one, and trust it as much."""
-        return self.classification <= item.classification and self.trust >= item.trust
-
-
-class _KeyUse(NamedTuple):
-    id: str
-    fingerprint: str
-
-
 def put_records(
     db: Database,
     records: Sequence[Record],
@@ -166,7 +148,7 @@ def _read_ahead(db: Database, records: Sequence[Record], now: int) -> None:
         db,
         (_NEXT_RID, ()),
         (_SELECT_LATEST, (to_json_ids(ids),)),
-        (_SELECT_ERASED, (to_json_ids(ids),)),
+        history.erased_query(ids),
         (_SELECT_SAME_CONTENT, (prints, now)),
         (word_index.PACKED_END, ()),
         (history.SELECT_HEAD, ()),
@@ -197,7 +179,6 @@ class _PutPlan:
         self._now = now
         self._rid = next_rid(db)
         self._new: list[_Revision] = []
-        self._split: dict[int, word_index.RowTerms] = {}
         self._closed: list[tuple[int, str, int]] = []
         self._dropped: list[tuple[str, str]] = []
         self._new_keys: list[tuple[str, str, str, int]] = []
@@ -211,42 +192,46 @@ class _PutPlan:
             )
             for row in select(db, _SELECT_LATEST, (ids,))
         }
-        self._erased = {row[0] for row in select(db, _SELECT_ERASED, (ids,))}
-        self._contents: defaultdict[tuple[str, str], list[_ExistingItem]] = defaultdict(list)
+        self._erased = history.erased_of(db, (record.item.id for record in records))
+        # By content the items that hold it already: id, classification and trust.
+        self._contents: defaultdict[tuple[str, str], list[tuple[str, int, int]]] = defaultdict(list)
         prints = to_json_ids(record.fingerprint for record in records)
         for fingerprint, level, *holder in select(db, _SELECT_SAME_CONTENT, (prints, now)):
-            existing = _ExistingItem(*holder)
-            if existing.classification <= ceiling:
-                self._contents[fingerprint, level].append(existing)
+            if holder[1] <= ceiling:
+                self._contents[fingerprint, level].append((holder[0], holder[1], holder[2]))
         keys = [record.key for record in records if record.key is not None]
         used = select(db, _SELECT_KEYS, (to_json_ids(keys), ceiling)) if keys else []
-        self._keys = {row[0]: _KeyUse(*row[1:]) for row in used}
+        self._keys = {key: (item, fingerprint) for key, item, fingerprint in used}
         self._erased_keys = set(history.find_erased_keys(db, keys, ceiling) if keys else ())
 
     def decide(self, record: Record) -> PutResult:
         """Decide what becomes of a record."""
         used = self._keys.get(record.key) if record.key is not None else None
         if used is not None:
-            if used.fingerprint != record.fingerprint:
+            if used[1] != record.fingerprint:
                 raise Conflict(
-                    f"the key {record.key!r} was used before for other content ({used.id})",
+                    f"the key {record.key!r} was used before for other content ({used[0]})",
                     remedy="use a new key for a new memory",
                 )
-            return PutResult(used.id, "repeated")
+            return PutResult(used[0], "repeated")
         if record.key is not None and record.key in self._erased_keys:
             raise Refused(
                 f"what was stored with the key {record.key!r:.80} was erased",
                 remedy="use a new key to store it again",
             )
-        content = (record.fingerprint, record.item.level)
-        same = [
-            existing for existing in self._contents[content] if existing.can_replace(record.item)
-        ]
-        if same and record.skip_duplicate and record.item.rev == 1:
-            if same[0].classification == record.item.classification:
+        item, content = record.item, (record.fingerprint, record.item.level)
+        # What all readers of the item see, and trust as much, stands for it.
+        same = (
+            (known, level)
+            for known, level, trust in self._contents[content]
+            if level <= item.classification and trust >= item.trust
+        )
+        known, level = next(same, ("", 0))
+        if known and record.skip_duplicate and item.rev == 1:
+            if level == item.classification:
                 # Otherwise those who see only the other one would learn of this key.
-                self._record_key(record, same[0].id)
-            return PutResult(same[0].id, "duplicate")
+                self._record_key(record, known)
+            return PutResult(known, "duplicate")
         self._add(record, content)
         self._record_key(record, record.item.id)
         return PutResult(record.item.id, "stored")
@@ -268,14 +253,13 @@ class _PutPlan:
         self._new.append(new)
         self._latest[item.id] = new
         if item.ended_by is None:
-            holder = _ExistingItem(item.id, item.classification, item.trust)
-            self._contents[content].append(holder)
+            self._contents[content].append((item.id, item.classification, item.trust))
 
     def _require_next_revision(self, item: Item, before: _Revision | None) -> None:
         if item.id in self._erased:
             raise Refused(f"{item.id} was erased; an erased id is never used again")
-        live = before.rev if before is not None and before.live_to is None else 0
-        if before is not None and before.live_to is not None and before.ended_by == WAITING:
+        live = 0
+        if before is not None and (before.live_to is None or before.ended_by in (WAITING, REFUSED)):
             live = before.rev
         if before is not None and live == 0:
             raise Conflict(f"{item.id} was forgotten", remedy=f"bethink restore {item.id}")
@@ -291,50 +275,38 @@ class _PutPlan:
         if before.record is None:
             self._closed.append((moment, "revised", before.rid))
         holders = self._contents[before.content]
-        holders[:] = [existing for existing in holders if existing.id != item_id]
+        holders[:] = [existing for existing in holders if existing[0] != item_id]
 
     def _record_key(self, record: Record, item_id: str) -> None:
         if record.key is not None:
-            self._keys[record.key] = _KeyUse(item_id, record.fingerprint)
+            self._keys[record.key] = (item_id, record.fingerprint)
             self._new_keys.append((record.key, item_id, record.fingerprint, self._now))
 
     def execute(self, db: Database, actor: str) -> None:
         """Write everything that was decided."""
         # First, since an item has only one live revision.
         db.executemany(END_REVISION, self._closed)
-        self._insert_rows(db)
-        self._index_rows(db)
+        insert_rows(db, [(self._row(new), _record(new).sketch) for new in self._new])
+        # A new active item needs no change: active is the default.
+        items = ((new, _record(new).item) for new in self._new)
+        changes = (
+            (item.id, new.live_from, item.status)
+            for new, item in items
+            if item.status != "active" or new.rev > 1
+        )
+        history.record_status_changes(db, changes)
+        self._add_vectors(db)
         self._write_links(db)
         db.executemany(_ADD_KEY, self._new_keys)
         history.write_journal(db, map(_journal_line, self._new), actor=actor, at=self._now)
 
-    def _insert_rows(self, db: Database) -> None:
-        db.executemany(INSERT_ITEM, (self._row(db, new).values() for new in self._new))
-        db.executemany(
-            ADD_SKETCH,
-            ((band, new.rid) for new in self._new for band in _record(new).sketch),
-        )
-        # A new active item needs no change: active is the default.
-        statuses = ((new, _record(new).item.status) for new in self._new)
-        history.record_status_changes(
-            db,
-            (
-                history.StatusChange(_record(new).item.id, new.live_from, status)
-                for new, status in statuses
-                if status != "active" or new.rev > 1
-            ),
-        )
-
-    def _row(self, db: Database, new: _Revision) -> NewRow:
+    def _row(self, new: _Revision) -> NewRow:
         record = _record(new)
-        content = to_content(record, new.live_from)
         ended_by = None if new.live_to is None else "revised"
-        split = self._split[new.rid] = word_index.split_row(db, _index_row(new))
-        return NewRow(new.rid, content, new.live_to, ended_by, record.item.status, split.length)
+        content = to_content(record, new.live_from)
+        return NewRow(new.rid, content, new.live_to, ended_by, record.item.status)
 
-    def _index_rows(self, db: Database) -> None:
-        texts = [_index_row(new) for new in self._new]
-        word_index.index_rows(db, texts, [self._split[row.rid] for row in texts])
+    def _add_vectors(self, db: Database) -> None:
         by_model: dict[str, list[tuple[int, Embedding]]] = {}
         for new in self._new:
             record = _record(new)
@@ -435,6 +407,16 @@ class _PutPlan:
             db.execute(_ADJUST_MENTION_COUNT, (db.changes(), entity))
 
 
+def insert_rows(db: Database, rows: Sequence[tuple[NewRow, Sequence[int]]]) -> None:
+    """Insert revisions with the bands of their sketches, and index their words."""
+    texts = [word_index.IndexRow(row.rid, *row.content[WORDS_SLICE]) for row, _ in rows]
+    split = [word_index.split_row(db, text) for text in texts]
+    new = zip((row for row, _ in rows), split, strict=True)
+    db.executemany(INSERT_ITEM, (row._replace(length=words.length).values() for row, words in new))
+    db.executemany(_ADD_SKETCH, ((band, row.rid) for row, bands in rows for band in bands))
+    word_index.index_rows(db, texts, split)
+
+
 def _record(new: _Revision) -> Record:
     assert new.record is not None
     return new.record
@@ -446,11 +428,6 @@ def _has_other_mentions(record: Record) -> bool:
     return not mentioned.issuperset(record.item.entities) or any(
         link.src.kind == "item" and link.dst.kind == "entity" for link in record.links
     )
-
-
-def _index_row(new: _Revision) -> word_index.IndexRow:
-    record = _record(new)
-    return word_index.IndexRow(new.rid, record.item.text, record.about, record.item.original)
 
 
 def _journal_line(new: _Revision) -> history.JournalLine:
@@ -465,7 +442,7 @@ _SELECT_LIVE = """
 """
 _SELECT_ENDED = f"""
     SELECT {", ".join(f"i.{name}" for name in CONTENT)},
-        i.rid, i.live_to, i.status, i.length, i.ended_by, i.content_hash, i.state_hash
+        i.rid, i.live_to, i.status, i.ended_by, i.content_hash, i.state_hash
     FROM json_each(?) AS wanted
     CROSS JOIN item AS i
         ON i.id = wanted.value AND i.rev = (SELECT max(rev) FROM item WHERE id = wanted.value)
@@ -534,7 +511,7 @@ def _copy_last_revision(db: Database, row: Row, rid: int, now: int) -> None:
     from bethink.store.sql.search import vector_index  # NumPy
 
     last = dict(zip(CONTENT, row, strict=False))
-    old_rid, ended_at, status, length, reason, stored_hash, stored_state = row[len(CONTENT) :]
+    old_rid, ended_at, status, reason, stored_hash, stored_state = row[len(CONTENT) :]
     state = state_hash(stored_hash, old_rid, ended_at, status, reason)
     if state != stored_state or not matches_hash(row[: len(CONTENT)], stored_hash):
         raise StoreDamaged(
@@ -542,11 +519,7 @@ def _copy_last_revision(db: Database, row: Row, rid: int, now: int) -> None:
             remedy="bethink doctor --repair quarantines it; restore it from a backup",
         )
     last |= {"rev": last["rev"] + 1, "live_from": max(now, ended_at)}
-    new = NewRow(rid, tuple(last.values()), None, None, status, length)
-    db.execute(INSERT_ITEM, new.values())
-    word_index.index_rows(
-        db, [word_index.IndexRow(rid, last["text"], last["about"], last["original"])]
-    )
+    insert_rows(db, [(NewRow(rid, tuple(last.values()), None, None, status), ())])
     db.execute(_COPY_SKETCH, (rid, old_rid))
     vector_index.copy_vectors(db, rid, old_rid)
 
@@ -558,7 +531,7 @@ def set_status(db: Database, ids: Sequence[str], status: Status, *, actor: str, 
         db.execute(_SET_STATUS, (status, item))
         if db.changes():
             changed.append(history.JournalLine("status", item, status))
-            history.record_status_changes(db, [history.StatusChange(item, now, status)])
+            history.record_status_changes(db, [(item, now, status)])
     history.write_journal(db, changed, actor=actor, at=now)
 
 

@@ -42,6 +42,9 @@ from bethink.store.sql.sql_functions import (
     to_ms_or_none,
 )
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_STRICT_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
 
 class FieldType(NamedTuple):
     """A field's type: its description, conversion to JSON, and checked conversion back.
@@ -67,40 +70,40 @@ def _identity(value: Any) -> Any:
     return value
 
 
-def _parse_text(value: Any) -> str:
-    if not isinstance(value, str) or find_unstorable(value):
-        raise ValueError
-    return value
+def _type(
+    description: str,
+    is_right: Callable[[Any], bool],
+    read: Callable[[Any], Any] = _identity,
+    write: Callable[[Any], Any] = _identity,
+) -> FieldType:
+    """Return the type of values that pass a test."""
+
+    def checked(value: Any) -> Any:
+        if not is_right(value):
+            raise ValueError
+        return read(value)
+
+    return FieldType(description, write, checked)
 
 
-def _parse_name(value: Any) -> str:
-    if not _parse_text(value):
-        raise ValueError
-    return str(value)
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not find_unstorable(value)
 
 
-def _parse_int(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
-        raise ValueError
-    return value
+def _is_whole(value: Any, low: int = -(2**63), high: int = 2**63 - 1) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
-def _parse_real(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError
-    if not math.isfinite(value):
-        raise ValueError
-    return float(value) + 0.0
+def _is_real(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _parse_flag(value: Any) -> int:
-    if not isinstance(value, bool):
-        raise TypeError
-    return int(value)
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
 
 
 def _parse_time(value: Any) -> int:
-    moment = datetime.fromisoformat(_parse_text(value))
+    moment = datetime.fromisoformat(TEXT.read(value))
     if moment.tzinfo is None:
         raise ValueError
     return to_ms(moment)
@@ -110,24 +113,23 @@ def _format_time(ms: int) -> str:
     return from_ms(ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _parse_list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError
-    return value
+def _normalise_zero(value: float) -> float:
+    # SQLite keeps no negative zero, and the hash is over what it keeps.
+    return float(value) + 0.0
 
 
 def _list_of(name: str, kind: FieldType) -> FieldType:
-    return FieldType(
+    return _type(
         f"a list of {name}",
+        _is_list,
+        lambda value: to_json([kind.read(part) for part in value]),
         lambda stored: [kind.write(part) for part in json.loads(stored)],
-        lambda value: to_json([kind.read(part) for part in _parse_list(value)]),
     )
 
 
 def _parse_regained(value: Any) -> str:
-    entries = _parse_list(value)
     return to_json(
-        [[_parse_time(at), _parse_real(left), _parse_time(since)] for at, left, since in entries]
+        [[_parse_time(at), REAL.read(left), _parse_time(since)] for at, left, since in value]
     )
 
 
@@ -136,28 +138,13 @@ def _format_regained(stored: str) -> list[list[Any]]:
     return [[_format_time(at), left, _format_time(since)] for at, left, since in entries]
 
 
-def _parse_object(value: Any) -> str:
-    if not isinstance(value, Mapping):
-        raise TypeError
-    return _parse_text(_STRICT_ENCODER.encode(dict(value)))
-
-
 def _range(low: int, high: int) -> FieldType:
-    def read(value: Any) -> int:
-        if not low <= _parse_int(value) <= high:
-            raise ValueError
-        return int(value)
-
-    return FieldType(f"a whole number from {low} to {high}", _identity, read)
+    allowed = f"a whole number from {low} to {high}"
+    return _type(allowed, lambda value: _is_whole(value, low, high))
 
 
 def _one_of(*allowed: str) -> FieldType:
-    def read(value: Any) -> str:
-        if value not in allowed:
-            raise ValueError
-        return str(value)
-
-    return FieldType(f"one of {', '.join(allowed)}", _identity, read)
+    return _type(f"one of {', '.join(allowed)}", allowed.__contains__)
 
 
 def _or_null(kind: FieldType) -> FieldType:
@@ -168,29 +155,32 @@ def _or_null(kind: FieldType) -> FieldType:
     )
 
 
-def _parse_digits(value: Any) -> str:
-    if not (_parse_text(value).isascii() and value.isdigit() and len(value) < 16):
-        raise ValueError
-    return str(value)
+def _is_number_as_text(value: Any) -> bool:
+    return _is_text(value) and value.isascii() and value.isdigit() and len(value) < 16
 
 
-_DIGITS = FieldType("a whole number as a text", _identity, _parse_digits)
-TEXT = FieldType("a text", _identity, _parse_text)
-NAME = FieldType("a text that is not empty", _identity, _parse_name)
-WHOLE = FieldType("a whole number", _identity, _parse_int)
-COUNT = FieldType("a whole number from 1 up", _identity, _range(1, 2**63 - 1).read)
-REAL = FieldType("a number", _identity, _parse_real)
-FLAG = FieldType("true or false", bool, _parse_flag)
+_DIGITS = _type("a whole number as a text", _is_number_as_text)
+TEXT = _type("a text", _is_text)
+NAME = _type("a text that is not empty", lambda value: value != "" and _is_text(value))
+WHOLE = _type("a whole number", _is_whole)
+COUNT = _type("a whole number from 1 up", lambda value: _is_whole(value, 1))
+REAL = _type("a number", _is_real, _normalise_zero)
+FLAG = _type("true or false", lambda value: isinstance(value, bool), int, bool)
 TIME = FieldType("a time with a time zone, like 2026-01-31T08:00:00Z", _format_time, _parse_time)
 TEXTS = _list_of("texts", TEXT)
 TIMES = _list_of("times", TIME)
-REGAINED = FieldType("a list of [time, number, time]", _format_regained, _parse_regained)
-WHOLES = FieldType(
+REGAINED = _type("a list of [time, number, time]", _is_list, _parse_regained, _format_regained)
+WHOLES = _type(
     "a list of whole numbers",
-    json.loads,
-    lambda value: [_parse_int(part) for part in _parse_list(value)],
+    lambda value: _is_list(value) and all(map(_is_whole, value)),
+    write=json.loads,
 )
-OBJECT = FieldType("an object", json.loads, _parse_object)
+OBJECT = _type(
+    "an object",
+    lambda value: isinstance(value, Mapping),
+    lambda value: TEXT.read(_STRICT_ENCODER.encode(dict(value))),
+    json.loads,
+)
 
 
 def _field_type(field: ItemField) -> FieldType:
@@ -411,15 +401,9 @@ _FROM_ROW_IDS = (
     " FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.rid = wanted.value"
     " LEFT JOIN usage AS u ON u.id = i.id"
 )
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-_STRICT_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-class ItemSelection(NamedTuple):
-    """The start of a statement that reads items, and its first values."""
-
-    sql: str
-    values: tuple[int, ...] = ()
+ItemSelection = tuple[str, tuple[int, ...]]  # the start of a statement, and its first values
 
 
 def item_selection(as_of_ms: int | None, *, hashed: bool = False) -> ItemSelection:
@@ -430,11 +414,9 @@ def item_selection(as_of_ms: int | None, *, hashed: bool = False) -> ItemSelecti
     """
     also = _ONLY_HASHED if hashed else ""
     if as_of_ms is None:
-        return ItemSelection(f"SELECT {SELECT_ITEM}{also}")
-    return ItemSelection(
-        f"WITH m (at, day) AS (SELECT ?, ?) SELECT {_SELECT_ITEM_AS_OF}{also}",
-        (as_of_ms, as_of_ms // DAY_MS),
-    )
+        return f"SELECT {SELECT_ITEM}{also}", ()
+    sql = f"WITH m (at, day) AS (SELECT ?, ?) SELECT {_SELECT_ITEM_AS_OF}{also}"
+    return sql, (as_of_ms, as_of_ms // DAY_MS)
 
 
 class NewRow(NamedTuple):
@@ -445,7 +427,7 @@ class NewRow(NamedTuple):
     live_to: int | None
     ended_by: str | None
     status: str
-    length: int
+    length: int = 0
 
     def values(self) -> Row:
         """Return the values in the order of INSERT_ITEM."""
@@ -477,11 +459,6 @@ def to_content(record: Record, live_from: int) -> Row:
     )
 
 
-def _normalise_zero(value: float) -> float:
-    # SQLite keeps no negative zero, and the hash is over what it keeps.
-    return float(value) + 0.0
-
-
 def entity_ids(record: Record) -> tuple[str, ...]:
     """Return the entities of a record: those the item names and those mentioned."""
     mentioned = (mention.entity.id for mention in record.mentions)
@@ -502,11 +479,6 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
         raise Refused(f"the metadata cannot be written as JSON: {error}") from error
 
 
-def _to_json_or_none(values: Any) -> str | None:
-    """Encode a list of a later schema, where an empty one is NULL."""
-    return to_json(values) if values else None
-
-
 # How a column's value is made from a field's; as it is where there is nothing to do.
 _ENCODE: dict[str, Callable[[Any], Any]] = {
     "number": _normalise_zero,
@@ -517,7 +489,10 @@ _ENCODE: dict[str, Callable[[Any], Any]] = {
 }
 _KINDS = {field.name: field.kind for field in ITEM_FIELDS} | {"live_from": "whole"}
 _ENCODERS = tuple(
-    (name, _to_json_or_none if name == "anchors" else _ENCODE.get(_KINDS.get(name, "")))
+    # A list of a later schema is NULL where it is empty.
+    (name, (lambda values: to_json(values) if values else None))
+    if name == "anchors"
+    else (name, _ENCODE.get(_KINDS.get(name, "")))
     for name in CONTENT
 )
 

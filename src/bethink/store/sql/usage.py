@@ -120,29 +120,20 @@ def insert_prior_use(db: Database, uses: Mapping[str, PriorUse], now: int) -> No
             db.executemany(_INSERT_PRIOR_DAY, [(item, day, n) for day, n in days.items()])
 
 
-class ImportedTicks:
-    """The ticks of another space, and the decay they leave on memories imported from it."""
+def apply_ticks(
+    db: Database, ticks: Sequence[tuple[int, float]], ids: Sequence[str], now: int
+) -> None:
+    """Store the strength that ticks of another space (moment, amount) leave imported memories.
 
-    def __init__(self) -> None:
-        self._ticks: list[tuple[int, float]] = []
-
-    def add(self, tick: Row) -> None:
-        """Add one tick: its number, moment, amount and total."""
-        self._ticks.append((tick[1], tick[2]))
-
-    def apply(self, db: Database, ids: Sequence[str], now: int) -> None:
-        """Store the remaining strength of each memory; only ticks from now on apply to it."""
-        if not ids or not (self._ticks or select(db, _LAST_TICK)):
-            return
-        rows = select(db, _SELECT_DECAY_SINCE, (as_table(tuple(ids)),))
-        db.executemany(
-            _SET_DECAY,
-            [(item, self._remaining(left, since), now, now) for item, left, since in rows],
-        )
-
-    def _remaining(self, at_first: float, since: int) -> float:
-        lost = sum(amount for at, amount in self._ticks if at >= since)
-        return max(0.0, round(at_first - lost, 9))
+    Only ticks from now on apply to them.
+    """
+    if not ids or not (ticks or select(db, _LAST_TICK)):
+        return
+    rows = []
+    for item, strength, since in select(db, _SELECT_DECAY_SINCE, (as_table(tuple(ids)),)):
+        left = strength - sum(amount for at, amount in ticks if at >= since)
+        rows.append((item, max(0.0, round(left, 9)), now, now))
+    db.executemany(_SET_DECAY, rows)
 
 
 def _restore_strength(
@@ -190,39 +181,14 @@ _SELECT_ACTIVITY = f"""
             WHERE l.dst = w.value AND l.type = 'mentions' AND l.created_at > m.at),
         (SELECT count(*) FROM (SELECT 1 FROM link AS l WHERE {_MENTION_LINK}
             AND l.created_at > m.at - {DAY_MS} LIMIT {MAX_COUNTED}) AS c),
-        (SELECT count(*) FROM (SELECT 1 FROM link AS l WHERE {_MENTION_LINK}
-            AND {_WEEK} LIMIT {MAX_COUNTED}) AS c)
+        (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK} AND {_WEEK}),
+        (SELECT avg(importance) FROM (SELECT i.importance FROM link AS l
+            CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
+            WHERE {_MENTION_LINK} AND {_WEEK}
+            ORDER BY l.created_at DESC LIMIT {MAX_IMPORTANCE_SAMPLE}))
     FROM (SELECT ? AS at) AS m
     CROSS JOIN carray(?) AS w CROSS JOIN entity AS e ON e.id = w.value
     WHERE e.created_at <= m.at
-"""
-_COUNT_EARLIER = f"""
-    SELECT w.value, (SELECT count(*) FROM (SELECT 1 FROM link AS l
-        WHERE {_MENTION_LINK} - {7 * DAY_MS} LIMIT {MAX_COUNTED}) AS c)
-    FROM (SELECT ? AS at) AS m CROSS JOIN carray(?) AS w
-"""
-_COUNT_WEEK = f"""
-    SELECT w.value, (SELECT count(*) FROM link AS l WHERE {_MENTION_LINK} AND {_WEEK})
-    FROM (SELECT ? AS at) AS m CROSS JOIN carray(?) AS w
-"""
-_MAX_ENDED = 2_000
-_COUNT_ENDED = """
-    SELECT count(*) FROM (SELECT 1 FROM item AS e WHERE e.live_to IS NOT NULL LIMIT ?) AS c
-"""
-# Memories that have ended keep their links, but are not among the mentions of an entity.
-_ENDED_MENTIONS = f"""
-    SELECT l.dst, count(*) FROM (
-        SELECT DISTINCT e.id FROM item AS e WHERE e.live_to IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM item AS r WHERE r.id = e.id AND r.live_to IS NULL)) AS d
-    CROSS JOIN link AS l ON l.src = d.id AND {IS_MENTION}
-    GROUP BY l.dst
-"""
-_SELECT_IMPORTANCE = f"""
-    SELECT w.value, (SELECT avg(importance) FROM (SELECT i.importance FROM link AS l
-        CROSS JOIN item AS i ON i.id = l.src AND i.live_to IS NULL
-        WHERE {_MENTION_LINK} AND l.created_at > m.at - {7 * DAY_MS}
-        ORDER BY l.created_at DESC LIMIT {MAX_IMPORTANCE_SAMPLE}))
-    FROM (SELECT ? AS at) AS m CROSS JOIN carray(?) AS w
 """
 
 
@@ -259,45 +225,13 @@ def read_activity(db: Database, entities: Sequence[str], now: datetime) -> dict[
             entity: _activity_as_of([_PastMention(*row) for row in seen], at)
             for entity, seen in groupby(rows, itemgetter(0))
         }
-    counts = [_Mentions(*row) for row in select(db, _SELECT_ACTIVITY, (at, requested))]
-    many = [one for one in counts if one.in_7_days == MAX_COUNTED]
-    weeks = _count_weeks(db, many, at) if many else {}
-    means: dict[str, float | None] = dict(select(db, _SELECT_IMPORTANCE, (at, requested)))
     found = {}
-    for one in counts:
-        week = weeks.get(one.entity, one.in_7_days)
-        in_all = max(one.mentions - one.later, week)
-        mean = means[one.entity]
-        found[one.entity] = Activity(
-            one.in_1_day, week, in_all, from_ms(one.first_at), 0.5 if mean is None else mean
-        )
+    for entity, first, mentions, later, day, week, mean in select(
+        db, _SELECT_ACTIVITY, (at, requested)
+    ):
+        in_all, importance = max(mentions - later, week), 0.5 if mean is None else mean
+        found[entity] = Activity(day, week, in_all, from_ms(first), importance)
     return found
-
-
-class _Mentions(NamedTuple):
-    """How often an entity is mentioned, with at most MAX_COUNTED of a day and of a week."""
-
-    entity: str
-    first_at: int
-    mentions: int
-    later: int
-    in_1_day: int
-    in_7_days: int
-
-
-def _count_weeks(db: Database, many: Sequence[_Mentions], at: int) -> dict[str, int]:
-    """Count the last week's mentions: where few are earlier, as all without these."""
-    rows = select(db, _COUNT_EARLIER, (at, as_table(tuple(row.entity for row in many))))
-    earlier = {entity: count for entity, count in rows if count < MAX_COUNTED}
-    found: dict[str, int] = {}
-    if earlier and int(db.execute(_COUNT_ENDED, (_MAX_ENDED + 1,)).get) <= _MAX_ENDED:
-        ended: dict[str, int] = dict(select(db, _ENDED_MENTIONS))
-        for row in many:
-            if row.entity in earlier:
-                links = row.mentions + ended.get(row.entity, 0)
-                found[row.entity] = links - row.later - earlier[row.entity]
-    rest = tuple(row.entity for row in many if row.entity not in found)
-    return found | dict(select(db, _COUNT_WEEK, (at, as_table(rest)))) if rest else found
 
 
 class _PastMention(NamedTuple):
@@ -357,7 +291,7 @@ _IS_VISIBLE = f"""
         WHERE l.dst = e.id AND l.type = 'mentions' AND l.src_kind = 'item'
     ))
 """
-_SET_MOMENTUM = "UPDATE entity SET momentum = ?, momentum_at = ? WHERE id = ?"
+SET_MOMENTUM = "UPDATE entity SET momentum = ?, momentum_at = ? WHERE id = ?"
 
 
 class EntityState(NamedTuple):
@@ -381,12 +315,6 @@ def read_momenta(db: Database, ids: Sequence[str], now: datetime) -> dict[str, M
         else select(db, _STATE_BY_ID, (requested, at))
     )
     return _compute_momenta(db, [EntityState(*row) for row in rows], now)
-
-
-def write_momenta(db: Database, values: Mapping[str, float], now: datetime) -> None:
-    """Store computed momenta."""
-    at = to_ms(now)
-    db.executemany(_SET_MOMENTUM, [(value, at, entity) for entity, value in sorted(values.items())])
 
 
 def rank_entities(db: Database, listing: EntityListing, now: datetime) -> list[Entity]:
@@ -475,30 +403,23 @@ def _most_mentioned(
 
     ``bounds`` are the least number of mentions, and the most entities.
     """
-    where, values = _listing_condition(listing)
-    hidden = _HIDDEN_CTE.replace("ABOVE", str(min(int(listing.max_classification), 1)))
-    seen = "e.last_seen_at >= ?" if recent else "coalesce(e.last_seen_at, 0) < ?"
-    sql = f"""
-        {hidden} SELECT e.mentions, {_LISTING_COLUMNS} FROM {_LISTING_FROM}
-        WHERE {where} AND {seen} AND e.mentions >= ? ORDER BY e.mentions DESC LIMIT ?
-    """
-    return select(db, sql, (*values, to_ms(now - QUIET_AFTER), *bounds))
-
-
-def _listing_condition(listing: EntityListing) -> tuple[str, list[int | str]]:
-    """Return the condition on entities and its values, those of the hidden CTE first."""
     ceiling = listing.max_classification
     where = [f"{_SEEN} >= ?", _IS_VISIBLE]
-    values: list[int | str] = [ceiling, listing.min_memories, ceiling]
-    start = normalise_alias(listing.prefix)
+    values: list[int | str] = [ceiling, listing.min_memories, ceiling]  # first of the hidden CTE
     if listing.kinds:
         where.append("e.kind IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(listing.kinds))
-    if start:
+    if start := normalise_alias(listing.prefix):
         where.append("e.id IN (SELECT entity FROM alias WHERE alias >= ? AND alias < ?)")
         # The last Unicode character: every name with this prefix sorts before it.
         values += [start, f"{start}\U0010ffff"]
-    return " AND ".join(where), values
+    where.append("e.last_seen_at >= ?" if recent else "coalesce(e.last_seen_at, 0) < ?")
+    hidden = _HIDDEN_CTE.replace("ABOVE", str(min(int(ceiling), 1)))
+    sql = f"""
+        {hidden} SELECT e.mentions, {_LISTING_COLUMNS} FROM {_LISTING_FROM}
+        WHERE {" AND ".join(where)} AND e.mentions >= ? ORDER BY e.mentions DESC LIMIT ?
+    """
+    return select(db, sql, (*values, to_ms(now - QUIET_AFTER), *bounds))
 
 
 def _compute_momenta(
@@ -514,12 +435,12 @@ def _compute_momenta(
             outdated.append(state)
     activity = read_activity(db, [state.id for state in outdated[:MAX_COMPUTED]], now)
     for state in outdated:
-        active = activity.get(state.id)
-        found[state.id] = (
-            Momentum(_momentum_of(active, now), recomputed=True)
-            if active
-            else Momentum(state.momentum)
-        )
+        found[state.id] = Momentum(state.momentum)
+        if active := activity.get(state.id):
+            observed = (now - (active.first_at or now)).total_seconds() / DAY_S
+            counts = ActivityCounts(active.in_1_day, active.in_7_days, active.in_all)
+            value = momentum(counts, observed, active.mean_importance)
+            found[state.id] = Momentum(value, recomputed=True)
     return found
 
 
@@ -531,12 +452,6 @@ def _quick_momentum(state: EntityState, now: datetime) -> Momentum | None:
     if is_stale(from_ms_or_none(state.momentum_at), seen, now):
         return None
     return Momentum(state.momentum)
-
-
-def _momentum_of(seen: Activity, now: datetime) -> float:
-    observed = (now - (seen.first_at or now)).total_seconds() / DAY_S
-    counts = ActivityCounts(seen.in_1_day, seen.in_7_days, seen.in_all)
-    return momentum(counts, observed, seen.mean_importance)
 
 
 def _rank_score(state: EntityState, momentum_now: float, now: datetime) -> float:

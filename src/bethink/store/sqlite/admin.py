@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ _COUNT_ORPHANED_INDEX_ENTRIES = """
 """
 _BROKEN = f"pages of the file are broken, and a change could lose what can be read; {EXPORT}"
 _OF_AN_INDEX = re.compile("(from|in) index ")
+_reindex = methodcaller("execute", "REINDEX")
 
 
 def run_checks(
@@ -72,7 +74,9 @@ def run_checks(
         try:
             with _open_for(check, connections, repair=repair and not refusal) as (db, why_not):
                 found = run_check(db, check, repair=repair and not (refusal or why_not))
-            findings.append(found if found.ok else _with_reason(found, refusal or why_not))
+            if not found.ok and (reason := refusal or why_not):
+                found = found._replace(detail=f"{found.detail}; not repaired: {reason}")
+            findings.append(found)
         except StoreDamaged as error:
             findings.append(_unreadable(check.name, error))
             # Indexes may have what the table has not: none is made anew from damaged rows.
@@ -95,10 +99,10 @@ def _prepare(connections: SqliteConnections) -> tuple[list[CheckResult], str]:
         return [], ""
     try:
         with connections.read_transaction() as db:
-            state = file_state(db)
-        if state.is_broken:
+            is_whole, is_broken = file_state(db)
+        if is_broken:
             return [], _BROKEN
-        if state.is_whole:
+        if is_whole:
             return [], ""
         copy = copy_before_repair(connections)
     except StoreBusy:
@@ -132,13 +136,6 @@ def _open_for(
             yield db, why_not if repair else ""
 
 
-def _with_reason(found: CheckResult, why_not: str) -> CheckResult:
-    """Add to a finding why it was not repaired."""
-    if not why_not:
-        return found
-    return found._replace(detail=f"{found.detail}; not repaired: {why_not}")
-
-
 @contextmanager
 def _copy(connections: SqliteConnections) -> Iterator[apsw.Connection]:
     """Copy the space into a temporary database, which goes with its connection."""
@@ -165,7 +162,7 @@ def _checks() -> Iterator[Check]:
             yield check._replace(find_problem=_check_words)
         elif check.name == "references":
             # After what can be rebuilt: SQLite reports a broken index as a fault of the file.
-            yield Check("file", "SQLite reports no errors", _check_file, _rebuild_indexes)
+            yield Check("file", "SQLite reports no errors", _check_file, _reindex)
             yield Check("values", "every value is one that is stored", _check_values)
             yield check._replace(find_problem=_check_references)
         elif check.name == "journal":
@@ -183,13 +180,9 @@ def _check_file(db: Database) -> Problem:
     return problem if all(_OF_AN_INDEX.search(line) for line in lines) else f"{problem}; {EXPORT}"
 
 
-def _rebuild_indexes(db: Database) -> None:
-    db.execute("REINDEX")
-
-
 def _check_values(db: Database) -> Problem:
     # The content of memories has its hashes.
-    return summarise(list(unsound_values(db, without="item")))
+    return list(unsound_values(db, without="item"))
 
 
 def _check_references(db: Database) -> Problem:
@@ -204,7 +197,7 @@ def _check_words(db: Database) -> Problem:
         problems.append(f"{missing} revisions are not in the index")
     if extra:
         problems.append(f"{extra} index entries have no revision")
-    return summarise(problems)
+    return problems
 
 
 def _check_erasures(connections: SqliteConnections, *, repair: bool) -> CheckResult:

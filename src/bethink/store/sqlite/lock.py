@@ -15,23 +15,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from bethink.core.file_lock import try_lock
 from bethink.errors import StoreBusy, StoreError
 from bethink.store.sqlite.files import open_private
 
 TIMEOUT_S = 30.0
-
-
-class WriteLock(Protocol):
-    """The lock held around every write transaction, every checkpoint and the last close."""
-
-    def acquire(self, timeout_s: float) -> bool:
-        """Acquire the lock; return False when it timed out."""
-        ...
-
-    def release(self) -> None: ...
 
 
 @contextmanager
@@ -72,6 +61,7 @@ class FileLock:
         self._handle = -1
 
     def acquire(self, timeout_s: float) -> bool:
+        """Acquire the lock; return False when it timed out."""
         deadline = time.monotonic() + timeout_s
         if not self._thread_lock.acquire(timeout=timeout_s):
             return False
@@ -107,6 +97,9 @@ class FileLock:
             ) from error
         return handle if acquired else None
 
+
+# The lock held around every write transaction, every checkpoint and the last close.
+WriteLock = ThreadLock | FileLock
 
 if sys.platform == "win32":
     _PAUSE_S = 0.005

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -80,13 +79,17 @@ def open_space(path: Path | None, *, create: bool) -> SqliteConnections:
     require_safe_sqlite(apsw.sqlite_lib_version())
     if path is not None:
         path = path.absolute()
-        with _translate_os_errors(path):
+        try:
             _require_no_device(path)
             _require_not_emptied(path)
-            exists = has_content(path)
-            if not create and not exists:
+            if not create and not has_content(path):
                 raise NotFound(f"there is no space at {path}", remedy="bethink spaces lists them")
             make_private_folder(path.parent)
+        except OSError as error:
+            raise StoreError(
+                f"{path} cannot be opened: {(error.strerror or str(error)).lower()}",
+                remedy="check that you own its folder",
+            ) from error
     connections = SqliteConnections(path)
     try:
         with translate_errors(connections.name):
@@ -106,7 +109,7 @@ def _require_no_device(path: Path) -> None:
 
 
 def _require_not_emptied(path: Path) -> None:
-    """Raise StoreDamaged where what stands beside a file says that it held memories.
+    """Raise StoreDamaged where the files next to it show that it held memories.
 
     SQLite would delete the log of an empty file, and with it the memories. The secret is made
     for a file that is complete; who removes a space by hand may leave it.
@@ -120,18 +123,6 @@ def _require_not_emptied(path: Path) -> None:
                 f"{path} is empty or missing, although its {what} {left.name} is not",
                 remedy=f"restore the file from a backup; the {what} was not changed",
             )
-
-
-@contextmanager
-def _translate_os_errors(path: Path) -> Iterator[None]:
-    """Translate OSError for a path to StoreError."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be opened: {(error.strerror or str(error)).lower()}",
-            remedy="check that you own its folder",
-        ) from error
 
 
 def _prepare_space(connections: SqliteConnections) -> None:

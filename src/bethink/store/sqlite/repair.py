@@ -16,7 +16,6 @@ from pathlib import Path
 import apsw
 
 from bethink.core.atomic_write import fsync_folder
-from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
 from bethink.store.sql import checks, history
 from bethink.store.sql.admin import SORTS, TALLY
@@ -49,15 +48,8 @@ _RESTORE_HASH = """
 """
 
 
-class FileState(NamedTuple):
-    """What SQLite says of a file: whether it is as written, and whether a change can harm it."""
-
-    is_whole: bool
-    is_broken: bool
-
-
-def file_state(db: apsw.Connection) -> FileState:
-    """Look at the pages of a file.
+def file_state(db: apsw.Connection) -> tuple[bool, bool]:
+    """Return whether the pages of a file are as written, and whether a change can harm it.
 
     In a tree that is broken a page may belong to two tables, and a change of one would
     overwrite the other.
@@ -65,8 +57,8 @@ def file_state(db: apsw.Connection) -> FileState:
     try:
         lines = [str(row[0]) for row in db.execute("PRAGMA integrity_check(100)")]
     except (apsw.CorruptError, apsw.NotADBError):
-        return FileState(is_whole=False, is_broken=True)
-    return FileState(lines == ["ok"], any(_OF_A_TREE.search(line) for line in lines))
+        return False, True
+    return lines == ["ok"], any(_OF_A_TREE.search(line) for line in lines)
 
 
 def copy_before_repair(connections: SqliteConnections) -> Path:
@@ -219,7 +211,7 @@ def quarantine_damaged(db: Database) -> None:
     Before that, what an index still has right is restored, where the hash confirms it.
     """
     _restore_content_hashes(db)
-    damaged = [row.rid for row in checks.damaged_rows(db)]
+    damaged = [rid for rid, *_ in checks.damaged_rows(db)]
     if not damaged:
         return
     # All are looked up before the first is restored, which needs indexes that fit the table.

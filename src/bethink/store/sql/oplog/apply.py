@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,26 +12,27 @@ from bethink.errors import NotFound, Refused
 from bethink.store.sql import history
 from bethink.store.sql.connection import Database, Row, select
 from bethink.store.sql.entities import (
-    MENTIONS,
     bump_entities_version,
     merge_entities,
-    set_times,
     split_entities,
+    update_entities,
 )
-from bethink.store.sql.erase import HELD, erase_items
+from bethink.store.sql.erase import HELD, erase_items, remove_derived
 from bethink.store.sql.links import ADD_ALIAS, normalise_alias
 from bethink.store.sql.oplog.capture import (
+    EXISTING,
     SELECT_MERGES,
+    Said,
     dumps,
     erased_parents,
     read_merges,
     read_ops,
 )
-from bethink.store.sql.oplog.fold import Folded, FoldedRow, fold, resolve_merges, sum_uses
+from bethink.store.sql.oplog.fold import Folded, FoldedRow, LinkKey, fold, resolve_merges, sum_uses
 from bethink.store.sql.oplog.state import State, entities_of, read_states
-from bethink.store.sql.revisions import ADD_SKETCH, next_rid
-from bethink.store.sql.rows import CONTENT, INSERT_ITEM, NewRow
-from bethink.store.sql.search import signatures, word_index
+from bethink.store.sql.revisions import insert_rows, next_rid
+from bethink.store.sql.rows import CONTENT, NewRow
+from bethink.store.sql.search import word_index
 from bethink.store.sql.sql_functions import new_state_hash, to_json_ids
 
 _SET_STATE = f"""
@@ -38,7 +40,6 @@ _SET_STATE = f"""
         state_hash = {new_state_hash(live_to="?1", ended_by="?2", status="?3")}
     WHERE rid = ?4
 """
-_DROP_ROW = ("DELETE FROM sketch WHERE rid = ?", "DELETE FROM item WHERE rid = ?")
 _DROP_STATUSES = "DELETE FROM status_change WHERE id = ?"
 _ADD_STATUS = "INSERT OR REPLACE INTO status_change (id, at, status) VALUES (?, ?, ?)"
 _ADD_ENTITY = """
@@ -63,10 +64,14 @@ _SET_USE = """
 """
 _SET_DAY = "INSERT OR REPLACE INTO usage_day (id, day, recalls) VALUES (?, ?, ?)"
 _SET_CONFLICT = "INSERT OR REPLACE INTO conflict (item, data) VALUES (?, ?)"
-_DROP_CONFLICT = "DELETE FROM conflict WHERE item = ?"
-_RECOUNT = f"UPDATE entity SET mentions = {MENTIONS} WHERE id IN (SELECT value FROM json_each(?))"
-_EXISTING = "SELECT id FROM entity WHERE id IN (SELECT value FROM json_each(?))"
-_ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
+IN_FILE = "files"  # where the other version of a conflict is that no machine has made
+_DROP_CONFLICT = f"""DELETE FROM conflict WHERE item = ? AND data NOT LIKE '%"{IN_FILE}"%'"""
+_BURY = "INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, ?, ?)"
+_MENTIONED = "SELECT id FROM entity WHERE mentions > 0 AND id IN (SELECT value FROM json_each(?))"
+_COUNT_ON = """
+    UPDATE entity SET mentions = mentions + ?1, created_at = min(created_at, ?2),
+        last_seen_at = max(coalesce(last_seen_at, ?3), ?3) WHERE id = ?4
+"""
 _IN_ORDER = (
     _ADD_ENTITY, ADD_ALIAS, _DROP_STATUSES, _ADD_STATUS, _DROP_LINK, _ADD_LINK, _ADD_KEY,
     _DROP_CONFLICT, _SET_CONFLICT,
@@ -77,11 +82,17 @@ _BATCH = 500
 class Applying:
     """The memories of one transaction that are made what the log says."""
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
+    def __init__(self, db: Database, said: Said) -> None:
+        """Begin; ``said`` are operations of the log that are at hand."""
+        self._db, self._said = db, said
         self._rid = next_rid(db)
+        self._merges = select(db, SELECT_MERGES)
         self._new: list[tuple[NewRow, list[int]]] = []
-        self._entities: set[str] = set()
+        self._entities: set[str] = set()  # whose counts and times are made anew
+        self._spoken_of: dict[
+            str, tuple[int, int, int]
+        ] = {}  # or go on: mentions, first, last time
+        self._told: set[tuple[object, ...]] = set()
         self._rows: dict[str, list[Sequence[Any]]] = {sql: [] for sql in _IN_ORDER}
         self.changed: list[str] = []
         self.erased: list[str] = []
@@ -92,27 +103,30 @@ class Applying:
         found = [item for item in ids if item and item[0] not in ("=", HELD)]
         for start in range(0, len(found), _BATCH):
             self._apply_batch(found[start : start + _BATCH])
+        self._count_on()
         if self.erased:
             erase_items(self._db, self.erased, actor=actor, now=now)
-            self._bury(self.erased, actor, now)
+            # A tombstone also of what never was here: it does not come.
+            self._db.executemany(_BURY, [(item, now, actor) for item in self.erased])
         if self._entities or any(item.startswith("=") for item in ids):
             self._merge_again(now)
-        if self._entities:
-            self._db.execute(_RECOUNT, (to_json_ids(sorted(self._entities)),))
-            set_times(self._db, self._entities)
-            bump_entities_version(self._db)
+        update_entities(self._db, self._entities)
         lines = [history.JournalLine("synced", item) for item in self.changed]
         history.write_journal(self._db, lines, actor=actor, at=now)
 
-    def _bury(self, ids: Sequence[str], actor: str, now: int) -> None:
-        """Leave a tombstone also of what never was here: it does not come."""
-        sql = "INSERT OR IGNORE INTO tombstone (id, at, actor) VALUES (?, ?, ?)"
-        self._db.executemany(sql, [(item, now, actor) for item in ids])
+    def _count_on(self) -> None:
+        """Count the mentions by new memories; entities without any are counted anew."""
+        named = to_json_ids(sorted(self._spoken_of.keys() - self._entities))
+        known = {row[0] for row in select(self._db, _MENTIONED, (named,))}
+        self._entities |= self._spoken_of.keys() - known
+        self._db.executemany(_COUNT_ON, [(*self._spoken_of[one], one) for one in sorted(known)])
+        if known:
+            bump_entities_version(self._db)
 
     def _apply_batch(self, ids: Sequence[str]) -> None:
-        states, ops = read_states(self._db, ids), read_ops(self._db, ids)
+        states, ops = read_states(self._db, ids), read_ops(self._db, ids, self._said)
         lost = erased_parents(self._db, ops)
-        gone = {row[0] for row in select(self._db, _ERASED, (to_json_ids(ids),))}
+        gone = history.erased_of(self._db, ids)
         folded: dict[str, Folded] = {}
         for item in ids:
             if item in gone:
@@ -127,8 +141,11 @@ class Applying:
         self._split_merged(folded, states)
         for item, made in folded.items():
             self._write_rows(item, made.rows, states[item])
-        self._insert()
-        erased_ends = self._erased_ends(folded)
+        if self._new:
+            insert_rows(self._db, self._new)
+            self._new = []
+        ends = {key[4] for made in folded.values() for key in made.links if key[3] == "item"}
+        erased_ends = history.erased_of(self._db, sorted(ends))  # nothing leads to them again
         for item, made in folded.items():
             self._write_rest(item, made, states[item], erased_ends)
             self.changed.append(item)
@@ -150,48 +167,24 @@ class Applying:
         for rev, row in enumerate(rows[same:], same + 1):
             values = row.fields | {"id": item, "rev": rev, "live_from": row.live_from}
             content = tuple(values[name] for name in CONTENT)
-            new = NewRow(self._rid, content, row.live_to, row.ended_by, row.status, 0)
+            new = NewRow(self._rid, content, row.live_to, row.ended_by, row.status)
             self._new.append((new, row.fields["sketch"]))
             self._rid += 1
-        if rows[same:] or len(state.rows) > same or rows[-1][2:] != state.rows[-1][2:]:
+        if state.rows and (rows[same:] or state.rows[same:] or rows[-1][2:] != state.rows[-1][2:]):
             named = (json.loads(row.fields["entities"]) for row in (*rows, *state.rows))
             self._entities.update(entity for found in named for entity in found)
 
     def _remove(self, rows: Sequence[tuple[int, FoldedRow]]) -> None:
         if not rows:
             return
-        from bethink.store.sql.search import vector_index  # NumPy
-
         rids = [rid for rid, _ in rows]
         texts = [
             (row.fields["text"], row.fields["about"], row.fields["original"]) for _, row in rows
         ]
         indexed = [word_index.IndexRow(rid, *text) for rid, text in zip(rids, texts, strict=True)]
         word_index.unindex_rows(self._db, indexed)
-        vector_index.remove_vectors(self._db, rids)
-        signatures.remove_signatures(self._db, rids)
-        for rid in rids:
-            for sql in _DROP_ROW:
-                self._db.execute(sql, (rid,))
-
-    def _insert(self) -> None:
-        """Insert the new rows and index them."""
-        new, self._new = self._new, []
-        if not new:
-            return
-        words = [word_index.IndexRow(row.rid, *row.content[_TEXT : _TEXT + 3]) for row, _ in new]
-        split = [word_index.split_row(self._db, row) for row in words]
-        rows = [row._replace(length=one.length) for (row, _), one in zip(new, split, strict=True)]
-        self._db.executemany(INSERT_ITEM, (row.values() for row in rows))
-        bands = [(band, row.rid) for row, sketch in new for band in sketch]
-        self._db.executemany(ADD_SKETCH, bands)
-        word_index.index_rows(self._db, words, split)
-
-    def _erased_ends(self, folded: dict[str, Folded]) -> set[str]:
-        """Return the ends of links that were erased: nothing leads to them again."""
-        ends = {key[4] for made in folded.values() for key in made.links if key[3] == "item"}
-        found = select(self._db, _ERASED, (to_json_ids(sorted(ends)),)) if ends else []
-        return {row[0] for row in found}
+        remove_derived(self._db, rids, Counter())
+        self._db.executemany("DELETE FROM item WHERE rid = ?", [(rid,) for rid in rids])
 
     def _write_rest(self, item: str, made: Folded, state: State, erased_ends: set[str]) -> None:
         rows = self._rows
@@ -204,7 +197,8 @@ class Applying:
         self._add_entities(new, made)
         rows[_DROP_LINK] += gone
         rows[_ADD_LINK] += [(*key, *values) for key, values in new.items()]
-        self._entities |= entities_of({*new, *gone})
+        counted = {key for key in new if not state.rows and self._speak(item, key, made.rows)}
+        self._entities |= entities_of({*new, *gone} - counted)
         rows[_ADD_KEY] += [
             (key, item, *one) for key, one in made.keys.items() if key not in state.keys
         ]
@@ -214,12 +208,31 @@ class Applying:
         if made.conflicts:
             rows[_SET_CONFLICT].append((item, dumps([list(one) for one in made.conflicts])))
 
+    def _speak(self, item: str, link: LinkKey, rows: Sequence[FoldedRow]) -> bool:
+        """Note a mention by a new memory; return whether it is one."""
+        quoted = json.dumps(link[4], ensure_ascii=False)
+        times = [row.live_from for row in rows if quoted in row.fields["entities"]]
+        if (
+            (*link[:2], link[3]) != ("item", item, "entity")
+            or "mention" not in link[2]
+            or not times
+        ):
+            return False
+        count, first, last = self._spoken_of.get(link[4], (0, times[0], times[0]))
+        count += link[2] == "mentions" and rows[-1].live_to is None
+        self._spoken_of[link[4]] = (count, min(first, *times), max(last, *times))
+        return True
+
     def _add_entities(self, links: dict[tuple[str, ...], list[Any]], made: Folded) -> None:
         level = int(made.rows[-1].fields["classification"])
         for entity in sorted(entities_of(links)):
             kind, name, aliases = made.entities.get(entity, (entity.partition(":")[0], "", ()))
             at, plain = made.rows[0].live_from, entity.partition(":")[2]
             name = name or plain
+            told = (entity, kind, name, level, *aliases)
+            if told in self._told:
+                continue
+            self._told.add(told)
             self._rows[_ADD_ENTITY].append((entity, kind, name, at, plain))
             known = {normalise_alias(one) for one in (name, *aliases)} - {""}
             self._rows[ADD_ALIAS] += [(one, entity, level) for one in sorted(known)]
@@ -233,7 +246,7 @@ class Applying:
 
     def _split_merged(self, folded: dict[str, Folded], states: dict[str, State]) -> None:
         """Undo merges of entities whose links change; they are made again at the end."""
-        merges = select(self._db, SELECT_MERGES)
+        merges = self._merges
         if not merges:
             return
         changed: set[str] = set()
@@ -243,6 +256,7 @@ class Applying:
             changed |= entities_of(keys | (links.keys() - made.links.keys()))
         if changed & {end for gone, kept, _ in merges for end in (gone, kept)}:
             self._split(merges)
+            self._merges = []
             self._entities |= {end for gone, kept, _ in merges for end in (gone, kept)}
 
     def _split(self, merges: Iterable[Row]) -> None:
@@ -262,7 +276,7 @@ class Applying:
             return
         self._split(merges)
         ends = to_json_ids(sorted({end for ends in wanted for end in ends}))
-        known = {row[0] for row in select(self._db, _EXISTING, (ends,))}
+        known = {row[0] for row in select(self._db, EXISTING, (ends,))}
         ats = {(gone, kept): at for gone, kept, at in merges}
         for gone, kept in wanted:
             if {gone, kept} <= known:
@@ -270,6 +284,3 @@ class Applying:
                     merge_entities(self._db, kept, gone, ats.get((gone, kept), now))
                 except (NotFound, Refused):  # of an entity that was split in between
                     continue
-
-
-_TEXT = CONTENT.index("text")

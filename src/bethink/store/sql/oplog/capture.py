@@ -34,6 +34,7 @@ from bethink.store.sql.sql_functions import to_json_ids
 
 BATCH = 500
 ALL = 2**53  # more than there are
+Said = Mapping[tuple[str, int, str], Json]  # by series, number and mark: what operations say
 # What most operations say alike; part of the format of the log, it never changes.
 _COMMON = (
     b'{"add":[["item","mentions","entity","",[1.0,0.9,null,"rule",17]],"follows","related_to",'
@@ -67,18 +68,15 @@ _LEAST_LEVEL = """
     SELECT coalesce(min(i.classification), 1) FROM link AS l JOIN item AS i ON i.id = l.src
     WHERE l.dst = ? AND l.src_kind = 'item' AND l.dst_kind = 'entity'
 """
-_EXISTING = "SELECT id FROM entity WHERE id IN (SELECT value FROM json_each(?))"
-_SELECT_ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
+EXISTING = "SELECT id FROM entity WHERE id IN (SELECT value FROM json_each(?))"
 _OPS_OF_ITEMS = """
     SELECT o.series, o.number, o.mark, o.clock, o.at, o.kind, o.item, o.seen, o.data
     FROM json_each(?) AS wanted CROSS JOIN op AS o ON o.item = wanted.value
     WHERE o.kind <> 'erased' ORDER BY o.item, o.series, o.number
 """
-_OPS_OF_MERGES = """
-    SELECT o.series, o.number, o.mark, o.clock, o.at, o.kind, o.item, o.seen, o.data
-    FROM op AS o WHERE o.item >= '=' AND o.item < '>' AND o.kind <> 'erased'
-    ORDER BY o.item, o.series, o.number
-"""
+_OPS_OF_MERGES = _OPS_OF_ITEMS.replace(
+    "json_each(?) AS wanted CROSS JOIN op AS o ON o.item = wanted.value", "op AS o"
+).replace("WHERE", "WHERE o.item >= '=' AND o.item < '>' AND")
 _SEEN = """
     SELECT number, data FROM op WHERE series = ? AND number <= ? AND kind = 'seen' AND item = ''
     ORDER BY number DESC LIMIT ?
@@ -117,10 +115,10 @@ def write_sync(db: Database, values: Json) -> None:
     db.execute(_SET_SYNC, (json.dumps(values),))
 
 
-def encode(data: Json) -> bytes:
-    """Return the data of an operation as the log keeps it."""
+def encode(data: str) -> bytes:
+    """Return the data of an operation, which is JSON, as the log keeps it."""
     made = zlib.compressobj(6, zdict=_COMMON)
-    return made.compress(dumps(data).encode()) + made.flush()
+    return made.compress(data.encode()) + made.flush()
 
 
 def decode(stored: bytes) -> str:
@@ -138,17 +136,17 @@ def vector(db: Database) -> dict[str, int]:
     return dict(select(db, "SELECT name, upto FROM series ORDER BY name"))
 
 
-def read_ops(db: Database, ids: Sequence[str]) -> dict[str, list[Op]]:
-    """Return the operations on memories, by id."""
-    return _to_ops(db, select(db, _OPS_OF_ITEMS, (to_json_ids(ids),)))
+def read_ops(db: Database, ids: Sequence[str], said: Said) -> dict[str, list[Op]]:
+    """Return the operations on memories, by id; of some it may be known what they say."""
+    return _to_ops(db, select(db, _OPS_OF_ITEMS, (to_json_ids(ids),)), said)
 
 
 def read_merges(db: Database) -> dict[str, list[Op]]:
     """Return the merges and splits of entities, by the entity that is gone."""
-    return _to_ops(db, select(db, _OPS_OF_MERGES))
+    return _to_ops(db, select(db, _OPS_OF_MERGES), {})
 
 
-def _to_ops(db: Database, rows: Sequence[Sequence[Any]]) -> dict[str, list[Op]]:
+def _to_ops(db: Database, rows: Sequence[Sequence[Any]], said: Said) -> dict[str, list[Op]]:
     found: dict[str, list[Op]] = {}
     levels: dict[str, set[int]] = {}
     told: dict[tuple[str, int], dict[int, Vector]] = {}
@@ -165,8 +163,10 @@ def _to_ops(db: Database, rows: Sequence[Sequence[Any]]) -> dict[str, list[Op]]:
                 told[higher] = read_seen(db, *higher)
             known = (one for one in told[higher].values() if one.get(series, 0) < number)
             vector = {**next(known, {}), **vector}
-        said = json.loads(decode(data)) if data else {}
-        op = Op(series, number, mark, clock, at, kind, item, vector, said)
+        known_data = said.get((series, number, mark))
+        if known_data is None:
+            known_data = json.loads(decode(data)) if data else {}
+        op = Op(series, number, mark, clock, at, kind, item, vector, known_data)
         found.setdefault(item, []).append(op)
     return found
 
@@ -211,8 +211,13 @@ def capture(db: Database, now: int) -> list[str]:
     _capture_merges(db, writer, now)
     writer.finish()
     db.execute("DELETE FROM unlogged")
-    write_sync(db, known | {"seq": head, "used": _uses(db)})
+    note_captured(db, head)
     return rewritten
+
+
+def note_captured(db: Database, seq: int) -> None:
+    """Note that the log has what was done up to a line of the journal."""
+    write_sync(db, read_sync(db) | {"seq": seq, "used": _uses(db)})
 
 
 def _capture_erased(db: Database, writer: LogWriter, since: int) -> None:
@@ -233,7 +238,7 @@ def _capture_erased(db: Database, writer: LogWriter, since: int) -> None:
 def _capture_items(
     db: Database, writer: LogWriter, ids: Sequence[str], device: str, *, is_first: bool
 ) -> list[str]:
-    states, ops = read_states(db, ids), read_ops(db, ids)
+    states, ops = read_states(db, ids), read_ops(db, ids, {})
     named = {key[4] for state in states.values() for key in state.links if key[3] == "item"}
     parents = {row.fields["parent"] for state in states.values() for row in state.rows}
     named |= parents - {None}
@@ -264,8 +269,7 @@ def erased_parents(db: Database, ops: Mapping[str, Iterable[Op]]) -> set[str]:
     """Return the parents that memories name and that were erased here."""
     every = (op for found in ops.values() for op in found if op.kind in ("rev", "parent"))
     named = {op.data.get("set", op.data).get("parent") for op in every} - {None}
-    found = select(db, _SELECT_ERASED, (to_json_ids(sorted(named)),)) if named else []
-    return {row[0] for row in found}
+    return history.erased_of(db, sorted(named))
 
 
 def _changes(item: str, state: State, folded: Folded) -> tuple[list[Draft], bool]:
@@ -441,7 +445,7 @@ def _capture_merges(db: Database, writer: LogWriter, now: int) -> None:
     effective = {(gone, kept): at for gone, kept, at in select(db, SELECT_MERGES)}
     changes = [("merge", *ends, at) for ends, at in effective.items() if ends not in logged]
     here = to_json_ids(sorted({end for ends in logged for end in ends}))
-    known = {row[0] for row in select(db, _EXISTING, (here,))} if logged else set()
+    known = {row[0] for row in select(db, EXISTING, (here,))} if logged else set()
     changes += [
         ("split", *logged[ends], now)
         for ends in logged
@@ -503,7 +507,7 @@ class LogWriter:
         self._last[series] = number
         mark = hashlib.blake2b(dumps([*draft[:3], draft.data]).encode(), digest_size=8).hexdigest()
         row = (series, number, mark, clock, draft.at, draft.kind, draft.item, seen)
-        self._rows.append((*row, encode(draft.data)))
+        self._rows.append((*row, encode(dumps(draft.data))))
         return number
 
     def _write(self) -> None:

@@ -214,7 +214,8 @@ class _Folding:
     def _status(self, op: Op) -> None:
         status = op.data["status"]
         self._standing = [one for one in self._standing if not self._saw(op, one[0])]
-        unaware = self._unaware_texts(op) if status == "superseded" else []
+        judged = self._concurrent(op) if status == "superseded" else []
+        unaware = [rev for rev in judged if "text" in rev.data.get("set", {})]
         for rev in unaware:  # it judged another text
             self._add_conflict(op, rev, Conflict("replaced", op.device, op.at, 0))
         if not unaware:
@@ -255,9 +256,6 @@ class _Folding:
             return []
         revs = (one for one in self._ops if one.kind == "rev" and not self._saw(one, op))
         return [one for one in revs if not self._saw(op, one)]
-
-    def _unaware_texts(self, op: Op) -> list[Op]:
-        return [rev for rev in self._concurrent(op) if "text" in rev.data.get("set", {})]
 
     def _find_edits(self, op: Op) -> None:
         if not self._is_shared:

@@ -13,8 +13,9 @@ from bethink.errors import NotFound
 from bethink.ports import Device, OpBatch, SyncConflict, SyncResult
 from bethink.store.sql.connection import HIGHEST, Connections, Database, select
 from bethink.store.sql.erase import HELD
+from bethink.store.sql.history import erased_of, journal_head
 from bethink.store.sql.oplog import capture as log
-from bethink.store.sql.oplog.apply import Applying
+from bethink.store.sql.oplog.apply import IN_FILE, Applying
 from bethink.store.sql.oplog.capture import ADD_OP, SET_UPTO, Draft, LogWriter
 from bethink.store.sql.oplog.fold import WITHDRAWN, level_of
 from bethink.store.sql.oplog.shape import parse_op
@@ -29,7 +30,6 @@ _READ = f"""
 """
 _READ_ERASES = _READ.replace("<> 'erased'", "= 'erase'")
 _MARKS = "SELECT number, mark FROM op WHERE series = ? AND number BETWEEN ? AND ?"
-_ERASED = "SELECT id FROM tombstone WHERE id IN (SELECT value FROM json_each(?))"
 _DROP_OLDER_USE = """
     DELETE FROM op WHERE item = ? AND kind = 'use' AND series = ? AND number < ?
 """
@@ -45,7 +45,7 @@ _ALSO_ABOVE = """
     SELECT DISTINCT o.item FROM op AS o WHERE o.series = ? AND o.number > ? AND o.item <> ''
     AND EXISTS (SELECT 1 FROM op AS h WHERE h.item = o.item AND h.series LIKE ?)
 """
-# What is not understood: under the id of its memory after HELD, where nobody looks.
+# Operations that are not understood, under HELD and the id of their memory.
 _HELD = f"{_COLUMNS} WHERE item >= '{HELD}' AND item < '{chr(ord(HELD) + 1)}' AND kind <> 'erased'"
 _RELEASE = "UPDATE op SET item = ? WHERE series = ? AND number = ? AND mark = ?"
 _DIGEST_ROWS = """
@@ -96,7 +96,7 @@ class SqlSync:
         with self._connections.write_transaction() as db:
             rewritten = log.capture(db, to_ms(now))
             if rewritten:
-                Applying(db).apply(rewritten, actor="sync", now=to_ms(now))
+                Applying(db, {}).apply(rewritten, actor="sync", now=to_ms(now))
 
     def vector(self, ceiling: int = HIGHEST) -> dict[str, int]:
         with self._connections.read_transaction() as db:
@@ -139,13 +139,15 @@ class SqlSync:
             }
             held = {row[:3] for row in select(db, _HELD)}
             rows = _new_rows(db, _parse(batch, gaps))
-            db.executemany(ADD_OP, [(*row[:8], log.encode(row[8])) for row in rows])
+            db.executemany(ADD_OP, [(*row[:8], log.encode(row[9])) for row in rows])
             for row in rows:
                 if row[5] == "use":
                     db.execute(_DROP_OLDER_USE, (row[6], row[0], row[1]))
             touched += [*_release(db), *_seen_late(db, rows), *(row[6] for row in rows)]
-            applying = Applying(db)
+            applying = Applying(db, {(row[0], row[1], row[2]): row[8] for row in rows})
             applying.apply(list(dict.fromkeys(touched)), actor=actor, now=at)
+            if not applying.erased:  # all that was done here is in the log
+                log.note_captured(db, journal_head(db).seq)
             ahead = [
                 (name, span[1])
                 for name, span in batch.ranges.items()
@@ -209,11 +211,18 @@ class SqlSync:
             for item, data in rows
         }
 
-    def settle(self, item: str, *, now: datetime) -> None:
+    def set_conflict(self, item: str, rev: int | None, *, now: datetime) -> None:
         at = to_ms(now)
         with self._connections.write_transaction() as db:
+            db.execute("DELETE FROM conflict WHERE item = ?", (item,))
+            if rev is not None:
+                row = (item, log.dumps([["edited", IN_FILE, at, rev]]))
+                db.execute("INSERT INTO conflict (item, data) VALUES (?, ?)", row)
+                return
+            if not log.read_sync(db):
+                return  # it is known on this machine only
             log.capture(db, at)
-            ops = log.read_ops(db, [item]).get(item, [])
+            ops = log.read_ops(db, [item], {}).get(item, [])
             if not ops:
                 raise NotFound(f"there is no memory {item!r}")
             writer = LogWriter(db, log.read_sync(db)["device"])
@@ -221,7 +230,7 @@ class SqlSync:
             for level in sorted({op.level for op in ops}):  # to all who know of it
                 writer.add(Draft(item, "settle", at, level, {}), clock)
             writer.finish()
-            Applying(db).apply([item], actor="sync", now=at)
+            Applying(db, {}).apply([item], actor="sync", now=at)
 
     def digest(self, ceiling: int = HIGHEST) -> str:
         with self._connections.read_transaction() as db:
@@ -229,8 +238,12 @@ class SqlSync:
 
 
 def _line(row: Sequence[Any]) -> str:
-    head = json.dumps([*row[:6], row[6].removeprefix(HELD), row[7]], ensure_ascii=False)
-    return f"{head[:-1]},{log.decode(row[8])}]"
+    return f"{_head([*row[:6], row[6].removeprefix(HELD), row[7]])}{log.decode(row[8])}]"
+
+
+def _head(row: Sequence[Any]) -> str:
+    """Return what a line says before the data of its operation."""
+    return f"{json.dumps(row[:8], ensure_ascii=False)[:-1]},"
 
 
 def _held_name(row: Sequence[Any]) -> str:
@@ -238,7 +251,9 @@ def _held_name(row: Sequence[Any]) -> str:
 
 
 def _parse(batch: OpBatch, gaps: Mapping[str, int]) -> list[list[Any]]:
-    """Return the operations that can be kept; what is none is held as a line.
+    """Return the operations that can be kept, each with the text of its data.
+
+    What is none is held as a line.
 
     What is in no range, or behind a gap, comes again with what is before it; an erase holds
     at once.
@@ -252,15 +267,18 @@ def _parse(batch: OpBatch, gaps: Mapping[str, int]) -> list[list[Any]]:
             row = ["", 0, mark, 0, 0, f"no operation: {line[:40]!a}", "", 0, said]
         first, last = batch.ranges.get(row[0], (0, 0))
         if (first <= row[1] <= last and row[0] not in gaps) or row[5] == "erase":
+            head = _head(row)
+            as_told = line.startswith(head) and line.endswith("}]")
+            data = line[len(head) : -1] if as_told else log.dumps(row[8])
             row[6] = row[6] if is_understood else f"{HELD}{row[6]}"
-            found.append(row)
+            found.append([*row, data])
     return found
 
 
 def _seen_late(db: Database, rows: Iterable[Sequence[Any]]) -> list[str]:
     """Return memories of which it is only now told what a device had seen of them above."""
     found: list[str] = []
-    for series, *_, kind, item, _, seen in rows:
+    for series, *_, kind, item, _, seen, _ in rows:
         for lower in range(level_of(series)) if (kind, item) == ("seen", "") else ():
             below = f"{series[:-1]}{lower}"
             asked = (below, seen.get(below, 0), f"%.{level_of(series)}")
@@ -282,13 +300,13 @@ def _move(db: Database, series: str, device: str, upto: int, kept: Mapping[str, 
     db.execute(_RENAME, (moved, series, last + 1))
     number = next(iter(base), last)
     if number:  # what was seen before is said again, with the operations of before
-        data = log.encode({**base.get(number, {})})
+        data = log.encode(log.dumps({**base.get(number, {})}))
         db.execute(ADD_OP, (moved, number, "", 0, 0, "seen", "", 0, data))
         db.execute(_SET_SEEN_BY, (number, moved, number))
     before = {name: n for name, n in kept.items() if name <= series}
     for at, said in log.read_seen(db, moved, log.ALL).items():
         told = {f"{device}{name[-2:]}" if name in kept else name: n for name, n in said.items()}
-        db.execute(_SET_SEEN, (log.encode(told | before), moved, at))
+        db.execute(_SET_SEEN, (log.encode(log.dumps(told | before)), moved, at))
     db.executemany(SET_UPTO, [(moved, upto if upto > last else number), (series, last)])
 
 
@@ -302,8 +320,7 @@ def _new_rows(db: Database, rows: Sequence[list[Any]]) -> list[list[Any]]:
         for series, numbers in spans.items()
         for row in select(db, _MARKS, (series, min(numbers), max(numbers)))
     }
-    named = {row[6].removeprefix(HELD) for row in rows}
-    gone = {row[0] for row in select(db, _ERASED, (to_json_ids(sorted(named)),))}
+    gone = erased_of(db, sorted({row[6].removeprefix(HELD) for row in rows}))
     return [
         row
         for row in rows

@@ -28,20 +28,22 @@ DEFAULTS |= {name: None for name, one in _FIELDS.items() if one.nullable}
 # Fields that a whole revision always says, and one that only changes something never does.
 WHOLE = frozenset({*OWN_FIELDS, "sketch"} - DEFAULTS.keys())
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # of a date
+_DECODER = json.JSONDecoder(parse_constant=int)  # fails at infinite numbers
 Shape = Any  # a type, a check, a list of one shape, a tuple of several, or a dict of names
 
 
 def parse_op(line: str) -> tuple[list[Any] | None, bool]:
     """Return the operation of a line, if it can be kept, and whether it is understood."""
     try:
-        row = json.loads(line, parse_constant=int)  # there are no infinite numbers
+        line.encode()  # fails at half a character
+        row = _DECODER.decode(line)
         is_head = isinstance(row, list) and [type(value) for value in row] == _HEAD
         if not is_head or not is_span(row[0], row[1:2] * 2) or row[5] == "erased":
             return None, False
         if not (_count(row[3]) and _time(row[4]) and _count(row[7])):
             return None, False
         if is_odd := "\\u" in line:
-            json.dumps(row, ensure_ascii=False).encode()  # fails at half a character
+            json.dumps(row, ensure_ascii=False).encode()
             if not _fits(row[:8]):
                 return None, False
     except (ValueError, TypeError, RecursionError):
@@ -91,19 +93,22 @@ def _number(value: Any) -> bool:
 
 
 def _band(value: Any) -> bool:
-    return _is(value, int) and -(2**63) <= value < 2**63
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
+def _link(value: Any) -> bool:
+    *texts, (weight, confidence, context, source, at) = value
+    is_plain = _number(weight) and _number(confidence) and _time(at)
+    is_plain = is_plain and (context is None or type(context) is str)
+    return is_plain and [type(one) for one in (*texts, source)] == [str] * 7
 
 
 def _count(value: Any) -> bool:
-    return _is(value, int) and abs(value) < 2**53
+    return type(value) is int and abs(value) < 2**53
 
 
 def _time(value: Any) -> bool:
-    return _is(value, int) and _FIRST_MS <= value <= _LAST_MS
-
-
-def _optional(value: Any) -> bool:
-    return value is None or isinstance(value, str)
+    return type(value) is int and _FIRST_MS <= value <= _LAST_MS
 
 
 _PLAIN: dict[str, Shape] = {
@@ -111,9 +116,7 @@ _PLAIN: dict[str, Shape] = {
     "flag": lambda value: value in (0, 1),
     "time": _time,
     "number": _number,
-    "words": lambda value: (
-        value == "[]" or (_is(json.loads(value), [str]) and _fits(json.loads(value)))
-    ),
+    "words": lambda value: value == "[]" or (_is(said := json.loads(value), [str]) and _fits(said)),
     "object": lambda value: value == "{}" or isinstance(json.loads(value), dict),
 }
 
@@ -122,10 +125,10 @@ _TEXTS = {name for name, one in _FIELDS.items() if one.kind in ("text", "word", 
 
 
 def _are_fields(fields: Any) -> bool:
-    rest = {name: value for name, value in fields.items() if name != "sketch"}
-    return _is(fields.get("sketch", []), [_band]) and all(
-        (name in _TEXTS and type(value) is str) or _is_field(name, value)
-        for name, value in rest.items()
+    return all(
+        (name in _TEXTS and type(value) is str)
+        or (_is(value, [_band]) if name == "sketch" else _is_field(name, value))
+        for name, value in fields.items()
     )
 
 
@@ -160,7 +163,7 @@ _SHAPES: dict[str, Shape] = {
     "status": {"status": lambda value: value in ("active", "superseded", "quarantined")},
     "parent": {"parent": str},
     "link": {
-        "add": [(*_KEY, (_number, _number, _optional, str, _time))],
+        "add": [_link],
         "drop?": [_KEY],
         "entities?": _all(str, (str, str, [str])),
     },

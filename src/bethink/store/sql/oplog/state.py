@@ -26,10 +26,8 @@ _SELECT_ROWS = f"""
     FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.id = wanted.value ORDER BY i.id, i.rev
 """
 _BEFORE_FIELDS = 7
-_SELECT_STATUSES = """
-    SELECT s.id, s.at, s.status FROM json_each(?) AS wanted
-    CROSS JOIN status_change AS s ON s.id = wanted.value ORDER BY s.id, s.at
-"""
+_OF = "FROM json_each(?) AS wanted CROSS JOIN {} AS o ON o.id = wanted.value"
+_SELECT_STATUSES = f"SELECT o.id, o.at, o.status {_OF.format('status_change')} ORDER BY o.id, o.at"
 _LINK = "l.src_kind, l.src, l.type, l.dst_kind, l.dst, l.stated_by"
 _VALUES = "l.weight, l.confidence, l.context, l.source, l.created_at"
 # A link belongs to the memory it starts from, or that states it, or that it leads to.
@@ -42,18 +40,9 @@ _SELECT_LINKS = tuple(
         ("dst", "l.dst_kind = 'item' AND l.src_kind <> 'item' AND l.stated_by = ''"),
     )
 )
-_SELECT_KEYS = """
-    SELECT k.id, k.key, k.fingerprint, k.at FROM json_each(?) AS wanted
-    CROSS JOIN idempotency AS k ON k.id = wanted.value ORDER BY k.key
-"""
-_SELECT_USES = """
-    SELECT u.id, u.recalls, u.stamps FROM json_each(?) AS wanted
-    CROSS JOIN usage AS u ON u.id = wanted.value
-"""
-_SELECT_DAYS = """
-    SELECT d.id, d.day, d.recalls FROM json_each(?) AS wanted
-    CROSS JOIN usage_day AS d ON d.id = wanted.value
-"""
+_SELECT_KEYS = f"SELECT o.id, o.key, o.fingerprint, o.at {_OF.format('idempotency')} ORDER BY o.key"
+_SELECT_USES = f"SELECT o.id, o.recalls, o.stamps {_OF.format('usage')}"
+_SELECT_DAYS = f"SELECT o.id, o.day, o.recalls {_OF.format('usage_day')}"
 MERGED = "same_as"
 
 

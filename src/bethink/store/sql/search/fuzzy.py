@@ -202,7 +202,9 @@ def _similar_terms(db: Database, term: str, as_of_ms: int | None) -> list[Simila
     parts = _parts(term)
     likely = {*parts, *_misspellings(term)}
     found = {t: df for t, df in document_frequencies(db, likely).items() if df}
-    found.update(_sharing_trigrams(db, term))
+    rows = [row for sql, values in _trigram_query(term) for row in db.execute(sql, values)]
+    keep_terms(db, rows)
+    found.update((t, df) for t, df, _ in rows)
     if as_of_ms is not None:
         known = word_statistics(db, found, as_of_ms).frequencies
         found = {t: df for t, df in known.items() if df}
@@ -215,13 +217,6 @@ def _similar_terms(db: Database, term: str, as_of_ms: int | None) -> list[Simila
     ]
     similar.sort(key=lambda found: (-found[1], -found[2], found[0]))
     return similar[:MAX_EXPANSIONS]
-
-
-def _sharing_trigrams(db: Database, term: str) -> dict[str, int]:
-    rows = [row for sql, values in _trigram_query(term) for row in db.execute(sql, values)]
-    if is_on_server(db):
-        keep_terms(db, rows)
-    return {t: df for t, df, _ in rows}
 
 
 def _trigram_query(term: str) -> list[tuple[str, list[str]]]:

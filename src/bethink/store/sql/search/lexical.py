@@ -205,7 +205,6 @@ class SearchPlan(NamedTuple):
     first: tuple[str, ...]
     rest: tuple[str, ...]
     postings: int
-    rest_postings: int
 
 
 def search_text(
@@ -237,7 +236,7 @@ def search_text(
 
 
 def _with_others(known: WordStatistics, search: TextSearch, as_of_ms: int | None) -> WordStatistics:
-    """Add the counts of words in the stores that are searched beside this one."""
+    """Add the counts of words in the other stores of the same search."""
     if not search.beside:
         return known
     from bethink.store.joined import join_statistics  # start-up time: few join stores
@@ -287,8 +286,7 @@ def make_plan(frequencies: Mapping[str, int], *, documents: int, budget: int) ->
         else:
             first.append(term)
             spent += df
-    rest_postings = sum(frequencies[term] for term in rest)
-    return SearchPlan(tuple(first), tuple(rest), spent, rest_postings)
+    return SearchPlan(tuple(first), tuple(rest), spent)
 
 
 def _limit_terms(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import bm25_idf
 from bethink.ports import SearchResult, TrigramSearch
@@ -40,12 +41,8 @@ MAX_ROWS_PER_WORD = 500  # memories read for one word, the newest
 MAX_MATCHING_TERMS = 32  # index words that hold a piece
 SWAP_SIMILARITY = 0.9
 MIN_COVERAGE = 0.5
+_WORD = lazy_pattern(r"[^\W_]+")
 _SWAP_Z_AND_Y = str.maketrans("zyZY", "yzYZ")
-
-
-class _QueryWord(NamedTuple):
-    piece: str
-    weight: float
 
 
 class _TextRow(NamedTuple):
@@ -54,9 +51,7 @@ class _TextRow(NamedTuple):
     text: str
 
 
-class _PieceMatch(NamedTuple):
-    worth: float
-    why: str
+_Matches = list[tuple[_TextRow, float, str]]  # memories, each with its worth and why
 
 
 def search_pieces(
@@ -64,15 +59,15 @@ def search_pieces(
 ) -> SearchResult:
     """Search memories for pieces of the query's words; the score is the share, 0 to 1."""
     words = _query_words(db, search.text, predicate.as_of_ms)
-    total = sum(word.weight for word in words)
+    total = sum(words.values())
     scores: dict[int, float] = {}
     reasons: dict[int, list[str]] = {}
     ids: dict[int, str] = {}
-    for word in words:
-        for row, match in _find_word(db, word.piece, search, predicate):
+    for piece, weight in words.items():
+        for row, worth, why in _find_word(db, piece, search, predicate):
             ids[row.rid] = row.id
-            scores[row.rid] = scores.get(row.rid, 0.0) + word.weight * match.worth / total
-            reasons.setdefault(row.rid, []).append(match.why)
+            scores[row.rid] = scores.get(row.rid, 0.0) + weight * worth / total
+            reasons.setdefault(row.rid, []).append(why)
     passing = (rid for rid, score in scores.items() if score >= search.min_share)
     best = sorted(passing, key=lambda rid: (-scores[rid], ids[rid]))[: max(search.depth, 0)]
     found = [(rid, scores[rid], "; ".join(reasons[rid])) for rid in best]
@@ -80,47 +75,35 @@ def search_pieces(
     return SearchResult(load_matches(db, found, hydrate), note, 1.0 if words else 0.0)
 
 
-def _query_words(db: Database, text: str, as_of_ms: int | None) -> list[_QueryWord]:
+def _query_words(db: Database, text: str, as_of_ms: int | None) -> dict[str, float]:
     """Return the first few words to look for, each weighted by its rarest part's idf."""
     tokens = tokenizer(db)
     clean = text[:MAX_QUERY_LENGTH].replace("\0", " ").encode("utf-8", "ignore").decode()
     units = [unit for unit in query_units(clean) if not unit.common]
     terms = {term for unit in units for word in unit.words for term in tokens(word)}
     known = word_statistics(db, terms, as_of_ms)
-    found: dict[str, _QueryWord] = {}
+    found: dict[str, float] = {}
     for unit in units:
         piece = fold(unit.shown)[:MAX_WORD_LENGTH]
         if len(piece) >= MIN_WORD_LENGTH and len(found) < MAX_QUERY_WORDS:
             counts = [known.frequencies[term] for word in unit.words for term in tokens(word)]
-            found.setdefault(
-                piece, _QueryWord(piece, bm25_idf(known.documents, min(counts, default=0)))
-            )
-    return list(found.values())
+            found.setdefault(piece, bm25_idf(known.documents, min(counts, default=0)))
+    return found
 
 
-def _find_word(
-    db: Database, piece: str, search: TrigramSearch, predicate: Predicate
-) -> list[tuple[_TextRow, _PieceMatch]]:
+def _find_word(db: Database, piece: str, search: TrigramSearch, predicate: Predicate) -> _Matches:
     """Return the memories that hold a word, by the first method that finds any."""
-    whole = [
-        (row, _PieceMatch(worth, _describe_match(piece, inside)))
+    found: _Matches = [
+        (row, worth, f"contains {piece}" if inside == piece else f"'{piece}' is part of '{inside}'")
         for row, worth, inside in _substring_matches(db, piece, search, predicate)
     ]
     swapped = piece.translate(_SWAP_Z_AND_Y)
-    if whole or swapped == piece:
-        return whole or _window_matches(db, piece, search, predicate)
-    other = [
-        (
-            row,
-            _PieceMatch(SWAP_SIMILARITY * worth, f"'{piece}' read as '{inside}', z and y swapped"),
-        )
-        for row, worth, inside in _substring_matches(db, swapped, search, predicate)
-    ]
-    return other or _window_matches(db, piece, search, predicate)
-
-
-def _describe_match(piece: str, inside: str) -> str:
-    return f"contains {piece}" if inside == piece else f"'{piece}' is part of '{inside}'"
+    if not found and swapped != piece:
+        found = [
+            (row, SWAP_SIMILARITY * worth, f"'{piece}' read as '{inside}', z and y swapped")
+            for row, worth, inside in _substring_matches(db, swapped, search, predicate)
+        ]
+    return found or _window_matches(db, piece, search, predicate)
 
 
 def _substring_matches(
@@ -134,7 +117,7 @@ def _substring_matches(
 
 def _window_matches(
     db: Database, piece: str, search: TrigramSearch, predicate: Predicate
-) -> list[tuple[_TextRow, _PieceMatch]]:
+) -> _Matches:
     windows = word_windows(piece)
     found = []
     for row in _candidate_rows(db, windows, search, predicate) if windows else ():
@@ -142,14 +125,12 @@ def _window_matches(
         covered, _, word = max(
             (
                 (_coverage(piece, windows, word), -len(word), word)
-                for word in _split_words(row.text)
+                for word in set(_WORD.findall(fold(row.text)))
             ),
             default=(0.0, 0, ""),
         )
         if covered:
-            found.append(
-                (row, _PieceMatch(PART_SIMILARITY * covered, f"'{piece}' is similar to '{word}'"))
-            )
+            found.append((row, PART_SIMILARITY * covered, f"'{piece}' is similar to '{word}'"))
     return found
 
 
@@ -164,11 +145,6 @@ def word_windows(word: str) -> list[str]:
     last = len(word) - length
     starts = [*range(0, last, max(length // 2, 1)), last]
     return [word[at : at + length] for at in starts]
-
-
-def _split_words(text: str) -> set[str]:
-    words = "".join(char if char.isalnum() else " " for char in fold(text)).split()
-    return set(words)
 
 
 def _coverage(query_word: str, windows: Sequence[str], word: str) -> float:

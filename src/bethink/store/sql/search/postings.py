@@ -87,8 +87,8 @@ def read_packed(db: Database) -> Packed:
     return Packed(int(end), int(version))
 
 
-def _block_key(start: int, tid: int = 0) -> int:
-    return start // SMALL_BLOCK << _TERM_BITS | tid
+def _block_key(start: int) -> int:
+    return start // SMALL_BLOCK << _TERM_BITS
 
 
 def pack_postings(db: Database, end: int) -> None:
@@ -135,8 +135,13 @@ def _concatenate(first: Postings, then: Postings) -> Postings:
 
 def _write_blocks(db: Database, start: int, postings: Postings) -> None:
     """Write the blocks of the terms that occur from one row id on."""
+    db.executemany(_ADD_BLOCK, _encode_blocks(start, postings))
+
+
+def _encode_blocks(start: int, postings: Postings) -> list[tuple[int, bytes]]:
+    """Return each term's block of the row ids from one on, by its key."""
     if not len(postings.tids):
-        return
+        return []
     order = np.argsort(postings.tids, kind="stable")
     tids = postings.tids[order]
     entries = np.empty(len(order), _IN_BLOCK)
@@ -145,19 +150,9 @@ def _write_blocks(db: Database, start: int, postings: Postings) -> None:
     stored = entries.tobytes()
     firsts = np.flatnonzero(np.diff(tids, prepend=-1))
     ends = np.append(firsts[1:], len(tids))
-    size = _IN_BLOCK.itemsize
-    db.executemany(
-        _ADD_BLOCK,
-        (
-            (key, stored[first * size : end * size])
-            for key, first, end in zip(
-                (tids[firsts] + _block_key(start)).tolist(),
-                firsts.tolist(),
-                ends.tolist(),
-                strict=True,
-            )
-        ),
-    )
+    size, keys = _IN_BLOCK.itemsize, (tids[firsts] + _block_key(start)).tolist()
+    spans = zip(keys, firsts.tolist(), ends.tolist(), strict=True)
+    return [(key, stored[first * size : end * size]) for key, first, end in spans]
 
 
 def _decode_new(rows: Sequence[tuple[int, bytes]]) -> Postings:
@@ -228,36 +223,22 @@ def count_wrong_postings(db: Database, rows: Iterable[tuple[int, bytes]]) -> int
     """
     packed = read_packed(db)
     new: dict[int, bytes] = dict(select(db, "SELECT rid, data FROM posting_new"))
-    wrong, starts = 0, set(packed.block_starts())
+    wrong, starts = 0, packed.block_starts()
+    ends = dict(zip(starts, [*starts, packed.end][1:], strict=True))
     for start, group in _by_block(rows, packed):
-        expected = _decode_new([row for row in group if row[0] not in new])
+        packed_rows = [row for row in group if row[0] not in new]
         wrong += sum(new.pop(rid) != data for rid, data in group if rid in new)
-        if start not in starts:
-            wrong += len(np.unique(expected.rids))
-            continue
-        starts.remove(start)
-        found = _read_whole_block(db, start)
-        wrong += _count_differing(expected, found)
-    wrong += sum(len(np.unique(_read_whole_block(db, start).tids)) for start in starts)
-    beyond = "SELECT count(*) FROM posting_block WHERE key >= ?"
-    return wrong + len(new) + int(db.execute(beyond, (_block_key(packed.end),)).get)
-
-
-def _read_whole_block(db: Database, start: int) -> Postings:
-    is_large = start < read_packed(db).end // LARGE_BLOCK * LARGE_BLOCK
-    bounds = (_block_key(start), _block_key(start + (LARGE_BLOCK if is_large else SMALL_BLOCK)))
-    return _decode_blocks(select(db, _BLOCKS_BETWEEN, bounds))
-
-
-def _count_differing(expected: Postings, found: Postings) -> int:
-    """Count the terms of which two blocks hold different entries."""
-    order = np.argsort(expected.tids, kind="stable")
-    ours = np.stack([column[order].astype(np.int64) for column in expected])
-    theirs = np.stack([column.astype(np.int64) for column in found])
-    if ours.shape == theirs.shape and np.array_equal(ours, theirs):
-        return 0
-    one, other = set(zip(*ours.tolist(), strict=True)), set(zip(*theirs.tolist(), strict=True))
-    return max(1, len({tid for tid, _, _ in one ^ other}))
+        if start in ends:
+            bounds = (_block_key(start), _block_key(ends.pop(start)))
+            expected = {*_encode_blocks(start, _decode_new(packed_rows))}
+            found = expected.symmetric_difference(select(db, _BLOCKS_BETWEEN, bounds))
+            wrong += len({key for key, _ in found})
+        else:
+            wrong += len(packed_rows)
+    unknown = [(_block_key(start), _block_key(end)) for start, end in ends.items()]
+    for bounds in (*unknown, (_block_key(packed.end), 2**63 - 1)):
+        wrong += len(select(db, _BLOCKS_BETWEEN, bounds))
+    return wrong + len(new)
 
 
 def _by_block(

@@ -34,24 +34,9 @@ SqlValue = int | float | str
 
 _DEFAULT_FILTERS = Filters()
 
-# Filters that name the allowed values of one column.
-_VALUE_FILTERS = (
-    ("ids", "id"),
-    ("levels", "level"),
-    ("kinds", "kind"),
-    ("layers", "layer"),
-    ("topics", "topic"),
-    ("tiers", "tier"),
-    ("sources", "source"),
-    ("sessions", "session"),
-    ("speakers", "speaker"),
-)
-# Those for which there is an index.
-_INDEXED_FILTERS = tuple(
-    (name, column)
-    for name, column in _VALUE_FILTERS
-    if name in {"ids", "topics", "sources", "sessions", "speakers"}
-)
+# Columns of which a filter, called as several of them, names the allowed values.
+_INDEXED_COLUMNS = ("id", "topic", "source", "session", "speaker")
+_FILTERED_COLUMNS = ("level", "kind", "layer", "tier", *_INDEXED_COLUMNS)
 MAX_INDEXED_ROWS = 100_000  # more are looked at one by one, the likeliest first
 _OF_USER = part(
     "CASE WHEN json_valid(i.metadata) AND json_type(i.metadata, '$.user_id') = 'text'"
@@ -149,20 +134,16 @@ class Predicate(NamedTuple):
         return sql.replace(f"{_EVENT_TIME} ", f"{_EVENT_TIME} + 0 ")
 
 
-class _Conditions:
-    """Collect conditions and their values."""
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.values: list[SqlValue] = []
+class _Conditions(list[Condition]):
+    """Conditions that all hold."""
 
     def add(self, sql: str, *values: SqlValue) -> None:
-        self.parts.append(sql)
-        self.values.extend(values)
+        self.append(Condition(sql, values))
 
     def joined(self) -> Condition:
         """Return the conditions so far as one."""
-        return Condition(" AND ".join(self.parts), tuple(self.values))
+        values = tuple(value for one in self for value in one.values)
+        return Condition(" AND ".join(one.sql for one in self), values)
 
 
 def compile_scope(scope: Scope) -> Predicate:
@@ -179,18 +160,17 @@ def compile_scope(scope: Scope) -> Predicate:
     if scope.untrusted:
         where.add(_UNTRUSTED)
     _add_times(where, filters)
-    for name, column in _VALUE_FILTERS:
-        allowed: tuple[str, ...] = getattr(filters, name)
+    for column in _FILTERED_COLUMNS:
+        allowed: tuple[str, ...] = getattr(filters, f"{column}s")
         if allowed:
             allow = _allow(column, allowed)
-            if name == "topics" and filters.include_untopiced:
+            if column == "topic" and filters.include_untopiced:
                 allow = allow._replace(sql=f"(i.topic IS NULL OR {allow.sql})")
-            where.add(allow.sql, *allow.values)
+            where.append(allow)
     if filters.users:
         condition = _OF_USER_OR_SHARED if filters.include_shared else _OF_USER
         where.add(condition, _json(filters.users))
-    for listed in _list_conditions(filters):
-        where.add(listed.sql, *listed.values)
+    where += _list_conditions(filters)
     if filters.entities:
         mentions = _MENTIONS_NOW if scope.as_of is None else _MENTIONS_AS_OF
         where.add(mentions, *_entity_names(filters))
@@ -235,9 +215,9 @@ def _indexed(filters: Filters, *, untrusted: bool) -> tuple[Condition, ...]:
     found = [Condition(_UNTRUSTED)] if untrusted else []
     if filters.entities:
         found.append(Condition(_ROWS_MENTIONING, _entity_names(filters)))
-    for name, column in _INDEXED_FILTERS:
-        allowed: tuple[str, ...] = getattr(filters, name)
-        if allowed and not (name == "topics" and filters.include_untopiced):
+    for column in _INDEXED_COLUMNS:
+        allowed: tuple[str, ...] = getattr(filters, f"{column}s")
+        if allowed and not (column == "topic" and filters.include_untopiced):
             found.append(_allow(column, allowed))
     found += _list_conditions(filters)
     times = _Conditions()

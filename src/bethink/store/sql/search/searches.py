@@ -244,12 +244,6 @@ def count_rows_in_scope(db: Database, predicate: Predicate) -> int:
     return step * len(rows_in_scope(db, sample, predicate))
 
 
-def _question_terms(db: Database, text: str) -> tuple[str, ...]:
-    """Return the index terms by which a question is planned and searched."""
-    words = (term for word in query_words_of(db, text) for term in word.terms)
-    return tuple(dict.fromkeys((*words, *parse_query(db, text).spelling)))
-
-
 class SqlSearch:
     """The searches of a space: `ItemSearch` in SQLite.
 
@@ -322,8 +316,10 @@ class SqlSearch:
             if not is_on_server(db):
                 return
             if scope is None:
-                if terms := _question_terms(db, text or ""):
-                    read_ahead(db, (SELECT_FREQUENCIES, (as_table(terms),)))
+                words = (term for word in query_words_of(db, text or "") for term in word.terms)
+                terms = dict.fromkeys((*words, *parse_query(db, text or "").spelling))
+                if terms:
+                    read_ahead(db, (SELECT_FREQUENCIES, (as_table(tuple(terms)),)))
             elif nearest is not None:
                 load = self._hydrate.reader_as_of(scope.as_of)
                 self._vectors.search_ahead(db, *nearest, self._predicate(db, scope), load)
@@ -361,11 +357,10 @@ class SqlSearch:
         return self._search(scope, lambda db, where, load: search_pieces(db, search, where, load))
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
-        from bethink.store.sql.search.signatures import SignatureQuery  # see above
-
-        query = SignatureQuery(text, depth, min_likeness)
+        search = self._signatures.search
         return self._search(
-            scope, lambda db, where, load: self._signatures.search(db, query, where, load)
+            scope,
+            lambda db, where, load: search(db, text, depth, min_likeness, where, load),
         )
 
     def time(

@@ -46,14 +46,6 @@ _BUMP_CHANGES = """
 _BATCH = 500
 
 
-class SignatureQuery(NamedTuple):
-    """A signature search: a text, the maximum number of results, the minimum similarity."""
-
-    text: str
-    depth: int
-    min_similarity: float
-
-
 def content_terms(text: str, tokens: Sequence[str], db: Database) -> list[str]:
     """Return the content terms of a text, each once; ``tokens`` are all its index terms.
 
@@ -153,17 +145,23 @@ class SignatureIndex:
     def __init__(self, cache: StateCache) -> None:
         self._cache = cache
 
-    def search(
-        self, db: Database, query: SignatureQuery, predicate: Predicate, hydrate: ItemLoader
+    def search(  # noqa: PLR0917 - the port's parameters
+        self,
+        db: Database,
+        text: str,
+        depth: int,
+        min_similarity: float,
+        predicate: Predicate,
+        hydrate: ItemLoader,
     ) -> SearchResult:
         """Return memories in scope with similar words, best first, ties by id."""
-        terms = content_terms(query.text, tokenizer(db)(query.text), db)
-        if not terms or query.depth < 1:
+        terms = content_terms(text, tokenizer(db)(text), db)
+        if not terms or depth < 1:
             return SearchResult((), "the question has no content term")
         signatures = self._read(db)
-        near = _similar_rows(signatures, terms, query.min_similarity)
+        near = _similar_rows(signatures, terms, min_similarity)
         visible = rows_in_scope(db, array("q", near), predicate)
-        ranked = sorted((-near[rid], visible[rid], rid) for rid in visible)[: query.depth]
+        ranked = sorted((-near[rid], visible[rid], rid) for rid in visible)[:depth]
         found = [(rid, -low, f"signature {-low:.0%} similar") for low, _, rid in ranked]
         note = f"{len(signatures.rids):,} signatures compared"
         if missing := self._count_missing(db, signatures):

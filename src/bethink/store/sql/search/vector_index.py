@@ -149,23 +149,7 @@ _NEW_VERSION = "((random() & 0x3fffffffffffffff) | 0x4000000000000000)"
 
 
 _ROW_BITS = 40
-_ROW_MASK = (1 << _ROW_BITS) - 1
-
-
-def rows_of(keys: IntArray) -> IntArray:
-    """Return the row id of each key."""
-    rows: IntArray = keys & _ROW_MASK
-    return rows
-
-
-def has_passages(keys: IntArray) -> bool:
-    """Whether any of the keys is that of a passage."""
-    return bool(len(keys)) and int(keys.max()) > _ROW_MASK
-
-
-def count_rows(keys: IntArray) -> int:
-    """Return how many of the keys are those of memories' own vectors."""
-    return int(np.count_nonzero(keys <= _ROW_MASK))
+ROW_MASK = (1 << _ROW_BITS) - 1  # of a key: its row id; above it stands the passage's number
 
 
 class StoredModel(NamedTuple):
@@ -183,28 +167,11 @@ class StoredModel(NamedTuple):
         return self.slots - self.passages
 
 
-class Chunk(NamedTuple):
-    """A chunk as it is scanned: keys and bits of all vectors that can be found."""
-
-    version: int
-    keys: IntArray
-    bits: BitColumns
-
-
-class _NewVector(NamedTuple):
-    """A vector to store; ``passages`` is how many its memory has."""
-
-    key: int
-    rid: int
-    embedding: Embedding
-    passages: int
-
-
-def _vectors_of(rid: int, embedding: Embedding) -> Iterator[_NewVector]:
-    """Yield a memory's own vector and those of its passages."""
-    yield _NewVector(rid, rid, embedding, len(embedding.passages))
+def _vectors_of(rid: int, embedding: Embedding) -> Iterator[tuple[int, int, Embedding, int]]:
+    """Yield of a memory's own vector, and of each passage: key, row, itself, its passages."""
+    yield rid, rid, embedding, len(embedding.passages)
     for number, passage in enumerate(embedding.passages, start=1):
-        yield _NewVector(number << _ROW_BITS | rid, rid, passage, 0)
+        yield number << _ROW_BITS | rid, rid, passage, 0
 
 
 def stored_models(db: Database) -> list[StoredModel]:
@@ -232,8 +199,8 @@ def append_vectors(db: Database, name: str, rows: Sequence[tuple[int, Embedding]
     remove_vectors(db, [rid for rid, _ in rows])
     model = _get_or_create_model(db, name, dim=len(rows[0][1].vector))
     new = [vector for rid, embedding in rows for vector in _vectors_of(rid, embedding)]
-    halves = to_float16_rows([vector.embedding.vector for vector in new], model.dim)
-    keys = np.array([vector.key for vector in new], dtype=RID_DTYPE)
+    halves = to_float16_rows([one.vector for _, _, one, _ in new], model.dim)
+    keys = np.array([key for key, *_ in new], dtype=RID_DTYPE)
     db.executemany(
         "INSERT INTO vector (key, rid, mid, slot, data, tokens, passages, crc)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -335,8 +302,8 @@ _SELECT_CHUNKS = statement(
 )
 
 
-def read_chunk(db: Database, cid: int, model: StoredModel) -> Chunk:
-    """Read a chunk, leaving out free slots and zero vectors."""
+def read_chunk(db: Database, cid: int, model: StoredModel) -> tuple[int, IntArray, BitColumns]:
+    """Return the version, keys and bits of a chunk, without free slots and zero vectors."""
     version, stored_bits, stored_keys = select(db, _SELECT_CHUNK, (cid,))[0]
     width = packed_width(model.dim)
     sizes = (len(as_bytes(stored_keys)), len(as_bytes(stored_bits)))
@@ -345,7 +312,7 @@ def read_chunk(db: Database, cid: int, model: StoredModel) -> Chunk:
     keys = np.frombuffer(stored_keys, dtype=RID_DTYPE)
     found = np.flatnonzero(keys > 0)
     matrix = np.frombuffer(stored_bits, dtype=np.uint8).reshape(SLOTS_PER_CHUNK, width)
-    return Chunk(version, keys[found], to_bit_columns(matrix[found]))
+    return version, keys[found], to_bit_columns(matrix[found])
 
 
 SELECT_VECTORS = (
@@ -408,12 +375,10 @@ def rebuild_chunks(db: Database) -> None:
                 "UPDATE vector SET slot = ? WHERE key = ?",
                 ((first + number, key) for number, (key, _, _) in enumerate(rows)),
             )
-            halves = from_stored_rows((stored for _, _, stored in rows), model.dim)
-            keys = np.array([key for key, _, _ in rows], dtype=RID_DTYPE)
-            signed = np.where(zero_rows(halves), -keys, keys)
             slots = first + len(rows)
-            passages += int(np.count_nonzero(keys > _ROW_MASK))
-            write_slots(db, model, np.arange(first, slots), signed, pack_signs(halves))
+            passages += sum(key > ROW_MASK for key, _, _ in rows)
+            coded = _to_slots(((key, stored) for key, _, stored in rows), model)
+            write_slots(db, model, np.arange(first, slots), *coded)
         _set_slots(db, model, slots, passages)
         if not slots:
             drop_model(db, model)
@@ -443,7 +408,7 @@ def _damaged_keys(db: Database, model: StoredModel) -> list[int]:
 def remove_damaged(db: Database) -> int:
     """Remove all vectors of memories that have a damaged one; return how many memories."""
     models = stored_models(db)
-    rids = sorted({key & _ROW_MASK for model in models for key in _damaged_keys(db, model)})
+    rids = sorted({key & ROW_MASK for model in models for key in _damaged_keys(db, model)})
     remove_vectors(db, rids)
     return len(rids)
 
@@ -507,14 +472,18 @@ def _close_gaps(db: Database, model: StoredModel, gaps: Sequence[int], passages:
         ((slot, key) for slot, (key, _) in zip(free, movers, strict=True)),
     )
     if movers:
-        halves = from_stored_rows((stored for _, stored in movers), model.dim)
-        keys = np.array([key for key, _ in movers], dtype=RID_DTYPE)
-        signed = np.where(zero_rows(halves), -keys, keys)
-        write_slots(db, model, np.array(free), signed, pack_signs(halves))
+        write_slots(db, model, np.array(free), *_to_slots(movers, model))
     end = np.arange(kept, model.slots)
     empty = np.zeros((len(end), packed_width(model.dim)), dtype=np.uint8)
     write_slots(db, model, end, np.zeros(len(end), dtype=RID_DTYPE), empty)
     _set_slots(db, model, kept, passages)
+
+
+def _to_slots(rows: Iterable[Row], model: StoredModel) -> tuple[IntArray, PackedBits]:
+    """Return the keys and bits of stored vectors as a chunk has them."""
+    keys, stored = zip(*rows, strict=True)
+    halves, found = from_stored_rows(stored, model.dim), np.array(keys, dtype=RID_DTYPE)
+    return np.where(zero_rows(halves), -found, found), pack_signs(halves)
 
 
 def write_slots(
@@ -570,30 +539,27 @@ def _vector_batches(
 
 def _count_misplaced(db: Database, model: StoredModel) -> int:
     """Count the slots in which rows and chunks disagree."""
-    size, width = model.dim * BYTES_PER_VALUE, packed_width(model.dim)
-    chunks = {number: (bits, keys) for number, bits, keys in raw_chunks(db, model)}
+    sizes = (SLOTS_PER_CHUNK * packed_width(model.dim), SLOTS_PER_CHUNK * RID_DTYPE.itemsize)
+    chunks = {
+        number: (np.frombuffer(bits, np.uint8).reshape(SLOTS_PER_CHUNK, -1), keys)
+        for number, bits, keys in (
+            (number, bits, np.frombuffer(keys, RID_DTYPE))
+            for number, bits, keys in raw_chunks(db, model)
+            if (len(bits), len(keys)) == sizes
+        )
+    }
     wrong = seen = 0
     for first, rows in _vector_batches(db, model):
         seen += len(rows)
-        valid = [row for row in rows if len(as_bytes(row[2])) == size]
-        halves = from_stored_rows((stored for _, _, stored in valid), model.dim)
-        expected = zip(valid, zero_rows(halves).tolist(), pack_signs(halves), strict=True)
-        right = 0
-        for place, ((key, slot, _), is_zero, packed) in enumerate(expected):
-            number, at = divmod(slot, SLOTS_PER_CHUNK)
-            bits, keys = chunks.get(number, (b"", b""))
-            signed = (-key if is_zero else key).to_bytes(8, "little", signed=True)
-            right += (
-                slot == first + place
-                and bits[at * width : (at + 1) * width] == packed.tobytes()
-                and keys[at * 8 : (at + 1) * 8] == signed
-            )
-        wrong += len(rows) - right
-    filled = sum(
-        int(np.count_nonzero(np.frombuffer(keys, dtype=RID_DTYPE)))
-        for _, keys in chunks.values()
-        if len(keys) == SLOTS_PER_CHUNK * 8
-    )
+        known = chunks.get(first // SLOTS_PER_CHUNK)  # a batch is what a chunk should hold
+        if known is None:
+            wrong += len(rows)
+            continue
+        signed, packed = _to_slots(((key, stored) for key, _, stored in rows), model)
+        right = np.array([slot for _, slot, _ in rows]) == np.arange(first, first + len(rows))
+        right &= (known[0][: len(rows)] == packed).all(axis=1) & (known[1][: len(rows)] == signed)
+        wrong += int(np.count_nonzero(~right))
+    filled = sum(int(np.count_nonzero(keys)) for _, keys in chunks.values())
     return wrong + abs(filled - seen) + abs(model.slots - seen)
 
 

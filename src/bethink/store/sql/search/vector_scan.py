@@ -29,7 +29,7 @@ from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search import vector_index
 from bethink.store.sql.search.lexical import KnownRows, rows_in_scope, scope_ahead
 from bethink.store.sql.search.scope import Predicate
-from bethink.store.sql.search.vector_index import Chunk, StoredModel, read_chunk, read_vectors
+from bethink.store.sql.search.vector_index import StoredModel, read_chunk, read_vectors
 from bethink.store.sql.state_cache import CachePart, StateCache, is_writing
 
 if TYPE_CHECKING:
@@ -294,18 +294,19 @@ def _read_changed(
     for cid, version in versions:
         span = known.get((cid, version))
         if cached is not None and span is not None:
-            chunk = Chunk(version, cached.keys[span], cached.bits[:, span])
+            read, found, bits = version, cached.keys[span], cached.bits[:, span]
         else:
-            chunk = read_chunk(db, cid, model)
-        chunks.append((cid, chunk.version, len(chunk.keys)))
-        keys.append(chunk.keys)
-        signs.append(chunk.bits)
+            read, found, bits = read_chunk(db, cid, model)
+        chunks.append((cid, read, len(found)))
+        keys.append(found)
+        signs.append(bits)
     if not chunks:
         empty = np.empty((0, vector_index.packed_width(model.dim)), np.uint8)
         none = np.empty(0, np.int64)
         return StoredVectors((), none, none, vector_index.to_bit_columns(empty))
     every = np.concatenate(keys)
-    rids = vector_index.rows_of(every) if vector_index.has_passages(every) else every
+    has_passages = bool(len(every)) and int(every.max()) > vector_index.ROW_MASK
+    rids = every & vector_index.ROW_MASK if has_passages else every
     return StoredVectors(tuple(chunks), every, rids, np.concatenate(signs, axis=1))
 
 
@@ -360,8 +361,7 @@ class VectorScan:
     @cached_property
     def per_row(self) -> float:
         """How many vectors a row has on average."""
-        keys = self.stored.keys
-        rows = vector_index.count_rows(keys) if self.has_passages else len(keys)
+        rows = int(np.count_nonzero(self.stored.keys <= vector_index.ROW_MASK))
         return len(self) / max(1, rows)
 
     @cached_property

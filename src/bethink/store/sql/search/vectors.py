@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from bethink.core import plural
 from bethink.core.arrays import Vector, np
-from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError
 from bethink.model import Entity, Item
 from bethink.ports import Choose, Embedding, Nearest, SearchResult
@@ -35,7 +34,6 @@ from bethink.store.sql.damage import as_bytes, select_readable
 from bethink.store.sql.rows import read_items
 from bethink.store.sql.search.lexical import (
     ItemLoader,
-    RowsInScope,
     load_matches,
     word_statistics,
 )
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
     from bethink.store.sql.search.vector_scan import (
         ChunkCache,
         ChunkVersions,
-        Ranking,
         StoredVectors,
     )
 
@@ -96,14 +93,8 @@ _EMBEDDINGS_AS_OF = _SELECT_EMBEDDINGS.replace(
 )
 
 
-class _Searched(NamedTuple):
-    """What a search reads besides rows: the model in use, its vectors, memories without one."""
-
-    model: StoredModel
-    stored: StoredVectors
-    missing: int
-
-
+# What a search reads besides rows: the vectors of its model, and how many memories have none.
+_Searched = tuple["StoredVectors", int]
 _SEARCHED: CachePart[_Searched | None] = CachePart()
 _MISSING = CachePart[int]()
 _EMBEDDINGS: CachePart[dict[str, Embedding]] = CachePart(
@@ -146,19 +137,21 @@ class VectorIndex:
             return SearchResult((), "no vectors are stored", damage=lacking)
         if not vector.any():
             return SearchResult((), "the question has no vector")
-        scan = self._chunks.scan(db, searched.stored, vector)
+        stored, missing = searched
+        scan = self._chunks.scan(db, stored, vector)
         self._chunks.read_ahead(db, scan, predicate)
         near, note = vector_scan.find_nearest(db, scan, max(depth, 0), predicate, hydrate)
         rids, cosines = near.rids.tolist(), near.cosines.tolist()
         if choose is not None:
             known = scan.known.find(db, rids, predicate)
-            chosen = choose(_to_columns(near, rids, known))
+            times = ([*map(one.get, rids)] for one in (known.begins, known.ends))
+            chosen = choose(Nearest(near.cosines, *(np.array(one, np.float64) for one in times)))
             rids, cosines = ([one[place] for place in chosen] for one in (rids, cosines))
         found = [
             (rid, cosine, f"cosine {cosine:.2f}") for rid, cosine in zip(rids, cosines, strict=True)
         ]
         usual = self._chunks.sample(db, scan).background(db, scan, predicate)
-        matches, lacking = load_matches(db, found, hydrate), _lacking(searched.missing)
+        matches, lacking = load_matches(db, found, hydrate), _lacking(missing)
         return SearchResult(matches, note, 1.0, usual, lacking)
 
     def search_ahead(  # noqa: PLR0917 - as `search`
@@ -175,7 +168,7 @@ class VectorIndex:
 
         searched = self._find_searched(db, model, len(vector))
         if searched is not None and vector.any():
-            scan = self._chunks.scan(db, searched.stored, vector)
+            scan = self._chunks.scan(db, searched[0], vector)
             self._chunks.read_ahead(db, scan, predicate)
             vector_scan.nearest_ahead(db, scan, depth, predicate, hydrate)
 
@@ -200,7 +193,7 @@ class VectorIndex:
         if hides:
             hidden_rows = np.array(select(db, "SELECT rid FROM temp.hidden_row"), np.int64).ravel()
             stored = stored.without(hidden_rows, generation(db))
-        return _Searched(known, stored, self._count_missing(db, known, stored.chunks))
+        return stored, self._count_missing(db, known, stored.chunks)
 
     def embeddings_ahead(
         self, db: Database, ids: Sequence[str], model: str, rows: Mapping[str, int]
@@ -270,11 +263,6 @@ def _lacking(missing: int) -> str:
     if not missing:
         return ""
     return f"{plural(missing, 'memory')} without a vector: found by words alone (bethink reindex)"
-
-
-def _to_columns(near: Ranking, rids: Sequence[int], known: RowsInScope) -> Nearest:
-    begins, ends = ([*map(one.get, rids)] for one in (known.begins, known.ends))
-    return Nearest(near.cosines, np.array(begins, np.float64), np.array(ends, np.float64))
 
 
 def _read_whole(
