@@ -17,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
     Without ``argv`` it takes the process's own arguments and ends the process. Exit
-    codes: 0 success, 1 nothing found, 2 usage error, 3 store error, 130 interrupted.
+    codes: 0 success, 1 nothing there, 2 usage error, 3 store error, 130 interrupted.
     """
     if argv is not None:
         return _run(argv)

@@ -96,7 +96,7 @@ def print_item(out: Printer, item: Item) -> None:
     """Print one memory: its text, then one field per line."""
     out.line(bold(item.id), dim(f"  revision {item.rev}"))
     out.line()
-    out.block(item.text, indent=2, first=("  ",))
+    out.block(item.text, indent=2, stored=True)
     out.line()
     fields = [("stored", f"{format_time(item.stored_at)} by {item.writer}")]
     fields.append(("source", f"{item.source} ({item.source_class}, trust {item.trust} of 3)"))
@@ -267,7 +267,7 @@ def print_hit(out: Printer, rank: int | None, hit: Candidate) -> None:
     """Print rank, relevance and text; below, dimmed, its metadata and match reasons."""
     item = hit.item
     label = (bold(f"{rank or '-':>3}"), "  ", cyan(f"{format_relevance(hit):<6}"), "  ")
-    out.block(hit.marked_text, first=label, indent=_LABEL_WIDTH)
+    out.block(hit.marked_text, first=label, indent=_LABEL_WIDTH, stored=True)
     if hit.passage is not None:
         out.block(dim(f"{passage_label(hit)}; --whole shows all"), indent=_LABEL_WIDTH)
     if hit.see_newer:
@@ -366,7 +366,7 @@ def print_trace(out: Printer, answer: Recall) -> None:
 
 def print_why_not(out: Printer, result: WhyNot) -> None:
     """Print the verdict, the scores behind it, and what each retriever saw."""
-    out.block(result.item.text, first=(bold(result.item.id), "  "), indent=18)
+    out.block(result.item.text, first=(bold(result.item.id), "  "), indent=18, stored=True)
     out.line()
     verdict = green("returned") if result.returned else red(f"dropped at {result.stage}")
     out.line(verdict, f": {result.reason}")

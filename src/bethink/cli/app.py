@@ -151,15 +151,15 @@ def progress(app: App, label: str, *, unit: str = "") -> Iterator[Advance]:
         yield _no_progress
         return
     # Piped output must not wait for rich to load.
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
 
-    from bethink.cli.output import rich_console
-
     shown = TextColumn(unit), TextColumn("{task.fields[rate]}"), Remaining()
     parts = (TextColumn(label), BarColumn(), MofNCompleteColumn(), *shown)
+    console = Console(file=app.err.stream, no_color=not app.err.color, width=app.err.width)
     with Progress(
-        *parts, console=rich_console(app.err), transient=True, speed_estimate_period=_RATE_SECONDS
+        *parts, console=console, transient=True, speed_estimate_period=_RATE_SECONDS
     ) as bar:
         task = bar.add_task(label, total=None, rate="")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from bethink.core.json_values import Json
     from bethink.memory import Memory
     from bethink.model import Item, Thread, ThreadEvent
+    from bethink.ports import Event
     from bethink.retrieval.provenance import InsightNode, Provenance, ProvenanceEdge
 
 
@@ -168,18 +170,32 @@ def events(app: App, after: int | None, limit: int) -> int:
     if app.json:
         app.out.json([mapping_json(event._asdict()) for event in found])
     elif found:
-        heads = columns(">n", "at", "what", "memory", "by", "*detail")
         rows = [
-            (f"{event.seq}", dim(format_time(event.at)), bold(event.kind), event.item or "",
-             event.actor, event.detail)
-            for event in found
-        ]  # fmt: skip
-        print_table(app.out, heads, rows)
+            (f"{one.seq}", dim(format_time(one.at)), bold(one.kind), one.actor, _about_event(one))
+            for one in found
+            if one.kind != _BOOKKEEPING
+        ]
+        print_table(app.out, columns(">n", "at", "what", "by", "*about"), rows)
         if len(found) == limit and after is not None:
             app.note(dim(f"more: --after {found[-1].seq}"))
     else:
         app.note("nothing found")
     return 0 if found else 1
+
+
+_BOOKKEEPING = "place"  # how far a job has come; only --json shows it
+
+
+def _about_event(event: Event) -> str:
+    """Return the memory or run of a journal entry, and its detail without internal fields."""
+    about, detail = (event.item or "").removesuffix(":asked"), event.detail
+    if detail.startswith("{"):
+        fields = json.loads(detail)
+        about = fields.get("run", about)
+        jobs = ", ".join(f"{job} {count}" for job, count in fields.get("jobs", {}).items())
+        detail = ": ".join(fields[name] for name in ("job", "why") if name in fields) or jobs
+    detail = detail.removesuffix(", not judged").removesuffix("judged")
+    return f"{about} {detail}".strip() if detail != about else about
 
 
 @command("why", examples=["bethink why 1abc", "bethink why 1abc --depth 2 --type derives_from"])

@@ -75,7 +75,7 @@ def _list_settings(app: App) -> int:
     rows = [
         (
             bold(setting.name),
-            _format_setting(getattr(app.settings, setting.name)),
+            _format_setting(getattr(app.settings, setting.name)) or "-",
             dim(str(app.settings.origin(setting.name))),
             dim(setting.help),
         )

@@ -76,9 +76,9 @@ def report_failure(failure: Failure, app: App) -> int:
         app.out.json(error_json(message, remedy, failure.kind))
         return failure.code
     with suppress(OSError):  # no message is possible, but the exit code remains
-        app.err.line(red("error:"), f" {message}")
+        app.err.block(message, first=(red("error:"), " "), indent=7)
         if remedy:
-            app.err.line(dim("try:"), f"   {remedy}")
+            app.err.block(remedy, first=(dim("try:"), "   "), indent=7)
     return failure.code
 
 
@@ -95,7 +95,8 @@ def _exit_code(error: BethinkError) -> int:
 
 
 def _usage_failure(error: click.UsageError) -> Failure:
-    message = error.format_message().rstrip(".")
+    no_command = isinstance(error, click.exceptions.NoArgsIsHelpError)
+    message = "missing command" if no_command else error.format_message().rstrip(".")
     remedy = f"{error.ctx.command_path} --help" if error.ctx else ""
     if error.ctx is not None and error.ctx.parent is None:
         remedy += " --all"

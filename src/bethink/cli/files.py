@@ -91,8 +91,17 @@ def stale(app: App, /, at: str, *, every: bool) -> int:
         ]
         print_table(app.out, columns("id", "*code", "*text"), rows)
     else:
-        app.note("no memory speaks of code that changed or is gone")
+        app.note("no memory is tied to code that changed or is gone")
+    note_unchecked_code(app)
     return 0 if found else 1
+
+
+def note_unchecked_code(app: App) -> None:
+    """Say that code is not checked, where there is no repository."""
+    from bethink.code.git import find_repository  # not needed for help
+
+    if find_repository(app.settings.project, 0) is None:
+        app.note(yellow("code is not checked here: this folder is in no git repository"))
 
 
 def _print_memories(app: App, memories: Sequence[CodeMemory]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,7 +152,11 @@ def _run_again(app: App, memory: Memory, folder: Path, options: Options, told: s
         report = _run(app, memory, folder, options, link=False)
     except (Refused, NotFound, StoreBusy) as error:
         if error.message != told:
-            app.err.line(red("error: "), error.message, dim(f" (try: {error.remedy})"))
+            app.err.line(
+                red("error: "),
+                error.message,
+                dim(f" (try: {error.remedy})" if error.remedy else ""),
+            )
         return error.message
     news = (*_VERBS, *_REMARKS, "written", "removed", "imported", "changed")
     if not options.is_watching or any(getattr(report, name) for name in news):
@@ -219,7 +224,7 @@ def edit(app: App, item_id: str) -> None:
 
     Opens $VISUAL or $EDITOR with the text and its kind, topic, tags and times above it.
     An empty or unchanged text changes nothing. What cannot be stored stays in a file that
-    the error names.
+    the error names. Without a terminal, one of the two must be set.
     """
     from bethink.folders.codec import editable_of, format_note, new_document  # not needed for help
 
@@ -258,8 +263,10 @@ def _remove(path: Path) -> None:
 
 
 def _call_editor(path: Path) -> None:
-    usual = "notepad" if os.name == "nt" else "vi"
-    words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or usual)
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not (named or sys.stdin.isatty()):
+        raise Refused("an editor needs a terminal", remedy='bethink update ID "the new text"')
+    words = shlex.split(named or ("notepad" if os.name == "nt" else "vi"))
     try:
         code = subprocess.run([*words, str(path)], check=False).returncode  # noqa: S603
     except OSError as error:

@@ -18,6 +18,7 @@ from bethink.cli.options import (
 from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
 from bethink.core.json_values import iso
+from bethink.errors import NotFound
 from bethink.render.wire import item_json
 
 if TYPE_CHECKING:
@@ -235,7 +236,11 @@ def undo(app: App, item_id: str | None, *, yes: bool) -> int:
         run = last_run(memory.settings.actor, memory.store) if item_id is None else item_id
         if run is not None and run.startswith("run-"):
             return undo_run(app, run, yes=yes)
-        preview = memory.undo(item_id, preview=True)
+        try:
+            preview = memory.undo(item_id, preview=True)
+        except NotFound as error:
+            remedy = "bethink events shows the ids of memories and runs"
+            raise NotFound(f"there is no memory or run {item_id!r}", remedy=remedy) from error
         item = memory.get(preview.item)
         if not app.json:
             _print_undo_preview(app, preview, item)

@@ -323,7 +323,7 @@ def version(app: App) -> None:
     examples=[
         "bethink store init postgresql://owner@host/memories",
         "bethink store status postgresql://app@host/memories",
-        "bethink --store postgresql://app@host/memories remember 'The deploy key is in vault B'",
+        "bethink --store postgresql://app@host/memories remember 'Deploy on Mondays'",
     ],
 )
 def store() -> None:

@@ -96,7 +96,7 @@ _COMMANDS = {
         "serve": ("server.commands:serve", "Serve this project's memory over HTTP."),
         "ui": ("server.commands:ui", "Open the inspector in the browser."),
         "token": ("server.commands:token", "Create, list and revoke tokens."),
-        "webhook": ("server.webhook_commands:webhook", "Tell other programs of changes."),
+        "webhook": ("server.webhook_commands:webhook", "Notify other programs of changes."),
         "people": ("cli.people:people", "Add, list and remove the people of a space."),
         "worker": (
             "cli.maintenance:worker",
@@ -106,7 +106,7 @@ _COMMANDS = {
     "Evaluate": {
         "eval": ("eval.commands:eval_command", "Measure recall quality."),
         "tune": ("eval.commands:tune_command", "Tune a profile's parameters."),
-        "helped": ("cli.helped:helped", "Show what became of memories that hooks gave."),
+        "helped": ("cli.helped:helped", "Show whether the memories that hooks showed were used."),
     },
     "Administer": {
         "spaces": ("cli.config:spaces", "List, find and remove spaces."),
@@ -179,7 +179,7 @@ Usage: bethink [OPTIONS] COMMAND [ARGS]...
 
 _NOTES = """\
 Times are read and shown in UTC.
-Exit codes: 0 success, 1 nothing found, 2 usage error, 3 store error."""
+Exit codes: 0 success, 1 nothing there, 2 usage error, 3 store error."""
 
 _WIDTH = 15  # columns for the names of commands and options
 

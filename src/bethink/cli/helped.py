@@ -1,4 +1,4 @@
-"""The command `helped`: whether the memories that hooks gave were of use."""
+"""The command `helped`: whether the memories that hooks showed were useful."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bethink.core.json_values import Json
 @limit_option(10)
 @pass_app
 def helped(app: App, limit: int) -> int:
-    """Show what became of memories that hooks gave.
+    """Show whether the memories that hooks showed were used.
 
-    Of each memory that a briefing, a prompt or an unasked note showed to an agent, the
-    transcript tells whether it was cited (by its id), followed (a distinctive word of it
-    was used afterwards), corrected, or ignored. With the setting ab_test half of the
+    Each memory that a briefing, a prompt or an unasked note showed to an agent counts as
+    cited (by its id), followed (a distinctive word of it was used afterwards), corrected,
+    or ignored, by the transcript. With the setting ab_test half of the
     sessions get nothing, and the two halves are compared.
     """
     with app.open() as memory:

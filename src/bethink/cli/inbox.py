@@ -46,8 +46,10 @@ def inbox(ctx: click.Context, /, **filters: Any) -> int:
         app.out.json([waiting_json(one) for one in found])
     else:
         _print_waiting(app, found)
-        app.note(dim(f"{plural(len(found), 'memory')} in the inbox" if found else "nothing waits"))
-    return 0
+        app.note(
+            dim(f"{plural(len(found), 'memory')} in the inbox" if found else "the inbox is empty")
+        )
+    return 0 if found else 1
 
 
 def _print_waiting(app: App, found: Sequence[Waiting]) -> None:
@@ -152,7 +154,7 @@ def skills(ctx: click.Context) -> int:
         app.out.line(bold(own), "  ", yellow(state), "  ", one_line(text, app.out.width - 30))
     if not rows:
         app.note(dim("no procedure has worked in two captured sessions yet"))
-    return 0
+    return 0 if rows else 1
 
 
 @command("export", examples=["bethink skills export 1abc .claude/skills/make-protobufs"])

@@ -73,7 +73,7 @@ def unlink(app: App, src: str, relation: str, dst: str) -> None:
 @command("links", examples=["bethink links 0v3h2k9x4m7q1abc"])
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @pass_app
-def links(app: App, item_id: str) -> None:
+def links(app: App, item_id: str) -> int:
     """Show the links of a memory.
 
     In both directions: outgoing and incoming.
@@ -86,7 +86,7 @@ def links(app: App, item_id: str) -> None:
         others = {item.id: item for item in shown}
     if app.json:
         app.out.json({"id": own, "links": [_link_json(link_) for link_ in found]})
-        return
+        return 0 if found else 1
     heads = columns("", "relation", ">weight", "id", "*text")
     rows = [
         (
@@ -103,6 +103,7 @@ def links(app: App, item_id: str) -> None:
     if rows:
         print_table(app.out, heads, rows)
     app.out.line(dim(plural(len(rows), "link")))
+    return 0 if found else 1
 
 
 def _other_end(link_: Link, own: str) -> str:

@@ -19,7 +19,7 @@ from bethink.cli.options import (
     option,
     pass_app,
 )
-from bethink.cli.output import Piece, bold, dim, format_time, green, yellow
+from bethink.cli.output import Piece, bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
 from bethink.core.json_values import iso
 from bethink.errors import StoreError
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
         UndoResult,
     )
     from bethink.maintain.succession import RevokeResult
+    from bethink.memory import Memory
 
 
+_MAX_CHANGES_SHOWN = 20  # by the undo of a run
 _MAX_MINOR_SHOWN = 10
 _MAX_SKIPPED_SHOWN = 3
 _StepOrDone = TypeVar("_StepOrDone", "Step", "AppliedProposal")
@@ -184,13 +186,12 @@ def _print_runs(app: App, runs: list[RunRecord]) -> int:
     if app.json:
         rows = [{"run": run.run, "at": iso(run.at), "jobs": dict(run.jobs)} for run in runs]
         app.out.json({"runs": rows})
-        return 0
-    for run in runs:
+    for run in () if app.json else runs:
         jobs = ", ".join(f"{job} {count}" for job, count in run.jobs.items())
         app.out.line(bold(run.run), f"  {format_time(run.at)}  {jobs}")
     if not runs:
-        app.out.line("no runs yet")
-    return 0
+        app.note("maintenance has not run yet")
+    return 0 if runs else 1
 
 
 def report_json(report: Report, *, preview: bool) -> Json:
@@ -225,7 +226,7 @@ def undo_run(app: App, run: str, *, yes: bool) -> int:
     with app.open() as memory:
         result = memory.undo_run(run, preview=True)
         if not app.json:
-            _print_run(app, result)
+            _print_run(app, result, memory)
         if yes or confirm(app, "Undo this change?"):
             result = memory.undo_run(run)
     if app.json:
@@ -237,13 +238,20 @@ def undo_run(app: App, run: str, *, yes: bool) -> int:
     return 0
 
 
-def _print_run(app: App, preview: UndoResult) -> None:
-    for item_id in preview.restored:
-        app.out.line(yellow("would restore "), bold(item_id))
-    for item_id, status in preview.judged:
-        app.out.line(yellow(f"would mark as {status} "), bold(item_id))
-    for item_id in preview.ended:
-        app.out.line(yellow("would remove "), bold(item_id))
+def _print_run(app: App, preview: UndoResult, memory: Memory) -> None:
+    from bethink.ingest.inbox import unseal  # not needed for help
+
+    changes = [("would restore", item_id) for item_id in preview.restored]
+    changes += [(f"would mark as {status}", item_id) for item_id, status in preview.judged]
+    changes += [("would remove", item_id) for item_id in preview.ended]
+    shown = changes[:_MAX_CHANGES_SHOWN]
+    items = memory.store.items.get([item_id for _, item_id in shown])
+    for doing, item_id in shown:
+        text = unseal(items[item_id]).text if item_id in items else ""
+        room = max(20, app.out.width - len(doing) - len(item_id) - 3)
+        app.out.line(yellow(f"{doing} "), bold(item_id), f"  {one_line(text, room)}")
+    if more := len(changes) - len(shown):
+        app.out.line(dim(f"and {more:,} more; --json lists them"))
     if preview.unlinked:
         app.out.line(dim(f"would remove {plural(preview.unlinked, 'link')}"))
 

@@ -68,6 +68,10 @@ class _WithExamples(click.Command):
         self.params += general_options(hide_rare=True)
         self.examples = tuple(examples)
 
+    def get_short_help_str(self, limit: int = 1000) -> str:
+        """Return the whole summary; click's groups would cut it."""
+        return super().get_short_help_str(max(limit, 1000))
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples as they are, without rewrapping them."""
         if self.examples:

@@ -1,4 +1,4 @@
-"""Terminal output: coloured and wrapped text, tables, plain aligned columns when piped.
+"""Output for people: wrapped text and tables, coloured at a terminal.
 
 Everything printed passes through `core.characters.strip_hidden`, so that no escape
 sequence inside a memory can drive the terminal.
@@ -6,18 +6,18 @@ sequence inside a memory can drive the terminal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from functools import partial
+from itertools import groupby, zip_longest
+from typing import TextIO
 
 from bethink.core.named_tuple import NamedTuple
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-
 _ANSI_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _MIN_WIDTH = 40
+_PIPED_WIDTH = 80
 _MAX_WIDTH = 100  # longer lines are hard to read, however wide the terminal
 
 
@@ -31,28 +31,12 @@ class Styled(NamedTuple):
 Piece = str | Styled
 
 
-def bold(text: str) -> Styled:
-    return Styled(text, "bold")
-
-
-def dim(text: str) -> Styled:
-    return Styled(text, "dim")
-
-
-def red(text: str) -> Styled:
-    return Styled(text, "red")
-
-
-def green(text: str) -> Styled:
-    return Styled(text, "green")
-
-
-def yellow(text: str) -> Styled:
-    return Styled(text, "yellow")
-
-
-def cyan(text: str) -> Styled:
-    return Styled(text, "cyan")
+bold = partial(Styled, style="bold")
+dim = partial(Styled, style="dim")
+red = partial(Styled, style="red")
+green = partial(Styled, style="green")
+yellow = partial(Styled, style="yellow")
+cyan = partial(Styled, style="cyan")
 
 
 def printable(text: str) -> str:
@@ -76,23 +60,35 @@ class Printer(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Number of columns to fill; piped text is never wrapped."""
-        import shutil  # piped output is not wrapped
+        """Number of columns to fill: those of the terminal, 80 when piped."""
+        if not self.terminal:
+            return _PIPED_WIDTH
+        import shutil  # only a terminal needs it
 
         columns = self.columns or shutil.get_terminal_size().columns
         return max(_MIN_WIDTH, min(_MAX_WIDTH, columns))
 
-    def line(self, *pieces: Piece) -> None:
-        """Print one line; line feeds inside a piece are kept."""
-        self.stream.write("".join(self._render(piece) for piece in pieces) + "\n")
+    def line(self, *pieces: Piece, indent: int | None = None) -> None:
+        """Print a line, wrapped between words where it is too wide; line feeds are kept.
 
-    def block(self, text: Piece, *, first: Sequence[Piece] = (), indent: int = 0) -> None:
-        """Print text of any length, indented, its first line after the label."""
+        Lines that follow a wrapped one are indented by ``indent``, else two columns more than
+        the first.
+        """
+        self._print(pieces, self.width, indent)
+
+    def block(
+        self, text: Piece, *, first: Sequence[Piece] = (), indent: int = 0, stored: bool = False
+    ) -> None:
+        """Print text of any length, indented, its first line after the label.
+
+        The ``stored`` text of a memory is wrapped at a terminal only: piped, it is whole lines
+        that can be searched and copied.
+        """
         plain, style = text if isinstance(text, Styled) else (text, "")
-        width = self.width - indent if self.terminal else 0
-        for number, line in enumerate(wrap_lines(printable(plain), width)):
+        width = 0 if stored and not self.terminal else self.width
+        for number, line in enumerate(printable(plain).split("\n")):
             before = first if number == 0 and first else (" " * indent if line else "",)
-            self.line(*before, Styled(line, style))
+            self._print((*before, Styled(line, style)), width, indent)
 
     def json(self, value: object) -> None:
         """Print one JSON document: indented at a terminal, on one line otherwise."""
@@ -104,12 +100,34 @@ class Printer(NamedTuple):
         """Print text unchanged, for output that a program reads."""
         self.stream.write(text)
 
-    def _render(self, piece: Piece) -> str:
-        if isinstance(piece, str):
-            return printable(piece)
-        text = printable(piece.text)
-        plain = not (self.color and text and piece.style)
-        return text if plain else f"\x1b[{_ANSI_CODES[piece.style]}m{text}\x1b[0m"
+    def _print(self, pieces: Iterable[Piece], width: int, indent: int | None) -> None:
+        shown = [Styled(printable(_plain_text(piece)), _style(piece)) for piece in pieces]
+        text = "".join(piece.text for piece in shown)
+        if not width or display_width(text) <= width:
+            self.stream.write("".join(map(self._render, shown)) + "\n")
+            return
+        styles = [piece.style for piece in shown for _ in piece.text]
+        place = 0
+        for line in text.split("\n"):
+            own = len(line) - len(line.lstrip(" ")) + 2 if indent is None else indent
+            for start, end in _wrapped_spans(line, width, own):
+                self.stream.write(" " * own if start else "")
+                for style, run in groupby(range(place + start, place + end), styles.__getitem__):
+                    self.stream.write(self._render(Styled("".join(text[at] for at in run), style)))
+                self.stream.write("\n")
+            place += len(line) + 1
+
+    def _render(self, piece: Styled) -> str:
+        plain = not (self.color and piece.text and piece.style)
+        return piece.text if plain else f"\x1b[{_ANSI_CODES[piece.style]}m{piece.text}\x1b[0m"
+
+
+def _plain_text(piece: Piece) -> str:
+    return piece.text if isinstance(piece, Styled) else piece
+
+
+def _style(piece: Piece) -> str:
+    return piece.style if isinstance(piece, Styled) else ""
 
 
 def display_width(text: str) -> int:
@@ -128,30 +146,35 @@ def _char_width(char: str) -> int:
 
 
 def wrap_lines(text: str, width: int) -> Iterator[str]:
-    """Yield the lines of a text wrapped between words; a width of 0 disables wrapping."""
+    """Yield the lines of a text wrapped between words."""
     for line in text.split("\n"):
-        if not width or display_width(line) <= width:
-            yield line
-        else:
-            yield from _wrap_line(line, width)
+        for start, end in _wrapped_spans(line, width, 0):
+            yield line[start:end]
 
 
-def _wrap_line(line: str, width: int) -> Iterator[str]:
-    current = ""
-    for word in line.split():
-        together = f"{current} {word}" if current else word
-        if display_width(together) <= width:
-            current = together
-            continue
-        if current:
-            yield current
-        while display_width(word) > width:
-            head = truncate_to_width(word, width)
-            yield head
-            word = word[len(head) :]  # noqa: PLW2901 - the rest of it
-        current = word
-    if current:
-        yield current
+def _wrapped_spans(line: str, width: int, indent: int) -> Iterator[tuple[int, int]]:
+    """Yield where each line of a wrapped line begins and ends; those after the first are indented.
+
+    A path or a URL that fits no line stays whole, and in its line; words of wide characters
+    can be broken.
+    """
+    start = end = 0
+    room = width
+    for word in re.finditer(r"\S+", line):
+        fits = display_width(word[0]) <= width - indent or not _is_unbreakable(word[0])
+        if end and fits and display_width(line[start : word.end()]) > room:
+            yield start, end
+            start, room = word.start(), width - indent
+        end = word.end()
+        while display_width(line[start:end]) > room and not _is_unbreakable(word[0]):
+            cut = start + len(truncate_to_width(line[start:end], room))
+            yield start, cut
+            start, room = cut, width - indent
+    yield start, end
+
+
+def _is_unbreakable(word: str) -> bool:
+    return display_width(word) <= len(word)
 
 
 def truncate_to_width(text: str, width: int) -> str:
@@ -182,8 +205,7 @@ def format_date(at: datetime | None) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d") if at else ""
 
 
-_COLUMN_PADDING = 3  # columns that rich puts between two cells
-_EDGE_PADDING = 2
+_GAP = "  "  # between two columns
 _MIN_WIDE_COLUMN = 20
 
 
@@ -201,97 +223,96 @@ def columns(*titles: str) -> list[Column]:
 
 
 def print_table(out: Printer, heads: Sequence[Column], rows: Iterable[Sequence[Piece]]) -> None:
-    """Print rows under their headings; no cell is ever cut.
+    """Print rows under their headings; wide columns and headings wrap, no cell is ever cut.
 
-    At a terminal wide columns wrap; where the terminal is too narrow, a row takes several
-    lines.
+    Where the columns do not fit side by side, a row takes several lines; a table of figures
+    is printed in parts, which all begin with the names of the rows.
     """
     drawn = list(rows)
-    if out.terminal and _is_wide_enough(out, heads, drawn):
-        _print_rich(out, heads, drawn)
-    elif out.terminal and any(head.wide for head in heads):
+    widths = _column_widths(out.width, heads, drawn)
+    names = max(1, [*(head.right for head in heads), True].index(True))
+    if widths:
+        _print_aligned(out, heads, drawn, widths)
+    elif any(head.wide for head in heads) or len(heads) < names + 2:
         _print_stacked(out, heads, drawn)
     else:
-        _print_aligned(out, heads, drawn)
+        half = (names + len(heads) + 1) // 2
+        for part in (range(half), (*range(names), *range(half, len(heads)))):
+            print_table(
+                out, [heads[at] for at in part], [[row[at] for at in part] for row in drawn]
+            )
 
 
-def _is_wide_enough(out: Printer, heads: Sequence[Column], rows: Sequence[Sequence[Piece]]) -> bool:
-    """Whether every narrow column fits and each wide one has room for some words."""
-    needed = _EDGE_PADDING
+def _column_widths(
+    room: int, heads: Sequence[Column], rows: Sequence[Sequence[Piece]]
+) -> list[int]:
+    """Return the width of each column, or nothing if they do not fit side by side."""
+    widths, wanted = [], []
     for place, head in enumerate(heads):
-        cells = (head.title, *(_plain_text(row[place]) for row in rows))
-        longest = max(display_width(one_line(cell)) for cell in cells)
-        needed += _COLUMN_PADDING + (min(longest, _MIN_WIDE_COLUMN) if head.wide else longest)
-    return needed <= out.width
+        lines = [line for row in rows for line in _cell_text(head, row[place]).split("\n")]
+        longest = max(map(display_width, lines), default=0)
+        if head.wide:
+            words = (word for line in lines for word in line.split() if _is_unbreakable(word))
+            least = min(longest, max((_MIN_WIDE_COLUMN, *map(display_width, words))))
+        else:
+            least = longest
+        widths.append(max(least, *map(display_width, head.title.split()), 0))
+        wanted.append(max(longest, display_width(head.title)))
+    spare = room - sum(widths) - len(_GAP) * (len(heads) - 1)
+    if spare < 0:
+        return []
+    order = sorted(range(len(heads)), key=lambda at: wanted[at] - widths[at])
+    for left, place in zip(range(len(heads), 0, -1), order, strict=True):
+        more = min(spare // left, wanted[place] - widths[place])
+        widths[place] += more
+        spare -= more
+    return widths
+
+
+def _cell_text(head: Column, cell: Piece) -> str:
+    text = _plain_text(cell)
+    return printable(text).strip() if head.wide else one_line(text)
 
 
 def _print_stacked(out: Printer, heads: Sequence[Column], rows: Sequence[Sequence[Piece]]) -> None:
     for row in rows:
         pairs = list(zip(heads, row, strict=True))
-        short = [_plain_text(cell) for head, cell in pairs if not head.wide and _plain_text(cell)]
-        out.block("  ".join(map(one_line, short)))
+        short = [_cell_text(head, cell) for head, cell in pairs if not head.wide]
+        out.line(_GAP.join(filter(None, short)))
         for cell in (cell for head, cell in pairs if head.wide and _plain_text(cell)):
-            styled = cell if isinstance(cell, Styled) else Styled(cell, "")
-            out.block(Styled(one_line(styled.text), styled.style), first=("  ",), indent=2)
+            out.block(Styled(one_line(_plain_text(cell)), _style(cell)), indent=2)
 
 
-def _plain_text(piece: Piece) -> str:
-    return piece.text if isinstance(piece, Styled) else piece
-
-
-def _print_aligned(out: Printer, heads: Sequence[Column], rows: Sequence[Sequence[Piece]]) -> None:
-    table = [[head.title for head in heads]]
-    table += [[one_line(_plain_text(cell)) for cell in row] for row in rows]
-    widths = [max(display_width(row[place]) for row in table) for place in range(len(heads))]
-    for row in table:
-        cells = []
-        for head, cell, width in zip(heads, row, widths, strict=True):
-            gap = " " * (width - display_width(cell))
-            cells.append(gap + cell if head.right else cell + gap)
-        out.line("  ".join(cells).rstrip())
-
-
-def _print_rich(out: Printer, heads: Sequence[Column], rows: Sequence[Sequence[Piece]]) -> None:
-    from rich import box  # only a terminal needs it
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim", expand=False)
-    for head in heads:
-        table.add_column(
-            head.title,
-            justify="right" if head.right else "left",
-            no_wrap=not head.wide,
-            overflow="fold",
-            ratio=1 if head.wide else None,
-        )
+def _print_aligned(
+    out: Printer, heads: Sequence[Column], rows: Sequence[Sequence[Piece]], widths: Sequence[int]
+) -> None:
+    titles = [
+        list(wrap_lines(head.title, width)) for head, width in zip(heads, widths, strict=True)
+    ]
+    height = max(map(len, titles))
+    _print_row(
+        out, heads, widths, [dim("\n" * (height - len(one)) + "\n".join(one)) for one in titles]
+    )
+    if out.terminal:
+        out.line(dim("─" * (sum(widths) + len(_GAP) * (len(heads) - 1))))
     for row in rows:
         cells = [
-            Text(printable(cell.text), style=cell.style)
-            if isinstance(cell, Styled)
-            else Text(printable(cell))
-            for cell in row
+            Styled(_cell_text(head, cell), _style(cell))
+            for head, cell in zip(heads, row, strict=True)
         ]
-        table.add_row(*cells)
-    rich_console(out).print(table)
+        _print_row(out, heads, widths, cells)
 
 
-# Not used, but without it TERM would decide about the width, and a worker's is another.
-_RICH_HEIGHT = 25
-
-
-def rich_console(out: Printer) -> Console:
-    """Build a rich console with our width, and without colour codes when colour is off."""
-    from rich.console import Console  # only a terminal needs it
-
-    return Console(
-        file=out.stream,
-        force_terminal=True,
-        color_system="standard" if out.color else None,
-        no_color=not out.color,
-        width=out.width,
-        height=_RICH_HEIGHT,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
+def _print_row(
+    out: Printer, heads: Sequence[Column], widths: Sequence[int], row: Sequence[Styled]
+) -> None:
+    wrapped = [wrap_lines(cell.text, width) for cell, width in zip(row, widths, strict=True)]
+    for lines in zip_longest(*wrapped, fillvalue=""):
+        pieces: list[Piece] = []
+        for head, width, cell, line in zip(heads, widths, row, lines, strict=True):
+            blank = " " * (width - display_width(line))
+            shown = Styled(line, cell.style)
+            pieces += (blank, shown, _GAP) if head.right else (shown, blank + _GAP)
+        while pieces and not _plain_text(pieces[-1]).strip():
+            pieces.pop()
+        out.line(*pieces)

@@ -37,8 +37,8 @@ def people(ctx: click.Context) -> int:
 
     Each person signs in to bethink serve with a token of their own, sees what all of the
     space see, what is shared with them, and what is theirs alone. Roles: a reader recalls, a
-    writer also stores and corrects, a maintainer also erases, exports and imports, an owner is
-    who the space is left to. No role sees what is private to another.
+    writer also stores and corrects, a maintainer also erases, exports and imports, an owner
+    keeps the space. No role sees what is private to another.
     """
     return _list(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
 
@@ -58,11 +58,11 @@ def _directory() -> Directory:
 @option("--expires SPAN", "Lifetime of the token, for example 90d; default: no expiry.")
 @pass_app
 def add(app: App, /, name: str, *, role: str | None, expires: str | None) -> None:
-    """Make somebody a member of a space, and print a token to sign in with.
+    """Add a person to a space, and print a token to sign in with.
 
     The token works in every space of which the person is a member, with the role they have
-    there. Who has tokens already gets no other: bethink token create NAME --person PERSON
-    makes more.
+    there. A person who has a token gets no other one: bethink token create NAME --person
+    PERSON makes more.
     """
     from datetime import UTC, datetime
 
@@ -93,7 +93,7 @@ def add(app: App, /, name: str, *, role: str | None, expires: str | None) -> Non
 @click.argument("role", type=click.Choice(_ROLES))
 @pass_app
 def set_role(app: App, /, name: str, role: str) -> None:
-    """Change what somebody may do in a space.
+    """Change the role of a person in a space.
 
     Running servers notice at once. A space keeps an owner while it has members.
     """
@@ -127,7 +127,7 @@ def _list(app: App) -> int:
         rows = [(bold(one.name), roles[one.id], dim(one.id)) for one in members]
         print_table(app.out, columns("name", "role", "*id"), rows)
     else:
-        app.note(f"nobody was added to {space}: who may use it sees all of it")
+        app.note(f"no people were added to {space}: everyone who can open it sees all of it")
     return 0 if members else 1
 
 
@@ -147,9 +147,9 @@ def _list(app: App) -> int:
 def remove(
     app: App, /, name: str, *, export: str | None, erase: bool, also_space: bool, yes: bool
 ) -> int:
-    """Remove somebody from a space; their access ends at once.
+    """Remove a person from a space; their access ends at once.
 
-    Without --erase what only they saw stays in its file, which nobody can open over a server.
+    Without --erase what only they saw stays in its file, which no server opens.
     What they wrote for all stays, with an id in the place of their name. Shows what would be
     erased and, at a terminal, asks for confirmation. An erase cannot be undone.
     """
@@ -211,7 +211,7 @@ def _write_export(memory: PersonMemory, file: str) -> None:
 
 
 def _remove_shelf(app: App, space: str, key: str) -> None:
-    """Remove the store of what nobody sees any more."""
+    """Remove a store that has no reader left."""
     from bethink.cli.config import remove_files  # only with --erase
     from bethink.store import list_shelves, remove_from_server, shelf_name
     from bethink.store.url import is_server

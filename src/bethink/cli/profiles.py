@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -165,25 +165,10 @@ def print_pipeline(out: Printer, profile: Profile) -> None:
 def _draw_part(out: Printer, part: Any) -> None:
     name = getattr(part, "name", "") or part.heading or f"({part.show})"
     label = max(_LABEL, display_width(name) + 2)
-    room = out.width - _TRUNK - label if out.terminal else 0
-    for number, line in enumerate(_pack_settings(_part_settings(part), room)):
+    settings = "  ".join(_part_settings(part))
+    for number, line in enumerate(wrap_lines(settings, out.width - _TRUNK - label)):
         shown = "" if number else name
         out.line("     │    ", bold(shown + " " * (label - display_width(shown))), line)
-
-
-def _pack_settings(settings: Sequence[str], width: int) -> Iterator[str]:
-    """Put settings on as few lines as fit; one that is too long is wrapped."""
-    line = ""
-    for setting in settings:
-        together = f"{line}  {setting}" if line else setting
-        if not width or display_width(together) <= width:
-            line = together
-            continue
-        if line:
-            yield line
-        *full, line = wrap_lines(setting, width)
-        yield from full
-    yield line
 
 
 _TRUNK, _LABEL = 10, 13  # columns before a part's name, and its own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -130,14 +131,16 @@ def _print_report(app: App, report: SyncReport) -> None:
     parts += [f"{plural(report.sent, 'operation')} sent"]
     app.out.line(green("synchronised"), f" with {report.target}: {', '.join(parts)}")
     for one in report.unknown:
-        app.out.line(yellow("new machine "), bold(one.name), dim(f"  {one.id}; its changes wait"))
-        app.out.line(dim(f"take them: bethink sync {report.target} --accept {one.name}"))
+        app.out.line(yellow("new machine "), bold(one.name), dim(f"  {one.id}; not accepted yet"))
+        app.out.line(dim(f"apply its changes: bethink sync {report.target} --accept {one.name}"))
     for problem in report.problems:
-        app.out.line(yellow("not taken "), problem)
+        app.out.line(yellow("not applied "), problem)
     for name in report.held:
-        app.out.line(yellow("held "), f"{name}: something of it has not come, or is not understood")
+        app.out.line(
+            yellow("held "), f"{name}: a change before it is missing, or needs a newer version"
+        )
     for name in report.waiting:
-        app.out.line(dim(f"{name} has not read all of it yet"))
+        app.out.line(dim(f"{name} has not read all changes yet"))
     if report.conflicts:
         count = plural(report.conflicts, "memory")
         app.out.line(yellow(f"{count} changed in two places; see bethink conflicts"))
@@ -155,7 +158,9 @@ def _print_status(app: App, status: Json) -> None:
     for one in status["devices"]:
         app.out.line("machine ", bold(one["name"]), dim(f"  {one['id']}"))
     for one in status["targets"]:
-        app.out.line(f"target {one['target']}", dim(f"  up to {one['ceiling']}, {one['last']}"))
+        last = format_time(datetime.fromisoformat(one["last"]))
+        details = f"  classification at most {one['ceiling']}, last on {last}"
+        app.out.line(f"target {one['target']}", dim(details))
     for one in status["held"]:
         app.out.line(yellow("held "), one)
     app.out.line(f"{plural(status['conflicts'], 'conflict')}")
@@ -182,8 +187,7 @@ def conflicts(app: App) -> int:
                 for one in found
             ]
         )
-        return 0
-    for one in found:
+    for one in () if app.json else found:
         app.out.line(bold(one.item.id), f"  {one_line(one.item.text, 90)}")
         for other in one.others:
             said = f": {one_line(other.text, 90)}" if other.text else ""
@@ -192,19 +196,13 @@ def conflicts(app: App) -> int:
             )
     if not found:
         app.note(dim("no conflicts"))
-    return 0
+    return 0 if found else 1
 
 
-@command(
-    "settle",
-    examples=["bethink settle 1abc", "bethink settle 1abc --keep other"],
-)
+@command("settle", examples=["bethink settle 1abc", "bethink settle 1abc --keep other"])
 @click.argument("item", metavar="ID", shell_complete=complete_ids)
 @option(
-    "--keep",
-    "What holds from now on.",
-    click.Choice(["current", "other", "both"]),
-    shown="current",
+    "--keep", "What holds from now on.", click.Choice(["current", "other", "both"]), shown="current"
 )
 @pass_app
 def settle(app: App, item: str, keep: Any) -> None:

@@ -416,10 +416,10 @@ def upgrade(app: App, *, folder: str | None, dry_run: bool) -> int:
         config = app.settings.config or config_folder(os.environ)
         for name, problem in carry_settings(earlier_folder("config"), config):
             app.note(yellow(f"{name} was not copied: {problem}") if problem else f"copied {name}")
-        # What nobody can read is not offered for ever.
+        # A space that cannot be read is not offered again.
         if all(outcome.get("unreadable", "error" not in outcome) for outcome in outcomes):
             (data_dir(app.settings) / CARRIED_OVER).write_text(f"{source}\n", "utf-8")
-    app.note(f"{source} is as it was; remove it when you no longer need it")
+    app.note(f"{source} is unchanged; remove it when you no longer need it")
     return 3 if failed else 0
 
 

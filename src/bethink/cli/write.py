@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from bethink.cli.app import App
+from bethink.cli.files import note_unchecked_code
 from bethink.cli.options import (
     command,
     complete_ids,
@@ -67,12 +68,13 @@ def _field_option(field: ItemField) -> Callable[[F], F]:
     return click.option(name, metavar=metavar, help=field.option)
 
 
-def _drop_unset(details: Json) -> Json:
+def _drop_unset(app: App, details: Json) -> Json:
     """Keep only the options that were set; the write pipeline fills in the rest."""
     fields = {name: value for name, value in details.items() if value not in (None, ())}
     if "metadata" in fields:
         fields["metadata"] = parse_json_object(fields["metadata"], "--metadata")
     if "anchors" in fields:
+        note_unchecked_code(app)
         fields["anchors"] = [_from_here(anchor) for anchor in fields["anchors"]]
     return fields
 
@@ -125,7 +127,7 @@ def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: A
             "each of these words would become its own memory; put the text in quotes",
             click.get_current_context(),
         )
-    fields = _drop_unset(details)
+    fields = _drop_unset(app, details)
     drafts = [{"text": read_text_argument(text), **fields} for text in texts or ("-",)]
     with app.open(create=True) as memory:
         results, failure = _remember_all(memory, drafts)
@@ -179,8 +181,8 @@ def print_remembered(app: App, result: Remembered) -> None:
     app.out.line(style(result.status), " ", bold(result.id))
     for collision in result.collisions:
         label = f"{_COLLISION_LABELS[collision.kind]} {collision.id}"
-        details = f"({collision.similarity:.2f}, {collision.action})"
-        app.out.line(dim(f"  {label} {details}: {one_line(collision.text, 60)}"))
+        app.out.line(dim(f"  {label}: {one_line(collision.text, 60)}"))
+        app.out.line(dim(f"    similarity {collision.similarity:.2f}, {collision.action}"))
         if collision.resolve:
             app.out.line(dim("    resolve: "), collision.resolve)
     for title, entries in (
@@ -218,7 +220,7 @@ def update(
         raise click.UsageError(
             "the new text is given twice; use either TEXT or --text", click.get_current_context()
         )
-    changes = _drop_unset(details)
+    changes = _drop_unset(app, details)
     new_text = text if text is not None else text_option
     if new_text is not None:
         changes["text"] = read_text_argument(new_text)

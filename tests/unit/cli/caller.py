@@ -30,8 +30,14 @@ class Caller:
     """The command line in an empty folder; no vectors unless asked for."""
 
     def __init__(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        width: int = 10_000,
     ) -> None:
+        # Not wrapped, unless a test is about that: the paths of tests differ in length.
+        monkeypatch.setattr("bethink.cli.output._PIPED_WIDTH", width)
         self.folder = folder
         self._capsys = capsys
         self._monkeypatch = monkeypatch

@@ -48,7 +48,8 @@ def test_a_hit_says_what_it_is_and_why_it_came(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.splitlines() == [
         "  1  62%     Tests run with",
         "             make test",
-        "             0000000000000abc · fact · 2026-03-01 · user · lexical #1 (tests, run)",
+        "             0000000000000abc · fact · 2026-03-01 · user · lexical #1 (tests,",
+        "             run)",
         "",
         "1-1 of 1 · 12 tokens · default",
     ]
@@ -212,7 +213,7 @@ def test_a_comparison_stands_side_by_side(capsys: pytest.CaptureFixture[str]) ->
     two = capsys.readouterr().out
 
     assert "none: 1 relevant of 1 considered" in three
-    assert "* 0.2500 other [0000000000000def]" in two
+    assert "* 0.2500 other" in two
     assert "found by all: 1" in two
     assert "wide 1" in two
 

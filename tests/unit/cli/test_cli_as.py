@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
+import click
 import pytest
 from caller import Caller
 
+from bethink.cli.app import App
+from bethink.cli.options import Command
 from bethink.server.systems import SYSTEMS
 from bethink.server.systems.commands import as_command
 from bethink.server.systems.declarations import load_system
@@ -105,3 +109,22 @@ def test_mistakes_are_told(bethink: Caller) -> None:
     assert bethink("as", "linksee", "update-memory", "nothing", "--importance", "0.5").code == 1
     assert bethink("mcp", "--as", "linksee", "--tools", "all").code == 2
     assert bethink("mcp", "--as", "nobody").code == 2
+
+
+@each_row("system", SYSTEMS)
+def test_every_option_is_in_an_example(system: str) -> None:
+    """Each command has examples that it accepts, and they use all of its options."""
+    group = as_command.commands[system]
+    assert isinstance(group, click.Group)
+    ctx = click.Context(group)
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        assert isinstance(command, Command)
+        used: set[str] = set()
+        for example in "\n".join(command.examples).replace("\\\n", " ").splitlines():
+            head, words = shlex.split(example)[:4], shlex.split(example)[4:]
+            assert head == ["bethink", "as", system, name]
+            command.make_context(name, list(words), obj=App())
+            used.update(words)
+        own = [one for one in command.params if isinstance(one, click.Option) and one.expose_value]
+        assert [one.name for one in own if not used & {*one.opts}] == [], name

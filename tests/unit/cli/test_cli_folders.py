@@ -223,6 +223,17 @@ def test_a_text_that_cannot_be_stored_is_not_lost(call: Caller) -> None:
     kept.parent.rmdir()
 
 
+def test_no_editor_is_started_without_a_terminal(call: Caller) -> None:
+    """Unless EDITOR names one: a script may."""
+    own = call.remember("Deploy on Tuesdays")
+    call.set("EDITOR", "")
+    call.set("VISUAL", "")
+
+    said = call("edit", own)
+
+    assert (said.code, "an editor needs a terminal" in said.err) == (2, True)
+
+
 def test_an_editor_that_is_missing_is_named(call: Caller) -> None:
     """And nothing is left behind."""
     own = call.remember("Deploy on Tuesdays")

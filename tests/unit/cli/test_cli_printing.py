@@ -48,17 +48,32 @@ def test_escape_sequences_are_taken_out() -> None:
 
 @given(st.text(alphabet="ab 漢字é\n", max_size=80), st.integers(4, 30))
 def test_wrapped_lines_fit_and_lose_nothing(text: str, room: int) -> None:
-    """No line is wider than the room, and only white space is lost."""
+    """No line is wider than the room but for one long word, and only white space is lost."""
     lines = list(wrap_lines(text, room))
 
-    assert all(display_width(line) <= room for line in lines)
+    assert all(
+        display_width(line) <= room or line.strip().split() == [line.strip()] for line in lines
+    )
     assert "".join("".join(lines).split()) == "".join(text.split())
 
 
-@given(st.text(alphabet="ab 漢字é\n", max_size=80))
-def test_without_room_nothing_is_wrapped(text: str) -> None:
-    """Piped text keeps its lines as they are."""
-    assert "\n".join(wrap_lines(text, 0)) == text
+def test_a_wrapped_line_keeps_its_styles_and_its_indentation() -> None:
+    """Lines that follow stand two columns further right; a path is never broken."""
+    path = "/" + "x" * 90
+    lines = printed("  ", bold("head "), "word " * 20, red(path), color=True).splitlines()
+
+    assert lines[0].startswith("  \x1b[1mhead")
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert lines[-1].endswith(f"\x1b[31m{path}\x1b[0m")
+    assert max(map(len, lines[:-1])) <= 80 + len("\x1b[1m\x1b[0m")
+
+
+def test_the_text_of_a_memory_is_not_wrapped_when_piped() -> None:
+    """So that it can be searched and copied; at a terminal it is."""
+    for terminal, count in ((False, 1), (True, 3)):
+        out = io.StringIO()
+        Printer(out, terminal, columns=80).block("word " * 40, stored=True)
+        assert len(out.getvalue().splitlines()) == count
 
 
 @given(st.text(max_size=60), st.integers(1, 40))

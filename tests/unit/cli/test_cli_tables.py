@@ -1,4 +1,4 @@
-"""Tables have borders at a terminal and none when piped."""
+"""Tables fit the width: wide columns wrap, and no cell is cut."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ def drawn(**how) -> str:
 
 
 def test_piped_columns_are_aligned_and_bare() -> None:
-    """A row is a line; wide characters count double."""
+    """Wide characters count double; a cell keeps its lines."""
     assert drawn().splitlines() == [
         " n  name  text",
-        " 1  漢字  one two",
+        " 1  漢字  one",
+        "          two",
         "10  b     [red]three[/red]",
     ]
 
 
 def test_a_terminal_gets_lines_and_no_codes_without_colour() -> None:
-    """Rich draws; what looks like markup in a memory is text."""
+    """What looks like markup in a memory is text."""
     table = drawn(terminal=True)
 
     assert "─" in table
@@ -70,13 +71,26 @@ def test_a_narrow_terminal_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert all(len(line) <= 44 for line in lines)
 
 
-def test_a_narrow_terminal_cuts_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table without a wide column is aligned, and left to the terminal to wrap."""
-    monkeypatch.setenv("COLUMNS", "40")
-    heads = [Column(name * 12) for name in "abcd"]
+def test_a_table_of_figures_is_printed_in_parts_that_fit() -> None:
+    """Each part begins with the names of the rows; no figure is cut."""
+    heads = [Column("who"), *(Column(name * 22, right=True) for name in "abcd")]
     out = io.StringIO()
 
-    print_table(Printer(out, terminal=True), heads, [("1" * 12, "2", "3", "4" * 12)])
+    print_table(Printer(out), heads, [("anna", *(name * 12 for name in "1234"))])
 
-    assert "4" * 12 in out.getvalue()
-    assert "─" not in out.getvalue()
+    lines = out.getvalue().splitlines()
+    assert [line.split()[0] for line in lines] == ["who", "anna"] * 2
+    assert all(len(line) <= 80 for line in lines)
+    assert all(name * 12 in out.getvalue() for name in "1234")
+
+
+def test_columns_share_the_width_and_a_path_is_whole() -> None:
+    """Wide columns wrap beside narrow ones; a word that fits no column is under its row."""
+    heads = [Column("id"), Column("text", wide=True), Column("seen")]
+    for word, height in (("word", 7), ("/" + "p" * 70, 6)):
+        out = io.StringIO()
+        print_table(Printer(out), heads, [("a" * 16, f"{word} " + "word " * 50, "2026-01-01")])
+        lines = out.getvalue().splitlines()
+        assert all(len(line) <= 80 for line in lines)
+        assert word in out.getvalue()
+        assert len(lines) <= height

@@ -99,10 +99,40 @@ def test_an_import_is_undone_as_a_whole_and_may_be_repeated(call: Caller, tmp_pa
     again = call("import", source, "--json").told
     back = {one["id"] for one in call("list", "--json").told}
 
-    assert f"would remove {first['ids'][0]}" in shown.out
+    assert f"would remove {first['ids'][0]}  " in shown.out
+    assert "a saw" in shown.out
     assert left == [kept]
     assert (again["stored"], again["repeated"]) == (first["stored"], 0)
     assert back == {kept, *first["ids"]}
     assert call("import", source, "--json").told["run"] is None
     assert call("undo", again["run"], "--yes").code == 0
     assert [one["id"] for one in call("list", "--json").told] == [kept]
+
+
+def test_an_import_into_the_inbox_is_undone_as_a_whole(call: Caller, tmp_path: Path) -> None:
+    """What waits leaves the inbox, what was refused stays refused; it may be imported again."""
+    text = "# Saws\n\nA saw hangs in the shed.\n\n# Planes\n\nA plane lies on the bench.\n"
+    (tmp_path / "notes.md").write_text(text, encoding="utf-8")
+    call("config", "set", "review_import", "wait")
+    source = str(tmp_path / "notes.md")
+
+    first = call("import", source, "--json").told
+    waits = {one["id"] for one in call("inbox", "--json").told}
+    refused = min(waits)
+    call("inbox", "refuse", refused)
+    shown = call("undo", first["run"])
+    call("undo", first["run"], "--yes")
+    left = call("inbox", "--json").told
+    gone = call("inbox", "accept", *(waits - {refused}))
+    call("import", source)
+    back = {one["id"] for one in call("inbox", "--json").told}
+
+    assert len(waits) == first["waiting"] >= 2
+    assert all(one in shown.out for one in waits - {refused})
+    assert refused not in shown.out
+    assert "A plane" in shown.out or "A saw" in shown.out
+    assert (left, gone.code) == ([], 2)
+    assert "is not in the inbox" in gone.err
+    assert back == waits - {refused}
+    assert [one["id"] for one in call("inbox", "--refused", "--json").told] == [refused]
+    assert call("undo", back.pop(), "--yes").code == 0
