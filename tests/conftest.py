@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,6 +23,10 @@ from corpus import CONVERSATION, NOTES, NOW
 from shared_embedder import SHARED
 
 pytest_plugins = ["rows", "slow"]
+
+# Tests start many processes: as with `make test`, none of them compiles everything anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def _memory_disk() -> str | None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from bethink.core.words import fingerprint, fold
 from bethink.model import LAYERS, LEVELS, Entity, Filters, Item
-from bethink.ports import Embedding, Mention, Record, Scope
+from bethink.ports import Activity, Embedding, Mention, Record, Scope
+from bethink.store.sql.usage import read_activity
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 MODEL = "test-model/8"
@@ -27,6 +28,12 @@ def scope(
 ) -> Scope:
     """A scope as of now, unless told otherwise."""
     return Scope(Filters(**filters), moment or as_of or at(days=1), as_of)
+
+
+def mention_activity(store: Any, entities: list[str], now: datetime) -> dict[str, Activity]:
+    """How many memories are about entities at a moment: what their momenta are made of."""
+    with store._connections.read_transaction() as db:
+        return read_activity(db, entities, now)
 
 
 def item(item_id: str, text: str | None = None, **fields: Any) -> Item:

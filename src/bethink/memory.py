@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -14,12 +16,23 @@ from bethink.api.links import LinkMethods
 from bethink.api.maintenance import MaintenanceMethods, UpkeepMethods
 from bethink.api.questions import QuestionMethods
 from bethink.api.recall import RecallMethods
-from bethink.api.session import Session, utc_now
+from bethink.api.session import (
+    Session,
+    open_llm,
+    open_shelf,
+    open_store,
+    resolve_reranker,
+    utc_now,
+)
 from bethink.api.sync import SyncMethods
 from bethink.api.write import WriteMethods
-from bethink.config.settings import Settings
+from bethink.config.settings import Settings, load_settings
+from bethink.config.spaces import data_dir, resolve_space
 from bethink.core.registry import import_object
+from bethink.models import open_embedder
 from bethink.ports import Clock, Embedder, LanguageModel, Reranker, Store
+from bethink.store import DEFAULT_STORE
+from bethink.store.url import is_server
 
 if TYPE_CHECKING:
     from bethink.access.people import Directory
@@ -76,13 +89,30 @@ class Memory(
     ) -> Self:
         """Open the memory of a space, creating it if it does not exist.
 
-        Without a name it is the project's own; ``":memory:"`` goes with the object. ``path`` is
-        a file, ``store`` "sqlite" or ``postgresql://...``; ``create=False`` creates nothing.
+        Without a name it is the project's own, found from the working directory;
+        ``":memory:"`` goes with the object. ``path`` is a file, ``store`` "sqlite", the name of
+        an installed store or ``postgresql://...``; ``create=False`` creates nothing.
         """
-        session = Session.open(
-            space, path=path, embedder=embedder, reranker=reranker, llm=llm, settings=settings,
-            clock=clock, store=store, create=create,
+        settings = settings or load_settings()
+        if store is None and path is not None and is_server(settings.store):
+            store = DEFAULT_STORE  # an argument comes before a setting
+        kind, notes_dir = store or settings.store, settings.notes_dir
+        opened = open_store(kind, space, path, settings, create=create)
+        if path is None and space != ":memory:":
+            notes_dir = notes_dir or data_dir(settings) / opened.space / "notes"
+        chosen = embedder if embedder is not None else settings.embedder
+        model = open_embedder(chosen) if isinstance(chosen, str) else chosen
+        given = settings.llm if llm is None else llm
+        language_model = open_llm(given) if isinstance(given, str) else given
+        named = settings.reranker if reranker is None else reranker
+        session = Session(
+            opened, embedder=model, reranker=resolve_reranker(named, language_model, opened),
+            llm=language_model, settings=settings, clock=clock,
+            profile_folders=settings.profile_folders(), notes_dir=notes_dir,
         )  # fmt: skip
+        if space != ":memory:":
+            place = path or resolve_space(opened.space, settings).path
+            session.open_shelf = partial(open_shelf, kind, opened.space, Path(place))
         return cls._of(session)
 
     @classmethod
@@ -102,12 +132,18 @@ class Memory(
 
         Without ``judging`` the job ``updates`` finds later what new memories update.
         """
-        other = self.session.using(settings=settings, embedder=embedder, judging=judging)
-        return self._of(other)
+        session = copy(self.session)
+        session.judging = judging
+        session.settings = settings or self.settings
+        session.embedder = embedder or self.embedder
+        return self._of(session)
 
     def below(self, ceiling: int) -> Self:
-        """Return the same space without anything above a classification, as servers give it."""
-        return self._of(self.session.below(ceiling))
+        """Return the same space without anything above a classification, as servers give it.
+
+        Nothing above it can be seen, changed or inferred through it, whatever filters are given.
+        """
+        return self._of(self.session.bounded(ceiling))
 
     def seen_by(self, name: str, directory: Directory | None = None) -> Memory:
         """Return the space as one of its people sees it (docs/team.md).

@@ -1,6 +1,6 @@
 """A space as one person sees it: what all see, what is shared with some, and one's own.
 
-Each audience has a store of its own, a shelf beside the space's. A person reads the stores
+Each audience has its own store, a shelf, in addition to the space's. A person reads the stores
 that are theirs to read as one (`bethink.store.joined`), and what is written goes through the
 write pipeline of one of them: nothing can be placed, found, counted, superseded or numbered
 by a memory that some of its readers do not see. Jobs work on what all see.
@@ -120,7 +120,9 @@ class PersonMemory(Memory):
             raise Refused("audience must be space, private or names with commas between")
         names = [] if audience == PRIVATE else [name.strip() for name in audience.split(",")]
         directory, me = self._seat.directory, self._seat.person.id
-        ids = [me, *(directory.find(name).id for name in names if name)]
+        # A stranger and a member of another space are refused alike.
+        known = {one.name: one.id for one in directory.people()}
+        ids = [me, *(known.get(name, "") for name in names if name)]
         return directory.shelf_for(self._home.store.space, ids)
 
     def _holder(self, item_id: str) -> tuple[Memory, str]:
@@ -234,7 +236,7 @@ class PersonMemory(Memory):
         """Store a memory, as it shall be, on another shelf, and forget it where it was.
 
         It begins there as a new memory: what it said before stays with those who saw it, and
-        what it says now is seen by nobody else, whatever fails.
+        its new text is seen by no one else, even if a step fails.
         """
         item = holder.stored(item_id)
         if revision not in {None, item.rev}:

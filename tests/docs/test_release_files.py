@@ -48,7 +48,7 @@ def test_the_registry_takes_the_entry() -> None:
     assert entry["version"] == package["version"] == __version__
     assert f"mcp-name: {entry['name']} " in (ROOT / "README.md").read_text(encoding="utf-8")
     assert package["registryType"] == "pypi"
-    assert package["runtimeArguments"][0]["value"].startswith("mcp")
+    assert "runtimeArguments" not in package, "the server needs no extra"
 
 
 def test_plugins_are_where_the_marketplaces_say() -> None:
@@ -63,7 +63,7 @@ def test_plugins_are_where_the_marketplaces_say() -> None:
         assert (ROOT / "plugins/bethink" / manifest[part]).exists()
     server = held("plugins/bethink/.mcp.json")["mcpServers"]["bethink"]
     assert server == held("gemini-extension.json")["mcpServers"]["bethink"]
-    assert server["args"][1] == f"bethink[mcp]=={__version__}"
+    assert server["args"][1] == f"bethink=={__version__}"
 
 
 def test_the_skill_keeps_to_the_format() -> None:
@@ -92,7 +92,7 @@ def test_the_bundle_is_the_same_twice(
     with zipfile.ZipFile(first) as archive:
         manifest = json.loads(archive.read("manifest.json"))
         assert manifest["server"]["entry_point"] in archive.namelist()
-        assert f"bethink[mcp]=={__version__}" in archive.read("pyproject.toml").decode()
+        assert f"bethink=={__version__}" in archive.read("pyproject.toml").decode()
 
 
 def test_the_changelog_is_cut(

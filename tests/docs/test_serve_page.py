@@ -15,14 +15,13 @@ from bethink.access.guard import (
 )
 from bethink.access.policy import POLICY, Right
 from bethink.server.listener import HEAD_TIMEOUT_S
-from bethink.server.mcp import http as sessions
-from bethink.server.mcp.stdio import READ_TIMEOUT_S
-from bethink.server.rest.handlers import MAX_IMPORT_BYTES
+from bethink.server.mcp.requests import READ_TIMEOUT_S
 from bethink.server.rest.routes import PLAIN_ROUTES, TOOL_ROUTES
 from deferred import Deferred
 from rows import each_row
 
 mcp_http = Deferred("bethink.server.mcp.http")
+handlers = Deferred("bethink.server.rest.handlers")
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
@@ -61,7 +60,7 @@ def test_every_route_has_its_row() -> None:
 
 def test_the_limits_are_those_that_hold() -> None:
     """Number by number."""
-    assert (MAX_BODY_BYTES, MAX_IMPORT_BYTES) == (1 << 20, 64 << 20)
+    assert (MAX_BODY_BYTES, handlers.MAX_IMPORT_BYTES) == (1 << 20, 64 << 20)
     for said in (
         f"heads up to {MAX_HEAD_BYTES // 1024} KiB",
         f"{HEAD_TIMEOUT_S:.0f} s for a head",
@@ -69,6 +68,6 @@ def test_the_limits_are_those_that_hold() -> None:
         f"{READ_TIMEOUT_S:.0f} s for an answer",
         f"{MAX_CONCURRENT_PER_CALLER} requests at once of one caller and {MAX_CONCURRENT} of all",
         f"{DEFAULT_RATE:,} a minute",
-        f"{mcp_http.MAX_SESSIONS} sessions of MCP and {sessions.MAX_SESSIONS_PER_CALLER} of one caller",
+        f"{mcp_http.MAX_SESSIONS} sessions of MCP and {mcp_http.MAX_SESSIONS_PER_CALLER} of one caller",
     ):
         assert said in PAGE

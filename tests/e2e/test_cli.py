@@ -560,7 +560,7 @@ def test_profiles(run: Run, tmp_path: Path) -> None:
     failed = run("profiles", "show", "mine", code=2).stderr
     assert "mine.toml" in failed
     assert "lexical" in failed
-    assert re.search(r"siftcoder.*\n.*mine +cannot be used: ", run("profiles").stdout)
+    assert re.search(r"siftcoder.*\bmine .*cannot be used: ", run("profiles").stdout, re.DOTALL)
     (folder / "mine.toml").write_bytes(b"\xff")
     assert "not UTF-8" in run("recall", "x", "--profile", "mine", code=2).stderr
 
@@ -627,7 +627,7 @@ def test_reindex_after_a_change_of_the_embedder(run: Run) -> None:
     run("remember", "The lighthouse keeper counts ships", BETHINK_EMBEDDER="hash")
 
     degraded = run("recall", "lighthouse keeper").stdout
-    assert "bethink reindex" in run("doctor", code=3).stdout
+    assert "bethink reindex" in " ".join(run("doctor", code=3).stdout.split())
     told = json.loads(run("reindex", "--json").stdout)
 
     assert "degraded: " in degraded
@@ -727,7 +727,7 @@ def test_python_dash_m(run: Run, tmp_path: Path) -> None:
         (["recall", "x", "--cursor", "gibberish"], "cursor"),
         (["recall", "x", "--min-trust", "9"], "range"),
         (["recall", ""], "empty"),
-        (["remember", ""], "no letter, digit or symbol"),
+        (["remember", ""], "the text is empty"),
         (["remember", "some text", "--metadata", "[1]"], "JSON object"),
         (["remember", "some text", "--metadata", "{"], "not JSON"),
         (["remember", "some text", "--occurred-at", "gibberish"], "not a valid time"),
@@ -946,7 +946,7 @@ class TestTerminal:
         lines = "\n".join(f'"note number {n} about subject {n * 7}"' for n in range(1500))
         (tmp_path / "many.jsonl").write_text(lines)
 
-        said, code = self.seen(tmp_path, "import", "many.jsonl", BETHINK_EMBEDDER="words")
+        said, code = self.seen(tmp_path, "import", "many.jsonl", BETHINK_EMBEDDER="hash")
 
         assert code == 0
         assert "importing" in said

@@ -1,4 +1,4 @@
-"""Two days with a coding agent: its hooks over a real repository, on two machines.
+"""Three days with a coding agent: its hooks over a real repository, two machines, a teammate.
 
 `docs/day.md` tells the same as a page: what happened at each step, and what was shown.
 """
@@ -55,10 +55,10 @@ class Machine(Host):
 
     def run(self, *words: str, cwd: Path, given: bytes = b"", **env: str) -> Any:
         shared = {"BETHINK_SPACE": "shop", "BETHINK_WORKER": "auto"}
-        return super().run(*words, cwd=cwd, given=given, **shared, **env)
+        return super().run(*words, cwd=cwd, given=given, **(shared | env))
 
-    def call(self, *words: str) -> str:
-        done = self.run(SCRIPT, *words, cwd=self.folder / "shop")
+    def call(self, *words: str, **env: str) -> str:
+        done = self.run(SCRIPT, *words, cwd=self.folder / "shop", **env)
         assert done.returncode == 0, done
         return str(done.stdout.decode())
 
@@ -158,3 +158,46 @@ def test_two_days_with_an_agent(machines: tuple[Machine, Machine], tmp_path: Pat
     desktop.sync(carrier)
     laptop.sync(carrier)
     assert "half up" in laptop.call("recall", "how does total() round?")
+
+
+OFFER = "The offer for the bakery chain is 40,000 euro"
+LABELS = "The label printer wants PDF 1.4, with 1.7 it prints empty labels"
+ALONE = {"BETHINK_WORKER": "off", "BETHINK_EMBEDDER": "none"}
+
+
+def test_a_teammate_joins(tmp_path: Path) -> None:
+    """What a ceiling lets through is in both memories, each with its writer; nothing else."""
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    team = tmp_path / "team"
+    for name in ("team", "ana", "bo"):
+        (tmp_path / name).mkdir()
+    ana, bo = Machine(tmp_path / "ana"), Machine(tmp_path / "bo")
+    exchange = ("sync", str(team), "--key", str(tmp_path / "key"), "--ceiling", "1")
+    as_ana, as_bo = ALONE | {"BETHINK_ACTOR": "ana"}, ALONE | {"BETHINK_ACTOR": "bo"}
+    make_repository(ana.folder / "shop")
+    clone = ["git", "clone", "-q", str(ana.folder / "shop"), str(bo.folder / "shop")]
+    subprocess.run(clone, check=True)
+    ana.call("remember", CELERY, "--kind", "decision", **as_ana)
+    ana.call("remember", OFFER, "--classification", "2", **as_ana)
+    ana.call(*exchange, **as_ana)
+
+    # The agent of a teammate knows the decision, and nothing of the offer.
+    bo.call(*exchange, **as_bo)
+    wednesday = Sitting(bo, bo.folder / "shop", "wednesday")
+    told = wednesday.payload("SessionStart", source="startup")
+    briefing = bo.context("SessionStart", told, wednesday.project, **as_bo)
+    assert CELERY in briefing
+    texts = {one["text"]: one["writer"] for one in json.loads(bo.call("list", "--json", **as_bo))}
+    assert texts == {CELERY: "ana"}
+    asked = bo.run(SCRIPT, "recall", "what is the offer?", cwd=bo.folder / "shop", **as_bo)
+    assert b"40,000" not in asked.stdout
+
+    # What the teammate learns is in the next briefing here, with the writer's name.
+    bo.call("remember", LABELS, "--kind", "caveat", **as_bo)
+    bo.call(*exchange, **as_bo)
+    ana.call(*exchange, **as_ana)
+    thursday = Sitting(ana, ana.folder / "shop", "thursday")
+    told = thursday.payload("SessionStart", source="startup")
+    assert LABELS in ana.context("SessionStart", told, thursday.project, **as_ana)
+    texts = {one["text"]: one["writer"] for one in json.loads(ana.call("list", "--json", **as_ana))}
+    assert texts == {CELERY: "ana", OFFER: "ana", LABELS: "bo"}

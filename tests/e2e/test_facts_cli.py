@@ -80,7 +80,7 @@ def test_what_is_printed_names_the_remedy(shell: Shell) -> None:
 
     printed = shell("remember", "The deploy key moved to vault B", "--source-class", "web")
 
-    assert f"contradicts {old} (0." in printed
+    assert f"contradicts {old}: " in printed
     assert "kept both, linked as contradicting" in printed
     assert "resolve: bethink forget " in printed
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-import resource
 import subprocess
-import time
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,26 +57,29 @@ HOSTILE: dict[str, Callable[[Path], object]] = {
 PLACES = (".bethink/config.toml", "bethink.toml", ".bethink/profiles/theirs.toml", ".git", "json")
 
 
+# A process begins with the peak of the one that started it, so a small one starts the command.
+MEASURE = """
+import json, resource, subprocess, sys
+from pathlib import Path
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30,) * 2)  # a fault of ours shall not take the machine
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+status = subprocess.run(sys.argv[2:], stdin=subprocess.DEVNULL, timeout=60).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+Path(sys.argv[1]).write_text(json.dumps([status, used.ru_maxrss]))
+"""
+
+
 def asked(folder: Path) -> tuple[int, str, int]:
     """The exit status of a recall in a folder, what it wrote, and its memory in kB."""
-    log = folder.parent / "written"
-    environment = clean_environment(folder.parent)
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [SCRIPT, "recall", "heron"], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-            stdout=out, stderr=out,
-        )  # fmt: skip
-    limit = 3 << 30  # bytes of address space: a fault of ours shall not take the machine
-    resource.prlimit(process.pid, resource.RLIMIT_AS, (limit, limit))
-    resource.prlimit(process.pid, resource.RLIMIT_CPU, (60, 60))  # seconds
-    give_up = time.monotonic() + 60
-    while (found := os.wait4(process.pid, os.WNOHANG))[0] == 0:
-        if time.monotonic() > give_up:
-            process.kill()
-        time.sleep(0.005)
-    _, status, used = found
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, log.read_text(), used.ru_maxrss
+    measured = folder.parent / "measured"
+    measured.unlink(missing_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, measured, SCRIPT, "recall", "heron"], cwd=folder,
+        env=clean_environment(folder.parent), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, check=False,
+    )  # fmt: skip
+    status, memory = json.loads(measured.read_text())
+    return status, done.stdout, memory
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,7 @@ from bethink.server.rest.browser import open_browser
 from inspector_page import (
     LATEST_MS,
     SCRIPT,
+    WAITING,
     Faults,
     Inspector,
     new_context,
@@ -507,6 +508,7 @@ def test_the_pages_are_accessible(signed_in: BrowserContext, page: Page, demo: I
         "/threads": "Threads",
         "/sharing": "Sharing",
         "/memories?do=add": "Memories",
+        "/inbox": "Inbox",
         "/health": "Health",
     }
     for path, heading in views.items():
@@ -674,6 +676,7 @@ def test_who_may_only_read_sees_no_buttons_that_write(browser: Browser, tmp_path
         expect(page.get_by_role("table", name="Memories")).to_be_visible()
         for name in ("Add", "Import", "Save"):
             expect(page.get_by_role("button", name=name)).to_have_count(0)
+        expect(page.get_by_role("link", name="Inbox")).to_have_count(0)
         page.goto(f"{found.url}/ui/ask?q=heron")
         expect(page.locator(".hit").first).to_be_visible()
         expect(page.get_by_role("button", name=re.compile("Right|Wrong|Save"))).to_have_count(0)
@@ -724,6 +727,78 @@ def test_what_was_derived_is_shown_with_its_evidence_and_undone(
         runs.first.get_by_role("button", name="Undo").click()
         expect(page.get_by_text(re.compile("^Undone: "))).to_be_visible()
         assert faults.found == []
+
+
+PAGE_TEXTS = {
+    "https://example.org/limits": ("The API allows 90 calls a minute", "Buy two, get one free"),
+    "https://example.org/roads": ("Marrow Bridge closes for lorries", "No lorry may cross it"),
+}
+
+
+def test_what_waits_is_reviewed(browser: Browser, tmp_path: Path) -> None:
+    """Edited, merged, refused and accepted by source, each with its reason; all taken back."""
+    with Memory.open(path=_space(tmp_path, "waits"), embedder="none") as memory:
+        memory.remember("Marrow Bridge was built in 1931")
+        memory.remember_many(
+            [
+                Draft(text, source_class="web", source=source)
+                for source, texts in PAGE_TEXTS.items()
+                for text in texts
+            ],
+            review=True,
+        )
+    with (
+        running_inspector(tmp_path, "waits", BETHINK_EMBEDDER="none") as found,
+        new_context(browser, viewport={"width": 375, "height": 812}) as context,
+    ):
+        page = context.new_page()
+        faults = Faults(found.url)
+        faults.watch(page)
+        page.goto(found.link)
+        expect(page.get_by_role("heading", name="Ask")).to_be_visible()
+        page.get_by_role("link", name="Inbox 4 to review").click()
+        rows = page.locator(".hit")
+        expect(rows).to_have_count(4)
+        expect(rows.first).to_contain_text("from a source under review (web)")
+        expect(rows.first).to_contain_text("https://example.org/limits")
+        assert page.evaluate(_OVERFLOW) <= 0
+        assert _complaints(Axe().run(page).response) == []
+
+        rows.first.get_by_role("button", name="Edit").click()
+        page.get_by_label("Text").fill("The API allows 80 calls a minute")
+        page.get_by_role("dialog").get_by_role("button", name="Accept").click()
+        expect(rows).to_have_count(3)
+        page.get_by_role("combobox", name="Source").select_option("https://example.org/roads")
+        expect(rows).to_have_count(2)
+        page.get_by_label("Select all 2").check()
+        page.get_by_role("button", name="Merge").click()
+        page.get_by_label("Add them to a stored memory").fill("Marrow Bridge 1931")
+        page.get_by_role("button", name="Marrow Bridge was built in 1931").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_label("Text")).to_have_value(
+            re.compile("1931.*lorries.*cross", re.DOTALL)
+        )
+        assert _complaints(Axe().run(page).response) == []
+        dialog.get_by_role("button", name="Merge").click()
+        expect(page.get_by_text("2 memories merged.")).to_be_visible()
+        expect(page.get_by_text("Nothing of this source.")).to_be_visible()
+        page.get_by_role("button", name="Undo").click()
+        expect(rows).to_have_count(2)
+        page.get_by_role("combobox", name="Source").select_option("")
+        page.get_by_label("Select all 3").check()
+        page.get_by_role("button", name="Refuse").first.click()
+        expect(page.get_by_text("Nothing waits.")).to_be_visible()
+        expect(page.get_by_role("link", name="Inbox", exact=True)).to_be_visible()
+        page.get_by_role("tab", name="Refused").click()
+        rows.filter(has_text="Marrow Bridge").get_by_role("button", name="Accept").click()
+        expect(rows).to_have_count(2)
+        assert faults.found == []
+    with Memory.open(path=tmp_path / "data/spaces/waits.db", embedder="none") as memory:
+        assert {item.text for item in memory.browse()} == {
+            "The API allows 80 calls a minute",
+            "Marrow Bridge was built in 1931",
+            "Marrow Bridge closes for lorries",
+        }
 
 
 def test_everything_is_exported_as_a_file(page: Page, demo: Inspector) -> None:
@@ -961,6 +1036,8 @@ def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> Non
         memory.remember_each([Draft("heron at sea", force=True, **about, occurred_at=LONG_AGO)])
         ids = [item.id for item in memory.browse(limit=100)]
         windows = memory.remember("one heron\r\ntwo herons").id
+        waits = [Draft(f"{text} waits", source_class="web", source=text[:500]) for text in MARKUP]
+        memory.remember_many(waits, review=True)
     with (
         running_inspector(tmp_path, "hostile", BETHINK_EMBEDDER="none") as found,
         new_context(browser, viewport={"width": 375, "height": 812}) as context,
@@ -972,7 +1049,7 @@ def test_hostile_memories_are_only_text(browser: Browser, tmp_path: Path) -> Non
         expect(page.get_by_role("heading", name="Ask")).to_be_visible()
         start = quote(ids[0])
         for path in (
-            *("/ask?q=heron&k=50", "/trace?q=heron", "/compare?q=heron", "/memories"),
+            *("/ask?q=heron&k=50", "/trace?q=heron", "/compare?q=heron", "/memories", "/inbox"),
             *(f"/graph?node={start}", "/graph", "/time", "/threads", "/health"),
         ):
             page.goto(f"{found.url}/ui{path}")
@@ -1046,9 +1123,13 @@ def test_pictures_are_taken(page: Page, demo: Inspector) -> None:
         ("graph", "/graph", "Graph"),
         ("health", "/health", "Health"),
         ("sharing", "/sharing", "Sharing"),
+        ("inbox", "/inbox", "Inbox"),
     ):
         for place, answer in TEAM.items() if name == "sharing" else ():
             page.route(f"**/v1/{place}", partial(Route.fulfill, json=answer))
+        if name == "inbox":
+            with Memory.open(path=demo.folder / "data" / "spaces" / "demo.db") as memory:
+                memory.remember_many(WAITING, review=True)
         open_view(page, demo, path, heading)
         settle(page)
         if name == "ask":

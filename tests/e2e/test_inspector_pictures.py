@@ -31,6 +31,7 @@ from bethink import Memory
 from inspector_page import (
     LATEST_MS,
     SCRIPT,
+    WAITING,
     Inspector,
     new_context,
     own_headers,
@@ -47,8 +48,8 @@ ANSWERS, LAYOUT, PICTURES = (
 WRITES = os.environ.get("INSPECTOR_REFERENCES") == "write"
 SIZES = {375: 812, 1440: 900}
 SCHEMES = ("light", "dark")
-VIEWS = ("ask", "trace", "compare", "memories", "memory", "graph", "time", "insights", "threads",
-         "sharing", "health")  # fmt: skip
+VIEWS = ("ask", "trace", "compare", "memories", "memory", "inbox", "graph", "time", "insights",
+         "threads", "sharing", "health")  # fmt: skip
 QUESTION = "how many times is a failed text message retried?"
 SCALE = 0.1
 # Their place and width do not depend on fonts.
@@ -155,6 +156,8 @@ def inspector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inspector]:
             [SCRIPT, "demo", "--keep"], cwd=folder, env=room(folder), check=True,
             capture_output=True,
         )  # fmt: skip
+        with Memory.open(path=folder / "data" / "spaces" / "demo.db") as memory:
+            memory.remember_many(WAITING, review=True)
     else:
         place = folder / "data" / "spaces" / "demo.db"
         place.parent.mkdir(parents=True)

@@ -135,7 +135,7 @@ def test_errors_are_sentences(tmp_path: Path) -> None:
             ("recall", {"query": "a", "space": "other"}, "no argument 'space'. Try: allowed:"),
             ("recall", {}, "question is empty"),
             ("update_memory", {"id": "nothing", "text": "x"}, "Try: use recall to find"),
-            ("remember", {"text": "   "}, "no letter, digit or symbol"),
+            ("remember", {"text": "   "}, "the text is empty"),
         ):
             result = await client.call_tool(tool, arguments)
             assert result.is_error
@@ -216,7 +216,7 @@ def test_without_the_library_it_says_what_to_install(tmp_path: Path) -> None:
         "import sys\nsys.modules['mcp_types'] = None\n"
     )
     ran = subprocess.run(
-        [SCRIPT, "mcp"], cwd=tmp_path, env=clean_environment(tmp_path, PYTHONPATH=str(tmp_path / "hidden")),
+        [SCRIPT, "mcp", "--http", "127.0.0.1:0"], cwd=tmp_path, env=clean_environment(tmp_path, PYTHONPATH=str(tmp_path / "hidden")),
         capture_output=True, text=True, check=False, input="",
     )  # fmt: skip
 

@@ -79,7 +79,7 @@ def test_what_one_conversation_stores_the_next_uses(tmp_path: Path) -> None:
         assert (again.told["status"], again.told["id"]) == ("duplicate", ids["port"])
         refused = await agent("remember", text="   ")
         assert refused.failed
-        assert "no letter, digit or symbol" in refused.text
+        assert "the text is empty" in refused.text
 
     async def recalls_and_corrects(agent: Agent) -> None:
         said = await agent("recall", query=PORT)

@@ -24,7 +24,7 @@ from bethink.server.mcp.manifest import (
     read_resource,
     render_prompt,
 )
-from bethink.server.mcp.stdio import ERROR_KIND_KEY
+from bethink.server.mcp.requests import ERROR_KIND_KEY
 from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from bethink.testing import FixedClock

@@ -155,4 +155,4 @@ def test_a_wrong_number_is_bad_use(
 ) -> None:
     """With a message that says what is allowed."""
     assert main(("recall", "deploy key", "--trace-candidates", wrong)) == 2
-    assert "neither a number nor all" in capsys.readouterr().err
+    assert "neither a number nor all" in " ".join(capsys.readouterr().err.split())

@@ -384,7 +384,7 @@ def test_a_cancelled_opening_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch
 
         return load_settings()
 
-    monkeypatch.setattr("bethink.api.session.load_settings", settings)
+    monkeypatch.setattr("bethink.memory.load_settings", settings)
     monkeypatch.setattr(Memory, "close", lambda self: opened.append(self.session.close()))
 
     async def main() -> None:

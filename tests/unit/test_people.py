@@ -149,7 +149,7 @@ def test_only_who_wrote_it_decides_who_sees_it(team: Team) -> None:
 def test_new_words_for_fewer_are_never_seen_by_more(team: Team) -> None:
     """Neither before the memory moves, nor where the move is refused."""
     made = team.ben.remember("Ben works at Acme")
-    with pytest.raises(NotFound):
+    with pytest.raises(Forbidden):
         team.ben.update(made.id, text="Ben has a hearing", audience="nobody")
     with pytest.raises(Forbidden):
         team.anna.update(made.id, text="Ben was fired", audience="private")
@@ -322,3 +322,26 @@ def test_a_space_of_one_is_as_it_was(tmp_path: Path) -> None:
         with pytest.raises(NotFound):
             memory.seen_by("anna", Directory(tmp_path))
     assert not [one for one in (tmp_path / "spaces").iterdir() if one.is_dir()]
+
+
+def test_who_is_in_another_space_is_refused_as_a_stranger(team: Team) -> None:
+    """The words of a refusal tell of nobody."""
+    team.directory.add("zoe", "other", "owner")
+
+    told = []
+    for name in ("zoe", "nobody"):
+        with pytest.raises(Forbidden) as refused:
+            team.anna.remember("Zoe comes to the meeting", audience=name)
+        told.append(refused.value.message)
+
+    assert told[0] == told[1]
+
+
+def test_an_import_hides_no_shared_memory(team: Team) -> None:
+    """A memory of the space with the id of a shared one is not shown in its place."""
+    shared = team.ben.remember("Anna and Ben meet at noon", audience="anna")
+    team.space.remember("Anna and Ben meet at five", id=shared.id)
+
+    assert team.anna.get(shared.id).text == "Anna and Ben meet at noon"
+    assert team.anna.history(shared.id)[-1].text == "Anna and Ben meet at noon"
+    assert team.carl.get(shared.id).text == "Anna and Ben meet at five"

@@ -1,6 +1,6 @@
 """Audit of reads: who was shown which memories, for those who want it (`audit_reads`).
 
-A line of a private file beside the space for each answer, written before the answer is given:
+One line for each answer, in a private file next to the space, written before the answer is given:
 time, who, with which program, the operation and the ids. No questions, no texts.
 """
 

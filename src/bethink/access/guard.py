@@ -374,7 +374,7 @@ class Guard:
                 if browser is not None:
                     return browser
             is_trusted = self._config.trust_loopback and self._config.host_policy.is_local(headers)
-            # Among several people nobody is known by the machine alone.
+            # With several people, being on this machine does not identify a person.
             has_people = is_trusted and self._config.tokens.people.roles(self._config.space)
             return LOOPBACK if is_trusted and not has_people else ANONYMOUS
         kind, _, secret = credentials[0].decode("latin-1")[:_MAX_TOKEN_LENGTH].partition(" ")

@@ -10,13 +10,13 @@ import json
 import tomllib
 from contextlib import suppress
 from importlib.util import find_spec
-from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from time import monotonic
 
 from bethink.access.hosts import is_loopback
 from bethink.access.outbound import Limits, Unreachable, check_url, fetch
+from bethink.access.people import Directory
 from bethink.access.policy import GRANTABLE, Principal, Right
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
@@ -38,7 +38,10 @@ _OF_ID_TOKENS = {"nonce", "at_hash", "c_hash", "s_hash"}
 
 
 class Grant(NamedTuple):
-    """A row of the table: identities of an issuer with this value of a claim have this right."""
+    """A row of the table: identities of an issuer with this value of a claim have this right.
+
+    ``person`` is who they are here, by the name in the directory; the role limits the right.
+    """
 
     issuer: str
     value: str
@@ -46,18 +49,20 @@ class Grant(NamedTuple):
     spaces: list[str]
     name: str
     claim: str = "sub"
+    person: str = ""
 
 
-def right_of(claims: Json, table: list[Grant], space: str) -> tuple[str, Right] | None:
-    """Return the name and the right of an identity in a space; None if it is not known there."""
+def right_of(claims: Json, table: list[Grant], space: str) -> tuple[Grant, Right] | None:
+    """Return the row and the right of an identity in a space; None if it is not known there."""
     found = [
-        (row.name, SCOPES[f"memory:{row.scope}"])
+        (row, SCOPES[f"memory:{row.scope}"])
         for row in table
         if row.issuer == claims["iss"]
         and {space, "*"} & {*row.spaces}
         and row.value in _words(claims.get(row.claim), None)
+        and (row.claim != "email" or claims.get("email_verified") is True)
     ]
-    return max(found, key=itemgetter(1), default=None)
+    return max(found, key=lambda one: (bool(one[0].person), one[1]), default=None)
 
 
 def scope_right(scopes: list[str]) -> Right:
@@ -78,7 +83,7 @@ class Issuer:
 
     def key(self, kid: object) -> Json | None:
         """Return a key by its id; unknown ids are looked for once in a while."""
-        # Who has a known key does not wait for somebody who asks the provider.
+        # A request with a known key does not wait while another one fetches keys.
         if self._lock.acquire(blocking=kid not in self._keys):
             try:
                 self._read(kid, monotonic())
@@ -101,10 +106,15 @@ class Identities:
     """The providers that a server trusts, for one resource and one space."""
 
     def __init__(
-        self, issuers: list[Issuer], table: list[Grant], resource: str, space: str
+        self,
+        issuers: list[Issuer],
+        table: list[Grant],
+        resource: str,
+        space: str,
+        people: Directory,
     ) -> None:
         self.issuers = {issuer.url: issuer for issuer in issuers}
-        self._table, self._resource, self._space = table, resource, space
+        self._table, self._resource, self._space, self._people = table, resource, space, people
 
     def authenticate(self, token: str) -> Principal | None:
         """Return the principal of a JWT; None if anything about it is not in order."""
@@ -139,7 +149,14 @@ class Identities:
         right = min(found[1], scope_right(_words(claims.get("scope", claims.get("scp")), " ")))
         client = str(claims.get("client_id") or claims.get("azp") or "-")
         key = hashlib.sha256(f"{claims['iss']}\n{claims['sub']}\n{client}".encode()).hexdigest()
-        return Principal(found[0], right, key[:16], client)
+        row, person = found[0], ""
+        if row.person:  # who has left, or is no member, has no right
+            known = [one for one in self._people.people() if one.name == row.person]
+            role = self._people.right(self._space, known[0].id) if known else None
+            if role is None:
+                return None
+            person, right = known[0].id, min(right, role)
+        return Principal(row.name, right, key[:16], client, person)
 
 
 def load_identities(folder: Path, resource: str, space: str) -> Identities:
@@ -153,7 +170,7 @@ def load_identities(folder: Path, resource: str, space: str) -> Identities:
             raise MissingExtra("the check of JWTs", extra="serve")
     except (OSError, ValueError, TypeError, KeyError, Unreachable) as error:
         raise BadSetting(f"{path} cannot be used: {error}", remedy="see docs/remote.md") from error
-    return Identities(issuers, table, resource, space)
+    return Identities(issuers, table, resource, space, Directory(folder))
 
 
 def _parse_grant(row: Json) -> Grant:

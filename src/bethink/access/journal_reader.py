@@ -45,7 +45,7 @@ class JournalReader:
 
 
 def event_json(event: Event) -> Json:
-    """Return what is told of a change."""
+    """Return the public fields of a change."""
     return {"seq": event.seq, "at": iso(event.at), "kind": event.kind, "item": event.item}
 
 

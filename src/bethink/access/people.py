@@ -1,6 +1,6 @@
 """People of a server: who they are, and the role that each has in each space.
 
-The directory is one private file beside the tokens. A person has a random id, which the
+The directory is one private file in the folder of the tokens. A person has a random id, which the
 journal and the memories name; the name stands only here. What some people of a space keep
 from the others is on shelves, stores of their own (`bethink.people`); the directory says who
 may open which.
@@ -60,7 +60,7 @@ class Directory:
 
     def find(self, name: str) -> Person:
         """Return the person of a name; raise NotFound."""
-        return _only(self.people(), "name", name, f"there is nobody called {name!r:.80}")
+        return _only(self.people(), "name", name, f"there is no person called {name!r:.80}")
 
     def get(self, person: str) -> Person:
         """Return the person of an id; raise NotFound for one who has left."""
@@ -80,17 +80,10 @@ class Directory:
 
     def shelves(self, space: str, person: str) -> dict[str, tuple[str, ...]]:
         """Return the shelves that a person (id) may see, with the people (ids) of each."""
-        found = self._shared(space)
+        found = _shared(self.people(), space)
         seen = {key: tuple(ids) for key, ids in found.items() if person in ids}
         own = next((one.own.get(space) for one in self.people() if one.id == person), None)
         return seen | ({own: (person,)} if own and person in self.roles(space) else {})
-
-    def _shared(self, space: str) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for one in self.people():
-            for key in one.shared.get(space, ()) if space in one.roles else ():
-                found.setdefault(key, []).append(one.id)
-        return found
 
     def own_shelf(self, space: str, person: str) -> str:
         """Return the shelf of what a person (id) alone sees; it is made if there is none."""
@@ -102,7 +95,7 @@ class Directory:
         return known
 
     def add(self, name: str, space: str, role: str) -> Person:
-        """Make somebody a member of a space; a person who is not known yet becomes known."""
+        """Add a person to a space; a new name creates the person."""
         if not _NAME.fullmatch(name) or name in _TAKEN_NAMES:
             raise Refused(
                 f"{name!r:.80} cannot be the name of a person",
@@ -131,7 +124,7 @@ class Directory:
         return before
 
     def remove(self, name: str, space: str, *, erase: bool = False) -> tuple[str, ...]:
-        """Remove a member from a space; return the shelves that nobody may see any more.
+        """Remove a member from a space; return the shelves without any reader left.
 
         A person who is left in no space is forgotten. Without ``erase`` one who stays in
         another finds their own shelf again when they come back.
@@ -144,7 +137,7 @@ class Directory:
             before = shared.pop(space, ())
             kept = {key: value for key, value in one[0].own.items() if key != space or not erase}
             one[0] = one[0]._replace(roles=roles, shared=shared, own=kept)
-        gone = [key for key in before if key not in self._shared(space)]
+        gone = [key for key in before if key not in _shared(self.people(), space)]
         return (*gone, *([own] if own and (erase or not roles) else []))
 
     def require_removable(self, name: str, space: str) -> None:
@@ -168,12 +161,13 @@ class Directory:
             raise Forbidden("only members of the space can be shared with", scope="")
         if len(ids) == 1:
             return self.own_shelf(space, ids[0])
-        for key, known in self._shared(space).items():
-            if sorted(known) == ids:
-                return key
-        # Not made of the people: a set of whom one has left is another one.
-        key = f"some-{secrets.token_hex(12)}"
+        if found := _shelf_of(self.people(), space, ids):
+            return found
         with self._file.transaction() as kept:
+            if found := _shelf_of(kept, space, ids):  # another call was faster
+                return found
+            # Not made of the people: a set of whom one has left is another one.
+            key = f"some-{secrets.token_hex(12)}"
             for place, one in enumerate(kept):
                 if one.id in ids:
                     shared = {**one.shared, space: (*one.shared.get(space, ()), key)}
@@ -195,6 +189,20 @@ class Directory:
             roles = [known.roles[space] for known in kept if space in known.roles]
             if was == OWNER_ROLE:
                 _require_owner(space, roles)
+
+
+def _shared(people: Iterable[Person], space: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in people:
+        for key in one.shared.get(space, ()) if space in one.roles else ():
+            found.setdefault(key, []).append(one.id)
+    return found
+
+
+def _shelf_of(people: Iterable[Person], space: str, ids: Sequence[str]) -> str | None:
+    """Return the shelf of exactly these people."""
+    shelves = _shared(people, space)
+    return next((key for key, known in shelves.items() if sorted(known) == ids), None)
 
 
 def _parse_person(record: Json) -> Person:

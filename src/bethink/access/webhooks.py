@@ -71,7 +71,7 @@ class WebhookStore:
     def add(
         self, name: str, url: str, space: str, cursor: str, *, kinds: tuple[str, ...], private: bool
     ) -> Webhook:
-        """Store a new webhook; its secret is for whoever receives."""
+        """Store a new webhook; its secret is for the receiver."""
         try:
             check_url(url, public_only=not private)
         except Unreachable as error:

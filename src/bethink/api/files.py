@@ -35,7 +35,7 @@ class CodeMemory(NamedTuple):
 
     @property
     def code(self) -> str:
-        """What became of it in words; empty where nothing did, or is known."""
+        """How its code changed, in words; empty if it did not, or that is unknown."""
         told = (one for one in self.states if one.change not in ("same", "unknown"))
         return "; ".join(one.describe(self.item.stored_at) for one in told)
 
@@ -83,7 +83,7 @@ class FileMethods(SessionMethods):
     ) -> list[CodeMemory]:
         """Return the memories about a file: those tied to its code, then those ``linked`` by edits.
 
-        ``part`` is that of `recall_file`, or path::symbol; each has what became of its code.
+        ``part`` is that of `recall_file`, or path::symbol; each has the state of its code.
         """
         path, _, symbol = part.partition("::")
         tied = self.anchored(path, symbol=symbol, limit=limit)

@@ -40,12 +40,12 @@ class InboxMethods(SessionMethods):
         return store_held([prepared], held, ctx)[prepared.id]
 
     def _waiting(self, ids: Iterable[str]) -> dict[str, Waiting]:
-        from bethink.ingest.inbox import is_sealed, unseal  # start-up time: recall does without
+        from bethink.ingest.inbox import unseal  # start-up time: recall does without
 
         found = {}
         for given in ids:
             item = self.session.stored_item(given)
-            if item.live_to is None or not (is_sealed(item) or item.ended_by == WAITING):
+            if item.live_to is None or item.ended_by not in (WAITING, REFUSED):
                 raise Refused(f"{item.id} is not in the inbox", remedy="bethink inbox lists it")
             found[item.id] = unseal(item)
         return found

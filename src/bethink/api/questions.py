@@ -17,7 +17,7 @@ MAX_QUESTIONS = 500
 class SavedQuestion(NamedTuple):
     """A question that was saved to be asked again; `bethink eval jsonl` measures with them.
 
-    ``relevant`` are the ids of the memories that answer it: None where nobody has said so yet,
+    ``relevant`` are the ids of the memories that answer it: None while the answer is not marked,
     none at all where nothing stored answers it. ``now`` is when it was saved.
     """
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from bethink.api.session import SessionMethods, cache_key, resolve_reranker
 from bethink.api.turns import in_turn
+from bethink.api.votes import read_votes
 from bethink.core.dataclass import field_types, replace
 from bethink.core.json_values import Json, format_moment
 from bethink.core.named_tuple import NamedTuple
@@ -352,5 +353,8 @@ class RecallMethods(SessionMethods):
         )
         request = join_turns_before(request, self.store)
         query = build_query(request, filters, defaults, now=moment)
-        project = self.settings.project
-        return Context(query, self.store, self.embedder, notes=self.notes, project=project)
+        settings = self.settings
+        return Context(
+            query, self.store, self.embedder, notes=self.notes, project=settings.project,
+            votes=read_votes(settings, self.store.space),
+        )  # fmt: skip

@@ -11,20 +11,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from bethink.config.paths import home_folder
-from bethink.config.settings import Settings, load_settings
-from bethink.config.spaces import data_dir, resolve_space
+from bethink.config.settings import Settings
+from bethink.config.spaces import resolve_space
 from bethink.core.dataclass import replace
 from bethink.core.ids import make_id
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, NotFound, Refused, StoreDamaged
 from bethink.model import Item, Link, Recall
-from bethink.models import open_embedder
 from bethink.models.rerank import open_reranker
 from bethink.ports import Clock, Embedder, LanguageModel, NoteStore, Reranker, Store
 from bethink.retrieval.context import Context
@@ -165,7 +163,7 @@ class RecallCache:
         return replace(entry.answer, run=run and run._replace(cached=True))
 
     def store(self, key: CacheKey, answer: Recall, now: datetime) -> None:
-        """Cache an answer, unless it is degraded or tells of code, which may change at any time."""
+        """Cache an answer, unless it is degraded or depends on code, which may change any time."""
         if answer.degraded or any(hit.item.anchors for hit in answer.hits):
             return
         with self._guard:
@@ -198,8 +196,8 @@ def cache_key(profile: Profile, ctx: Context, *, now_given: bool) -> CacheKey | 
     within it an answer may be as old as the time to live.
     """
     query = ctx.query
-    # Notes are files that may change at any time.
-    if query.track or ctx.boost or ctx.reranker or ctx.notes:
+    # Notes and votes are files that may change at any time.
+    if query.track or ctx.boost or ctx.reranker or ctx.notes or ctx.votes:
         return None
     if not now_given:
         day = query.now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -218,13 +216,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def _open_llm(name: str) -> LanguageModel | None:
+def open_llm(name: str) -> LanguageModel | None:
+    """Open the language model of that name, if it is one."""
     from bethink.models.llm import open_llm  # start-up time: most use none
 
     return open_llm(name)
 
 
-def _open_store(
+def open_store(
     store: str, space: str | None, path: Path | str | None, settings: Settings, *, create: bool
 ) -> Store:
     """Open the store of a space: in memory, in a file, on a server."""
@@ -246,7 +245,7 @@ def _open_store(
     return store_class.open(ref.path if exists else None, space=ref.name)
 
 
-def _open_shelf(store: str, space: str, path: Path, key: str, *, create: bool) -> Store | None:
+def open_shelf(store: str, space: str, path: Path, key: str, *, create: bool) -> Store | None:
     """Open a shelf of a space; None where it does not exist and is not to be created."""
     name, file = shelf_name(space, key), shelf_folder(path) / f"{key}.db"
     if not create and not space_exists(store, name, file):
@@ -305,64 +304,13 @@ class Session:
         self.jobs_checked: dict[str, tuple[date, int]] = {}  # when each found nothing to do
         # The caches of those who may see up to a classification; `using` shares them.
         self._bounded: dict[int, tuple[RecallCache | None, dict[str, tuple[date, int]]]] = {}
-        # The stores beside the space's that only some people see, by key (`bethink.people`).
+        # Further stores of the space that only some people see, by key (`bethink.people`).
         self.shelves: dict[str, Store] = {}
         self.open_shelf: Callable[..., Store | None] = _shelf_in_memory
         self._shelf_guard = threading.Lock()
 
-    @classmethod
-    def open(
-        cls,
-        space: str | None = None,
-        *,
-        path: Path | str | None = None,
-        embedder: str | Embedder | None = None,
-        reranker: str | Reranker | None = None,
-        llm: str | LanguageModel | None = None,
-        settings: Settings | None = None,
-        clock: Clock = utc_now,
-        store: str | None = None,
-        create: bool = True,
-    ) -> Self:
-        """Open the memory of a space, creating it if it does not exist.
-
-        Without a name it is the project's own, found from the working directory.
-        ``":memory:"`` lives only as long as the object; ``path`` names a file. ``store`` is
-        "sqlite", the name of an installed store or ``postgresql://...``; without it the
-        setting decides. With ``create=False`` a space that does not exist is empty and stays
-        so: nothing is written.
-        """
-        settings = settings or load_settings()
-        notes_dir = settings.notes_dir
-        if store is None and path is not None and is_server(settings.store):
-            store = DEFAULT_STORE  # an argument comes before a setting
-        opened = _open_store(store or settings.store, space, path, settings, create=create)
-        if path is None and space != ":memory:":
-            notes_dir = notes_dir or data_dir(settings) / opened.space / "notes"
-        chosen = embedder if embedder is not None else settings.embedder
-        model = open_embedder(chosen) if isinstance(chosen, str) else chosen
-        chosen_llm = settings.llm if llm is None else llm
-        language_model = _open_llm(chosen_llm) if isinstance(chosen_llm, str) else chosen_llm
-        session = cls(
-            opened,
-            embedder=model,
-            reranker=resolve_reranker(
-                settings.reranker if reranker is None else reranker, language_model, opened
-            ),
-            llm=language_model,
-            settings=settings,
-            clock=clock,
-            profile_folders=settings.profile_folders(),
-            notes_dir=notes_dir,
-        )
-        if space != ":memory:":
-            place = path or resolve_space(opened.space, settings).path
-            kind = store or settings.store
-            session.open_shelf = partial(_open_shelf, kind, opened.space, Path(place))
-        return session
-
     def shelf(self, key: str, *, create: bool) -> Store | None:
-        """Return the store beside the space's that only some people see, if there is one."""
+        """Return the store of what only some people see of the space, if there is one."""
         with self._shelf_guard:
             if key not in self.shelves:
                 opened = self.open_shelf(key, create=create)
@@ -371,28 +319,8 @@ class Session:
                 self.shelves[key] = opened
             return self.shelves[key]
 
-    def using(
-        self,
-        *,
-        settings: Settings | None = None,
-        embedder: Embedder | None = None,
-        judging: bool = True,
-    ) -> Session:
-        """Return the same open space with other settings or another embedder.
-
-        Without ``judging`` the job ``updates`` finds later what new memories update.
-        """
-        other = copy(self)
-        other.judging = judging
-        other.settings = settings or self.settings
-        other.embedder = embedder or self.embedder
-        return other
-
-    def below(self, ceiling: int) -> Session:
-        """Return the same open space as seen by those who may see up to a classification.
-
-        Nothing above it can be seen, changed or inferred through it, whatever filters are given.
-        """
+    def bounded(self, ceiling: int) -> Self:
+        """Return the session of those who may see up to a classification; see `Memory.below`."""
         int_in_range("ceiling", ceiling, 0, 3)
         other = copy(self)
         other.store = self.store.below(ceiling)

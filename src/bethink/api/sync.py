@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bethink.sync.session import Syncing, SyncReport
 
 PASSPHRASE, TOKEN = "BETHINK_SYNC_PASSPHRASE", "BETHINK_SYNC_TOKEN"
-DEFAULT_CEILING = 2  # what is secret leaves this machine only if somebody says so
+DEFAULT_CEILING = 2  # secret memories leave this machine only on request
 _WEB = ("http://", "https://")
 
 
@@ -60,6 +60,11 @@ class SyncMethods(SessionMethods):
         """
         place = str(target)
         is_folder = not place.startswith(("ssh://", *_WEB))
+        if is_folder and "://" in place:
+            raise Refused(
+                f"cannot synchronise with {place}: unknown kind of address",
+                remedy="use a folder, ssh://HOST or https://HOST",
+            )
         place = str(_place(place)) if is_folder else place
         known = self.store.sync.settings().get("targets", {}).get(place, {})
         level = known.get("ceiling", DEFAULT_CEILING) if ceiling is None else ceiling
@@ -131,7 +136,7 @@ class SyncMethods(SessionMethods):
         return told
 
     def sync_status(self) -> Json:
-        """Tell who this machine is, which others are known, the targets, and the hash."""
+        """Return the name of this machine, the known machines, the targets, and the hash."""
         known = self.store.sync.settings()
         return {
             "name": known.get("name", ""),
@@ -153,7 +158,7 @@ class SyncMethods(SessionMethods):
     def retire_machine(self, target: str | Path, device: str) -> None:
         """Remove the files of a machine that is gone from a folder, once all of them are read.
 
-        The next sync adds what only it had written, and tells the others not to trust it.
+        The next sync adds what only it had written, and marks it as untrusted for the others.
         """
         from bethink.sync.folder import Folder
         from bethink.sync.session import retire
@@ -204,7 +209,7 @@ class SyncMethods(SessionMethods):
             self.store.items.set_status([item.id], "superseded", actor=actor, now=self.now)
         elif keep == "both":
             raise Refused(f"{item.id} was {other.kind} elsewhere: there is no other text")
-        self.store.sync.settle(item.id, now=self.now)
+        self.store.sync.set_conflict(item.id, None, now=self.now)
         return self.session.stored_item(item.id)
 
     def _take_text(self, item: Item, text: str, *, apart: bool) -> None:

@@ -14,6 +14,7 @@ from bethink.core.dataclass import dataclass
 from bethink.errors import Conflict, Refused, SomeRefused, StoreError
 from bethink.model import Draft, Item, Remembered
 from bethink.model.anchor import is_found
+from bethink.model.item import OWN_ENDINGS, REFUSED, WAITING
 from bethink.ports import EraseReceipt, Progress
 
 if TYPE_CHECKING:
@@ -250,13 +251,10 @@ class WriteMethods(SessionMethods):
             return self._erase_items(removed, preview=preview)
         if preview or not removed:
             return Forgotten(removed, kept, preview=preview)
-        from bethink.ingest.redaction import redact  # start-up time: recall does without
-
         names = [item.id for item in removed]
+        how = _plain_reason(reason)
         self._undo_supersessions(names)
-        self.store.items.end(
-            names, how=redact(reason).text, actor=self.settings.actor, now=self.now
-        )
+        self.store.items.end(names, how=how, actor=self.settings.actor, now=self.now)
         notes = self._remove_from_notes(removed)
         return Forgotten(removed, kept, notes=notes)
 
@@ -268,13 +266,9 @@ class WriteMethods(SessionMethods):
         """
         if not revisions:
             return []
-        ids = list(revisions)
+        ids, how = list(revisions), _plain_reason(reason)
         withdrawn = self.store.items.end(
-            ids,
-            how=reason,
-            actor=self.settings.actor,
-            now=self.now,
-            only=revisions,
+            ids, how=how, actor=self.settings.actor, now=self.now, only=revisions
         )
         self._remove_from_notes(tuple(self.store.items.get(withdrawn).values()))
         return withdrawn
@@ -353,19 +347,32 @@ class WriteMethods(SessionMethods):
 
         requested = [self.session.stored_item(item_id).id for item_id in ids]
         ctx = self.session.write_context()
-        waiting = [one for one in self.store.items.get(requested).values() if is_sealed(one)]
-        if waiting:
-            accept = f"bethink inbox accept {waiting[0].id}"
-            raise Refused(f"{waiting[0].id} is in the inbox", remedy=accept)
-        restored = restore_memories(requested, ctx)
+        sealed = [one for one in self.store.items.get(requested).values() if is_sealed(one)]
+        for one in sealed:
+            if one.ended_by in (WAITING, REFUSED):
+                accept = f"bethink inbox accept {one.id}"
+                raise Refused(f"{one.id} is in the inbox", remedy=accept)
+        waits = [one.id for one in sealed]  # an undone import had brought them
+        if waits:
+            self.store.admin.refile(waits, how=WAITING, actor=ctx.actor, now=ctx.now)
+        restored = restore_memories([one for one in requested if one not in waits], ctx)
         supersede_again(restored, ctx)
-        return restored
+        return [*restored, *waits]
 
 
 def _require_live(item: Item) -> Item:
     if item.live_to is not None:
         raise Refused(f"{item.id} was forgotten", remedy=f"bethink restore {item.id}")
     return item
+
+
+def _plain_reason(reason: str) -> str:
+    """Redact a reason; refuse one by which the store itself tells what has ended."""
+    from bethink.ingest.redaction import redact  # start-up time: recall does without
+
+    if reason in OWN_ENDINGS or ":run-" in reason:
+        raise Refused(f"{reason!r} is no reason of a caller", remedy="use other words")
+    return redact(reason).text
 
 
 def _keep_reason(item: Item) -> str:

@@ -1,1 +1,1 @@
-"""Code that memories speak of: a repository, its symbols, and what became of them."""
+"""Code that memories are tied to: a repository, its symbols, and their changes."""

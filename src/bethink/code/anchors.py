@@ -1,4 +1,4 @@
-"""Tie memories to code: make anchors, find them in a text, and say what became of them."""
+"""Tie memories to code: make anchors, find them in a text, and detect changes of the code."""
 
 from __future__ import annotations
 

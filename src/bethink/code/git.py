@@ -165,7 +165,7 @@ class Repository:
             return 0
 
     def _folder(self) -> Path:
-        """The folder of git itself, which a work tree beside it only names."""
+        """The folder of git itself, which the .git file of a further work tree only names."""
         folder = self.root / ".git"
         if not folder.is_file():
             return folder

@@ -105,6 +105,7 @@ class Settings:
     prompt_unsure: bool = False
     unasked: str = "failure,touch,edit,contradiction"
     ab_test: bool = False
+    feedback: bool = False
     review_agent: str = "accept"
     review_tool: str = "wait"
     review_web: str = "wait"
@@ -212,8 +213,8 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "embedder", str, "the model that embeds texts; none: search by words only",
-        allowed=("encoder", "words", "hash", "transformer", "none"),
-        former=(("wordllama", "encoder"),),
+        allowed=("encoder", "hash", "transformer", "none"),
+        former=(("wordllama", "encoder"), ("words", "encoder")),
         providers=("transformer", "sentence-transformers", "ollama", "openai"),
         plugins="bethink.embedders",
     ),
@@ -286,6 +287,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "ab_test", bool, "whether hooks give nothing to half of the sessions, chosen by chance, so "
         "that bethink helped can compare the two",
+    ),
+    Setting(
+        "feedback", bool, "whether memories that agents used or ignored, as bethink helped tells, "
+        "rank up to 5 % higher or lower",
     ),
     *(
         Setting(

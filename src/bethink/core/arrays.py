@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bethink.core.lazy import Lazy
 
-__all__ = ["Matrix", "NDArray", "Vector", "np"]
+__all__ = ["Matrix", "NDArray", "Vector", "mix_bits", "normalise", "np"]
 
 
 class _LazyModule:
@@ -31,3 +31,17 @@ if TYPE_CHECKING:
 else:
     np = _LazyModule("numpy")  # start-up time: many commands need no vectors
     NDArray = Vector = Matrix = Any  # for annotations, which nothing evaluates
+
+
+def normalise(vectors: Matrix) -> Matrix:
+    """Normalise vectors (the last axis) to length 1; zero vectors stay unchanged."""
+    lengths = np.sqrt(np.vecdot(vectors, vectors))[..., np.newaxis]
+    scaled: Matrix = np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+    return scaled
+
+
+def mix_bits(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread every bit of each value over all others (the finaliser of splitmix64)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

@@ -28,7 +28,15 @@ def share_memory_between_threads() -> None:
 
     Freed memory of one heap is of no use to another, so that each grows to the most it ever had.
     """
-    _set_memory_options({-8: 2})  # M_ARENA_MAX
+    _c_function("mallopt")(-8, 2)  # M_ARENA_MAX
+
+
+def give_back_freed_memory() -> None:
+    """Have glibc give the free pages of its heaps back to the system: for a server, now and then.
+
+    By itself it gives back only the end of a heap, which one small block that stays keeps there.
+    """
+    _c_function("malloc_trim")(0)
 
 
 def _keep_freed_memory() -> None:
@@ -36,18 +44,18 @@ def _keep_freed_memory() -> None:
 
     Arrays of more than 128 KB would each be given by the system anew, page by page.
     """
-    _set_memory_options({-3: 2**26, -1: 2**28})  # bytes: M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+    for option, bytes_ in ((-3, 2**26), (-1, 2**28)):  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+        _c_function("mallopt")(option, bytes_)
 
 
-def _set_memory_options(options: dict[int, int]) -> None:
+def _c_function(name: str) -> Callable[..., object]:
     import ctypes  # which NumPy needs as well
 
     try:
-        set_option = ctypes.CDLL(None).mallopt
+        found: Callable[..., object] = getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError, TypeError):
-        return  # another C library
-    for option, value in options.items():
-        set_option(option, value)
+        return lambda *_: None  # another C library
+    return found
 
 
 class OneBlasThread:

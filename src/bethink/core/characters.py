@@ -16,7 +16,7 @@ _NONCHARACTERS = "\ufdd0-\ufdef" + "".join(
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _ZERO_WIDTH = "\u180e\u200b\u2060-\u2065\ufeff\ufff9-\ufffb"
 _TAGS = "\U000e0000-\U000e007f"
-_PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"  # what a font makes of them, nobody knows
+_PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"  # each font shows them differently
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 
 _ASCII_CONTROL = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

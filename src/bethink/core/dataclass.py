@@ -3,7 +3,7 @@
 `dataclasses.dataclass` compiles six functions for every class, which is a fifth of the time
 of a recall as a process, and loads `inspect`. Here what all classes share is shared, and the
 first objects of a class are made by plain code. The constructor is compiled once there are
-some; for whoever looks at the fields or the signature, the standard library makes the class.
+some; for code that reads the fields or the signature, the standard library makes the class.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def try_lock(handle: int) -> bool:
-        """Lock a file if nobody else has; return whether it is locked now."""
+        """Lock a file unless another process has; return whether it is locked now."""
         try:
             # Far behind the content, so that other processes can read it.
             os.lseek(handle, 1 << 20, os.SEEK_SET)
@@ -22,7 +22,7 @@ else:
     import fcntl
 
     def try_lock(handle: int) -> bool:
-        """Lock a file if nobody else has; return whether it is locked now."""
+        """Lock a file unless another process has; return whether it is locked now."""
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

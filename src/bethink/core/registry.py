@@ -188,7 +188,7 @@ def pydantic_schema(location: str) -> Callable[[type[T]], type[T]]:
     """Let pydantic, and FastAPI by it, write values as the function at this location does."""
 
     def schema(cls: type, *_: object) -> Any:
-        from pydantic_core import core_schema  # whoever calls this has it
+        from pydantic_core import core_schema  # the caller has it
 
         shape = core_schema.plain_serializer_function_ser_schema(
             import_object(location), return_schema=core_schema.dict_schema()

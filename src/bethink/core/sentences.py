@@ -28,6 +28,18 @@ def sentences(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
+def ends_in_question(text: str) -> bool:
+    """Whether the last thing that a text says is a question."""
+    return text.rstrip("\"')]’” \n").endswith(("?", "？"))
+
+
+def without_questions(text: str) -> str:
+    """Return a text without its questions, which state nothing; empty if there is no more."""
+    if "?" not in text and "？" not in text:
+        return text
+    return " ".join(part for part in sentences(text) if not ends_in_question(part))
+
+
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each sentence starts and ends, with the spaces after it."""
     start = 0

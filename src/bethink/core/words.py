@@ -100,3 +100,9 @@ def fingerprint(folded: str, *qualifiers: str) -> str:
     import hashlib  # start-up time: OpenSSL takes long to load, and a hook may end before
 
     return hashlib.sha256("\x1f".join((folded, *qualifiers)).encode()).hexdigest()
+
+
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the Jaccard similarity of two sets; 0 for two empty ones."""
+    union = len(one | other)
+    return len(one & other) / union if union else 0.0

@@ -66,8 +66,7 @@ class Scenes:
 
 
 @command(
-    "demo",
-    examples=["bethink demo", "bethink demo --keep", "bethink demo --year --keep ferries"],
+    "demo", examples=["bethink demo", "bethink demo --keep", "bethink demo --year --keep ferries"]
 )
 @click.option(
     "--year", is_flag=True, help="Show a year of a team instead: 5,000 events, takes a minute."

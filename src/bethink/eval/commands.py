@@ -68,7 +68,7 @@ def open_selected_datasets(app: App, options: Json) -> list[Dataset]:
         **{
             key: options[key]
             for key in ("level", "protocol", "captions", "pooled", "split", "corpus", "limit")
-        },
+        }
     )
     if not what:
         return [open_dataset(name, reading) for name in OWN_SETS]
@@ -183,7 +183,7 @@ EXIT_REGRESSED = 1
         "bethink eval data/ --baselines --cache ~/.cache/eval",
         "bethink eval data/ --sets 'realtalk-*,notes' --json",
         "bethink eval locomo locomo10.json --profiles default,siftcoder",
-        "bethink eval longmemeval longmemeval_s.json --level session --cache ~/.cache/eval",
+        "bethink eval longmemeval data.json --level session --cache ~/.cache/eval",
         "bethink eval jsonl questions.jsonl --space work --ablate --html report.html",
         "bethink eval jsonl --space work",
         "bethink eval builtin --against last.json --save last.json",

@@ -380,19 +380,11 @@ class JudgedAnswers:
     right: tuple[bool, ...] = ()
 
     def __add__(self, other: JudgedAnswers) -> JudgedAnswers:
-        return JudgedAnswers(
-            self.confidence + other.confidence,
-            self.right + other.right,
-        )
+        return JudgedAnswers(self.confidence + other.confidence, self.right + other.right)
 
 
 # Types of questions without an answer that say whether the subject is one of the memory.
-_SUBJECTS = {
-    "absent-near": True,
-    "absent-far": False,
-    "absent-alien": False,
-    "irrelevant": False,
-}
+_SUBJECTS = {"absent-near": True, "absent-far": False, "absent-alien": False, "irrelevant": False}
 
 
 def judged_answers(outcome: ProfileResult) -> JudgedAnswers:

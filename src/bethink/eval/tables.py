@@ -5,21 +5,15 @@ A figure is never cut: its last digit may be the one that matters.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from bethink.cli.output import Column, Printer, bold, dim, display_width, print_table
+from bethink.cli.output import Printer, bold, columns, dim, print_table
 from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.eval.baselines import BM25, COSINE, MEASURED_AGAINST, RRF
 from bethink.eval.metrics import ACCEPTED_LOSS, ALL
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
 
 _METRIC_TITLES = {"ndcg@10": "nDCG@10", "mrr": "MRR", "precision@5": "P@5", "precision@10": "P@10"}
 _MAIN_METRICS = (
@@ -495,74 +489,11 @@ def _regression_table(against: Json) -> ReportTable:
     return make_table(f"Against {against['file']}", columns, against["rows"], against["note"])
 
 
-_COLUMN_GAP = 2
-
-
 def print_tables(out: Printer, tables: Iterable[ReportTable]) -> None:
     """Print each table under its title, with its note."""
     for sheet in tables:
         out.line()
         out.line(bold(sheet.title))
-        room = shutil.get_terminal_size().columns
-        widths = _column_widths(sheet)
-        if out.terminal and sum(widths) + _COLUMN_GAP * len(widths) <= room:
-            _print_rich(out, sheet, widths, room)
-        else:
-            _print_aligned(out, sheet)
+        print_table(out, columns(*sheet.heads), sheet.rows)
         if sheet.note:
             out.line(dim(sheet.note))
-
-
-def _column_widths(sheet: ReportTable) -> list[int]:
-    """Minimum column widths: the longest cell, or the longest word of the heading."""
-    needed = []
-    for place, head in enumerate(sheet.heads):
-        words = head.removeprefix(">").split()
-        cells = [row[place] for row in sheet.rows]
-        needed.append(max((display_width(text) for text in (*words, *cells)), default=0))
-    return needed
-
-
-def _print_aligned(out: Printer, sheet: ReportTable) -> None:
-    heads = [Column(head.removeprefix(">"), right=head.startswith(">")) for head in sheet.heads]
-    print_table(Printer(out.stream, terminal=False, color=out.color), heads, sheet.rows)
-
-
-def _print_rich(out: Printer, sheet: ReportTable, widths: list[int], terminal_width: int) -> None:
-    from rich.console import Console  # only for terminals
-
-    console = Console(
-        file=out.stream,
-        force_terminal=True,
-        color_system="standard" if out.color else None,
-        no_color=not out.color,
-        width=terminal_width,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-    console.print(_rich_table(sheet, widths))
-
-
-def _rich_table(sheet: ReportTable, widths: list[int]) -> Table:
-    from rich import box  # only for terminals
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, _COLUMN_GAP - 1, 0, 0),  # the box takes one column between two
-        header_style="dim",
-    )
-    for head, width in zip(sheet.heads, widths, strict=True):
-        table.add_column(
-            Text(head.removeprefix(">")),
-            justify="right" if head.startswith(">") else "left",
-            vertical="bottom",
-            width=width,
-        )
-    for row in sheet.rows:
-        table.add_row(*(Text(cell, no_wrap=True) for cell in row))
-    return table

@@ -20,7 +20,7 @@ from bethink.config.spaces import files_folder
 from bethink.core.atomic_write import atomic_replace
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused, StoreBusy, TooLarge
-from bethink.folders.codec import Document, Links, has_merge_markers, parse_document
+from bethink.folders.codec import Document, Links, fold_path, has_merge_markers, parse_document
 from bethink.memory import Memory
 from bethink.store.sqlite.lock import FileLock
 
@@ -148,7 +148,7 @@ class Scan:
 def scan_folder(folder: Path, base: Base) -> Scan:
     """Find the Markdown files of a folder and read those that changed since the base."""
     scan = Scan()
-    checked = base.checked_ns
+    checked, shown = base.checked_ns, {row.path for row in base.rows.values()}
     base.checked_ns = time.time_ns()
     for path, entry in _walk(folder, ""):
         scan.names.add(path)
@@ -165,7 +165,8 @@ def scan_folder(folder: Path, base: Base) -> Scan:
             if before and before.sha256 == state.sha256:
                 scan.unchanged[path] = state._replace(group=before.group)
                 continue
-            source = read_source(path, content, state)
+            known = before.group if before and path in shown else ""
+            source = read_source(path, content, state, known=known)
         except Refused as refused:
             if before or path.partition("/")[0] in ("topics", "days", "notes"):
                 scan.held[path] = refused.message
@@ -174,21 +175,28 @@ def scan_folder(folder: Path, base: Base) -> Scan:
             scan.sources[path] = source
         elif before:
             scan.held[path] = "its front matter no longer says that it holds memories"
+    folded = {fold_path(name) for name in scan.names}
+    scan.held |= {
+        path: "it is no regular file any more" for path in shown
+        if fold_path(path) not in folded and os.path.lexists(folder / path)
+    }  # fmt: skip
     return scan
 
 
 def read_source(
-    path: str, content: bytes, state: FileState, *, checked: bool = True
+    path: str, content: bytes, state: FileState, *, checked: bool = True, known: str = ""
 ) -> Source | None:
     """Parse a file; None where it is not one of memories."""
     if checked and has_merge_markers(content):
         raise Refused("a merge in it is not finished: it has <<<<<<< and >>>>>>>")
-    document = parse_document(content, path)
+    if known and not content.strip():
+        raise Refused("it is empty; remove the file to forget its memories")
+    document = parse_document(content, path, known)
     return document and Source(document, content, state._replace(group=document.group))
 
 
 def read_file(path: Path) -> tuple[bytes, FileState]:
-    """Read a regular file while nobody writes it."""
+    """Read a regular file that is not being written."""
     for attempt in range(_READS):
         try:
             handle = os.open(path, _OPEN_FLAGS)

@@ -27,9 +27,14 @@ TIME_KEYS = {
 }  # fmt: skip
 _KIND = re.compile(r"\[(?![xX]\])([^\W\d_][^\[\]\n]{0,59})\](?:[ ]|$)")
 _BULLET = re.compile(r"[-*+](?:[ ]|$)")
+_NESTED = re.compile(r"[ \t]+[-*+] ")
 # Not shorter: "r ^2" is no block id. Obsidian's own have six characters.
 _REF = re.compile(r"[A-Za-z0-9-]{4,64}")
 _ID = re.compile(r"(?:^|[ \t])\^([A-Za-z0-9-]{4,64})[ \t]*$")
+_ANY_ID = re.compile(r"[ \t]\^([A-Za-z0-9-]{4,64})[ \t]*\r?$", re.MULTILINE)
+# Where Logseq keeps the id of a block: a line of the file, not of the text.
+PROPERTY = re.compile(r"[ \t]+id:: [0-9a-f]{8}-[0-9a-f-]{27}\s*")
+_BROKEN = re.compile(r"(\w+):[ \t]*(?:\[[^\]\n]*|\"[^\"\n]*|'[^'\n]*)")
 _TAG = re.compile(r"[^\W\d_][\w/-]{0,60}")
 _TAIL = re.compile(
     r"(?:^|[ \t])(?:#(?P<tag>[^\W\d_][\w/-]{0,60})"
@@ -111,6 +116,8 @@ def format_item(shown: Editable, ref: str) -> list[str]:
 
 def parse_item(lines: list[str], topic: str | None = None) -> tuple[Editable, str]:
     """Read the lines of a list item; return it with its block id, empty where it has none."""
+    indent = indent_of(lines[0])
+    lines = [line.removeprefix(indent) for line in lines if not PROPERTY.fullmatch(line)]
     body = [lines[0][2:], *(line[1 if line[:1] == "\t" else 2 :] for line in lines[1:])]
     # Editors add lines below the one with the id, so it is not always on the last.
     at = next((n for n in (len(body) - 1, *range(len(body) - 1)) if _ID.search(body[n])), None)
@@ -181,13 +188,21 @@ class Document(NamedTuple):
     def to_bytes(self) -> bytes:
         return (_BOM if self.has_bom else b"") + "".join(self.lines).encode()
 
+    def stray_ids(self) -> set[str]:
+        """Return the block ids that stand at no list item: in code, in a quotation."""
+        found = set(_ANY_ID.findall("".join(self.lines[self.head[1] :])))
+        return found - {block.ref for block in self.blocks}
+
 
 OWN_KEYS = ("bethink", "id", "kind", "topic", "day", "tags", *TIME_KEYS, "pinned", "links")
 FOLDERS = {"topics": "topic", "days": "day", "notes": "note"}
 
 
-def parse_document(content: bytes, path: str) -> Document | None:
-    """Parse a file; None where it is not one of memories, Refused where it cannot be read."""
+def parse_document(content: bytes, path: str, known: str = "") -> Document | None:
+    """Parse a file; None where it is not one of memories, Refused where it cannot be read.
+
+    ``known`` is what it grouped before: that holds where its front matter no longer says it.
+    """
     try:
         text = content.removeprefix(_BOM).decode()
     except UnicodeDecodeError as error:
@@ -202,9 +217,13 @@ def parse_document(content: bytes, path: str) -> Document | None:
         return None
     if head is None:
         raise Refused("its front matter has no end")
+    found = (_BROKEN.fullmatch(line.rstrip()) for line in lines[head[0] : head[1]])
+    if wrong := [one[1] for one in found if one and one[1] in OWN_KEYS]:
+        raise Refused(f"its front matter is broken at {wrong[0]}")
     group, stem = sort, path.rpartition("/")[2].removesuffix(".md")
     if sort != "note":
-        group = f"{sort}:{keys.get(sort) or stem}"
+        is_known = known.startswith(f"{sort}:") and not keys.get(sort)
+        group = known if is_known else f"{sort}:{keys.get(sort) or stem}"
     whole = Document(lines, newline, content.startswith(_BOM), keys, head, group, ())
     blocks = (_note_block(whole),) if sort == "note" else tuple(_item_blocks(whole))
     return whole._replace(blocks=tuple(block for block in blocks if block.shown.text or block.ref))
@@ -241,7 +260,7 @@ def _front_matter(
 
 
 def _item_blocks(document: Document) -> Iterable[Block]:
-    """Yield the list items at the margin of a file, outside of code."""
+    """Yield the list items of a file, outside of code: at its margin, or with an id."""
     sort, _, name = document.group.partition(":")
     topic = name if sort == "topic" else None
     bare = [line.rstrip("\r\n") for line in document.lines]
@@ -252,11 +271,14 @@ def _item_blocks(document: Document) -> Iterable[Block]:
         if fence or mark:
             closes = mark and mark[1].startswith(fence)
             fence = "" if fence and closes else fence or (mark[1] if mark else "")
-        if fence or mark or not _BULLET.match(line):
+        if fence or mark or not (_BULLET.match(line) or _has_id(bare, at)):
             at += 1
             continue
-        start, at = at, at + 1
-        while at < len(bare) and _is_inner(bare[at]) and not _CALLOUT.match(bare[at]):
+        start, at, has_id = at, at + 1, bool(_ID.search(line))
+        while at < len(bare) and _is_inner(bare[at], line) and not _CALLOUT.match(bare[at]):
+            if has_id and _has_id(bare, at):
+                break  # a memory below another one in an outline
+            has_id |= bool(_ID.search(bare[at]))
             at += 1
         shown, ref = parse_item(bare[start:at], topic)
         end = at
@@ -267,8 +289,23 @@ def _item_blocks(document: Document) -> Iterable[Block]:
         yield Block(shown, ref, start, end, at)
 
 
-def _is_inner(line: str) -> bool:
-    return line.startswith(("  ", "\t")) and bool(line.strip())
+def indent_of(line: str) -> str:
+    """Return the white space at the beginning of a line."""
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _is_inner(line: str, bullet: str) -> bool:
+    """Whether a line belongs to the item that begins with a bullet."""
+    indent = indent_of(bullet)
+    return line.startswith((f"{indent}  ", f"{indent}\t")) and bool(line.strip())
+
+
+def _has_id(bare: list[str], at: int) -> bool:
+    """Whether a list item begins here, inside of something, that has an id of its own."""
+    end = at + 1
+    while end < len(bare) and _is_inner(bare[end], bare[at]) and not _NESTED.match(bare[end]):
+        end += 1
+    return bool(_NESTED.match(bare[at])) and any(map(_ID.search, bare[at:end]))
 
 
 def _note_block(document: Document) -> Block:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -44,7 +45,7 @@ class Line(NamedTuple):
 class Report:
     """What was done, or would be, in a folder and a space.
 
-    ``refused`` texts and ``held`` files stay as they are until somebody changes them.
+    ``refused`` texts and ``held`` files stay as they are until they are changed.
     """
 
     folder: str
@@ -76,7 +77,10 @@ class Work:
         self.progress = progress or (lambda _done, _total: None)
         self.visible: dict[str, Item] = {}
         self.links: dict[str, Links] = {}
-        self.conflicts = {one: row.conflict for one, row in base.rows.items() if row.conflict}
+        found = memory.store.sync.conflicts()
+        self.conflicts = {
+            one: version.rev for one in found for version in found[one] if version.rev
+        }
         self.frozen: set[str] = set()  # memories whose lines are not touched in this pass
         self.unread: set[str] = set()  # files to be read again next time
 
@@ -161,9 +165,22 @@ def make_plan(work: Work, scan: Scan) -> Plan:
         one: row for one, row in rows.items()
         if one not in plan.kept and one not in joined and row.path not in there
     }  # fmt: skip
+    if _hold_strays(plan, scan):
+        return make_plan(work, scan)
     plan.items = work.memory.store.items.get([*plan.kept, *plan.gone])
     _match_lost(plan)
     return plan
+
+
+def _hold_strays(plan: Plan, scan: Scan) -> bool:
+    """Leave files alone in which an id is left that no list item has: it is not removed."""
+    strays = {ref: path for path, one in scan.sources.items() for ref in one.document.stray_ids()}
+    stuck = {one: row for one, row in plan.gone.items() if block_id(one) in strays}
+    for one, row in stuck.items():
+        for path in (strays[block_id(one)], row.path):
+            scan.held[path] = f"^{block_id(one)} is at no list item; remove it to forget the memory"
+            scan.sources.pop(path, None)
+    return bool(stuck)
 
 
 def _claim(placed: Placed, row: Row | None) -> tuple[bool, bool, str, int]:
@@ -262,14 +279,16 @@ def _refuse(placed: Placed, refused: BethinkError, work: Work) -> None:
 def _apply_kept(item_id: str, placed: Placed, plan: Plan, work: Work) -> None:
     item, row = plan.items.get(item_id), work.base.rows.get(item_id)
     if item is None:
-        if _was_erased(item_id, work):
+        changes = work.memory.store.admin.changes(item=item_id, actor=None, limit=1)
+        if any(change.kind == "erased" for change in changes):
             raise Refused("it was erased and is not stored again", remedy="remove the text")
         plan.new.append(placed)
         return
     if row is None and item.classification > work.base.ceiling:
         raise Refused(f"{item_id} is classified above what this folder shows")
-    if placed.block.stop == placed.block.end:
-        work.conflicts.pop(item_id, None)  # settled: its callout is gone
+    is_settled = row is not None and row.conflict and placed.block.stop == placed.block.end
+    if is_settled and work.conflicts.pop(item_id, 0) and not work.report.dry_run:
+        work.memory.settle(item_id)  # its callout is gone
     if row is not None and row.digest == placed.shown.digest and not placed.joined:
         return
     shown = placed.shown._replace(kind=placed.shown.kind or item.kind)
@@ -282,11 +301,6 @@ def _apply_kept(item_id: str, placed: Placed, plan: Plan, work: Work) -> None:
         return  # an old copy: the file gets the present version
     else:
         _change(item, now, placed._replace(shown=shown), work)
-
-
-def _was_erased(item_id: str, work: Work) -> bool:
-    changes = work.memory.store.admin.changes(item=item_id, actor=None, limit=1)
-    return any(change.kind == "erased" for change in changes)
 
 
 def _is_earlier(shown: Editable, item: Item, work: Work) -> bool:
@@ -321,6 +335,7 @@ def _change(item: Item, now: Editable, placed: Placed, work: Work) -> None:
         item = here
     if "text" in clashes:
         work.conflicts[item.id] = item.rev
+        memory.store.sync.set_conflict(item.id, item.rev, now=memory.now)
     for relation, other in set(base.links) - set(shown.links):
         memory.unlink(item.id, relation, other)
     for relation, other in set(shown.links) - set(base.links):
@@ -377,18 +392,12 @@ def _draft(placed: Placed, work: Work) -> Draft:
     fields = {name: getattr(placed.shown, name) for name in _FIELDS}
     sort, _, day = placed.group.partition(":")
     if sort == "day" and not fields["occurred_at"] and day != f"{work.memory.now:%Y-%m-%d}":
-        fields["occurred_at"] = _parse_day(day)
+        with suppress(ValueError):
+            fields["occurred_at"] = datetime.combine(date.fromisoformat(day), time(), UTC)
     source = f"files:{work.folder.name}"
     return Draft(
         **{**fields, "kind": placed.shown.kind or None}, id=placed.id or None, source=source
     )
-
-
-def _parse_day(text: str) -> datetime | None:
-    try:
-        return datetime.combine(date.fromisoformat(text), time(), UTC)
-    except ValueError:
-        return None
 
 
 def _forget_gone(plan: Plan, work: Work) -> None:

@@ -119,7 +119,7 @@ def _run_pass(work: Work, options: Options) -> bool:
 
 
 def _read(work: Work, options: Options) -> tuple[Scan, Plan] | None:
-    """Scan the folder, once more while somebody works on a file; None: nothing has changed."""
+    """Scan the folder, again while a file is being written; None: nothing has changed."""
     base = work.base
     while True:
         scan = scan_folder(work.folder, base)
@@ -153,7 +153,7 @@ def _guard(plan: Plan, scan: Scan, work: Work, options: Options) -> None:
 def check_loss(  # noqa: PLR0917 - counts and what they are of
     gone: int, reverted: int, total: int, folder: Path, options: Options, is_empty: bool = False
 ) -> None:
-    """Raise Refused where much would be forgotten and nobody agrees."""
+    """Raise Refused where much would be forgotten without a confirmation."""
     is_much = gone + reverted > max(MAX_GONE, total * _MAX_GONE_SHARE)
     if not (is_much or is_empty) or options.dry_run:
         return

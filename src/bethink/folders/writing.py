@@ -19,6 +19,7 @@ from bethink.errors import Refused
 from bethink.folders.base import FileState, Row, Scan, Source, read_file, read_source
 from bethink.folders.codec import (
     OWN_KEYS,
+    PROPERTY,
     Block,
     Document,
     Editable,
@@ -29,6 +30,7 @@ from bethink.folders.codec import (
     format_conflict,
     format_item,
     format_note,
+    indent_of,
     new_document,
     note_name,
     parse_document,
@@ -108,7 +110,7 @@ class Writer:
             return
         try:
             content, now = read_file(self._work.folder / path)
-            source = read_source(path, content, now, checked=False)
+            source = read_source(path, content, now, checked=False, known=state.group)
         except Refused:
             source = None
         if source is None or now.sha256 != state.sha256:
@@ -233,14 +235,16 @@ class Writer:
         if self._places.get(item_id) != page.path:
             del lines[block.start : stop]
             return
-        end = page.newline
-        if self._conflict(item_id) and block.stop == block.end:
-            other = self._conflict(item_id, "  ").replace("\n", end)
-            lines[block.end : block.end] = other.splitlines(keepends=True)
+        end, indent = page.newline, indent_of(lines[block.start])
+        other = self._conflict(item_id, f"{indent}  ").replace("\n", end)
+        if bool(other) != (block.stop > block.end) and (other or (row and row.conflict)):
+            lines[block.end : block.stop] = other.splitlines(keepends=True)
         if (block.shown, block.ref) == (self._shown(item_id), block_id(item_id)):
             return
-        fresh = [line + end for line in self._lines(item_id)]
-        fresh[0] = lines[block.start][0] + fresh[0][1:]  # the bullet of the file
+        fresh = [f"{indent}{line}{end}" for line in self._lines(item_id)]
+        bullet = len(indent) + 1
+        fresh[0] = lines[block.start][:bullet] + fresh[0][bullet:]  # as in the file
+        fresh[1:1] = filter(PROPERTY.fullmatch, lines[block.start : block.end])
         if not lines[block.end - 1].endswith("\n"):
             fresh[-1] = fresh[-1].removesuffix(end)
         lines[block.start : block.end] = fresh
@@ -261,7 +265,7 @@ class Writer:
         rev = self._work.conflicts.get(item_id)
         history = self._work.memory.store.items.history(item_id) if rev else []
         for one in history:
-            if one.rev == rev:
+            if one.rev == rev and one.classification <= self._work.base.ceiling:
                 label = f"{one.writer}, {one.live_from or one.stored_at:%Y-%m-%d %H:%M}"
                 return format_conflict(one.text, label, indent)
         return ""
@@ -298,7 +302,7 @@ def _state(path: Path, content: bytes) -> FileState:
 
 
 def _replace(path: Path, old: bytes | None, new: bytes | None) -> bool:
-    """Write a file that is still as it was; False where somebody else has written it."""
+    """Write a file that is still as it was; False if it has changed meanwhile."""
     if old is not None and new is not None:
         return replace_unchanged(path, new, old)
     if new is None:

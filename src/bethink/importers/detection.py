@@ -15,12 +15,7 @@ from bethink.importers.entry import Fields, ReadProgress
 from bethink.importers.foreign_db import MAGIC, open_foreign
 from bethink.importers.logseq import is_logseq
 from bethink.importers.markdown import MARKDOWN_ENDINGS, parse_note
-from bethink.importers.memory_services import (
-    LIST_KEYS,
-    is_letta_agent,
-    is_letta_passage,
-    is_zep,
-)
+from bethink.importers.memory_services import LIST_KEYS, is_letta_agent, is_letta_passage, is_zep
 from bethink.importers.remind import find_remind_folder, is_remind_export
 from bethink.importers.siftcoder import find_siftcoder
 from bethink.importers.streams import (

@@ -28,6 +28,7 @@ from bethink.importers.turn_text import storable_text
 from bethink.ingest.admission import PreparedDraft, WriteContext, prepare, to_plain_json
 from bethink.ingest.deduplication import deduplicate
 from bethink.ingest.files import claims_trust
+from bethink.ingest.inbox import is_sealed
 from bethink.ingest.record_builder import classify_kind, texts_to_embed
 from bethink.ingest.revision import MODEL_FACT_KEY, changeable_fields
 from bethink.maintain.journal import UNDONE, record_imported
@@ -384,6 +385,7 @@ class Tally:
 
 
 INTAKE_BATCH = 500
+_OF_THE_RUN = frozenset({"stored", "waiting", "left_out"})  # what an undo of the import takes back
 _COMPARED_LATER = "what they update is looked for by: bethink maintain --job updates"
 
 
@@ -460,7 +462,7 @@ class Intake:
                 batch = coming
 
     def _take_over_uses(self) -> None:
-        """Give imported memories the use that they had; not those that somebody else stored."""
+        """Restore the usage of imported memories; not of those that were stored here."""
         if self._uses:
             store = self._memory.store
             found = store.items.get(tuple(self._uses)).items()
@@ -558,10 +560,10 @@ class Intake:
         """Bring back what an undone import had stored, with what the source says now."""
         if self._scratch is None:
             self._memory.restore(item.id)
-            fields = update_fields(item, ready)
-            self._memory.update(item.id, **fields)
+            if not is_sealed(item):
+                self._memory.update(item.id, **update_fields(item, ready))
             self._note_stored([item.id])
-        self._count(ready, "stored", item.id)
+        self._count(ready, "waiting" if is_sealed(item) else "stored", item.id)
 
     def _note_stored(self, ids: Sequence[str]) -> None:
         if ids:
@@ -604,7 +606,7 @@ class Intake:
                 self._count(ready, answer.status, answer.id)
         if self._scratch is None:
             remembered = (one for one in answers if isinstance(one, Remembered))
-            self._note_stored([one.id for one in remembered if one.status == "stored"])
+            self._note_stored([one.id for one in remembered if one.status in _OF_THE_RUN])
 
     def _preview_store(
         self, new: Sequence[PreparedEntry], scratch: Memory

@@ -136,7 +136,7 @@ class TableReader(Reader):
                     yield edit
 
     def file_edit(self, row: Fields, ids: Mapping[str, str]) -> FileEdit | None:
-        """Return the edit that a row tells of, if any; ``ids`` are the entries of ``of``."""
+        """Return the edit that a row describes, if any; ``ids`` are the entries of ``of``."""
         raise NotImplementedError
 
     def ids_by_table(self, db: Tables, names: Iterable[str]) -> dict[str, dict[str, str]]:

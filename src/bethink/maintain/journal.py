@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from bethink.core.json_values import Json, iso
 from bethink.core.named_tuple import NamedTuple
 from bethink.ingest.admission import DERIVED_SOURCE
-from bethink.ingest.inbox import unseal
+from bethink.ingest.inbox import is_sealed, unseal
 from bethink.ingest.record_builder import parent_ids
 from bethink.maintain.job import ACTOR, JobContext, Proposal
 from bethink.model import Draft, Item
@@ -298,7 +298,8 @@ def removal_impact(ids: Iterable[str], store: Store) -> RemovalImpact:
         rim = []
         for child, item in items.items():
             parents = _parents(child, item, store)
-            if item.source_class == DERIVED_SOURCE or parents <= going.keys():
+            is_draft = item.source_class == DERIVED_SOURCE or is_sealed(item)
+            if is_draft or parents <= going.keys():
                 going[child] = None
                 mixed.pop(child, None)
                 rim.append(child)

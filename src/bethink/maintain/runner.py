@@ -46,6 +46,7 @@ from bethink.maintain.succession import (
     read_parents,
 )
 from bethink.model import Item, Link, Node
+from bethink.model.item import REFUSED, WAITING
 from bethink.ports import Progress
 
 
@@ -380,7 +381,9 @@ def _preview_undo(run: str, trail: RunTrail, work: JobContext) -> UndoResult:
         and (items[item_id].ended_by or "").endswith(f":{run}")
     ]
     ended = [
-        made_id for made_id in trail.made if made_id in items and items[made_id].live_to is None
+        made_id
+        for made_id in trail.made
+        if made_id in items and (items[made_id].live_to is None or _is_held(items[made_id]))
     ]
     judged = [
         (item_id, before)
@@ -393,6 +396,11 @@ def _preview_undo(run: str, trail: RunTrail, work: JobContext) -> UndoResult:
     }
     unlinked = len(there.intersection(trail.links))
     return UndoResult(run, tuple(restored), tuple(ended), tuple(judged), unlinked, preview=True)
+
+
+def _is_held(item: Item) -> bool:
+    """Whether a memory is in the inbox as the run left it there; a refusal by a user is kept."""
+    return item.ended_by == WAITING or (item.ended_by == REFUSED and item.rev == 1)
 
 
 def _apply_undo(undone: UndoResult, trail: RunTrail, work: JobContext) -> None:
@@ -408,5 +416,8 @@ def _apply_undo(undone: UndoResult, trail: RunTrail, work: JobContext) -> None:
             now=now,
         )
     if undone.ended:
-        store.items.end(undone.ended, how=f"{UNDONE}{undone.run}", actor=ACTOR, now=now)
+        how = f"{UNDONE}{undone.run}"
+        live = store.items.end(undone.ended, how=how, actor=ACTOR, now=now)
+        if held := sorted(set(undone.ended).difference(live)):
+            store.admin.refile(held, how=how, actor=ACTOR, now=now)
     record_undo(undone.run, work)

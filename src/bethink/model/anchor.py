@@ -1,4 +1,4 @@
-"""Anchors: the code that a memory speaks of, and what has become of it since."""
+"""Anchors: the code that a memory is tied to, and its changes since."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PINNED = lazy_pattern(rf"(given|found):{_HEX}:{_HEX}:{_HEX}:{_HEX}:([0-9]{{1,7}
 
 
 class Anchor(NamedTuple):
-    """A place in a repository that a memory speaks of, as it was when the memory was made.
+    """A place in a repository that a memory is about, as it was when the memory was made.
 
     ``path`` is relative to the repository's folder, ``symbol`` a function, class or constant
     in it (empty: the whole file). ``repo`` is the first commit of the repository, ``commit``

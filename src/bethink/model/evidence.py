@@ -14,7 +14,7 @@ Op = Literal["seen", "add", "times", "set"]
 
 # The reason given to a memory that a newer one, named by ``via``, restates with another value.
 OLDER = "older, see"
-# What gives the evidence of what became of the code that a memory speaks of.
+# The source of evidence about changes of the code that a memory is tied to.
 ANCHOR_EVIDENCE = "anchor"
 ELSEWHERE = "changed elsewhere, too:"
 # Links from a newer memory to the older one that it updates: surely, and perhaps.
@@ -206,7 +206,7 @@ class Candidate(_CandidateFields):
 
     @property
     def see_newer(self) -> str | None:
-        """The id of a newer memory that speaks of the same thing, where one was found."""
+        """The id of a newer memory about the same thing, where one was found."""
         return self._found(OLDER)
 
     @property
@@ -225,7 +225,7 @@ class Candidate(_CandidateFields):
 
     @property
     def code_note(self) -> str:
-        """What became of the code that it speaks of; empty where nothing did, or is known."""
+        """How the code that it is tied to changed; empty if it did not, or that is unknown."""
         found = self.reason(ANCHOR_EVIDENCE)
         return found.why if found else ""
 

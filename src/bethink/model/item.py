@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import pydantic_schema
+from bethink.core.sentences import without_questions
 
 LAYERS = ("goal", "context", "emotion", "implementation", "caveat", "learning")
 LAYER_ALIASES = {
@@ -123,6 +124,7 @@ class Item(NamedTuple):
 
 WAITING = "waiting"  # `ended_by` of a memory that waits in the inbox, outside of every recall
 REFUSED = "refused"  # of one that was reviewed and refused
+OWN_ENDINGS = frozenset((WAITING, REFUSED, "revised", "withdrawn"))  # no caller's reasons
 AUDIENCE = "bethink.audience"  # in metadata, of what not all of a space see: who does
 SHARED_CLASSIFICATION = 1  # up to this class a memory of one user may be shared with all
 
@@ -145,15 +147,14 @@ def written_order(item: Item) -> tuple[datetime, datetime, int, str]:
 def may_replace(newer: Item, older: Item) -> bool:
     """Whether a memory is newer and may correct the other, whatever the two say.
 
-    A less trusted or flagged one may not, nor one speaker or user another; questions and
-    insights state nothing of their own.
+    A less trusted or flagged one may not, nor one speaker or user another; insights and
+    texts that only ask state nothing of their own.
     """
     if newer.trust < older.trust or newer.flags or _voice(newer) != _voice(older):
         return False
-    texts = (newer.text.rstrip(), older.text.rstrip())
-    if "insight" in (newer.level, older.level) or any(text.endswith("?") for text in texts):
+    if "insight" in (newer.level, older.level) or written_order(newer) <= written_order(older):
         return False
-    return written_order(newer) > written_order(older)
+    return all(without_questions(item.text) for item in (newer, older))
 
 
 def is_said_among_people(item: Item) -> bool:

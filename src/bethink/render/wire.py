@@ -315,7 +315,7 @@ def why_not_json(result: WhyNot) -> Json:
 
 
 def file_history_json(history: FileHistory, memories: Iterable[CodeMemory], preview: int) -> Json:
-    """The history of a file, with the memories about it and what became of their code."""
+    """The history of a file, with the memories about it and the state of their code."""
     about = [
         {**_brief_json(one.item), "text": one.item.text[:preview], "code": one.code}
         for one in memories
@@ -326,7 +326,7 @@ def file_history_json(history: FileHistory, memories: Iterable[CodeMemory], prev
 
 
 def stale_json(found: Iterable[CodeMemory]) -> Json:
-    """Memories whose code changed or is gone, each with what became of it."""
+    """Memories whose code changed or is gone, each with the change."""
 
     def state_json(state: CodeState, since: datetime) -> Json:
         told = {"at": state.anchor.name, "of": state.anchor.lines, "why": state.describe(since)}

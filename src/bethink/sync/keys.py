@@ -68,7 +68,7 @@ class Cipher(NamedTuple):
     salt: str
 
     def encrypt(self, data: bytes) -> bytes:
-        """Return the bytes as nobody else can read or change them."""
+        """Return the bytes encrypted and authenticated."""
         return urlsafe_b64decode(self._fernet().encrypt(data))
 
     def decrypt(self, data: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """A sync with another machine directly: over ssh, or with a server.
 
-Each side asks with what it has and some operations, and answers the same way; whoever logs in
+Each side asks with what it has and some operations, and answers the same way. A peer that logs in
 is trusted, so that these operations carry no signatures.
 """
 

@@ -55,14 +55,14 @@ class Syncing:
         """Return this machine, making its keys the first time."""
         known = self.store.sync.settings()
         if "device" not in known:
-            me = Identity.make(name or _machine_name())
-            self._become(me)
+            import platform  # start-up time
+
+            me = Identity.make(name or platform.node() or "machine")
+            values = {"device": me.id, "name": me.name, "private": me.private, "public": me.public}
+            self.store.sync.keep(**values)
+            self.store.sync.add_device(Device(me.id, me.name, me.public, True))
             return me
         return Identity(known["device"], known["name"], known["private"], known["public"])
-
-    def _become(self, me: Identity) -> None:
-        self.store.sync.keep(device=me.id, name=me.name, private=me.private, public=me.public)
-        self.store.sync.add_device(Device(me.id, me.name, me.public, True))
 
     def capture(self) -> None:
         """Write into the log what was done here."""
@@ -72,16 +72,19 @@ class Syncing:
         """Apply operations; return whether something is missing before them."""
         device = self.identity().id
         own: dict[str, list[tuple[int, str]]] = {}
+        named: list[str] = []
         for line in batch.ops:
-            if line.startswith(f'["{device}.'):
-                with suppress(ValueError, TypeError, RecursionError):
-                    series, number, mark, *_ = json.loads(line)
-                    own.setdefault(str(series), []).append((int(number), str(mark)))
+            is_own = line.startswith(f'["{device}.')
+            if is_own or '"erase"' in line:
+                with suppress(ValueError, TypeError, LookupError, RecursionError):
+                    series, number, mark, _, _, kind, item, *_ = json.loads(line)
+                    if is_own:
+                        own.setdefault(str(series), []).append((int(number), str(mark)))
+                    named += [str(item)] if kind == "erase" else []
         forks = self.store.sync.forks(own)
         self.branch_off(
             {name: max(n, *batch.ranges.get(name, (0,))[:1]) for name, n in forks.items()}
         )
-        named = [item for line in batch.ops if '"erase"' in line for item in _erased_by(line)]
         here = list(self.store.items.get(named)) if named else []
         if here:
             self._erase(here)
@@ -125,7 +128,7 @@ class Syncing:
         self.retire({one: known[one] + 1 for one in devices if known.get(one, 0) % 2})
 
     def retire(self, said: Mapping[str, int]) -> None:
-        """Trust no longer, or again, what somebody says is retired or not."""
+        """Stop trusting devices that were retired; trust those again that were brought back."""
         known = self.retired()
         told = {device: n for device, n in said.items() if n > known.get(device, 0)}
         if told:
@@ -141,21 +144,6 @@ class Syncing:
         report.erased = sorted(set(report.erased))
         report.conflicts = len(self.store.sync.conflicts())
         return report
-
-
-def _erased_by(line: str) -> list[str]:
-    """Return the memory that an operation erases, if it does."""
-    try:
-        op = json.loads(line)
-        return [str(op[6])] if op[5] == "erase" else []
-    except (ValueError, LookupError, TypeError):
-        return []
-
-
-def _machine_name() -> str:
-    import platform  # start-up time
-
-    return platform.node() or "machine"
 
 
 class FolderSync:
@@ -327,7 +315,7 @@ class FolderSync:
 
     def _compact(self, me: Identity) -> None:
         """Write files of this machine anew: many small ones, and all with something erased."""
-        # Also what this machine wrote under another name: nobody else cleans it.
+        # Also files this machine wrote under another name: no other machine removes them.
         settings = self._store.sync.settings()
         former = settings.get("former", ())
         folders = [one for name in (me.id, *former) for one in self._folder.segments(name)]

@@ -222,7 +222,7 @@ def ensure_worker(settings: Settings, place: WorkerPaths | None = None) -> Json 
 
 
 class _Hung(TimeoutError):
-    """A worker that answers nobody; it would cost every caller the same time."""
+    """A worker that does not answer; it would cost every caller the same time."""
 
 
 def _exchange(

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from bethink.access import identities
 from bethink.access.identities import Grant, Identities, Issuer, load_identities
 from bethink.access.outbound import Unreachable
+from bethink.access.people import Directory
 from bethink.access.policy import Right
 from bethink.errors import BadSetting
 from rows import each_row
@@ -62,7 +63,8 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
 
 
 def trusting(space: str = "work") -> Identities:
-    return Identities([Issuer(ISSUER, f"{ISSUER}/jwks")], TABLE, RESOURCE, space)
+    issuers = [Issuer(ISSUER, f"{ISSUER}/jwks")]
+    return Identities(issuers, TABLE, RESOURCE, space, Directory(Path("missing")))
 
 
 def claims(**changed: Any) -> dict[str, Any]:
@@ -263,3 +265,27 @@ def test_without_a_file_there_is_nobody(tmp_path: Path, provider: Provider) -> N
     assert not known.issuers
     assert known.authenticate(token(claims())) is None
     assert provider.asked == 0
+
+
+def test_an_identity_may_be_a_person_of_the_space(provider: Provider, tmp_path: Path) -> None:
+    """The role limits the row; who has left, or has an unverified address, is refused."""
+    people = Directory(tmp_path)
+    people.add("owner", "work", "owner")
+    anna = people.add("anna", "work", "reader").id
+    row = Grant(ISSUER, "anna@example.org", "write", ["work"], "anna", "email", "anna")
+    issuers = [Issuer(ISSUER, f"{ISSUER}/jwks")]
+    found = Identities(issuers, [*TABLE, row], RESOURCE, "work", people)
+
+    def caller(is_verified: bool = True) -> tuple[str, Right] | None:
+        mail = {"sub": "other", "email": "anna@example.org", "email_verified": is_verified}
+        principal = found.authenticate(token(claims(**mail)))
+        return principal and (principal.person, principal.right)
+
+    reading = caller()
+    people.set_role("anna", "work", "maintainer")
+
+    assert reading == (anna, Right.READ)
+    assert caller() == (anna, Right.WRITE)
+    assert caller(is_verified=False) is None
+    people.remove("anna", "work")
+    assert caller() is None

@@ -50,6 +50,7 @@ def test_a_question_names_no_memory_that_was_erased_or_is_above_the_ceiling(
 
     named = [(one.relevant, one.wrong) for m in (memory, memory.below(1)) for one in m.questions()]
     assert named == [([raised], []), ([], [])]
+    assert gone not in str(memory.store.admin.questions())
 
 
 def test_questions_of_others_and_above_the_ceiling_are_not_told(

@@ -79,7 +79,7 @@ def test_a_preview_changes_nothing(memory: Memory) -> None:
 
 def test_there_must_be_something_to_undo(memory: Memory) -> None:
     """An empty memory, and what was erased."""
-    with pytest.raises(Refused, match="no change by user"):
+    with pytest.raises(Refused, match="no change by 'user'"):
         memory.undo()
     one = memory.remember("The limit is five").id
     memory.forget(one, erase=True)

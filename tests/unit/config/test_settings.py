@@ -68,7 +68,7 @@ def test_without_any_source_the_defaults_hold(desk):
         "actor": "user", "worker": "auto", "worker_idle": 600, "maintain_in_background": False,
         "sync_in_background": False,
         "maintain_every": 1440, "duplicate_similarity": "words", "prompt_unsure": False,
-        "unasked": "failure,touch,edit,contradiction", "ab_test": False,
+        "unasked": "failure,touch,edit,contradiction", "ab_test": False, "feedback": False,
         "review_agent": "accept", "review_tool": "wait", "review_web": "wait",
         "review_import": "accept", "audit_reads": False,
     }  # fmt: skip

@@ -13,6 +13,7 @@ from bethink.core import atomic_write
 from bethink.errors import NotFound, Refused, StoreBusy
 from bethink.folders.base import load_base, lock_folder
 from bethink.folders.sync import export_folder, sync_folder
+from bethink.sync.peer import exchange
 from folder_room import Room, open_room
 
 TOPIC = "topics/deployment.md"
@@ -153,6 +154,52 @@ def test_both_changed_keeps_both_and_shows_the_other(room: Room, later: str) -> 
     assert load_base(room.memory, room.folder).rows[own].conflict == 0
 
 
+@pytest.mark.parametrize("keep", ["current", "other"])
+def test_a_conflict_in_a_file_is_listed_and_settled_as_one_of_sync(room: Room, keep: str) -> None:
+    """`conflicts` shows it, and `settle` takes the callout out of the file."""
+    own = deploy(room)
+    room.memory.update(own, text="Deploy on Mondays")
+    room.edit(TOPIC, "Tuesdays", "Fridays")
+    room.sync()
+
+    (found,) = room.memory.conflicts()
+    kept = room.memory.settle(own, keep).text  # type: ignore[arg-type]
+    room.sync()
+
+    assert {found.item.text, found.others[0].text} == {"Deploy on Mondays", "Deploy on Fridays"}
+    assert kept == (found.item if keep == "current" else found.others[0]).text
+    assert room.memory.conflicts() == []
+    shown = (room.folder / TOPIC).read_text()
+    assert kept in shown
+    assert "[!conflict]" not in shown
+    assert not room.sync().written
+
+
+@pytest.mark.parametrize("way", ["file", "settle"])
+def test_a_conflict_of_two_machines_stands_in_the_file(room: Room, way: str) -> None:
+    """Removing the callout settles it for all; settled elsewhere, the callout goes."""
+    own = deploy(room)
+    with open_room() as other:
+        exchange(room.memory._syncing(), other.memory.answer_sync, ceiling=2)
+        room.memory.update(own, text="Deploy on Mondays")
+        other.memory.update(own, text="Deploy on Fridays")
+        exchange(room.memory._syncing(), other.memory.answer_sync, ceiling=2)
+
+    room.sync()
+    shown = (room.folder / TOPIC).read_text()
+    if way == "file":
+        lines = (one for one in shown.splitlines(keepends=True) if "[!conflict]" not in one)
+        (room.folder / TOPIC).write_text("".join(lines))
+    else:
+        room.memory.settle(own)
+    room.sync()
+
+    assert f"Deploy on {'Fridays' if 'Mondays ^' in shown else 'Mondays'}\n" in shown
+    assert room.memory.conflicts() == []
+    assert "[!conflict]" not in (room.folder / TOPIC).read_text()
+    assert not room.sync().written
+
+
 def test_a_conflict_of_a_note_stands_below_its_text(room: Room) -> None:
     """And a quotation that looks like one is text."""
     long = "A long text.\n\n> [!conflict] is a callout of Obsidian"
@@ -230,8 +277,15 @@ def test_forgotten_there_and_changed_here_is_restored(room: Room) -> None:
         lambda text: text.replace(b"Tuesdays", b"Tues\xe4days"),
         lambda text: text.replace(b"Deployment\n---", b"Deployment\n"),
         lambda text: text.replace(b"bethink: topic\n", b"bethink: what\n"),
+        lambda text: text.replace(b"topic: Deployment", b"topic: [Deployment, Other"),
+        lambda _text: b"",
+        # No list item any more, though all of it is there: an id is left.
+        lambda text: text.replace(b"\n- ", b"\n1. "),
+        lambda text: text.replace(b"\n- ", b"\n> - "),
+        lambda text: text.replace(b"\n- ", b"\n```\n- "),
+        lambda text: text.replace(b"\n", b"\r"),
     ],
-    ids=["merge", "bytes", "head", "key"],
+    ids=["merge", "bytes", "head", "key", "list", "empty", "number", "quote", "code", "returns"],
 )
 def test_a_file_that_cannot_be_read_is_left_alone(room: Room, damage) -> None:  # type: ignore[no-untyped-def]
     """Nothing of it is forgotten or written, and repaired it goes on."""
@@ -250,6 +304,42 @@ def test_a_file_that_cannot_be_read_is_left_alone(room: Room, damage) -> None:  
     assert left == damage(good)
     assert b"Deploy on Mondays" in path.read_bytes()
     assert set(room.files()) == {TOPIC}
+
+
+def test_a_file_or_folder_that_became_a_link_is_left_alone(room: Room, tmp_path: Path) -> None:
+    """What somebody moved elsewhere is not removed."""
+    deploy(room)
+    room.memory.remember("Tea is at four", kind="fact")
+    room.sync()
+    (room.folder / "topics").rename(tmp_path / "topics")
+    (room.folder / "topics").symlink_to(tmp_path / "topics")
+
+    report = room.sync()
+
+    assert [line.where for line in report.held] == [TOPIC]
+    assert room.texts() == {"Deploy on Tuesdays", "Tea is at four"}
+
+
+def test_an_outline_and_what_other_programs_add_change_no_text(room: Room) -> None:
+    """A line below another, Logseq's ids of blocks, a front matter that is gone."""
+    own = deploy(room)
+    below = deploy(room, "Ask Ana before that\nand Ben")
+    path, mark = room.folder / TOPIC, "  id:: 64a1b2c3-1111-2222-3333-444455556666\n"
+    head, _, text = path.read_text().rpartition("---\n")
+    first, *rest = text.splitlines(keepends=True)
+    path.write_text(first + mark + "".join(f"\t{line}" for line in rest))
+
+    quiet = room.sync()
+    room.memory.update(own, text="Deploy on Fridays")
+    room.memory.update(below, text="Ask Eva before that\nand Ben")
+    room.sync()
+
+    assert (quiet.updated, quiet.forgotten, quiet.written, quiet.held) == ([], [], [], [])
+    assert {item.topic for item in room.memory.browse()} == {"Deployment"}
+    changed = text.replace("Tuesdays", "Fridays").replace("Ana", "Eva").splitlines(keepends=True)
+    assert path.read_text() == changed[0] + mark + "".join(f"\t{line}" for line in changed[1:])
+    assert head
+    assert not room.sync().written
 
 
 def test_line_ends_and_the_mark_of_utf_8_are_kept(room: Room) -> None:

@@ -259,6 +259,15 @@ def test_a_link_counts_with_how_well_the_newer_one_fits(chain, confidence, newer
     assert {cand.see_newer for cand in found} == ({None, "value-3"} if marked else {None})
 
 
+@each_row(("confidence", "first"), [(0.2, "value-3"), (0.92, "value-4")])
+def test_a_doubtful_update_that_fits_better_anyway_stays_above(chain, confidence, first):
+    """It may be about something else; a probable one is below what is newer still."""
+    _link(chain, 3, 2, confidence)
+    _link(chain, 4, 2)
+    found = _ordered(chain, {3: 2.0, 2: 1.0, 4: 0.8})
+    assert found[0].item.id == first
+
+
 @each_row("scores", [dict(zip(order, (1.0, 0.9, 0.8), strict=True))
                      for order in permutations((2, 3, 4))], ids=str)  # fmt: skip
 @each_row("links", [((3, 2), (4, 3)), ((3, 2), (4, 2), (4, 3))], ids=["steps", "all"])
@@ -319,6 +328,7 @@ def test_a_link_counts_without_vectors(chain):
         ({"speaker": "user", "level": "raw"}, True),
         ({"speaker": "Ana", "level": "raw"}, False),
         ({"speaker": "user", "level": "raw", "session": "s"}, False),
+        ({"speaker": "user", "level": "raw", "tags": ["asks"]}, False),
         ({"tags": ["long"]}, False),
     ],
     ids=str,
@@ -326,16 +336,17 @@ def test_a_link_counts_without_vectors(chain):
 def test_where_updates_are_rare_a_link_must_be_surer(chain, about, lifted):
     """What a named speaker or the same session says later mostly tells of something else.
 
-    Long texts speak of several things.
+    Long texts speak of several things, and what leads to a question is about that.
     """
-    more = ". We talked of the weather" * 24 if "tags" in about else ""
+    tags = about.get("tags", ())
+    more = ". We talked of the weather" * 24 if "long" in tags else ". Fine?" if tags else ""
     for number, text in ((7, "I drink my coffee black"), (8, "I drink my coffee with milk")):
         day = f"2026-11-0{number}T10:00:00Z"
         said = {"session": f"s{number}"} | about if "speaker" in about else about
         chain.remember(text + more, id=f"value-{number}",
                        occurred_at=day, **said)  # fmt: skip
     scores = {7: 1.0, 8: 0.9}
-    stage = replace(STAGE, among_people=3.0, same_session=3.0, length=2.0)
+    stage = replace(STAGE, among_people=3.0, same_session=3.0, asking=3.0, length=2.0)
 
     _link(chain, 8, 7, 0.5)
     found = [cand.item.id for cand in _ordered(chain, scores, stage=stage)]

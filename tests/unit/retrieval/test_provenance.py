@@ -54,8 +54,9 @@ def test_an_insight_that_was_made_anew_is_no_part_of_the_story(memory: Memory) -
     branch, leaf, member = remember(memory, "alpha one", "bravo two", "charlie three")
     link(memory, branch, "derives_from", leaf)
     link(memory, branch, "derives_from", member)
-    memory.forget(leaf, reason="insights:run-6ftvfqj03mbdqmkm")
-    memory.forget(member, reason="consolidate:run-6ftvfqj03mbdqmkm")
+    for item, job in ((leaf, "insights"), (member, "consolidate")):
+        how = f"{job}:run-6ftvfqj03mbdqmkm"
+        memory.store.items.end([item], how=how, actor="maintain", now=memory.now)
 
     assert told(memory, branch) == [(1, "derives_from", member, False)]
 

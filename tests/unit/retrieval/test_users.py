@@ -16,6 +16,7 @@ from bethink.server.tools import TOOLS
 from bethink.server.tools.tool import Call, validate_arguments
 from records import at, item
 from rows import each_row
+from verdicts import updates_nothing
 
 ASKED = "where is the spare key of the pump house?"
 PROFILES = ("default", "remind", "abmind", "memind-simple", "siftcoder", "linksee")
@@ -29,21 +30,22 @@ def of(user: str, **fields: Any) -> dict[str, Any]:
     return {"metadata": {"user_id": user}, **fields}
 
 
-@each_row("profile", PROFILES)
-def test_only_the_users_own_before_any_cut(memory: Memory, profile: str) -> None:
-    """One of three hundred is found, and no step lets another user's through."""
+def test_only_the_users_own_before_any_cut(memory: Memory) -> None:
+    """One of three hundred is found, and no step of any profile lets another user's through."""
     drafts = [
         {"text": f"The spare key of pump house {n} is in box {n}", **of("ben", classification=2)}
         for n in range(300)
     ]
-    memory.remember_many(drafts)
+    with updates_nothing():
+        memory.remember_many(drafts)
     own = memory.remember("The spare key of the pump house is at Ana's", **of("ana")).id
 
-    answer = memory.recall(ASKED, profile=profile, user="ana", track=False)
+    for profile in PROFILES:
+        answer = memory.recall(ASKED, profile=profile, user="ana", track=False)
 
-    assert ids(answer) == [own]
-    for step in answer.steps:
-        assert {found.item.user for found in step.pool} <= {"ana", None}
+        assert ids(answer) == [own], profile
+        for step in answer.steps:
+            assert {found.item.user for found in step.pool} <= {"ana", None}, profile
     assert [one.id for one in memory.browse(user="ana")] == [own]
 
 

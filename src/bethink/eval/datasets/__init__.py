@@ -13,13 +13,7 @@ from bethink.core.registry import Registry
 from bethink.errors import Refused
 from bethink.eval.case import Dataset, Level, pool_cases
 from bethink.eval.datasets.conversations import Protocol, locomo, longmemeval
-from bethink.eval.datasets.jsonl import (
-    beir,
-    jsonl_dataset,
-    notes_dataset,
-    open_text,
-    store_files,
-)
+from bethink.eval.datasets.jsonl import beir, jsonl_dataset, notes_dataset, open_text, store_files
 
 __all__ = [
     "DATASETS",

@@ -153,7 +153,7 @@ def jsonl_dataset(
 
 
 def saved_dataset(space: str, saved: Iterable[SavedQuestion]) -> Dataset:
-    """The saved questions of a space whose answers somebody has marked."""
+    """The saved questions of a space whose answers were marked."""
     questions = tuple(
         Question(
             key=f"q{number}",

@@ -9,16 +9,3 @@ from __future__ import annotations
 from bethink.lang.dates.events import EventPhrase, find_events, parse_moment
 from bethink.lang.dates.finder import find_times
 from bethink.lang.dates.tokens import DAY_S, Bound, Granularity, TimeSpan, apply_bound, date_words
-
-__all__ = [
-    "DAY_S",
-    "Bound",
-    "EventPhrase",
-    "Granularity",
-    "TimeSpan",
-    "apply_bound",
-    "date_words",
-    "find_events",
-    "find_times",
-    "parse_moment",
-]

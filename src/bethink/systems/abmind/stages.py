@@ -10,13 +10,12 @@ from itertools import combinations, pairwise
 from typing import Literal
 
 from bethink.core.dataclass import dataclass
-from bethink.core.words import word_set
+from bethink.core.words import jaccard, word_set
 from bethink.lang.dates import DAY_S
 from bethink.model import Candidate, Evidence, Item, Pool, Timeline, sort_by_score
 from bethink.retrieval.context import AnswerExtras, Context, Retriever
 from bethink.retrieval.query_analysis import max_bm25_score
 from bethink.retrieval.stages.adjust import age_days, describe_age
-from bethink.retrieval.stages.diversify import jaccard
 from bethink.systems.abmind.retrievers import EDGE_ID_PREFIX
 
 

@@ -355,10 +355,7 @@ def _collect_links(
 
 
 def _rank_neighbours(
-    gathered: dict[str, _NeighbourLinks],
-    items: dict[str, Item],
-    rules: GraphAssist,
-    ctx: Context,
+    gathered: dict[str, _NeighbourLinks], items: dict[str, Item], rules: GraphAssist, ctx: Context
 ) -> tuple[Neighbour, ...]:
     ranked = []
     for key, links in gathered.items():

@@ -9,16 +9,7 @@ from operator import attrgetter
 from bethink.core.dataclass import dataclass
 from bethink.core.sentences import caption
 from bethink.errors import ModelError
-from bethink.model import (
-    Candidate,
-    Caption,
-    Evidence,
-    Filters,
-    Item,
-    Pool,
-    replay,
-    sort_by_score,
-)
+from bethink.model import Candidate, Caption, Evidence, Filters, Item, Pool, replay, sort_by_score
 from bethink.ports import Scope, late_interaction
 from bethink.retrieval.context import AnswerExtras, Context, PerEach, Retriever
 from bethink.retrieval.scope import rejection_reason
@@ -261,8 +252,7 @@ def _source_id(item: Item, episodes: dict[str, Item]) -> str | None:
 
 # Each pass of a deep recall has much the same candidates.
 _made_captions = PerEach[Item, str, str](
-    lambda items, _: {item.id: caption(item.text, item.speaker) for item in items},
-    attrgetter("id"),
+    lambda items, _: {item.id: caption(item.text, item.speaker) for item in items}, attrgetter("id")
 )
 
 
