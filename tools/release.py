@@ -21,7 +21,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import tomllib
 import zipfile
 from datetime import UTC, date, datetime
 from importlib import reload
@@ -54,7 +53,7 @@ if __name__ == "__main__":
 def derived() -> dict[Path, str]:
     """Every file that is written from the version and the code, with its text."""
     number = version.__version__
-    wanted = f"bethink[mcp]=={number}"
+    wanted = f"bethink=={number}"
     command = ("uvx", "--from", wanted, "bethink")
     request = hosts.InstallRequest(None, ROOT, {}, command)
     texts = {
@@ -75,9 +74,7 @@ def derived() -> dict[Path, str]:
 
 
 def server_json(number: str) -> dict[str, Any]:
-    """The entry of the MCP registry; what the server needs is added to uvx's environment."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = extras["optional-dependencies"]["mcp"]
+    """The entry of the MCP registry."""
     return {
         "$schema": SCHEMA,
         "name": NAME,
@@ -92,9 +89,6 @@ def server_json(number: str) -> dict[str, Any]:
                 "identifier": "bethink",
                 "version": number,
                 "runtimeHint": "uvx",
-                "runtimeArguments": [
-                    {"type": "named", "name": "--with", "value": one} for one in needed
-                ],
                 "packageArguments": [{"type": "positional", "value": "mcp"}],
                 "transport": {"type": "stdio"},
             }

@@ -84,6 +84,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     )
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the search dialog of the theme for screen readers."""
+    return output.replace('role="dialog">', 'role="dialog" aria-label="Search">')
+
+
 def link_target(origin: str, here: str, link: str, repository: str) -> str:
     """Return where a link of the file ``origin``, shown as the page ``here``, leads."""
     path = posixpath.normpath(posixpath.join(posixpath.dirname(origin), link))
