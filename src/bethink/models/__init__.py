@@ -96,6 +96,10 @@ def open_model(models: Registry[Provider[T]], name: str) -> T:
 
 
 _TIMEOUT_PREFIXES = ("BETHINK_QUERY_", "BETHINK_BATCH_")
+# What sentence-transformers and the libraries below it read.
+LIBRARY_PREFIXES = (
+    "HF_", "HUGGINGFACE_", "TRANSFORMERS_", "SENTENCE_TRANSFORMERS_", "TORCH_", "CUDA_",
+)  # fmt: skip
 _SERVED = "bethink.models.embed.served"
 
 EMBEDDERS: Registry[Provider[Embedder]] = Registry(
@@ -103,18 +107,12 @@ EMBEDDERS: Registry[Provider[Embedder]] = Registry(
     {
         "encoder": Provider("bethink.models.embed.encoder:EncoderEmbedder"),
         "hash": Provider("bethink.models.embed.hashing:HashEmbedder"),
-        "transformer": Provider(
-            "bethink.models.embed.transformer:TransformerEmbedder", "FOLDER", slow_to_load=True
-        ),
         "sentence-transformers": Provider(
             "bethink.models.embed.sentence_transformers:SentenceTransformersEmbedder",
             "NAME_OR_FOLDER",
             bare=False,
             slow_to_load=True,
-            env_prefixes=(
-                *("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "SENTENCE_TRANSFORMERS_"),
-                *("TORCH_", "CUDA_"),
-            ),
+            env_prefixes=LIBRARY_PREFIXES,
         ),
         "ollama": served(f"{_SERVED}:open_ollama", "MODEL", "OLLAMA_", *_TIMEOUT_PREFIXES),
         "openai": served(f"{_SERVED}:open_openai", "MODEL", "OPENAI_", *_TIMEOUT_PREFIXES),

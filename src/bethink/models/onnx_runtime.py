@@ -1,11 +1,10 @@
-"""Run ONNX graphs with ONNX Runtime; an exported graph is cached in a file."""
+"""Run a network on batches of rows; ONNX Runtime for its graph, which is cached in a file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,19 +12,12 @@ from typing import TYPE_CHECKING, Any
 from bethink.config.paths import cache_folder, make_private_folder
 from bethink.core.arrays import Matrix, NDArray, np
 from bethink.core.atomic_write import atomic_replace
-from bethink.core.lazy import Lazy
-from bethink.core.named_tuple import NamedTuple
-from bethink.errors import MissingExtra, ModelError
+from bethink.errors import ModelError
 
 if TYPE_CHECKING:
-    from bethink.models.onnx_network import BertSizes
-
     RunBatch = Callable[[NDArray[np.int64]], NDArray[np.float32]]
+    RunGraph = Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float32]]
 
-
-CPU_PROVIDER = "CPUExecutionProvider"
-# Execution providers, the fastest first.
-_ACCELERATORS = ("CUDAExecutionProvider", "CoreMLExecutionProvider")
 
 # Rows of one length run in one batch, up to this many tokens.
 _MAX_BATCH_TOKENS = 1024
@@ -34,31 +26,7 @@ _MIN_PARALLEL_BATCHES = 8
 max_threads = 4  # of this process
 
 
-class OnnxSession(NamedTuple):
-    """An open graph: its input names, its execution provider and a run function."""
-
-    inputs: tuple[str, ...]
-    hardware: str
-    run: Callable[[Mapping[str, Any]], Any]
-
-
-def require_library(library: str, purpose: str, extra: str) -> None:
-    """Raise MissingExtra where a library is not installed."""
-    if find_spec(library) is None:
-        raise MissingExtra(f"{library}, which {purpose},", extra=extra)
-
-
-def best_provider() -> str:
-    """Return the fastest execution provider that is available."""
-    import onnxruntime  # start-up time
-
-    there = onnxruntime.get_available_providers()
-    return next((name for name in _ACCELERATORS if name in there), CPU_PROVIDER)
-
-
-def open_session(
-    graph: str | bytes, provider: str = CPU_PROVIDER, without: Sequence[str] = ()
-) -> OnnxSession:
+def open_graph(graph: str | bytes, without: Sequence[str] = ()) -> RunGraph:
     """Open a graph from a file name or bytes; raise ModelError where it is invalid.
 
     ``without`` are optimisations that it is slower with.
@@ -78,44 +46,39 @@ def open_session(
     options.log_severity_level = 4
     # Some builds send telemetry; disable it.
     onnxruntime.disable_telemetry_events()
-    providers = [provider] if provider == CPU_PROVIDER else [provider, CPU_PROVIDER]
     try:
         # Its own fallback would print to stdout, which carries our answers.
         session = onnxruntime.InferenceSession(
             graph,
             options,
-            providers=providers,
+            providers=["CPUExecutionProvider"],
             enable_fallback=0,
             disabled_optimizers=list(without),
         )
     except failures as error:
         raise ModelError(f"the model's graph cannot be loaded: {error}") from error
 
-    def run(given: Mapping[str, Any]) -> Any:
+    def run(given: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
         try:
-            return session.run(None, given)[0]
+            made: NDArray[np.float32] = session.run(None, given)[0]
         except failures as error:
             raise ModelError(f"the model failed: {error}") from error
+        return made
 
-    inputs = tuple(entry.name for entry in session.get_inputs())
-    return OnnxSession(inputs, session.get_providers()[0], run)
+    return run
 
 
-def cached_session(
-    name: str,
-    build: Callable[[], bytes],
-    cache: Path | None = None,
-    provider: str = CPU_PROVIDER,
-    without: Sequence[str] = (),
-) -> OnnxSession:
+def open_cached_graph(
+    name: str, build: Callable[[], bytes], without: Sequence[str] = ()
+) -> RunGraph:
     """Open the graph of that name from the cache; build and cache it the first time."""
-    kept = (cache or cache_folder() / "models") / name
+    kept = cache_folder() / "models" / name
     if kept.is_file():
         with suppress(ModelError):  # a damaged file is rewritten
-            return open_session(str(kept), provider, without)
+            return open_graph(str(kept), without)
     graph = build()
     _write_cache_file(kept, graph)
-    return open_session(graph, provider, without)
+    return open_graph(graph, without)
 
 
 def run_batched(
@@ -160,51 +123,12 @@ def _run_batches(
         yield from pool.map(run, batches)
 
 
-def _log_debug(message: str, *values: object) -> None:
-    import logging  # start-up time: the default encoder needs none
-
-    logging.getLogger(__name__).debug(message, *values)
-
-
 def _write_cache_file(path: Path, content: bytes) -> None:
     """Write the cache file; if it cannot be, the next process builds the graph again."""
     try:
         make_private_folder(path.parent)
         atomic_replace(path, content)
     except OSError as error:
-        _log_debug("the graph was not cached: %s", error)
+        import logging  # start-up time: the default encoder needs none
 
-
-TRANSFORMER_EXTRA = "transformer"
-# Increased with every change of the graph that changes its vectors.
-GRAPH_VERSION = 1
-
-
-class OnnxEncoder:
-    """The network of a model folder. Loaded on first use; safe to share."""
-
-    def __init__(self, folder: Path, sizes: BertSizes, cache: Path | None = None) -> None:
-        """Set the model folder; ``cache`` defaults to the user's cache folder."""
-        self._folder, self._sizes, self._cache = folder, sizes, cache
-        self._session = Lazy(self._load)
-
-    def encode(self, rows: Sequence[Sequence[int]]) -> list[Matrix]:
-        """Return the contextual token vectors of each row: length × width."""
-        session = self._session()
-        return run_batched(lambda ids: session.run({"ids": ids}), rows)
-
-    def _load(self) -> OnnxSession:
-        require_library("onnxruntime", "the embedder runs on", TRANSFORMER_EXTRA)
-        # start-up time: our own encoder needs only the batches of this module
-        from bethink.models.onnx_network import WEIGHTS_FILE, file_fingerprint
-
-        name = f"{file_fingerprint(self._folder / WEIGHTS_FILE)}-{GRAPH_VERSION}.onnx"
-        return cached_session(name, self._build_graph, self._cache)
-
-    def _build_graph(self) -> bytes:
-        require_library("onnx", "writes the embedder's graph", TRANSFORMER_EXTRA)
-        from bethink.models.onnx_graph import build_encoder_graph  # start-up time
-        from bethink.models.onnx_network import read_weights
-
-        _log_debug("writing the graph of %s", self._folder)
-        return build_encoder_graph(self._sizes, read_weights(self._folder))
+        logging.getLogger(__name__).debug("the graph was not cached: %s", error)

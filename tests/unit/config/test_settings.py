@@ -419,15 +419,26 @@ def test_a_project_does_not_decide_over_the_users_memory(desk, name, value):
     assert name in read.value.message
 
 
-@each_row(
-    "value", ["transformer", "transformer:~/models/x", "ollama:nomic-embed-text:v1.5", "openai:m"]
-)
+@each_row("value", ["sentence-transformers:~/models/x", "ollama:nomic-embed-text:v1.5", "openai:m"])
 def test_an_embedder_may_be_a_providers_model(desk, value):
     """Set by the user, in the file and in the environment."""
     set_user_setting("embedder", value, desk.env)
 
     assert desk.load().embedder == value
     assert desk.load(env={"BETHINK_EMBEDDER": value}).embedder == value
+
+
+@each_row(
+    ("former", "now"),
+    [
+        ("words", "encoder"),
+        ("transformer", "encoder"),
+        ("transformer:~/models/x", "sentence-transformers:~/models/x"),
+    ],
+)
+def test_an_embedder_of_an_older_version_is_one_of_this(desk, former, now):
+    """A file that named it goes on working; a model of the user's own stays that model."""
+    assert desk.load(env={"BETHINK_EMBEDDER": former}).embedder == now
 
 
 @each_row("value", ["nobody:model", "ollama:", "ollama: ", "hash:x", "ollama:a\tb"])
@@ -439,7 +450,12 @@ def test_a_model_of_nobody_is_refused(desk, value):
     assert "ollama, openai as PROVIDER:MODEL" in caught.value.message
 
 
-@pytest.mark.parametrize("value", ["openai:text-embedding-3-small", "transformer:./weights"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "openai:text-embedding-3-small", "sentence-transformers:./weights", "transformer:./weights",
+    ],
+)  # fmt: skip
 def test_a_project_does_not_send_texts_anywhere(desk, value):
     """Nor does it bring its own model; an embedder by its plain name it may choose."""
     with pytest.raises(BadSetting, match="a project cannot set embedder"):
@@ -448,8 +464,8 @@ def test_a_project_does_not_send_texts_anywhere(desk, value):
     with pytest.raises(BadSetting, match="a project cannot set embedder"):
         desk.load()
 
-    desk.project_file.write_text('embedder = "transformer"\n')
-    assert desk.load().embedder == "transformer"
+    desk.project_file.write_text('embedder = "hash"\n')
+    assert desk.load().embedder == "hash"
 
 
 def test_a_setting_can_be_taken_out_again(desk):

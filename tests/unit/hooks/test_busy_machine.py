@@ -77,7 +77,11 @@ def test_a_deadline_that_was_set_is_kept(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize(
     ("configured", "used"),
-    [("encoder", "encoder"), ("transformer", "none"), ("openai:text-embedding-3-small", "none")],
+    [
+        ("encoder", "encoder"),
+        ("sentence-transformers:x", "none"),
+        ("openai:text-embedding-3-small", "none"),
+    ],
 )
 def test_words_answer_where_a_model_would_take_too_long(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, configured: str, used: str

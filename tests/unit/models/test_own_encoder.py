@@ -29,7 +29,8 @@ from bethink.models.embed.encoder import (
     EncoderEmbedder,
 )
 from bethink.models.embed.served import measure_baseline
-from bethink.models.embed.tokenizers import BertTokenizer, WordPieceTokenizer
+from bethink.models.embed.tokenizers import BertTokenizer
+from library_tokenizer import LibraryTokenizer
 
 VOCABULARY = [
     "[UNK]", "[CLS]", "[SEP]", "deploy", "##ment", "key", "cafe", "uber", "!", ".", "中", "s", "##s",
@@ -339,7 +340,7 @@ def test_pieces_are_those_of_the_library(tmp_path):
     numbers = [(piece, pieces.index(piece)) for piece in ("[CLS]", "[SEP]")]
     made.post_processor = library.processors.TemplateProcessing("[CLS] $A [SEP]", None, numbers)
     made.save(str(tmp_path / "tokenizer.json"))
-    theirs, ours = WordPieceTokenizer(tmp_path / "tokenizer.json"), BertTokenizer(pieces)
+    theirs, ours = LibraryTokenizer(tmp_path / "tokenizer.json"), BertTokenizer(pieces)
 
     for text in [*TEXTS, *AWKWARD]:
         assert ours(text).ids == theirs(text).ids, text

@@ -35,7 +35,7 @@ def test_an_unknown_name_is_refused_with_the_allowed_ones():
             open_embedder(name)
 
     assert caught.value.remedy == (
-        "allowed: encoder, hash, transformer, none, transformer:FOLDER, "
+        "allowed: encoder, hash, none, "
         "sentence-transformers:NAME_OR_FOLDER, ollama:MODEL, openai:MODEL"
     )
 

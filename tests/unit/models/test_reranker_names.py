@@ -49,7 +49,7 @@ def test_an_unknown_name_is_refused_with_the_allowed_ones():
             open_reranker(name)
 
     assert caught.value.remedy == (
-        "allowed: overlap, cross-encoder, none, cross-encoder:FOLDER, "
+        "allowed: overlap, cross-encoder, none, cross-encoder:NAME_OR_FOLDER, "
         "http://HOST/PATH#MODEL, https://HOST/PATH#MODEL"
     )
 

@@ -1,85 +1,34 @@
 """Models by way of sentence-transformers.
 
 The library is large and seldom installed, so a small one of the same name and shape
-stands in for it in a process of its own; the last test is for the real one.
+stands in for it; the last test is for the real one.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
+from math import exp
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bethink.errors import MissingExtra
+from bethink.errors import MissingExtra, ModelError, Refused
 from bethink.models.embed.sentence_transformers import SentenceTransformersEmbedder
+from bethink.models.rerank.cross_encoder import DEFAULT_MODEL, CrossEncoder
 from rows import each_row
-from tiny_bert import make_tiny_bert, tiny_weights
+from sentence_transformers_stand_in import stand_in_library
+from tiny_bert import make_tiny_bert, make_tiny_reader, tiny_weights
 
-STAND_IN = '''
-import numpy as np
-
-class SentenceTransformer:
-    """Vectors by length and vowels; notes how it was made."""
-
-    def __init__(self, place, **options):
-        if "gone" in place:
-            raise OSError(f"{place} is no model")
-        if "code" in place:
-            raise ValueError("would run code")
-        self.made = [place, options]
-
-    def get_embedding_dimension(self):
-        return 3
-
-    def _vectors(self, texts, sign):
-        if "explode" in texts:
-            raise RuntimeError("out of memory")
-        rows = [[len(text), sum(map(text.count, "aeiou")), sign] for text in texts]
-        if "nan" in texts:
-            rows = [[float("nan")] * 3 for _ in texts]
-        return np.array(rows, dtype=np.float64)
-
-    def encode_document(self, texts, convert_to_numpy, show_progress_bar):
-        assert convert_to_numpy and not show_progress_bar
-        return self._vectors(texts, 1)
-
-    def encode_query(self, texts, convert_to_numpy, show_progress_bar):
-        assert convert_to_numpy and not show_progress_bar
-        return self._vectors(texts, -1)
-'''
+ASKED = "where is the key"
+TEXTS = ["the key is in vault b", "anna prefers tabs", "", "key", "the key is in vault b"]
 
 
 @pytest.fixture
-def run(tmp_path: Path):
-    """Runs code with the stand-in installed, at a version; gives what it prints."""
-
-    def run(code: str, version: str = "6.2.0") -> str:
-        (tmp_path / "sentence_transformers.py").write_text(STAND_IN)
-        about = tmp_path / f"sentence_transformers-{version}.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text(f"Name: sentence-transformers\nVersion: {version}\n")
-        opening = (
-            "from bethink.errors import ModelError\n"
-            "from bethink.models import open_embedder\n"
-            "def open_(name): return open_embedder('sentence-transformers:' + name)\n"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", opening + code],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
-
-    return run
+def library(tmp_path_factory):
+    """The stand-in is installed."""
+    with stand_in_library(tmp_path_factory.mktemp("library")):
+        yield
 
 
 def test_without_the_library_the_extra_is_named():
@@ -89,62 +38,61 @@ def test_without_the_library_the_extra_is_named():
     embedder = SentenceTransformersEmbedder("all-MiniLM-L6-v2")
 
     assert embedder.model == "sentence-transformers:all-MiniLM-L6-v2"
-    with pytest.raises(MissingExtra, match="is not installed") as caught:
-        embedder.embed(["x"])
-    assert caught.value.remedy.startswith("pip install '.[sentence-transformers]'")
+    for ask in (lambda: embedder.embed(["x"]), lambda: CrossEncoder("name")("x", ["y"])):
+        with pytest.raises(MissingExtra, match="is not installed") as caught:
+            ask()
+        assert caught.value.remedy.startswith("pip install '.[sentence-transformers]'")
 
 
-def test_code_that_comes_with_a_model_is_never_run(run):
-    """The library is told so, and one too old to listen is not used."""
-    made = run("e = open_('name'); e.embed(['x']); print(e._network().made)")
+def test_code_that_comes_with_a_model_is_never_run(library):
+    """The library is told so, for both kinds of model."""
+    for made in (SentenceTransformersEmbedder("name")._network(), CrossEncoder("name")._network()):
+        assert made.made == ["name", {"trust_remote_code": False}]
 
-    assert made == "['name', {'trust_remote_code': False}]"
 
-
-def test_an_old_library_is_not_used(run):
+def test_an_old_library_is_not_used(tmp_path):
     """Before version 6 it ran the code of local folders whatever one said."""
-    said = run(
-        "try: open_('name').embed(['x'])\nexcept ModelError as e: print(e.message, e.remedy)",
-        version="5.3.1",
-    )
+    with (
+        stand_in_library(tmp_path, "5.3.1"),
+        pytest.raises(ModelError, match=r"5\.3\.1 would run code that comes with a") as caught,
+    ):
+        SentenceTransformersEmbedder("name").embed(["x"])
 
-    assert said == (
-        "sentence-transformers 5.3.1 would run code that comes with a model "
-        "pip install 'sentence-transformers>=6'"
-    )
+    assert caught.value.remedy == "pip install 'sentence-transformers>=6'"
 
 
-def test_questions_and_memories_are_read_each_in_their_way(run):
+def test_questions_and_memories_are_read_each_in_their_way(library):
     """Vectors of length 1; zeros for an empty text, which the model never sees."""
-    code = (
-        "e = open_('name'); import json\n"
-        "made = [x.vector.tolist() for x in (*e.embed(['aa', '', 'bcd']), e.embed_query('aa'))]\n"
-        "print(json.dumps([e.dim, made, e.embed([]), e.embed_query('').vector.tolist()]))"
-    )
+    embedder = SentenceTransformersEmbedder("name")
 
-    dim, made, none, empty = json.loads(run(code))
+    made = [one.vector for one in (*embedder.embed(["aa", "", "bcd"]), embedder.embed_query("aa"))]
 
-    assert dim == 3
+    assert embedder.dim == 3
     assert np.linalg.norm(made, axis=1) == pytest.approx([1, 0, 1, 1])
     assert made[0][2] == -made[3][2] > 0
-    assert none == []
-    assert empty == [0, 0, 0]
+    assert embedder.embed([]) == []
+    assert not embedder.embed_query("").vector.any()
 
 
 @each_row(
     ("name", "text", "said"),
     [
-        ("gone", "x", "gone cannot be loaded"),
+        ("gone", "x", "gone cannot be loaded: gone is no model$"),
         ("code", "x", "code cannot be loaded: would run code"),
-        ("name", "explode", "name failed: out of memory"),
-        ("name", "nan", "name returned values that are not finite numbers"),
+        ("name", "explode", "failed: out of memory"),
     ],
 )
-def test_what_fails_is_a_sentence(run, name, text, said):
+def test_what_fails_is_a_sentence(library, name, text, said):
     """A ModelError, so that memories are kept and recalls go on."""
-    code = f"try: open_({name!r}).embed([{text!r}])\nexcept ModelError as e: print(e.message)"
+    for ask in (SentenceTransformersEmbedder(name).embed, lambda t: CrossEncoder(name)("x", t)):
+        with pytest.raises(ModelError, match=said):
+            ask([text])
 
-    assert said in run(code)
+
+def test_vectors_that_are_no_numbers_are_refused(library):
+    """They would be nearest to nothing, for ever."""
+    with pytest.raises(ModelError, match="name returned values that are not finite numbers"):
+        SentenceTransformersEmbedder("name").embed(["nan"])
 
 
 def test_a_folders_name_tells_its_weights_apart(tmp_path):
@@ -157,17 +105,58 @@ def test_a_folders_name_tells_its_weights_apart(tmp_path):
     assert all(name.startswith("sentence-transformers:tiny-") for name in names)
 
 
+def test_a_pair_is_scored_by_the_sigmoid_of_its_logit(library):
+    """Whatever the model itself would make of it; one that is no number gives 0."""
+    scores = CrossEncoder("name")(ASKED, [*TEXTS, "nan"])
+
+    assert scores == pytest.approx(
+        [1 / (1 + exp(1.5 - shared)) for shared in (3, 0, 0, 1, 3)] + [0.0]
+    )
+
+
+def test_no_pair_loads_no_model():
+    """No texts, no library, no folder."""
+    assert CrossEncoder("gone")(ASKED, []) == []
+
+
+def test_a_classifier_of_several_labels_is_refused(library):
+    """It says how many it has, and what to do."""
+    with pytest.raises(ModelError, match="returns 2 scores per pair") as caught:
+        CrossEncoder("two")(ASKED, TEXTS)
+
+    assert "cross-encoder:NAME_OR_FOLDER" in caught.value.remedy
+
+
+def test_half_a_character_is_refused(library):
+    """In the question and in a text, before the library sees it."""
+    for asked, text in (("abc\ud800", "x"), ("x", "abc\ud800")):
+        with pytest.raises(Refused):
+            CrossEncoder("name")(asked, [text])
+
+
+def test_the_usual_cross_encoder_is_never_downloaded(library, tmp_path, monkeypatch):
+    """It is taken from its folder, or from what the library has; else the remedy says how."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with pytest.raises(ModelError, match="is not on this machine") as caught:
+        CrossEncoder()(ASKED, TEXTS)
+    assert f"hf download {DEFAULT_MODEL}" in caught.value.remedy
+
+    folder = tmp_path / "bethink" / "models" / Path(DEFAULT_MODEL).name
+    folder.mkdir(parents=True)
+    assert CrossEncoder()._network().made == [str(folder), {"trust_remote_code": False}]
+
+
 @pytest.mark.slow
 def test_the_real_library_reads_a_folder(tmp_path):
-    """Our own encoder and the library agree on the same weights."""
+    """A sentence encoder and a cross-encoder of random weights; the same in any company."""
     pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
-    pytest.importorskip("onnxruntime", reason="the extra transformer is not installed")
-    from bethink.models.embed.transformer import TransformerEmbedder
+    embedder = SentenceTransformersEmbedder(str(make_tiny_bert(tmp_path / "tiny")))
+    reader = CrossEncoder(str(make_tiny_reader(tmp_path / "reader")))
 
-    folder = make_tiny_bert(tmp_path / "tiny")
-    texts = ["the deploy key lives in vault b", "anna prefers tabs"]
-    theirs = SentenceTransformersEmbedder(str(folder)).embed(texts)
-    ours = TransformerEmbedder(str(folder), cache=tmp_path).embed(texts)
+    vectors = [one.vector for one in embedder.embed(TEXTS)]
+    scores = reader(ASKED, TEXTS)
 
-    for one, other in zip(theirs, ours, strict=True):
-        assert float(one.vector @ other.vector) > 0.99
+    assert float(vectors[0] @ vectors[-1]) == pytest.approx(1.0)
+    assert float(vectors[0] @ vectors[1]) < 0.999
+    assert scores == pytest.approx([reader(ASKED, [text])[0] for text in TEXTS], abs=1e-5)
+    assert len({round(score, 3) for score in scores}) == len(set(TEXTS))

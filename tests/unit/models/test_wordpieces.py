@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bethink.errors import MissingExtra, ModelError
-from bethink.models.embed.tokenizers import (
-    BertTokenizer,
-    TextPieces,
-    WordPieceTokenizer,
-    open_tokenizer,
-    split_windows,
-)
+from bethink.models.embed.tokenizers import BertTokenizer, TextPieces, split_windows
+from library_tokenizer import LibraryTokenizer
 from rows import each_row
 from tiny_bert import make_tiny_bert
 
@@ -25,10 +19,15 @@ def file(tmp_path_factory):
     return make_tiny_bert(tmp_path_factory.mktemp("tiny")) / "tokenizer.json"
 
 
-@pytest.fixture(scope="module", params=[WordPieceTokenizer, open_tokenizer])
+@pytest.fixture(scope="module", params=[LibraryTokenizer, "ours"])
 def split(request, file):
     """The library's reading of the file, and ours."""
-    return request.param(file)
+    return our_tokenizer(file) if request.param == "ours" else request.param(file)
+
+
+def our_tokenizer(file: Path) -> BertTokenizer:
+    vocabulary = LibraryTokenizer(file).vocabulary
+    return BertTokenizer(sorted(vocabulary, key=vocabulary.__getitem__))
 
 
 def sentences(pieces: TextPieces) -> list[str]:
@@ -132,68 +131,12 @@ def test_marks_in_a_text_are_text(split):
     assert len(pieces.ids) > 5
 
 
-def test_a_file_that_is_no_tokenizer_is_refused(tmp_path):
-    """Missing, broken, or of another kind of model."""
-    path = tmp_path / "tokenizer.json"
-    with pytest.raises(ModelError, match="missing"):
-        open_tokenizer(path)
-    for content in (
-        "",
-        "{}",
-        "[]",
-        '{"model": []}',
-        '{"model": {"vocab": 3}}',
-        '{"post_processor": 1}',
-    ):
-        path.write_text(content)
-        with pytest.raises(ModelError, match="not a tokenizer"):
-            open_tokenizer(path)
-    plain = {"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}}
-    path.write_text(json.dumps(plain))
-    with pytest.raises(ModelError):
-        open_tokenizer(path)
-
-
 @given(st.text(max_size=200))
 def test_our_reading_of_a_file_is_the_librarys(file, text):
-    """The usual kind needs no library, and gives the same pieces."""
-    ours, theirs = open_tokenizer(file), WordPieceTokenizer(file)
+    """Ours needs no library, and gives the same pieces."""
+    ours, theirs = our_tokenizer(file), LibraryTokenizer(file)
     text = "".join(c for c in text if not "\ud800" <= c <= "\udfff")
 
-    assert isinstance(ours, BertTokenizer)
     assert (ours.start_id, ours.end_id) == (theirs.start_id, theirs.end_id)
     assert ours(text).ids == theirs(text).ids
     assert ours(text).spans == [tuple(span) for span in theirs(text).spans]
-
-
-@each_row(
-    ("part", "name", "value"),
-    [
-        ("normalizer", "lowercase", False),
-        ("normalizer", "strip_accents", False),
-        ("pre_tokenizer", "type", "Whitespace"),
-        ("model", "max_input_chars_per_word", 50),
-    ],
-)
-def test_another_kind_is_left_to_the_library(file, tmp_path, part, name, value):
-    """Where a file asks for other rules, ours are not used."""
-    content = json.loads(file.read_text())
-    content[part][name] = value
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(content))
-
-    assert isinstance(open_tokenizer(path), WordPieceTokenizer)
-
-
-def test_a_missing_library_is_named(file, tmp_path, monkeypatch):
-    """With the command that installs it."""
-    content = json.loads(file.read_text())
-    content["normalizer"]["lowercase"] = False
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(content))
-    monkeypatch.setattr("bethink.models.embed.tokenizers.find_spec", lambda name: None)
-
-    with pytest.raises(MissingExtra, match="tokenizers") as caught:
-        open_tokenizer(path)
-
-    assert caught.value.remedy == "pip install tokenizers"

@@ -124,13 +124,12 @@ def test_a_worker_is_wanted_by_the_models_own_registration():
     assert not should_start_worker(Settings())
     assert not should_start_worker(Settings(embedder="ollama:nomic"))
     assert not should_start_worker(Settings(reranker="overlap"))
-    assert should_start_worker(Settings(embedder="transformer"))
     assert should_start_worker(Settings(embedder="sentence-transformers:x"))
     assert should_start_worker(Settings(reranker="cross-encoder:folder"))
     assert should_start_worker(Settings(), reranker="cross-encoder")
     assert not should_start_worker(Settings(reranker="cross-encoder"), reranker="none")
     assert should_start_worker(Settings(worker="on"))
-    assert not should_start_worker(Settings(worker="off", embedder="transformer"))
+    assert not should_start_worker(Settings(worker="off", embedder="sentence-transformers:x"))
 
 
 @each_row(
@@ -139,6 +138,7 @@ def test_a_worker_is_wanted_by_the_models_own_registration():
         (Settings(embedder="openai:m"), "OPENAI_API_KEY"),
         (Settings(embedder="ollama:m"), "OLLAMA_HOST"),
         (Settings(embedder="sentence-transformers:m"), "HF_HOME"),
+        (Settings(reranker="cross-encoder"), "HF_HOME"),
         (Settings(reranker="https://h/p"), "BETHINK_RERANK_API_KEY"),
         (Settings(llm="anthropic:m"), "ANTHROPIC_API_KEY"),
         (Settings(llm="openai:m"), "BETHINK_LLM_TIMEOUT_S"),
@@ -154,7 +154,7 @@ def test_what_models_and_the_store_read_of_the_environment_must_be_the_same(sett
     assert environment_hash(settings, one) != environment_hash(settings, other)
     assert environment_hash(settings, one) == environment_hash(settings, {**one, "PATH": "z"})
     assert "secret" not in environment_hash(settings, one)
-    assert environment_hash(Settings(embedder="transformer"), one) == ""
+    assert environment_hash(Settings(embedder="hash"), one) == ""
     assert environment_hash(Settings(), one) == ""
 
 

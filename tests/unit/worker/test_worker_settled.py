@@ -64,9 +64,11 @@ def test_a_models_folder_is_where_the_caller_sees_it(tmp_path, monkeypatch):
     (tmp_path / "bert").mkdir()
     monkeypatch.chdir(tmp_path)
 
-    sent = settings_to_json(Settings(embedder="transformer:bert", reranker="cross-encoder:bert"))
+    sent = settings_to_json(
+        Settings(embedder="sentence-transformers:bert", reranker="cross-encoder:bert")
+    )
 
-    assert sent["values"]["embedder"] == f"transformer:{tmp_path / 'bert'}"
+    assert sent["values"]["embedder"] == f"sentence-transformers:{tmp_path / 'bert'}"
     assert sent["values"]["reranker"] == f"cross-encoder:{tmp_path / 'bert'}"
     assert resolve_reranker_folder("cross-encoder:gone") == "cross-encoder:gone"
     assert resolve_reranker_folder("http://localhost/rerank") == "http://localhost/rerank"

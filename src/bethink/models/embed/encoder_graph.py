@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bethink.core.arrays import NDArray, np
-from bethink.errors import MissingExtra, ModelError
+from bethink.core.small_files import file_fingerprint
+from bethink.errors import ModelError
 from bethink.models.embed.contextual import HEAD_WIDTH, NORM_EPSILON, read_arrays
-from bethink.models.onnx_network import file_fingerprint
-from bethink.models.onnx_runtime import cached_session, require_library
+from bethink.models.onnx_runtime import open_cached_graph
 
 if TYPE_CHECKING:
     States = NDArray[np.float32]
@@ -31,19 +31,18 @@ _SLOW_FUSION = "SkipLayerNormFusion"
 
 def open_layers(path: Path) -> Callable[[States], States] | None:
     """Return what runs the layers of a file of weights; None where a library is missing."""
-    if find_spec("onnxruntime") is None:
+    if find_spec("onnxruntime") is None or find_spec("onnx") is None:
         return None
     quantised = _has_int8_products()
     kind = "int8" if quantised else "float32"
     name = f"encoder-{file_fingerprint(path)}-{kind}-{_GRAPH_VERSION}.onnx"
     try:
-        session = cached_session(
-            name, lambda: build_layers(read_arrays(path), quantised=quantised),
-            without=(_SLOW_FUSION,),
-        )  # fmt: skip
-    except (MissingExtra, ModelError):
+        run = open_cached_graph(
+            name, lambda: build_layers(read_arrays(path), quantised=quantised), (_SLOW_FUSION,)
+        )
+    except ModelError:
         return None
-    return lambda states: session.run({"states": states})
+    return lambda states: run({"states": states})
 
 
 def _has_int8_products() -> bool:
@@ -55,7 +54,6 @@ def _has_int8_products() -> bool:
 
 def build_layers(weights: Mapping[str, NDArray[Any]], *, quantised: bool) -> bytes:
     """Build and serialise the layers: token vectors (texts × length × width) to the same."""
-    require_library("onnx", "writes the encoder's graph", "fast")
     from onnx import TensorProto, helper  # start-up time: needed only once
 
     graph = _LayerGraph(weights, quantised=quantised)

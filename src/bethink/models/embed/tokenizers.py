@@ -1,23 +1,19 @@
-"""Tokenizers: word pieces of BERT vocabularies, with sentence boundaries.
+"""Word pieces of BERT vocabularies, with sentence boundaries.
 
-Our own tokenizer serves the encoder and counts tokens for everybody. A model in a folder
-brings a tokenizer file: the usual kind is read here too, any other by the library tokenizers.
+Our own tokenizer serves the encoder and counts tokens for everybody.
 """
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from unicodedata import category, normalize
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import BadText, MissingExtra, ModelError
+from bethink.errors import BadText, ModelError
 
 
 def require_encodable(text: str) -> str:
@@ -117,82 +113,6 @@ class PieceTokenizer(Protocol):
     end_id: int
 
     def __call__(self, text: str) -> TextPieces: ...
-
-
-def open_tokenizer(path: Path) -> PieceTokenizer:
-    """Read a model's tokenizer file: by our own code if it is an uncased BERT vocabulary."""
-    if not path.is_file():
-        raise ModelError(f"the model's file {path} is missing")
-    try:
-        content = json.loads(path.read_bytes())
-        vocabulary = _plain_vocabulary(content)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise ModelError(f"{path} is not a tokenizer: {error}") from error
-    return WordPieceTokenizer(path) if vocabulary is None else BertTokenizer(vocabulary)
-
-
-_PLAIN_MODEL = {
-    "type": "WordPiece",
-    "unk_token": "[UNK]",
-    "continuing_subword_prefix": "##",
-    "max_input_chars_per_word": 100,
-}
-_PLAIN_NORMALIZER = {
-    "type": "BertNormalizer",
-    "clean_text": True,
-    "handle_chinese_chars": True,
-    "strip_accents": None,
-    "lowercase": True,
-}
-
-
-def _plain_vocabulary(content: Any) -> list[str] | None:
-    """Return the pieces by their ids; None where the file is of another kind."""
-    model = content.get("model") or {}
-    vocabulary: dict[str, int] = model.get("vocab") or {}
-    enclosed = [
-        next(iter(part.values())).get("id")
-        for part in (content.get("post_processor") or {}).get("single", ())
-    ]
-    is_plain = (
-        {name: model.get(name) for name in _PLAIN_MODEL} == _PLAIN_MODEL
-        and content.get("normalizer") == _PLAIN_NORMALIZER
-        and content.get("pre_tokenizer") == {"type": "BertPreTokenizer"}
-        and enclosed == ["[CLS]", "A", "[SEP]"]
-        and sorted(vocabulary.values()) == list(range(len(vocabulary)))
-        and {"[UNK]", "[CLS]", "[SEP]"} <= set(vocabulary)
-    )
-    return sorted(vocabulary, key=vocabulary.__getitem__) if is_plain else None
-
-
-class WordPieceTokenizer:
-    """A tokenizer that the library reads from a file, with its start and end token ids."""
-
-    def __init__(self, path: Path) -> None:
-        if find_spec("tokenizers") is None:
-            raise MissingExtra(
-                f"tokenizers, which reads {path},", extra="", remedy="pip install tokenizers"
-            )
-        from tokenizers import Tokenizer  # start-up time: loads 75 ms of Rust tables
-
-        try:
-            self._tokenizer = Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises plain Exception
-            raise ModelError(f"{path} is not a tokenizer: {error}") from error
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        # "[SEP]" in a text is text, not a control token.
-        self._tokenizer.encode_special_tokens = True
-        around = self._tokenizer.encode("").ids
-        if len(around) != 2:
-            raise ModelError(f"{path} is not the tokenizer of a BERT encoder")
-        self.start_id, self.end_id = around
-
-    def __call__(self, text: str) -> TextPieces:
-        # One text at a time: the batch calls start a pool of threads that does not
-        # survive a fork and says so on stderr.
-        found = self._tokenizer.encode(text, add_special_tokens=False)
-        return TextPieces(text, found.ids, found.offsets)
 
 
 _CHUNKS = lazy_pattern(r"[^ \t\n\r]+")

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 from bethink.core.registry import Registry
 from bethink.core.words import bm25_idf
-from bethink.models import NONE, Provider, find_provider, open_model, plugin_provider, served
+from bethink.models import (
+    LIBRARY_PREFIXES,
+    NONE,
+    Provider,
+    find_provider,
+    open_model,
+    plugin_provider,
+    served,
+)
 
 if TYPE_CHECKING:  # start-up time, see bethink.models
     from bethink.ports import Reranker
@@ -49,7 +57,10 @@ RERANKERS: Registry[Provider[Reranker]] = Registry(
     {
         "overlap": Provider("bethink.models.rerank:OverlapReranker"),
         "cross-encoder": Provider(
-            "bethink.models.rerank.cross_encoder:CrossEncoder", "FOLDER", slow_to_load=True
+            "bethink.models.rerank.cross_encoder:CrossEncoder",
+            "NAME_OR_FOLDER",
+            slow_to_load=True,
+            env_prefixes=LIBRARY_PREFIXES,
         ),
         "http": served(f"{_OPEN}http", _ADDRESS, _PREFIX),
         "https": served(f"{_OPEN}https", _ADDRESS, _PREFIX),
