@@ -15,19 +15,19 @@ from pathlib import Path
 import pytest
 
 from bethink import Memory
-from bethink.demo.year import (
+from bethink.ports import Embedder
+from ferry_year import (
     CORRECTED_QUESTIONS,
     EVENT_COUNT,
     MONTH,
     STABLE_QUESTIONS,
     UNANSWERABLE_QUESTIONS,
-    DemoClock,
-    DemoQuestion,
+    YearClock,
+    YearQuestion,
     fill_year,
     run_year_scenes,
     year_events,
 )
-from bethink.ports import Embedder
 from rows import each_row
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def memory(embedder: Embedder) -> Iterator[Memory]:
     """The year, lived through."""
-    calendar = DemoClock(START)
+    calendar = YearClock(START)
     with Memory.open(":memory:", embedder=embedder, clock=calendar) as opened:
         fill_year(opened, calendar, START, count=COUNT)
         yield opened
@@ -56,7 +56,7 @@ def items(memory: Memory, question: str, k: int = 3, **limits: object) -> list[s
     return [hit.item.text for hit in answer.hits if hit.item.level != "insight"]
 
 
-def is_current(memory: Memory, asked: DemoQuestion) -> bool:
+def is_current(memory: Memory, asked: YearQuestion) -> bool:
     found = items(memory, asked.text)
     now = first_at(found, asked.expected)
     return now < 3 and all(
@@ -72,7 +72,7 @@ def test_a_corrected_fact_comes_as_it_is_now(memory: Memory) -> None:
 
 
 @each_row("asked", STABLE_QUESTIONS, ids=lambda one: one.text)
-def test_a_question_finds_its_answer(memory: Memory, asked: DemoQuestion) -> None:
+def test_a_question_finds_its_answer(memory: Memory, asked: YearQuestion) -> None:
     """Among the best three, a cause among ten, however much was said around it in a year."""
     most = 10 if asked.text.startswith("why") else 3
     found = items(memory, asked.text, k=most)
@@ -119,7 +119,7 @@ def test_nothing_is_lost(memory: Memory) -> None:
 
 def test_the_year_comes_to_what_it_came_to(memory: Memory) -> None:
     """How many memories, threads and insights: a change is either meant, or a mistake."""
-    scenes = run_year_scenes(memory, START)
+    scenes = run_year_scenes(memory)
     assert scenes.case is not None
     threads = memory.threads(limit=10_000)
     now = {

@@ -25,7 +25,6 @@ from bethink.core.json_values import Json
 if TYPE_CHECKING:
     from bethink.memory import Memory
     from bethink.model import Item, Recall, Remembered
-    from bethink.ports import Clock
 
 
 # Not a real key; it only has to look like one to be redacted.
@@ -45,7 +44,7 @@ def demo_drafts(now: datetime) -> Iterator[Json]:
         yield {**fields, "occurred_at": now - ago}
 
 
-SPACE, YEAR = "demo", "year"
+SPACE = "demo"
 DEFAULT_NAME = ""  # --keep without a name
 
 # Each with the number of memories to show.
@@ -65,57 +64,32 @@ class Scenes:
     answers: tuple[Recall, ...]
 
 
-@command(
-    "demo", examples=["bethink demo", "bethink demo --keep", "bethink demo --year --keep ferries"]
-)
-@click.option(
-    "--year", is_flag=True, help="Show a year of a team instead: 5,000 events, takes a minute."
-)
+@command("demo", examples=["bethink demo", "bethink demo --keep", "bethink demo --keep floods"])
 @click.option(
     "--keep",
     is_flag=False,
     flag_value=DEFAULT_NAME,
     metavar="[NAME]",
-    help=f"Keep the memories as a space; default name {SPACE} or {YEAR}.",
+    help=f"Keep the memories as a space; default name {SPACE}.",
 )
 @pass_app
-def demo(app: App, *, year: bool, keep: str | None) -> None:
+def demo(app: App, *, keep: str | None) -> None:
     """Show recall on the notes of a small team.
 
     Stores the notes of a small team in a separate space, corrects one, and asks three
     questions: about the corrected note, about a conversation, and about something that was
-    never stored. With --year it stores a whole year of another team, with maintenance every
-    month, and shows the result. Your own memories are not touched.
+    never stored. Your own memories are not touched.
     """
-    name = (YEAR if year else SPACE) if keep in (None, DEFAULT_NAME) else str(keep)
-    if year:
-        _show_year(app, name, keep=keep is not None)
-    else:
-        _show_scenes(app, name, keep=keep is not None)
-    if not app.json:
-        _print_next_steps(app, name, keep=keep is not None)
-
-
-def _show_scenes(app: App, name: str, *, keep: bool) -> None:
+    name = keep or SPACE
     if not (app.json or app.quiet):
         app.err.line(dim("storing the notes of a small team ..."))
-    with _open_demo_space(app, name, keep=keep) as memory:
+    with _open_demo_space(app, name, keep=keep is not None) as memory:
         scenes = _run_scenes(memory)
     if app.json:
         app.out.json(_scenes_json(scenes))
     else:
         _print_scenes(app, scenes)
-
-
-def _show_year(app: App, name: str, *, keep: bool) -> None:
-    from bethink.demo.year import DemoClock, show_year, year_start  # large sample data
-
-    start = year_start(datetime.now(UTC))
-    calendar = DemoClock(start)
-    with _open_demo_space(app, name, keep=keep, clock=calendar) as memory:
-        show_year(app, memory, calendar, start)
-    if not app.json:
-        app.out.line()
+        _print_next_steps(app, name, keep=keep is not None)
 
 
 def _print_next_steps(app: App, name: str, *, keep: bool) -> None:
@@ -136,17 +110,13 @@ def _print_next_steps(app: App, name: str, *, keep: bool) -> None:
 
 
 @contextmanager
-def _open_demo_space(
-    app: App, name: str, *, keep: bool, clock: Clock | None = None
-) -> Iterator[Memory]:
+def _open_demo_space(app: App, name: str, *, keep: bool) -> Iterator[Memory]:
     """Open an empty memory: a space of that name, or a temporary one."""
-    from bethink.api.session import utc_now
     from bethink.errors import Refused  # not needed for help
     from bethink.memory import Memory
 
-    now = clock or utc_now
     if keep:
-        with Memory.open(name, settings=app.settings, clock=now) as memory:
+        with Memory.open(name, settings=app.settings) as memory:
             if memory.store.admin.count():
                 raise Refused(
                     f"the space {name} already exists",
@@ -156,7 +126,7 @@ def _open_demo_space(
         return
     with (
         tempfile.TemporaryDirectory(prefix="bethink-demo-") as folder,
-        Memory.open(path=Path(folder) / f"{name}.db", settings=app.settings, clock=now) as memory,
+        Memory.open(path=Path(folder) / f"{name}.db", settings=app.settings) as memory,
     ):
         yield memory
 

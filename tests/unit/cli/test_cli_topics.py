@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 from caller import Caller
-
-from bethink.demo.year import fill_year
 
 
 @pytest.fixture
@@ -185,21 +182,3 @@ def test_the_kept_demo_has_its_own_name(call: Caller) -> None:
     assert again.code == 2
     assert "harbour" in again.err
     assert told
-
-
-def test_the_year_is_shown(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one document: counts, answers, a case, the tree, what could be let go."""
-    # All that is asked about is among them; what a fuller year comes to is a golden test's.
-    monkeypatch.setattr("bethink.demo.year.fill_year", partial(fill_year, count=600))
-    told = call("demo", "--year", "--json").told
-
-    assert told["counted"]["threads"] > 20
-    assert told["counted"]["insights"] > 10
-    # Without vectors nothing says which vault is the newest: that is the golden year's law.
-    for answer in (told["asked"][0], told["earlier"]):
-        assert "The deploy key" in answer["items"][0]["text"]
-    assert "vault F" not in str(told["earlier"])
-    assert told["unknown"]["items"] == []
-    assert told["case"]["headline"].startswith("FW-390: payments failed")
-    assert told["insights"]
-    assert told["fading"]
