@@ -73,17 +73,17 @@ def _ask_worker(app: App, kind: str, request: QueryRequest, shown: Json) -> Json
     from bethink.worker.client import request_worker
     from bethink.worker.settings_json import resolve_reranker_folder
 
+    settings = app.settings
     if reranker is not None:
-        named = {"reranker": resolve_reranker_folder(reranker)}
-        request = request._replace(options={**request.options, **named})
+        named = resolve_reranker_folder(reranker)
+        request = request._replace(options={**request.options, "reranker": named})
+        settings = settings.changed(reranker=named)
 
     out = app.out
     terminal = out.width if out.terminal else 0
     style = {"json": app.json, "quiet": app.quiet, "columns": terminal, "color": out.color}
     payload = {"query": request.to_json(), "shown": shown, "style": style}
-    reply = request_worker(
-        kind, payload, settings=app.settings, start=starts, note=note, place=place
-    )
+    reply = request_worker(kind, payload, settings=settings, start=starts, note=note, place=place)
     if isinstance(reply, dict) and [type(reply.get(name)) for name in _REPLY] == [str, int]:
         return reply
     return None

@@ -25,7 +25,8 @@ def _query_job(kind: str, memory: Memory, payload: Json) -> Json:
     options = query.get("options") if isinstance(query, dict) else None
     named = str(options.get("reranker", "")) if isinstance(options, dict) else ""
     provider = reranker_provider(named)
-    if provider is not None and provider.env_prefixes:
+    is_set = named == memory.settings.reranker  # then the environments were compared
+    if provider is not None and provider.env_prefixes and not is_set:
         raise Refused("this reranker needs the caller's environment")
     answer: Json = import_object("bethink.cli.queries:answer_for_caller")(memory, kind, payload)
     return answer

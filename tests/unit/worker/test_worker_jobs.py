@@ -15,6 +15,7 @@ from bethink.memory import Memory
 from bethink.worker.operations import JOBS
 from bethink.worker.spool import QUEUEABLE_JOBS
 from rows import each_row
+from sentence_transformers_stand_in import stand_in_library
 
 
 def done(kind, memory, payload):
@@ -83,6 +84,22 @@ def test_what_cannot_be_answered_is_refused(filled, kind, payload, error):
     """By an error that has a name: the caller does it itself, and says what is wrong."""
     with pytest.raises(error):
         JOBS[kind](filled, payload)
+
+
+def test_a_reranker_is_used_where_the_environments_were_compared(tmp_path, embedder):
+    """The caller's settings name it: then the worker reads what the caller would read."""
+    settings = Settings(data_dir=tmp_path, space="here", reranker="cross-encoder:name")
+    payload = asked("where is the deploy key?", None, {"reranker": "cross-encoder:name"})
+    (tmp_path / "library").mkdir()
+    with (
+        stand_in_library(tmp_path / "library"),
+        Memory.open(settings=settings, embedder=embedder) as memory,
+    ):
+        memory.remember("The deploy key lives in vault B")
+        answer = json.loads(done("recall", memory, payload)["text"])
+
+    assert answer["items"]
+    assert answer["degraded"] == []
 
 
 def test_hooks_get_their_texts(tmp_path, embedder):
