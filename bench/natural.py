@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from bethink import Memory
 from bethink.core.speakers import searched_text
 from bethink.errors import Refused
-from bethink.eval.case import Case, pool_cases
+from bethink.eval.case import Case, make_case
 from bethink.eval.datasets import DatasetOptions, find_datasets
 from bethink.ingest.admission import make_draft
 from bethink.model import Draft
@@ -74,13 +75,24 @@ class Conversations:
         return self._units.get((session, seq)) in question.relevant
 
 
+def pooled(cases: Iterable[Case]) -> Case:
+    """All cases in one space; drafts with the same ref are stored once."""
+    rows: dict[str, tuple] = {}
+    questions = []
+    for case in cases:
+        for row in zip(case.refs, case.drafts, case.units, strict=True):
+            rows.setdefault(row[0], row)
+        questions += [replace(one, now=one.now or case.now) for one in case.questions]
+    return make_case("pooled", questions, rows.values())
+
+
 def read(path: Path) -> list[Conversations]:
     """The sets of conversations in a file or folder; raises Refused where there is none."""
     found = []
     for dataset in find_datasets([path], DatasetOptions()):
         if dataset.level != "turn":
             continue  # the same memories, judged otherwise
-        case = next(iter(pool_cases(dataset).cases()))
+        case = pooled(dataset.cases())
         if case.drafts and all(draft.session for draft in case.drafts):
             found.append(Conversations(dataset.name, case))
     if not found:

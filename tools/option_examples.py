@@ -43,7 +43,7 @@ CALLS = {
 }
 # The value of an option, by its name; a flag has none. A command may have another.
 VALUES = {
-    "--abstention": "hard",
+    "--abstention": "off",
     "--allow-origin": "https://notes.example.org",
     "--also-space": "ops",
     "--all": "",
@@ -53,7 +53,6 @@ VALUES = {
     "--band": "hot",
     "--by": "2",
     "--caption": "'Release day'",
-    "--captions": "",
     "--ceiling": "0",
     "--cache": "~/.cache/eval",
     "--classification": "2",
@@ -118,7 +117,6 @@ VALUES = {
     "--person": "anna",
     "--pin": "",
     "--poll": "",
-    "--pooled": "",
     "--port": "9000",
     "--prefix": "Ana",
     "--private": "",

@@ -6,15 +6,12 @@ Includes foreign questions, which the memory cannot answer and should abstain fr
 from __future__ import annotations
 
 import hashlib
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, Literal
 
-from bethink.lang.words import MONTHS, WEEKDAYS
 from bethink.model import Draft
 
 Level = Literal["turn", "session"]
@@ -77,7 +74,6 @@ class Dataset:
     cases: Callable[[], Iterator[Case]]
     level: Level = "turn"
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    note: str = ""
     kind: str = ""
 
     @property
@@ -117,50 +113,7 @@ def make_case(
     return Case(name, tuple(questions), drafts, refs, units, now or day_after(drafts), skipped)
 
 
-def pool_cases(dataset: Dataset) -> Dataset:
-    """Put all cases into one space. Drafts with the same ref are stored once."""
-
-    def cases() -> Iterator[Case]:
-        rows: dict[str, Row] = {}
-        questions: list[Question] = []
-        skipped = 0
-        for case in dataset.cases():
-            for row in zip(case.refs, case.drafts, case.units, strict=True):
-                rows.setdefault(row[0], row)
-            # Each question keeps the moment of its own case.
-            questions += [replace(one, now=one.now or case.now) for one in case.questions]
-            skipped += case.skipped
-        yield make_case("pooled", questions, rows.values(), skipped=skipped)
-
-    return Dataset(
-        name=f"{dataset.name}-pooled",
-        title=f"{dataset.title}, all in one space",
-        cases=cases,
-        level=dataset.level,
-        groups=dataset.groups,
-        note=dataset.note,
-    )
-
-
-Foreign = Literal["off", "easy", "hard"]
-
-_NAME_INSIDE_SENTENCE = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z][a-z]{2,}\b")
-_CAPITALISED_WORD = re.compile(r"\b[A-Z][a-z]{2,}\b")
-_ROLES = ("user", "assistant", "system")
-# Always capitalised, but no names.
-_CALENDAR_WORDS = frozenset(
-    word.capitalize() for word in (*WEEKDAYS, *MONTHS, "english", "christmas")
-)
-# Words a question begins with; everything else there may be a name.
-_QUESTION_WORDS = frozenset(
-    (
-        *("What", "When", "Where", "Which", "Who", "Whom", "Whose", "Why", "How"),
-        *("Did", "Does", "Has", "Have", "Had", "Was", "Were", "Are", "Can", "Could"),
-        *("Would", "Should", "Will", "Shall", "Might", "The", "And", "For", "From", "Based"),
-        *("According", "Name", "List", "Tell", "Give", "Please", "Since", "Considering"),
-        *("Before", "After", "During", "Between"),
-    )
-)
+Foreign = Literal["off", "easy"]
 
 
 def sample_foreign_questions(
@@ -217,33 +170,3 @@ def split_long_texts(case: Case) -> tuple[Case, tuple[str, ...]]:
         return case, ()
     refs, drafts, units = (tuple(column) for column in zip(*rows, strict=True))
     return replace(case, refs=refs, drafts=drafts, units=units), tuple(long)
-
-
-def replace_names(question: Question, known: Sequence[str]) -> Question:
-    """Replace proper names by known ones, so that only the subject shows a question as foreign."""
-    strangers = [
-        word
-        for word in dict.fromkeys(_CAPITALISED_WORD.findall(question.text))
-        if word not in known and word not in _QUESTION_WORDS and word not in _CALENDAR_WORDS
-    ]
-    text = question.text
-    for place, stranger in enumerate(strangers):
-        if known:
-            text = re.sub(rf"\b{stranger}\b", known[place % len(known)], text)
-    return replace(question, text=text)
-
-
-def proper_names(drafts: Iterable[Draft], limit: int = 30) -> list[str]:
-    """Proper names of a memory, the speakers first, then the most frequent."""
-    speakers: Counter[str] = Counter()
-    found: Counter[str] = Counter()
-    for draft in drafts:
-        if draft.speaker and draft.speaker not in _ROLES:
-            speakers[draft.speaker] += 1
-        found.update(_NAME_INSIDE_SENTENCE.findall(draft.text))
-    ranked = [
-        name
-        for name, _ in sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
-        if name not in _CALENDAR_WORDS and name not in _QUESTION_WORDS and name not in speakers
-    ]
-    return [*sorted(speakers, key=lambda name: (-speakers[name], name)), *ranked[:limit]]

@@ -37,9 +37,6 @@ def dataset_options(function: F) -> F:
         click.option("--protocol", type=click.Choice(["official", "all"]), default="official",
                      show_default=True,
                      help="LongMemEval: user turns and no abstention questions, or everything."),
-        click.option("--pooled", is_flag=True, help="Put all conversations into one space."),
-        click.option("--captions/--no-captions", default=True,
-                     help="LoCoMo: include the captions of shared pictures, as its authors do."),
         click.option("--split", metavar="NAME", help="BEIR: name of the qrels; default test."),
         click.option("--corpus", type=_FILE, metavar="FILE",
                      help="jsonl: file of the memories; without it the space is used."),
@@ -65,10 +62,7 @@ def open_selected_datasets(app: App, options: Json) -> list[Dataset]:
 
     what = options["what"]
     reading = DatasetOptions(
-        **{
-            key: options[key]
-            for key in ("level", "protocol", "captions", "pooled", "split", "corpus", "limit")
-        }
+        **{key: options[key] for key in ("level", "protocol", "split", "corpus", "limit")}
     )
     if not what:
         return [open_dataset(name, reading) for name in OWN_SETS]
@@ -148,9 +142,9 @@ def _profile_by_name(app: App, name: str) -> Profile:
         raise Refused(error.message, remedy=error.remedy) from error
 
 
-def require_writable(*files: Path | None) -> None:
-    """Refuse output files that cannot be written, before the long run starts."""
-    for file in filter(None, files):
+def require_writable(file: Path | None) -> None:
+    """Refuse an output file that cannot be written, before the long run starts."""
+    if file is not None:
         if not file.absolute().parent.is_dir():
             raise Refused(f"cannot write {file}: there is no folder {file.parent}")
         if file.is_dir():
@@ -184,7 +178,7 @@ EXIT_REGRESSED = 1
         "bethink eval data/ --sets 'realtalk-*,notes' --json",
         "bethink eval locomo locomo10.json --profiles default,siftcoder",
         "bethink eval longmemeval data.json --level session --cache ~/.cache/eval",
-        "bethink eval jsonl questions.jsonl --space work --ablate --html report.html",
+        "bethink eval jsonl questions.jsonl --space work --ablate",
         "bethink eval jsonl --space work",
         "bethink eval builtin --against last.json --save last.json",
     ],
@@ -199,8 +193,8 @@ EXIT_REGRESSED = 1
 @option("--parts A,B,...", "Like --ablate, for these parts only.", default="")
 @option(
     "--abstention",
-    "Add questions of other conversations; hard replaces names in them.",
-    click.Choice(["off", "easy", "hard"]),
+    "Whether to add questions of other conversations.",
+    click.Choice(["off", "easy"]),
     shown="easy",
 )
 @option(
@@ -222,7 +216,6 @@ EXIT_REGRESSED = 1
     click.IntRange(1),
 )
 @option("--ungated", "Judge what stood before the gate.")
-@option("--html FILE", "Write an HTML page with plots.", _FILE)
 @option("--save FILE", "Save the report for --against.", _FILE)
 @option("--against FILE", "Compare with a saved report.", _FILE)
 @option(
@@ -239,24 +232,17 @@ def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
     arguments the sets that come with Bethink are measured. Exit code 1 when --against finds
     something significantly worse.
     """
-    from bethink.eval.report import (  # not needed for help
-        combine_reports,
-        compare_reports,
-        compare_sets,
-        read_report,
-    )
+    from bethink.eval.report import combine_reports, compare_reports, read_report  # not for help
 
-    require_writable(options["html"], options["save"])
+    require_writable(options["save"])
     earlier = read_report(options["against"]) if options["against"] else None
     reports = _measure(app, options)
     report = combine_reports(reports) if len(reports) > 1 else reports[0]
     if earlier is not None:
-        compare = compare_sets if len(reports) > 1 else compare_reports
-        report["against"] = compare(
+        report["against"] = compare_reports(
             report, earlier, file=str(options["against"]), tolerance=options["tolerance"]
         )
-    _write_files(app, report, options)
-    _print_report(app, report)
+    _print_report(app, report, options["save"])
     return EXIT_REGRESSED if earlier is not None and report["against"]["worse"] else 0
 
 
@@ -302,21 +288,13 @@ def _profiles_and_ablations(app: App, options: Json) -> dict[str, Profile]:
     return profiles
 
 
-def _write_files(app: App, report: Json, options: Json) -> None:
-    from bethink.eval.html import html_page  # not needed for help
+def _print_report(app: App, report: Json, file: Path | None) -> None:
+    from bethink.eval.tables import headline, print_tables, report_tables, unresolved_lines
     from bethink.render.wire import dumps
 
-    if options["html"]:
-        options["html"].write_text(html_page(report), encoding="utf-8")
-        app.note(f"wrote {options['html']}")
-    if options["save"]:
-        options["save"].write_text(dumps(report) + "\n", encoding="utf-8")
-        app.note(f"wrote {options['save']}")
-
-
-def _print_report(app: App, report: Json) -> None:
-    from bethink.eval.tables import headline, print_tables, report_tables, unresolved_lines
-
+    if file is not None:
+        file.write_text(dumps(report) + "\n", encoding="utf-8")
+        app.note(f"wrote {file}")
     if app.json:
         app.out.json(report)
         return

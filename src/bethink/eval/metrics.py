@@ -314,8 +314,6 @@ def abstention_report(outcome: ProfileResult) -> Json:
             for name, results in kinds.items()
             if results
         ],
-        "own_scores": _best_scores(true_hits),
-        "own_confidences": _confidences(true_hits),
     }
 
 
@@ -336,8 +334,6 @@ def _abstention_for_kind(
         "silent_at_loss": abstention_at_loss(
             sure_own or own, sure_strange or strange, ACCEPTED_LOSS
         ),
-        "scores": strange,
-        "confidences": sure_strange,
     }
 
 

@@ -67,9 +67,7 @@ def build_report(run: Run) -> Json:
 def _measured_on(run: Run, answerable: int) -> Json:
     counts = ("fingerprint", "cases", "memories", "skipped", "unknown", "split", "stored")
     return {
-        **{
-            name: getattr(run.dataset, name) for name in ("name", "label", "title", "note", "level")
-        },
+        **{name: getattr(run.dataset, name) for name in ("name", "label", "title", "level")},
         **{name: getattr(run, name) for name in counts},
         **asdict(run.plan.limits),
         "questions": answerable,
@@ -231,17 +229,7 @@ def _ablation_report(outcome: ProfileResult, scored: dict[str, Scores], run: Run
         "changes": changes,
         "p50_ms": _speed_report(outcome.own)["p50_ms"],
         "p50_ms_change": _speed_report(outcome.own)["p50_ms"] - _speed_report(base.own)["p50_ms"],
-        "abstention": _abstention_summary(abstention_report(outcome)),
-    }
-
-
-def _abstention_summary(account: Json) -> Json:
-    return {
-        "lost_share": account["lost_share"],
-        "kinds": [
-            {key: value for key, value in kind.items() if key not in ("scores", "confidences")}
-            for kind in account["kinds"]
-        ],
+        "abstention": abstention_report(outcome),
     }
 
 
@@ -282,43 +270,40 @@ def read_report(path: Path) -> Json:
     return report
 
 
-def compare_sets(current: Json, earlier: Json, *, file: str, tolerance: float) -> Json:
-    """Compare every set that both documents have, as ``compare_reports`` does."""
-    before = {report["measured_on"]["label"]: report for report in earlier.get("sets", [earlier])}
+def compare_reports(current: Json, earlier: Json, *, file: str, tolerance: float) -> Json:
+    """Compare profiles that both have; worse is a loss above ``tolerance`` that is no noise.
+
+    Of documents of several sets, every set that both have.
+    """
+    before = {_set_of(report): report for report in earlier.get("sets", [earlier])}
     rows: list[Json] = []
     notes: dict[str, None] = {}
-    for report in current["sets"]:
-        name = report["measured_on"]["label"]
-        if name in before:
-            found = compare_reports(report, before[name], file=file, tolerance=tolerance)
-            rows += [{**row, "profile": f"{name}: {row['profile']}"} for row in found["rows"]]
-            notes[found["note"]] = None
+    for report in current.get("sets", [current]):
+        then = before.get(_set_of(report))
+        found = [] if then is None else list(_comparison_rows(report, then, tolerance))
+        if then is not None and found:
+            name = f"{report['measured_on']['label']}: " if "sets" in current else ""
+            rows += [{**row, "profile": f"{name}{row['profile']}"} for row in found]
+            notes[_questions_shared(report["measured_on"], then["measured_on"])] = None
     if not rows:
-        raise Refused(f"{file} shares no data set with this run")
+        titles = ", ".join(report["measured_on"]["title"] for report in before.values())
+        raise Refused(
+            f"{file} shares no data set, profile and question with this run",
+            remedy=f"it was measured on {titles}",
+        )
     worse = sum(row["verdict"] == WORSE for row in rows)
     note = "; ".join(notes)
     return {"file": file, "tolerance": tolerance, "rows": rows, "worse": worse, "note": note}
 
 
-def compare_reports(current: Json, earlier: Json, *, file: str, tolerance: float) -> Json:
-    """Compare profiles that both have; worse is a loss above ``tolerance`` that is no noise."""
-    if "sets" in earlier:
-        raise Refused(f"{file} was measured on several data sets")
-    now, before = current["measured_on"], earlier["measured_on"]
-    if (now["name"], now["level"]) != (before["name"], before["level"]):
-        raise Refused(f"{file} was measured on {before['title']}, not on {now['title']}")
+def _set_of(report: Json) -> tuple[str, str]:
+    return report["measured_on"]["name"], report["measured_on"]["level"]
+
+
+def _questions_shared(now: Json, before: Json) -> str:
     same = now["fingerprint"] == before["fingerprint"]
-    rows = list(_comparison_rows(current, earlier, tolerance))
-    if not rows:
-        raise Refused(f"{file} shares no profile and question with this run")
     questions = "the same questions" if same else "the questions that both runs share"
-    return {
-        "file": file,
-        "tolerance": tolerance,
-        "rows": rows,
-        "worse": sum(row["verdict"] == WORSE for row in rows),
-        "note": f"{questions}; then seed {before['seed']} and embedder {before['embedder']}",
-    }
+    return f"{questions}; then seed {before['seed']} and embedder {before['embedder']}"
 
 
 def _comparison_rows(current: Json, earlier_report: Json, tolerance: float) -> Iterator[Json]:

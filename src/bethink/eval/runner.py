@@ -7,7 +7,7 @@ budget, unless the plan says otherwise.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter, thread_time
 
@@ -18,8 +18,6 @@ from bethink.eval.case import (
     Dataset,
     Foreign,
     Question,
-    proper_names,
-    replace_names,
     sample_foreign_questions,
     sample_near_questions,
 )
@@ -285,7 +283,8 @@ def run_evaluation(
         progress, _count_questions(outline, strangers, share, plan) * len(outcomes)
     )
     for case in dataset.cases():
-        foreign = dict(_foreign_questions(case, strangers, share, plan))
+        drawn = sample_foreign_questions(strangers, case, share, plan.seed)
+        foreign = {FOREIGN: drawn} if drawn else {}
         with spaces.open(dataset.name, case, expendable=plan.foreign != "off") as filled:
             _update_totals(result, case, filled)
             sitting = _CaseRun(case, filled, foreign, share, plan)
@@ -368,32 +367,19 @@ class _CaseRun:
             pace.step()
 
 
-def _foreign_questions(
-    case: Case, strangers: Sequence[Case], share: int, plan: RunPlan
-) -> Iterator[tuple[str, list[Question]]]:
-    drawn = sample_foreign_questions(strangers, case, share, plan.seed)
-    if not drawn:
-        return
-    yield FOREIGN, drawn
-    if plan.foreign == "hard":
-        known = proper_names(case.drafts)
-        yield "foreign, names replaced", [replace_names(question, known) for question in drawn]
-
-
 def _count_questions(
     outline: Sequence[Case], strangers: Sequence[Case], share: int, plan: RunPlan
 ) -> int:
     own = sum(len(case.questions) for case in outline)
     if plan.foreign == "off":
         return own
-    kinds = 2 if plan.foreign == "hard" else 1
     foreign = sum(
         len(sample_foreign_questions(strangers, case, share, plan.seed)) for case in outline
     )
     taken_out = sum(
         len(sample_near_questions(case, share, plan.seed)) for case in outline if case.space is None
     )
-    return own + kinds * foreign + taken_out
+    return own + foreign + taken_out
 
 
 def _update_totals(result: Run, case: Case, filled: FilledSpace) -> None:

@@ -1,4 +1,4 @@
-"""The report as tables, for a terminal, a pipe or a page.
+"""The report as tables, for a terminal or a pipe.
 
 A figure is never cut: its last digit may be the one that matters.
 """
@@ -63,36 +63,24 @@ def make_table(
 
 
 def report_tables(report: Json) -> Iterator[ReportTable]:
-    """Yield every table that the report, or the document of several sets, has data for."""
-    if "sets" in report:
-        yield from _tables_of_sets(report)
-        return
-    profiles = report["profiles"]
-    yield _quality_table(profiles, how_asked(report))
-    yield from _comparison_table(report["comparisons"])
-    yield from _baseline_table([report])
-    yield _sets_table([report])
-    yield from _abstention_table([report])
-    yield from _calibration_tables([report], [])
-    yield _speed_table(report, profiles)
-    for profile in profiles:
-        title = f"Retrievers of {profile['name']}"
-        yield make_table(title, _RETRIEVER_COLUMNS, profile["channels"])
-        yield _stage_table(profile)
-    yield from _ablation_table(report["ablations"])
-    if "against" in report:
-        yield _regression_table(report["against"])
-
-
-def _tables_of_sets(document: Json) -> Iterator[ReportTable]:
-    """Tables with a row for every set and type."""
-    reports = document["sets"]
+    """Yield every table that the report has data for; of several sets those of all together."""
+    reports = report.get("sets", [report])
+    if "sets" not in report:
+        yield _quality_table(report["profiles"], how_asked(report))
+        yield from _comparison_table(report["comparisons"])
     yield _sets_table(reports)
     yield from _baseline_table(reports)
     yield from _abstention_table(reports)
-    yield from _calibration_tables(reports, document["pooled"])
-    if "against" in document:
-        yield _regression_table(document["against"])
+    yield from _calibration_tables(reports, report.get("pooled", []))
+    if "sets" not in report:
+        yield _speed_table(report, report["profiles"])
+        for profile in report["profiles"]:
+            title = f"Retrievers of {profile['name']}"
+            yield make_table(title, _RETRIEVER_COLUMNS, profile["channels"])
+            yield _stage_table(profile)
+        yield from _ablation_table(report["ablations"])
+    if "against" in report:
+        yield _regression_table(report["against"])
 
 
 def how_asked(report: Json) -> str:
@@ -132,18 +120,15 @@ def headline(report: Json) -> str:
 
 def unresolved_lines(report: Json) -> Iterator[str]:
     """Lines for references that match no memory, and for texts that were stored in parts."""
-    if "sets" in report:
-        for one in report["sets"]:
-            yield from unresolved_lines(one)
-        return
-    split = report["measured_on"]["split"]
+    measured = [one["measured_on"] for one in report.get("sets", [report])]
+    split = [name for on in measured for name in on["split"]]
     if split:
         shown = ", ".join(split[:MAX_UNRESOLVED_SHOWN])
         more = len(split) - MAX_UNRESOLVED_SHOWN
         yield f"stored in parts, because it is over the limit of a memory: {shown}" + (
             f" and {more:,} more" if more > 0 else ""
         )
-    unknown = report["measured_on"]["unknown"]
+    unknown = [entry for on in measured for entry in on["unknown"]]
     for entry in unknown[:MAX_UNRESOLVED_SHOWN]:
         yield f"skipped, because no memory has this id or text: {entry}"
     if len(unknown) > MAX_UNRESOLVED_SHOWN:

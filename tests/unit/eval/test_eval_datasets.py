@@ -86,13 +86,11 @@ def test_locomo_turns_keep_speaker_order_and_session_date(locomo):
     assert [draft.seq for draft in case.drafts] == [0, 1, 0]
 
 
-def test_locomo_captions_are_the_loaders_choice(locomo):
-    """A shared picture's caption is part of the text, unless it is not wanted."""
-    with_captions = only(open_dataset("locomo", DatasetOptions(path=locomo)))
-    without = only(open_dataset("locomo", DatasetOptions(path=locomo, captions=False)))
+def test_locomo_captions_are_read(locomo):
+    """A shared picture's caption is part of the text."""
+    case = only(open_dataset("locomo", DatasetOptions(path=locomo)))
 
-    assert with_captions.drafts[1].text == "Look! (shares a red boat)"
-    assert without.drafts[1].text == "Look!"
+    assert case.drafts[1].text == "Look! (shares a red boat)"
 
 
 def test_locomo_evidence_is_normalised_and_what_cannot_be_resolved_is_counted(locomo):
@@ -148,16 +146,6 @@ def test_longmemeval_all_text_keeps_everything(tmp_path):
     assert len(asked.drafts) == 4
     assert sorted(asked.questions[0].relevant) == ["answer_1:0", "answer_1:1"]
     assert not unanswerable.questions[0].answerable
-
-
-def test_pooling_stores_a_shared_session_once(tmp_path):
-    """Two haystacks with the same sessions become one space with both questions."""
-    path = written(tmp_path / "s.jsonl", [haystack("q1"), haystack("q2")])
-
-    case = only(open_dataset("longmemeval", DatasetOptions(path=path, pooled=True)))
-
-    assert len(case.drafts) == 2
-    assert [question.key for question in case.questions] == ["q1", "q2"]
 
 
 def test_gzipped_files_and_folders_are_read(tmp_path):

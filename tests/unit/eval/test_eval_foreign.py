@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bethink.eval.case import Case, Question, proper_names, replace_names, sample_foreign_questions
-from bethink.model import Draft
+from bethink.eval.case import Case, Question, sample_foreign_questions
 
 
 def case(name: str, *texts: str) -> Case:
@@ -31,22 +30,3 @@ def test_the_same_seed_draws_the_same_strangers():
     assert sample_foreign_questions(cases, cases[0], 5, 7) != sample_foreign_questions(
         cases, cases[0], 5, 8
     )
-
-
-def test_names_of_strangers_become_names_that_are_known():
-    """Proper names change, question words and dates stay."""
-    question = Question("q", "When did Caroline meet Melanie in May?", {})
-
-    hidden = replace_names(question, ["Jon", "Gina"])
-
-    assert hidden.text == "When did Jon meet Gina in May?"
-
-
-def test_speakers_lead_the_names_of_a_memory():
-    """Speakers come first, roles are no names, then what is capitalised inside sentences."""
-    drafts = [
-        Draft("We met Zoltan on Monday and Zoltan smiled", speaker="Ada"),
-        Draft("Then we saw Quentin", speaker="assistant"),
-    ]
-
-    assert proper_names(drafts) == ["Ada", "Zoltan", "Quentin"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bethink.core.registry import Registry
 from bethink.errors import Refused
-from bethink.eval.case import Dataset, Level, pool_cases
+from bethink.eval.case import Dataset, Level
 from bethink.eval.datasets.conversations import Protocol, locomo, longmemeval
 from bethink.eval.datasets.jsonl import beir, jsonl_dataset, notes_dataset, open_text, store_files
 
@@ -32,8 +32,6 @@ class DatasetOptions:
     path: Path | None = None
     level: Level = "turn"
     protocol: Protocol = "official"
-    captions: bool = True
-    pooled: bool = False
     split: str | None = None
     corpus: Path | None = None
     space: str | None = None
@@ -66,7 +64,7 @@ DATASETS: Registry[Callable[[DatasetOptions], Dataset]] = Registry(
     {
         "builtin": _builtin,
         "notes": _notes,
-        "locomo": lambda r: locomo(r.path, level=r.level, captions=r.captions),
+        "locomo": lambda r: locomo(r.path, level=r.level),
         "longmemeval": lambda r: longmemeval(r.path, level=r.level, protocol=r.protocol),
         "beir": lambda r: beir(r.path, split=r.split),
         "jsonl": lambda r: jsonl_dataset(r.path, corpus=r.corpus, space=r.space),
@@ -77,13 +75,13 @@ OWN_SETS = ("notes", "builtin")
 
 _SUPPORTED_OPTIONS: dict[str, tuple[str, ...]] = {
     "builtin": (),
-    "notes": ("path", "pooled"),
-    "locomo": ("path", "level", "captions", "pooled"),
-    "longmemeval": ("path", "level", "protocol", "pooled"),
+    "notes": ("path",),
+    "locomo": ("path", "level"),
+    "longmemeval": ("path", "level", "protocol"),
     "beir": ("path", "split"),
     "jsonl": ("path", "corpus", "space"),
 }
-_OPTION_NAMES = ("path", "level", "protocol", "captions", "pooled", "split", "corpus", "space")
+_OPTION_NAMES = ("path", "level", "protocol", "split", "corpus", "space")
 
 
 def open_dataset(name: str, options: DatasetOptions) -> Dataset:
@@ -100,7 +98,7 @@ def open_dataset(name: str, options: DatasetOptions) -> Dataset:
     if limit := options.limit:
         every, title = dataset.cases, f"{dataset.title}, first {limit}"
         dataset = replace(dataset, cases=lambda: islice(every(), limit), title=title)
-    return pool_cases(dataset) if options.pooled else dataset
+    return dataset
 
 
 def find_datasets(paths: Sequence[Path], options: DatasetOptions) -> list[Dataset]:

@@ -1,8 +1,7 @@
 """Public sets of conversations: LoCoMo and LongMemEval.
 
 LoCoMo (Maharana et al., ACL 2024): ten long conversations between two people. A turn's
-text is the utterance plus, where a picture was shared, its caption, as its authors do;
-``captions=False`` leaves that out.
+text is the utterance plus, where a picture was shared, its caption, as its authors do.
 
 LongMemEval (Wu et al., ICLR 2025): questions about a user's long history of chats with an
 assistant, each with a haystack of its own. The ``official`` protocol stores the user's
@@ -38,28 +37,26 @@ _TURN = re.compile(r"D:?(\d+):(\d+)")
 _LOCOMO_DATE = re.compile(r"(\d{1,2}):(\d{2}) ([ap])m on (\d{1,2}) ([A-Za-z]+),? (\d{4})")
 
 
-def locomo(path: Path | None, *, level: Level = "turn", captions: bool = True) -> Dataset:
+def locomo(path: Path | None, *, level: Level = "turn") -> Dataset:
     """One space per conversation; the units are turns, or their sessions."""
     file = find_data_file(path, _LOCOMO_NAMES, LOCOMO_PUBLISHED)
 
     def cases() -> Iterator[Case]:
         for number, record in enumerate(read_records(file)):
-            yield _locomo_case(record, f"{file}[{number}]", level, captions)
+            yield _locomo_case(record, f"{file}[{number}]", level)
 
     return Dataset(
-        name="locomo" if captions else "locomo-plain",
-        title=f"LoCoMo, {level}s" + ("" if captions else ", without picture captions"),
+        name="locomo",
+        title=f"LoCoMo, {level}s",
         cases=cases,
         level=level,
         groups=GROUPS,
     )
 
 
-def _locomo_case(record: Json, place: str, level: Level, captions: bool) -> Case:
+def _locomo_case(record: Json, place: str, level: Level) -> Case:
     name = str(require_field(record, "sample_id", place))
-    rows = list(
-        _locomo_turns(require_field(record, "conversation", place, dict), name, place, captions)
-    )
+    rows = list(_locomo_turns(require_field(record, "conversation", place, dict), name, place))
     # References a question may use as evidence, and the unit each counts for.
     units = {ref: session if level == "session" else ref for ref, _, session in rows}
     qa = require_field(record, "qa", place, list)
@@ -72,9 +69,7 @@ def _locomo_case(record: Json, place: str, level: Level, captions: bool) -> Case
     return make_case(name, questions, judged, skipped=len(qa) - len(questions))
 
 
-def _locomo_turns(
-    conversation: Json, name: str, place: str, captions: bool
-) -> Iterator[tuple[str, Draft, str]]:
+def _locomo_turns(conversation: Json, name: str, place: str) -> Iterator[tuple[str, Draft, str]]:
     """Yield ref, draft and session of every turn, in order."""
     numbers = sorted(int(m.group(1)) for key in conversation if (m := _SESSION.fullmatch(key)))
     for number in numbers:
@@ -87,7 +82,7 @@ def _locomo_turns(
                 f"{name}/{require_field(turn, 'dia_id', at)}",
                 require_field(turn, "speaker", at, str),
             )
-            text = _turn_text(turn, captions)
+            text = _turn_text(turn)
             if not has_substance(text):
                 continue  # only punctuation, such as a smiley
             yield ref, _turn_draft(text, ref, speaker, session, seq, moment), session
@@ -109,9 +104,9 @@ def _turn_draft(  # noqa: PLR0917 - the fields of a turn
     )
 
 
-def _turn_text(turn: Json, captions: bool) -> str:
+def _turn_text(turn: Json) -> str:
     text = str(turn.get("text") or "").strip()
-    caption = str(turn.get("blip_caption") or "").strip() if captions else ""
+    caption = str(turn.get("blip_caption") or "").strip()
     return f"{text} (shares {caption})".strip() if caption else text
 
 
