@@ -9,12 +9,14 @@ by a memory that some of its readers do not see. Jobs work on what all see.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from bethink.access.people import Directory, Person
 from bethink.access.policy import Right
 from bethink.api.write import Forgotten, NewMemory
+from bethink.core import plural
 from bethink.core.dataclass import replace
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
 SPACE, PRIVATE = "space", "private"
 _AT_ONCE = 100  # memories of one erase
-_PAGE = 1000  # lines of a journal
 _NOT_MOVED = frozenset({"id", "seq", "parent", "entities"})
 
 
@@ -62,6 +63,7 @@ class PersonMemory(Memory):
         home = memory.below(memory.settings.max_classification)
         actor = f"{memory.settings.actor.removesuffix(f':{seat.person.id}')}:{seat.person.id}"
         self._home = home.using(settings=replace(home.settings, actor=actor))
+        self._home.session.room = self._room
         self.session = copy(self._home.session)
         self.session.store = cast("Store", JoinedStore(self._seen, self._open_own))
         self.session.cache, self.session.jobs_checked = None, {}
@@ -156,6 +158,21 @@ class PersonMemory(Memory):
         """Whether a memory is the person's own: the person wrote its first revision."""
         revisions = holder.store.items.history(item_id)
         return bool(revisions) and revisions[0].writer.endswith(f":{self._seat.person.id}")
+
+    @contextmanager
+    def _room(self, more: int) -> Iterator[None]:
+        """Hold what a person may add while so many are added; raise Refused above the limit."""
+        space, (person, _, directory) = self._home.store.space, self._seat
+        limit = directory.limit(space, person.id, "memories") if more else 0
+        with directory.counting if limit else nullcontext():
+            known = sum(len(ids) for _, ids in self.own_memories()) if limit else 0
+            if limit and known + more > limit:
+                raise Refused(
+                    f"{plural(more, 'more memory')} would pass the limit of {person.name}"
+                    f" in {space}: {known:,} of {limit:,} are stored",
+                    remedy="erase some (forgotten ones count), or ask who keeps the server",
+                )
+            yield
 
     # What is written.
 
@@ -406,20 +423,9 @@ class PersonMemory(Memory):
 
     def own_memories(self) -> list[tuple[Memory, list[str]]]:
         """Return the ids of all memories that the person wrote first, with where each is."""
-        return [(one, ids) for one in self._all() if (ids := self._stored_in(one))]
-
-    def _stored_in(self, holder: Memory) -> list[str]:
-        found: dict[str, None] = {}
-        line = 0
-        while page := holder.store.admin.events(after=line, limit=_PAGE):
-            line = page[-1].seq
-            stored = (one for one in page if one.kind in {"stored", "imported"} and one.item)
-            found.update(
-                (str(one.item), None)
-                for one in stored
-                if one.actor.endswith(f":{self._seat.person.id}")
-            )
-        return list(holder.store.items.get(list(found)))
+        person = self._seat.person.id
+        found = ((one, one.store.items.stored_by(person)) for one in self._all())
+        return [(one, ids) for one, ids in found if ids]
 
     def close(self) -> None:
         """Nothing: the space is closed by those who opened it."""

@@ -428,6 +428,18 @@ def test_all_of_a_source_is_found(store: Store) -> None:
     assert store.items.from_source("nowhere") == []
 
 
+def test_all_that_a_person_stored_is_found(store: Store) -> None:
+    """By whatever program, forgotten ones too; neither what another changed nor what is erased."""
+    for name, actor in (("b", "http:p1"), ("a", "mcp:p1"), ("c", "http:p2"), ("d", "p1")):
+        store.items.put([record(name)], actor=actor, now=NOW)
+    store.items.put([record("e", source="http:p1")], actor="http:p1", now=NOW)
+    store.items.end(["a", "c"], how="test", actor="http:p1", now=NOW)
+    store.items.erase(["e"], actor="x", now=NOW)
+
+    assert store.items.stored_by("p1") == ["a", "b"]
+    assert store.items.stored_by("p3") == []
+
+
 def test_an_erase_takes_along_what_it_told_of_entities(store: Store) -> None:
     """Edges that came from the erased one; those of others stay."""
     both = (mention("Ana"), mention("Ben"))

@@ -345,3 +345,52 @@ def test_an_import_hides_no_shared_memory(team: Team) -> None:
     assert team.anna.get(shared.id).text == "Anna and Ben meet at noon"
     assert team.anna.history(shared.id)[-1].text == "Anna and Ben meet at noon"
     assert team.carl.get(shared.id).text == "Anna and Ben meet at five"
+
+
+def test_a_person_keeps_no_more_than_the_limit(team: Team) -> None:
+    """Of all audiences together; forgotten ones count until they are erased, known ones never."""
+    team.directory.set_limits("ben", "team", {"memories": 3})
+    mine = team.ben.remember("Ben likes tea", audience="private").id
+    team.ben.remember("Ben and Anna share a desk", audience="anna")
+    assert team.ben.remember("The door code changed").status == "stored"
+    team.ben.forget(mine)
+    for write in (
+        lambda: team.ben.remember("Too many"),
+        lambda: team.ben.remember("Too many", audience="private"),
+        lambda: team.ben.propose(Draft("Too many"), reason="said"),
+        lambda: team.ben.update(mine, text="Moved", audience="space"),
+    ):
+        with pytest.raises(Refused, match="3 of 3"):
+            write()
+    assert team.ben.remember("The door code changed").status == "duplicate"
+    assert team.ben.restore(mine) == [mine]
+    assert team.anna.remember("Anna has no limit").status == "stored"
+    team.ben.forget(mine, erase=True)
+    assert team.ben.remember("There is room again").status == "stored"
+    team.directory.set_limits("ben", "team", {"memories": 0})
+    assert team.ben.remember("And now any number").status == "stored"
+
+
+def test_of_many_those_that_fit_are_stored(team: Team) -> None:
+    """An import, which is all or nothing, is refused as a whole."""
+    team.directory.set_limits("anna", "team", {"memories": 2})
+    told = team.anna.remember_each([f"Fact number {n} of the house" for n in range(4)])
+    assert [isinstance(one, Refused) for one in told] == [False, False, True, True]
+    with Memory.open(":memory:", embedder="none") as other:
+        other.remember("From elsewhere")
+        records = list(other.export())
+    with pytest.raises(Refused, match="2 of 2"):
+        team.anna.import_(records)
+    team.directory.set_limits("anna", "team", {"memories": 3})
+    assert team.anna.import_(records) == 1
+    with pytest.raises(Refused, match="3 of 3"):
+        team.anna.remember("One more")
+
+
+def test_two_calls_do_not_both_take_the_last_place(team: Team) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    team.directory.set_limits("ben", "team", {"memories": 5})
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(lambda n: team.of("ben").remember_each([f"Fact {n}"]), range(12)))
+    assert sum(not isinstance(one, Refused) for [one] in told) == 5

@@ -50,14 +50,18 @@ class TokenBucketLimiter:
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def acquire(self, caller: str) -> int:
-        """Take one token; return 0, or the seconds to wait if the bucket is empty."""
-        if not self._per_minute:
+    def acquire(self, caller: str, own: int = 0) -> int:
+        """Take one token; return 0, or the seconds to wait if the bucket is empty.
+
+        ``own`` is the caller's own number of requests a minute, if it is lower.
+        """
+        rate = min(filter(None, (self._per_minute, own)), default=0)
+        if not rate:
             return 0
         now = self._clock()
-        left, since = self._buckets.get(caller, (float(self._per_minute), now))
-        left = min(self._per_minute, left + (now - since) * self._per_minute / 60)
-        wait = 0 if left >= 1 else max(1, math.ceil((1 - left) * 60 / self._per_minute))
+        left, since = self._buckets.get(caller, (float(rate), now))
+        left = min(rate, left + (now - since) * rate / 60)
+        wait = 0 if left >= 1 else max(1, math.ceil((1 - left) * 60 / rate))
         self._buckets[caller] = (left if wait else left - 1, now)
         self._buckets.move_to_end(caller)
         if len(self._buckets) > MAX_CALLERS:
@@ -339,7 +343,7 @@ class Guard:
         caller = (found.person or found.key) if found and found.key else ""
         caller = caller or f"from {_client_network(scope)}"
         is_exempt = found is not None and self._is_exempt(scope, found)
-        wait = 0 if is_exempt else self._limiter.acquire(caller)
+        wait = 0 if is_exempt else self._limiter.acquire(caller, self._own_rate(found))
         if wait:
             return ANONYMOUS, caller, rate_limited(wait)
         if found is None:
@@ -347,6 +351,10 @@ class Guard:
         if found is ANONYMOUS and not self._is_for_anybody(scope["path"]):
             return ANONYMOUS, caller, self._challenged(TOKEN_REQUIRED)
         return found, caller, None
+
+    def _own_rate(self, found: Principal | None) -> int:
+        people, person = self._config.tokens.people, found.person if found else ""
+        return people.limit(self._config.space, person, "requests") if person else 0
 
     def _challenged(self, refusal: Refusal) -> Refusal:
         config = self._config

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import RLock
 
 from bethink.access.policy import Right
 from bethink.access.private_file import PrivateFile
@@ -29,12 +30,14 @@ ROLES = {
     "maintainer": Right.ADMIN,
     OWNER_ROLE: Right.ADMIN,
 }
+LIMITS = ("memories", "requests")  # requests: a minute
+_MAX_LIMIT = 10**9
 _NAME = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 _TAKEN_NAMES = frozenset({"space", "private"})  # audiences
 
 
 class Person(NamedTuple):
-    """One person: a random id for the journal, a name for people; by space the role and shelves.
+    """One person: a random id for the journal, a name for people; by space role, shelves, limits.
 
     ``own`` is the shelf that only the person sees, ``shared`` those that others see as well.
     """
@@ -45,6 +48,7 @@ class Person(NamedTuple):
     roles: Mapping[str, str]
     own: Mapping[str, str]
     shared: Mapping[str, tuple[str, ...]]
+    limits: Mapping[str, Mapping[str, int]]
 
 
 class Directory:
@@ -53,6 +57,7 @@ class Directory:
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
         self._file = PrivateFile(self.path, "people", _parse_person, Person._asdict)
+        self.counting = RLock()  # so that of two calls not both take the last place
 
     def people(self) -> tuple[Person, ...]:
         """Return all people, in order of coming."""
@@ -105,7 +110,7 @@ class Directory:
         with self._file.transaction() as kept:
             if all(one.name != name for one in kept):
                 made = iso(datetime.now(UTC)) or ""
-                kept.append(Person(f"p{secrets.token_hex(8)}", name, made, {}, {}, {}))
+                kept.append(Person(f"p{secrets.token_hex(8)}", name, made, {}, {}, {}, {}))
             place = next(number for number, one in enumerate(kept) if one.name == name)
             if space in kept[place].roles:
                 raise Refused(
@@ -122,6 +127,21 @@ class Directory:
             before = one[0].roles[space]
             one[0] = one[0]._replace(roles={**one[0].roles, space: role})
         return before
+
+    def limit(self, space: str, person: str, what: str) -> int:
+        """Return how many memories, or requests a minute, a person (id) may have; 0: any."""
+        known = (one.limits.get(space, {}) for one in self.people() if one.id == person)
+        return next(known, {}).get(what, 0)
+
+    def set_limits(self, name: str, space: str, limits: Mapping[str, int]) -> dict[str, int]:
+        """Change limits of a member of a space, 0 for none; return all that there are."""
+        if limits.keys() - LIMITS or not all(0 <= one <= _MAX_LIMIT for one in limits.values()):
+            raise Refused(f"a limit of {' or '.join(LIMITS)} is a number from 0 to {_MAX_LIMIT:,}")
+        with self._changing(self.find(name).id, space) as one:
+            both = {**one[0].limits.get(space, {}), **limits}
+            left = {what: number for what, number in both.items() if number}
+            one[0] = one[0]._replace(limits={**one[0].limits, space: left})
+        return left
 
     def remove(self, name: str, space: str, *, erase: bool = False) -> tuple[str, ...]:
         """Remove a member from a space; return the shelves without any reader left.
@@ -209,9 +229,12 @@ def _parse_person(record: Json) -> Person:
     roles = {str(space): str(role) for space, role in record["roles"].items()}
     own = {str(space): str(key) for space, key in record["own"].items()}
     shared = {str(space): tuple(map(str, keys)) for space, keys in record["shared"].items()}
-    return Person(
-        str(record["id"]), str(record["name"]), str(record["created"]), roles, own, shared
-    )
+    limits = {
+        str(space): {str(what): int(number) for what, number in each.items()}
+        for space, each in record.get("limits", {}).items()
+    }
+    id_, name, created = (str(record[field]) for field in ("id", "name", "created"))
+    return Person(id_, name, created, roles, own, shared, limits)
 
 
 def _only(people: Iterable[Person], field: str, value: str, missing: str) -> Person:
@@ -230,10 +253,11 @@ def _require_owner(space: str, roles: Sequence[str]) -> None:
 
 def _without(person: Person, space: str) -> Person:
     """Return a person who is no member of a space, and has nothing there."""
-    roles, own, shared = dict(person.roles), dict(person.own), dict(person.shared)
-    for each in (roles, own, shared):
+    roles, own = dict(person.roles), dict(person.own)
+    shared, limits = dict(person.shared), dict(person.limits)
+    for each in (roles, own, shared, limits):
         each.pop(space, None)
-    return person._replace(roles=roles, own=own, shared=shared)
+    return person._replace(roles=roles, own=own, shared=shared, limits=limits)
 
 
 def _check_role(role: str) -> None:

@@ -37,7 +37,8 @@ class InboxMethods(SessionMethods):
         ctx = self.session.write_context()
         prepared = prepare(draft, ctx)
         held = {prepared.id: Held(reason, None, WAITING if waits else REFUSED)}
-        return store_held([prepared], held, ctx)[prepared.id]
+        with ctx.room(1):
+            return store_held([prepared], held, ctx)[prepared.id]
 
     def _waiting(self, ids: Iterable[str]) -> dict[str, Waiting]:
         from bethink.ingest.inbox import unseal  # start-up time: recall does without

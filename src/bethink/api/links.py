@@ -88,13 +88,7 @@ class LinkMethods(SessionMethods):
     """Links memories and entities of an open space, and merges entities."""
 
     def link(
-        self,
-        src: str,
-        relation: str,
-        dst: str,
-        *,
-        weight: float = 0.5,
-        context: str | None = None,
+        self, src: str, relation: str, dst: str, *, weight: float = 0.5, context: str | None = None
     ) -> Link:
         """Link a memory to another: ``implies``, ``contradicts``, ``supersedes`` ...
 

@@ -240,11 +240,7 @@ class UpkeepMethods(SessionMethods):
         """Export everything, losslessly, as JSON-ready records."""
         try:
             self.store.admin.log(
-                "exported",
-                item=None,
-                actor=self.settings.actor,
-                detail="all",
-                now=self.now,
+                "exported", item=None, actor=self.settings.actor, detail="all", now=self.now
             )
         except StoreBusy:
             raise
@@ -301,13 +297,15 @@ class UpkeepMethods(SessionMethods):
             if announce is not None:
                 announce(claims)
             trusted = restore or claims.is_own
-            count = self.store.admin.load(
-                found,
-                actor=self.settings.actor,
-                now=self.now,
-                trusted=trusted,
-                personal_numbers=self.settings.personal_numbers,
-            )
+            numbers = self.settings.personal_numbers
+            with self.session.room(claims.memories):
+                count = self.store.admin.load(
+                    found,
+                    actor=self.settings.actor,
+                    now=self.now,
+                    trusted=trusted,
+                    personal_numbers=numbers,
+                )
         # Without a working model items are found by words only, until a reindex.
         with suppress(ModelError):
             self.reindex(progress=progress)

@@ -55,9 +55,7 @@ class FilterOptions(TypedDict, total=False):
     tier: Annotated[Texts, Option("Tier: core, general or your own.", names=("--tier", "--pool"))]
     tag: Annotated[Texts, Option("Tag; if repeated, all must match."), "Only with this tag."]
     entity: Annotated[
-        Texts,
-        Option("Entity that it mentions, by name or id."),
-        "Only what mentions this name.",
+        Texts, Option("Entity that it mentions, by name or id."), "Only what mentions this name."
     ]
     source: Annotated[Texts, Option("Source that it came from.")]
     session: Annotated[Texts, Option("Session (conversation) that it belongs to.")]

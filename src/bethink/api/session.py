@@ -9,6 +9,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -308,6 +309,7 @@ class Session:
         self.shelves: dict[str, Store] = {}
         self.open_shelf: Callable[..., Store | None] = _shelf_in_memory
         self._shelf_guard = threading.Lock()
+        self.room: Callable[[int], AbstractContextManager[object]] = nullcontext
 
     def shelf(self, key: str, *, create: bool) -> Store | None:
         """Return the store of what only some people see of the space, if there is one."""
@@ -473,6 +475,7 @@ class Session:
             judge=_judge_pairs if self.judging else None,
             personal_numbers=self.settings.personal_numbers,
             review=self.settings.review if review else None,
+            room=self.room,
         )
 
     def _notes_target(self) -> Path | None:

@@ -314,11 +314,7 @@ def format_score(hit: Candidate) -> str:
 def _page_summary(answer: Recall) -> str:
     page = answer.page
     first, last = page.offset + 1, page.offset + page.returned
-    parts = [
-        f"{first}-{last} of {page.total}",
-        plural(page.tokens, "token"),
-        answer.profile,
-    ]
+    parts = [f"{first}-{last} of {page.total}", plural(page.tokens, "token"), answer.profile]
     if page.has_more:
         limit = "-k" if page.stopped_by == "k" else "--max-tokens"
         parts.append(f"more: --cursor {page.cursor} or a larger {limit}")

@@ -103,8 +103,7 @@ def _unmatched_filters(memory: Memory, filters: Json) -> tuple[str, ...]:
 
 
 @command(
-    "timeline",
-    examples=["bethink timeline 1abc --window 3", "bethink timeline --around 1abc"],
+    "timeline", examples=["bethink timeline 1abc --window 3", "bethink timeline --around 1abc"]
 )
 @click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
 @option("--around ID", "Same as ID.", shell_complete=complete_ids)
@@ -327,8 +326,7 @@ def _print_event(app: App, event: ThreadEvent, item: Item, role: str) -> None:
 
 
 @command(
-    "insights",
-    examples=["bethink insights", "bethink insights 1abc", "bethink insights --build"],
+    "insights", examples=["bethink insights", "bethink insights 1abc", "bethink insights --build"]
 )
 @click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
 @option("--build", "First create the insights that are due.")

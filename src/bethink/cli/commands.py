@@ -82,10 +82,7 @@ _WIDTH = 88
 
 def reference_page() -> str:
     """Return the `--help` output of every command and subcommand as one page."""
-    parts = [
-        "# The command line",
-        f"```text\n{overview(every_command=True).strip()}\n```",
-    ]
+    parts = ["# The command line", f"```text\n{overview(every_command=True).strip()}\n```"]
     for path, text in _help_pages(bethink, root_context()):
         parts.append(f"## {path}\n\n```text\n{text.strip()}\n```")
     return "\n\n".join(parts) + "\n"

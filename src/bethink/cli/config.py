@@ -119,10 +119,7 @@ def get(app: App, name: str) -> None:
 
 @command(
     "set",
-    examples=[
-        "bethink config set profile siftcoder",
-        "bethink config set track false --project",
-    ],
+    examples=["bethink config set profile siftcoder", "bethink config set track false --project"],
 )
 @click.argument("name")
 @click.argument("value")

@@ -12,16 +12,7 @@ import click
 from bethink.cli.answers import shown_id
 from bethink.cli.app import App, confirm
 from bethink.cli.options import command, complete_ids, option, pass_app
-from bethink.cli.output import (
-    bold,
-    columns,
-    dim,
-    format_date,
-    green,
-    one_line,
-    print_table,
-    yellow,
-)
+from bethink.cli.output import bold, columns, dim, format_date, green, one_line, print_table, yellow
 from bethink.core import plural
 from bethink.errors import NotFound, Refused
 from bethink.model import LEVELS, OPERATIONS
@@ -40,8 +31,7 @@ PREVIEW_CHARS = 300  # characters shown of a linked memory
 
 
 @command(
-    "recall-file",
-    examples=["bethink recall-file search.ts", "bethink recall-file src/app --json"],
+    "recall-file", examples=["bethink recall-file search.ts", "bethink recall-file src/app --json"]
 )
 @click.argument("part", metavar="PATH")
 @option("--intents N", "Maximum number of reasons.", click.IntRange(1, 50), shown=10)

@@ -79,10 +79,7 @@ _COMMANDS = {
             "cli.sync:conflicts",
             "List memories that were changed on two machines at once.",
         ),
-        "settle": (
-            "cli.sync:settle",
-            "Decide what a memory says that two machines changed.",
-        ),
+        "settle": ("cli.sync:settle", "Decide what a memory says that two machines changed."),
     },
     "Integrate": {
         "install": (

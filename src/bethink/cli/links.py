@@ -223,9 +223,7 @@ def _list_entities(app: App, limit: int, offset: int, filters: _EntityFilters) -
 
 
 @entities.command(
-    "merge",
-    cls=Command,
-    examples=['bethink entities merge "Ana Torres" person:atorres'],
+    "merge", cls=Command, examples=['bethink entities merge "Ana Torres" person:atorres']
 )
 @click.argument("kept", metavar="KEPT")
 @click.argument("gone", metavar="OTHER")
@@ -242,9 +240,7 @@ def merge(app: App, kept: str, gone: str) -> None:
 
 
 @entities.command(
-    "split",
-    cls=Command,
-    examples=['bethink entities split "Ana Torres" person:atorres'],
+    "split", cls=Command, examples=['bethink entities split "Ana Torres" person:atorres']
 )
 @click.argument("kept", metavar="KEPT")
 @click.argument("gone", metavar="OTHER")

@@ -46,12 +46,7 @@ def general_options(*, hide_rare: bool) -> list[click.Parameter]:
         )
 
     return [
-        option(
-            "--space",
-            attribute="space",
-            metavar="NAME",
-            shell_complete=complete_spaces,
-        ),
+        option("--space", attribute="space", metavar="NAME", shell_complete=complete_spaces),
         option("--store", attribute="store", rare=True, metavar="URL"),
         option("--json", attribute="json", is_flag=True),
         option("--no-color", attribute="no_color", rare=True, is_flag=True),

@@ -15,6 +15,8 @@ from bethink.cli.output import bold, columns, dim, green, print_table, yellow
 from bethink.core import plural
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bethink.access.people import Directory
     from bethink.core.json_values import Json
     from bethink.people import PersonMemory
@@ -116,19 +118,46 @@ def _list(app: App) -> int:
     directory, space = _directory(), app.where().name
     roles = directory.roles(space)
     members = [one for one in directory.people() if one.id in roles]
+    limits = {one.id: one.limits.get(space, {}) for one in members}
     if app.json:
+        shown = ((one, {"role": roles[one.id], "limits": limits[one.id]}) for one in members)
         app.out.json(
-            [
-                {"name": one.name, "id": one.id, "role": roles[one.id], "created": one.created}
-                for one in members
-            ]
+            [{"name": one.name, "id": one.id, "created": one.created} | more for one, more in shown]
         )
     elif members:
-        rows = [(bold(one.name), roles[one.id], dim(one.id)) for one in members]
-        print_table(app.out, columns("name", "role", "*id"), rows)
+        rows = [
+            (bold(one.name), roles[one.id], _say_limits(limits[one.id]), dim(one.id))
+            for one in members
+        ]
+        print_table(app.out, columns("name", "role", "limits", "*id"), rows)
     else:
         app.note(f"no people were added to {space}: everyone who can open it sees all of it")
     return 0 if members else 1
+
+
+def _say_limits(limits: Mapping[str, int]) -> str:
+    units = {"memories": "memories", "requests": "requests/min"}
+    return ", ".join(f"{limits[what]:,} {unit}" for what, unit in units.items() if what in limits)
+
+
+@command("limit", examples=["bethink people limit ben --memories 5000 --requests 120"])
+@click.argument("name")
+@option("--memories N", "How many memories they may keep in the space; 0: any number.", int)
+@option("--requests N", "How many requests they may send in a minute; 0: as the server.", int)
+@pass_app
+def limit(app: App, /, name: str, *, memories: int | None, requests: int | None) -> None:
+    """Limit how much a person may keep in a space, and how often they may ask.
+
+    Servers notice at once. All memories that a person stored count, forgotten ones until they
+    are erased. Without options the limits are shown.
+    """
+    given = {"memories": memories, "requests": requests}
+    wanted = {what: number for what, number in given.items() if number is not None}
+    kept = _directory().set_limits(name, app.where().name, wanted)
+    if app.json:
+        app.out.json({"name": name, "limits": kept})
+    else:
+        app.note(green(f"{name}: {_say_limits(kept) or 'no limits'}"))
 
 
 @command(
@@ -258,5 +287,6 @@ def reads(app: App, /, name: str | None) -> int:
 people.add_command(reads)
 people.add_command(add)
 people.add_command(set_role)
+people.add_command(limit)
 people.add_command(list_people)
 people.add_command(remove)

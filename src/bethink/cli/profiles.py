@@ -29,11 +29,7 @@ if TYPE_CHECKING:
     from bethink.retrieval.profile import Profile
 
 
-@click.group(
-    "profiles",
-    cls=Group,
-    examples=["bethink profiles", "bethink profiles show default"],
-)
+@click.group("profiles", cls=Group, examples=["bethink profiles", "bethink profiles show default"])
 @click.pass_context
 def profiles(ctx: click.Context) -> int:
     """List the profiles and show what they do.

@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bethink.cli.answers import (
-    format_score,
-    print_why_not,
-    require_profile,
-)
+from bethink.cli.answers import format_score, print_why_not, require_profile
 from bethink.cli.app import App
 from bethink.cli.options import (
     F,
@@ -23,16 +19,7 @@ from bethink.cli.options import (
     read_text_argument,
     recall_options,
 )
-from bethink.cli.output import (
-    Column,
-    Piece,
-    Printer,
-    bold,
-    dim,
-    one_line,
-    print_table,
-    yellow,
-)
+from bethink.cli.output import Column, Piece, Printer, bold, dim, one_line, print_table, yellow
 from bethink.cli.queries import run_query
 from bethink.core import plural
 from bethink.model import Candidate, Recall
@@ -216,12 +203,7 @@ def recall(
     text = "\n".join(filter(None, (read_text_argument(query), *translated)))
     request = _build_request(text, app.profile, options, steps=trace)
     return run_query(
-        app,
-        "recall",
-        request,
-        explain_scores=explain,
-        candidates=trace_candidates,
-        as_text=as_text,
+        app, "recall", request, explain_scores=explain, candidates=trace_candidates, as_text=as_text
     )
 
 

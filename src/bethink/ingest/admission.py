@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 
 from bethink.core.characters import find_unstorable, has_substance
@@ -49,7 +50,8 @@ class WriteContext:
     those of drafts that need no model, by the draft's id. ``read`` are memories as they were
     read just now, so that what a draft derives from is not read again. ``judge`` says what a
     newer memory does to an older one. ``personal_numbers`` is the setting of that name.
-    ``review`` says by source class what becomes of a draft: accept, worth or wait.
+    ``review`` says by source class what becomes of a draft: accept, worth or wait. ``room`` is
+    held while so many new memories are stored; it raises Refused where they are too many.
     """
 
     store: Store
@@ -64,6 +66,7 @@ class WriteContext:
     judge: JudgePairs | None = None
     personal_numbers: str = "captured"
     review: Mapping[str, str] | None = None
+    room: Callable[[int], AbstractContextManager[object]] = nullcontext
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +200,7 @@ def _check_names(draft: Draft) -> None:
         _check_length("key", draft.key, MAX_KEY_CHARACTERS)
     if draft.id is not None and not _is_id(draft.id):
         raise Refused(
-            "the id is not valid",
-            remedy="use up to 64 letters, digits and _ . : - or omit it",
+            "the id is not valid", remedy="use up to 64 letters, digits and _ . : - or omit it"
         )
     _check_choice("level", draft.level, LEVELS)
     if not draft.source.strip():

@@ -10,12 +10,7 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.speakers import ROLES
 from bethink.core.words import fold
-from bethink.lang.words import (
-    CALENDAR_NAMES,
-    RECURRING_WEEKDAYS,
-    load_words,
-    parse_mapping,
-)
+from bethink.lang.words import CALENDAR_NAMES, RECURRING_WEEKDAYS, load_words, parse_mapping
 from bethink.model import Draft, Entity
 from bethink.ports import Mention
 

@@ -24,15 +24,7 @@ from bethink.ingest.admission import WriteContext
 from bethink.ingest.updates import neighbours
 from bethink.lang.words import load_words, stop_words
 from bethink.model import Collision, Entity, Filters, Item, Link, Node
-from bethink.ports import (
-    Embedding,
-    Match,
-    Mention,
-    Record,
-    Scope,
-    TextSearch,
-    unrelated_similarity,
-)
+from bethink.ports import Embedding, Match, Mention, Record, Scope, TextSearch, unrelated_similarity
 
 
 def entity_text(entity: Entity) -> str:

@@ -131,11 +131,7 @@ def apply_extraction(item: Item, extraction: Extraction, model: str, ctx: WriteC
 
 
 def _store_extracted(
-    item: Item,
-    fact: ExtractedFact | None,
-    fresh: tuple[str, ...],
-    model: str,
-    ctx: WriteContext,
+    item: Item, fact: ExtractedFact | None, fresh: tuple[str, ...], model: str, ctx: WriteContext
 ) -> Item:
     changes: dict[str, object] = {"entities": (*item.entities, *fresh)}
     if fact is not None:

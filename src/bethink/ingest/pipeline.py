@@ -28,12 +28,7 @@ from bethink.ingest.links import (
     entities_ahead,
     entities_without_vector,
 )
-from bethink.ingest.record_builder import (
-    BatchContext,
-    build_record,
-    embed_memories,
-    parent_ids,
-)
+from bethink.ingest.record_builder import BatchContext, build_record, embed_memories, parent_ids
 from bethink.ingest.updates import link_updates
 from bethink.model import Collision, Draft, Remembered
 from bethink.model.item import REFUSED, WAITING
@@ -74,8 +69,9 @@ def _remember_prepared(prepared: Sequence[PreparedDraft], ctx: WriteContext) -> 
 
     # 4. Embed, extract, link and store, some hundred per transaction.
     batch = _batch_of(new_drafts, ctx)
-    for start in range(0, len(fresh), TRANSACTION_SIZE):
-        answers |= _store_batch(fresh[start : start + TRANSACTION_SIZE], batch, ctx)
+    with ctx.room(len(fresh)):
+        for start in range(0, len(fresh), TRANSACTION_SIZE):
+            answers |= _store_batch(fresh[start : start + TRANSACTION_SIZE], batch, ctx)
     results = [
         known.get(number) or answers[prepared[repeats.get(number, number)].id]
         for number in range(len(prepared))

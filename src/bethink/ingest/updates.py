@@ -74,9 +74,7 @@ class _Pair(NamedTuple):
 
 
 def link_updates(
-    records: Sequence[Record],
-    collisions: Sequence[tuple[Collision, ...]],
-    ctx: WriteContext,
+    records: Sequence[Record], collisions: Sequence[tuple[Collision, ...]], ctx: WriteContext
 ) -> tuple[list[Record], list[tuple[Collision, ...]]]:
     """Add to new records the links to what they update; return each record's collisions.
 

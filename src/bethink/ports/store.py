@@ -206,6 +206,9 @@ class ItemStore(Protocol):
     def from_source(self, source: str) -> list[str]:
         """Ids of all items from a source or by that actor (``http:laptop``), forgotten ones too."""
 
+    def stored_by(self, person: str) -> list[str]:
+        """Ids of all items that a person (id) stored, forgotten ones too."""
+
     def find_keys(self, keys: tuple[str, ...]) -> dict[str, tuple[str, str]]:
         """The item stored under each idempotency key that was used, and its fingerprint.
 

@@ -525,8 +525,8 @@ _MERGES: dict[str, dict[str, Ask]] = {
     "items": {
         "get": _united, "damaged": lambda answers: list(dict.fromkeys(chain(*answers))),
         "resolve": _resolve, "history": _history,
-        "browse": _browse, "around": _around, "from_source": _distinct, "find_keys": _united,
-        "slots": _concatenated,
+        "browse": _browse, "around": _around, "from_source": _distinct, "stored_by": _distinct,
+        "find_keys": _united, "slots": _concatenated,
     },
     "graph": {
         "find_entities": _find_entities, "entities": _entities, "list_entities": _list_entities,

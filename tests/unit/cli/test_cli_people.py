@@ -50,6 +50,22 @@ def test_people_are_added_with_a_token_each(call: Caller) -> None:
     assert call("token", "create", "tv", "--scope", "read", "--person", "eve").code != 0
 
 
+def test_limits_are_set_shown_and_removed(call: Caller) -> None:
+    """Each for itself, of one space; `people` shows them."""
+    call("people", "add", "anna")
+    assert call("people", "limit", "anna", "--memories", "5000", "--requests", "60").code == 0
+    assert "5,000 memories, 60 requests/min" in " ".join(call("people").out.split())
+    assert json.loads(call("--json", "people").out)[0]["limits"] == {
+        "memories": 5000, "requests": 60
+    }  # fmt: skip
+    done = call("--json", "people", "limit", "anna", "--requests", "0")
+    assert json.loads(done.out) == {"name": "anna", "limits": {"memories": 5000}}
+    assert json.loads(call("--json", "people", "limit", "anna").out)["limits"] == {"memories": 5000}
+    assert call("people", "limit", "anna", "--memories", "-1").code == 2
+    assert call("people", "limit", "eve", "--memories", "1").code == 1
+    assert call("--space", "other", "people", "limit", "anna", "--memories", "1").code == 1
+
+
 def test_leaving_exports_erases_and_ends_access(call: Caller) -> None:
     """After a preview that changes nothing; no byte of what was private is left."""
     for name in ("anna", "ben"):

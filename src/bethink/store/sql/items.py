@@ -242,6 +242,14 @@ _FROM_SOURCE = """
 """
 
 
+_STORED_BY = """
+    SELECT DISTINCT e.item FROM event AS e
+    WHERE e.kind IN ('stored', 'imported') AND e.actor LIKE '%:' || ?
+        AND EXISTS (SELECT 1 FROM item WHERE id = e.item)
+    ORDER BY 1
+"""
+
+
 _SELECT_KEYS = """
     SELECT k.key, k.id, k.fingerprint FROM json_each(?) AS w
     CROSS JOIN idempotency AS k ON k.key = w.value ORDER BY k.at, k.id
@@ -449,6 +457,10 @@ class SqlItems:
         """
         with self._connections.read_transaction() as db:
             return [row[0] for row in select(db, _FROM_SOURCE, (source,))]
+
+    def stored_by(self, person: str) -> list[str]:
+        with self._connections.read_transaction() as db:
+            return [row[0] for row in select(db, _STORED_BY, (person,))]
 
     def find_keys(self, keys: tuple[str, ...]) -> dict[str, tuple[str, str]]:
         with self._connections.read_transaction() as db:

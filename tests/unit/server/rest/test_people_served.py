@@ -94,6 +94,31 @@ def test_people_share_and_keep_over_rest_and_mcp(tmp_path: Path) -> None:
     served.talk(conversation)
 
 
+def test_limits_of_a_person_hold_over_rest_and_mcp(tmp_path: Path) -> None:
+    """Memories are refused by name, requests with 429 and a time to wait; others go on."""
+    served = Served(tmp_path)
+    people = served.tokens.people
+    people.set_limits("ben", SPACE, {"memories": 1, "requests": 4})
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        ben, anna = served.headers["ben"], served.headers["anna"]
+        asked = {"json": {"text": "The lamp is blue", "audience": "private"}, "headers": ben}
+        assert (await client.post("/v1/memories", **asked)).status_code == 200
+        asked["json"] = {"text": "The chair is red"}
+        refused = await client.post("/v1/memories", **asked)
+        assert refused.status_code == 422
+        assert "limit of ben" in refused.json()["error"]["message"]
+        call = {"name": "remember", "arguments": {"text": "The desk is green"}}
+        assert "limit of ben" in (await mcp(client, "tools/call", call, ben)).text
+        assert (await client.get("/v1/memories", headers=ben)).status_code == 200
+        often = await client.get("/v1/memories", headers=ben)
+        assert (often.status_code, often.headers["retry-after"]) == (429, "15")
+        assert (await mcp(client, "tools/call", call, ben)).status_code == 429
+        assert (await client.get("/v1/memories", headers=anna)).status_code == 200
+
+    served.talk(conversation)
+
+
 def test_values_are_of_the_whole_space(tmp_path: Path) -> None:
     """One writes, the other reads, changes and removes; who may only read cannot write."""
     served = Served(tmp_path)
