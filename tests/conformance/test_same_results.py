@@ -267,7 +267,6 @@ def test_ties_and_misspelt_words_are_found_alike(tmp_path: Path, seed: int) -> N
 
 def _searched(store: Store, text: str, depth: int) -> list[list[tuple[str, float]]]:
     where, vector = scope(), embedding(len(text) % 12).vector
-    store.vectors.make_signatures(10_000)
     results = (
         store.search.text(TextSearch(text, depth), where),
         store.search.substring(text, depth, where),

@@ -144,7 +144,6 @@ def test_an_empty_store_answers_everything_with_nothing(store: Store) -> None:
     assert store.search.pieces(TrigramSearch("anything", 5), every).matches == ()
     assert store.search.signature("anything", 5, 0.0, every).matches == ()
     assert store.graph.edges(["person:ana"], 5, NOW) == {"person:ana": []}
-    assert store.vectors.make_signatures(5) == 0
     assert store.search.vector(embedding(1).vector, MODEL, 5, every).matches == ()
     assert store.search.time(at(days=-9), at(days=9), 5, every).matches == ()
     assert store.search.entities(["person:ana"], 5, every).matches == ()
@@ -167,7 +166,7 @@ def test_any_text_is_a_valid_query(store: Store, query: str) -> None:
     assert len(store.search.text(TextSearch(query), scope()).matches) <= 1
     assert len(store.search.substring(query, 5, scope()).matches) <= 1
     assert len(store.search.pieces(TrigramSearch(query, 5), scope()).matches) <= 1
-    assert len(signed(store).search.signature(query, 5, 0.0, scope()).matches) <= 1
+    assert len(store.search.signature(query, 5, 0.0, scope()).matches) <= 1
 
 
 def test_nothing_is_stored_when_one_record_is_refused(store: Store) -> None:
@@ -563,16 +562,8 @@ SEARCHES: dict[str, Callable[[Store, int, Scope], SearchResult]] = {
     ),
     "entities": lambda store, depth, where: store.search.entities(["topic:all"], depth, where),
     "pieces": lambda store, depth, where: store.search.pieces(TrigramSearch("commo", depth), where),
-    "signature": lambda store, depth, where: signed(store).search.signature(
-        "common", depth, 0.0, where
-    ),
+    "signature": lambda store, depth, where: store.search.signature("common", depth, 0.0, where),
 }
-
-
-def signed(store: Store) -> Store:
-    """A store whose memories have signatures, which no write makes."""
-    store.vectors.make_signatures(10_000)
-    return store
 
 
 @pytest.fixture

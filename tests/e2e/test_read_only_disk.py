@@ -45,7 +45,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     ("damage", "check"),
     [
         ("", ""),
-        ("DELETE FROM words_data WHERE id > 10", "words"),
+        ("DELETE FROM posting_new", "words"),
         ("DELETE FROM vector", "embeddings"),
         ("DROP INDEX item_live", "schema"),
     ],

@@ -226,7 +226,7 @@ BATCH = 500
 
 
 class ReindexCounts(NamedTuple):
-    """What a reindex created: memory vectors, entity vectors, signatures of the profile."""
+    """What a reindex created: vectors, and what retrievers added to indexes of their own."""
 
     vectors: int = 0
     entities: int = 0

@@ -207,7 +207,7 @@ def _describe_reindexed(counts: ReindexCounts) -> str:
     """Describe what was created, by kind; memories are always named, even if none."""
     parts = [f"created vectors for {plural(counts.vectors, 'memory')}"]
     parts += [f"vectors for {plural(counts.entities, 'entity')}"] if counts.entities else []
-    parts += [plural(counts.signatures, "signature")] if counts.signatures else []
+    parts += [plural(counts.signatures, "index entry")] if counts.signatures else []
     return ", ".join(parts)
 
 
@@ -262,7 +262,7 @@ def _format_value(value: object) -> str:
 def reindex(app: App) -> None:
     """Create missing vectors.
 
-    Signatures too. Needed after the embedder was changed or an older database was opened.
+    Needed after the embedder was changed or an older database was opened.
     Can be interrupted and resumed at any time.
     """
     with app.open() as memory, progress(app, "reindexing", unit="memories") as advance:

@@ -119,9 +119,10 @@ class ItemSearch(Protocol):
         """
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
-        """Items with similar words, by 256-bit signatures.
+        """Items made of similar words.
 
-        The score is the share of equal bits, corrected for the question's length; 0.5 is chance.
+        The score is the share of bits that signatures of their words would have in common,
+        corrected for the question's length; 0.5 is chance.
         """
 
     def time(
@@ -356,7 +357,7 @@ class GraphStore(Protocol):
 
 
 class VectorStore(Protocol):
-    """Vectors of items and entities, and signatures: what can be derived again."""
+    """Vectors of items and entities: what can be derived again."""
 
     def embeddings(
         self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
@@ -392,13 +393,6 @@ class VectorStore(Protocol):
 
     def remove_damaged(self) -> int:
         """Remove vectors that are not what was stored; return of how many memories."""
-
-    def make_signatures(self, limit: int, *, only_new: bool = False) -> int:
-        """Create missing signatures, at most ``limit``; return how many were created.
-
-        A write creates none. ``only_new`` ones are of memories stored after the last
-        that has one, which is quickly known.
-        """
 
 
 class ActivityStore(Protocol):

@@ -1,4 +1,4 @@
-"""Registry of stores, and the text analysis, ranking and signatures they share."""
+"""Registry of stores, and the text analysis and ranking they share."""
 
 from __future__ import annotations
 

@@ -534,7 +534,7 @@ _MERGES: dict[str, dict[str, Ask]] = {
         "links_of": _concatenated, "follows": _concatenated, "edges": _newest_of_each,
         "siblings": _siblings,
     },
-    "vectors": {"embeddings": _united, "read_ahead": list, "make_signatures": sum},
+    "vectors": {"embeddings": _united, "read_ahead": list},
     "activity": {
         "usage": partial(_add_up, _add_usage), "momenta": _momenta,
         "thread": lambda answers: next(filter(None, answers), None),

@@ -12,6 +12,7 @@ from bethink.store.sqlite.schema import migrate, migrations
 _TABLES = "SELECT name FROM {}.sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%'"
 _NEWER = ("packed", "swept", "unswept")  # names in meta that came with this schema:
 _WITH_NEWER = 6
+_WITHOUT_WORDS = 11
 
 
 def bring_back(path: Path, version: int) -> None:
@@ -28,7 +29,8 @@ def bring_back(path: Path, version: int) -> None:
                    f" SELECT {columns} FROM new.{table}")  # fmt: skip
     if version < _WITH_NEWER:
         db.executemany("DELETE FROM main.meta WHERE name = ?", [(name,) for name in _NEWER])
-    for table in ("words", "grams", "vocabulary"):
+    older = ("words",) if version < _WITHOUT_WORDS else ()
+    for table in (*older, "grams", "vocabulary"):
         db.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
     db.execute("DETACH new")
     db.close()

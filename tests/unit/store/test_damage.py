@@ -217,7 +217,6 @@ def test_text_of_other_tables_is_read_too(path: Path) -> None:
 def test_a_damaged_index_costs_one_way_of_finding(path: Path) -> None:
     """What others find is returned; with nothing found the damage is the answer."""
     db = apsw.Connection(str(path))
-    db.execute("UPDATE words_data SET block = x'00' WHERE id > 10")
     db.execute("UPDATE posting_new SET data = x'00'; UPDATE posting_block SET data = x'00'")
     db.close()
     with open_memory(path) as memory:
@@ -267,7 +266,7 @@ def test_a_time_that_is_none_is_damage(path: Path) -> None:
         assert [one["of"] for one in memory.export() if one["type"] == "damaged"] == ["item"]
 
 
-@each_row("table", ["item", "vector", "chunk", "words_data", "term", "item_stored"])
+@each_row("table", ["item", "vector", "chunk", "grams_data", "term", "item_stored"])
 def test_after_a_zeroed_page_what_is_readable_is_found(many: Path, table: str) -> None:
     """Recall, list and export go on without it; doctor says how to save the rest."""
     zero_page(many, table)

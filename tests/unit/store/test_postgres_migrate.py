@@ -18,6 +18,7 @@ _OWNER = "bethink_migrator"
 _LAST_GUARD_S = 60
 _BACK_TO_2 = """
     DELETE FROM bethink.migration WHERE version > 2;
+    CREATE TABLE bethink.signature (space_id bigint NOT NULL);
     DROP TABLE bethink.op, bethink.series, bethink.device, bethink.conflict, bethink.unlogged;
     ALTER TABLE bethink.entity DROP COLUMN key;
     ALTER TABLE bethink.item DROP COLUMN anchors;

@@ -114,14 +114,13 @@ def test_each_select_has_its_own_word_query() -> None:
 
 
 def test_word_queries_are_read_as_they_were_written() -> None:
-    """Strings, AND, OR and a column: what our modules ask; anything else is refused."""
-    assert words.parse_query('("abc" AND "bc""d") OR ("xyz")').groups == (
+    """Strings, AND and OR: what our modules ask; anything else is refused."""
+    assert words.parse_query('("abc" AND "bc""d") OR ("xyz")', "grams").groups == (
         ("abc", 'bc"d'),
         ("xyz",),
     )
-    assert words.parse_query('about : ("key" OR "vault")').column == "about"
     with pytest.raises(StoreError):
-        words.parse_query("key*")
+        words.parse_query("key*", "grams")
 
 
 def test_folded_texts_have_the_trigrams_of_sqlite() -> None:

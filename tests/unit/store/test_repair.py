@@ -145,7 +145,7 @@ def test_a_repair_of_a_whole_file_makes_no_copy(path: Path) -> None:
     assert list(path.parent.glob("*.bak")) == []
 
 
-@each_row("other", ["vector", "words_data", "entity", "event"])
+@each_row("other", ["vector", "grams_data", "entity", "event"])
 def test_a_file_with_broken_pages_is_not_changed(path: Path, other: str) -> None:
     """A page in two trees would be overwritten; everything stays as readable as it was."""
     first, second = pages_of(path, "item")[1], pages_of(path, other)[0]

@@ -68,7 +68,7 @@ def test_a_healthy_space_has_only_good_findings(path: Path) -> None:
 
 
 DERIVED: dict[str, tuple[str, str]] = {
-    "word index": ("words", "INSERT INTO words (words) VALUES ('delete-all')"),
+    "word index": ("words", "DELETE FROM posting_new WHERE rid = 3"),
     "trigram index": ("words", "INSERT INTO grams (grams) VALUES ('delete-all')"),
     "vocabulary": ("words", "INSERT INTO vocabulary (vocabulary) VALUES ('delete-all')"),
     "a word's count": ("words", "UPDATE term SET df = df + 1 WHERE t = 'tea'"),
@@ -100,7 +100,7 @@ def test_what_is_derived_is_made_anew(path: Path, raw: apsw.Connection, what: st
 
 def test_a_repaired_index_finds_again(path: Path, raw: apsw.Connection) -> None:
     """Every memory, by its words and by its vector."""
-    raw.execute("INSERT INTO words (words) VALUES ('delete-all'); DELETE FROM chunk")
+    raw.execute("DELETE FROM posting_new; DELETE FROM chunk")
     check(path, repair=True)
     store = SqliteStore.open(path, space="test")
 

@@ -137,7 +137,7 @@ def test_a_space_is_durable_and_guarded(tmp_path: Path) -> None:
     assert db.execute("PRAGMA foreign_keys").get == 1
     assert db.execute("PRAGMA secure_delete").get == 1
     assert db.execute("PRAGMA application_id").get == APPLICATION_ID
-    for table in ("words", "grams", "vocabulary"):
+    for table in ("grams", "vocabulary"):
         set_to = db.execute(f"SELECT v FROM {table}_config WHERE k = 'secure-delete'").get
         assert set_to == 1
     store.close()

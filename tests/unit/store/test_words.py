@@ -81,9 +81,10 @@ def everything_indexed(db: apsw.Connection) -> list[object]:
     """All that any part of the index still knows."""
     known: list[object] = [
         *db.execute("SELECT * FROM term"),
-        *db.execute("SELECT * FROM words_docsize"),
+        *db.execute("SELECT * FROM posting_new"),
+        *db.execute("SELECT * FROM posting_block"),
     ]
-    for table in ("words", "grams", "vocabulary"):
+    for table in ("grams", "vocabulary"):
         db.execute(f"CREATE VIRTUAL TABLE temp.listed USING fts5vocab ('main', {table}, 'row')")
         known += db.execute("SELECT * FROM temp.listed").fetchall()
         db.execute("DROP TABLE temp.listed")
@@ -141,7 +142,7 @@ def test_an_erased_word_leaves_no_byte_in_the_file(tmp_path: Path) -> None:
 
 def test_a_broken_index_is_noticed_and_rebuilt(filled: apsw.Connection) -> None:
     """Missing entries, wrong counts, wrong lengths."""
-    filled.execute("INSERT INTO words (words) VALUES ('delete-all')")
+    filled.execute("DELETE FROM posting_new")
     filled.execute("INSERT INTO vocabulary (vocabulary) VALUES ('delete-all')")
     filled.execute("UPDATE term SET df = df + 1 WHERE t = 'auth'")
     filled.execute("UPDATE item SET length = length + 5 WHERE rid = 1")

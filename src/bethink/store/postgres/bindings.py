@@ -219,10 +219,8 @@ def type_of_empty(sql: str) -> str:
 
 
 def as_query(value: str, table: str) -> tuple[words.WordQuery, Shape]:
-    query = words.parse_query(value)
-    if table == "vocabulary":
-        query = query._replace(column=table)
-    return query, Shape(parts=len(query.groups) if table != "words" else 1)
+    query = words.parse_query(value, table)
+    return query, Shape(parts=len(query.groups))
 
 
 def array_literal(values: Sequence[object]) -> str:

@@ -11,10 +11,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
-
-import numpy as np
+from typing import cast
 
 from bethink.core.atomic_write import fsync_folder
 from bethink.core.named_tuple import NamedTuple
@@ -42,10 +41,6 @@ _OWN_META = frozenset(
     {"generation", "journal", "journal_keys", "swept", "unswept", "unscrubbed", "moving"}
 )
 _SET_META = "INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)"
-
-
-if TYPE_CHECKING:
-    from bethink.store.sql.search.vector_index import IntArray, PackedBits
 
 Pages = Iterable[Sequence[Row]]
 
@@ -281,13 +276,9 @@ class _Copy:
     """One copy of a space: what is read, what is written, and how far it is."""
 
     def __init__(self, reading: Database, arriving: Connections, progress: Progress | None) -> None:
-        self._reading = reading
-        self._arriving = arriving
-        self._progress = progress
-        self._tables = copied_tables()
-        self._events = _table("event")
-        every = (*self._tables, self._events)
-        self._counts = {table.name: table.count(reading) for table in every}
+        self._reading, self._arriving, self._progress = reading, arriving, progress
+        self._tables = (*copied_tables(), _table("event"))
+        self._counts = {table.name: table.count(reading) for table in self._tables}
         self._done = 0
 
     def _advance(self, rows: int) -> None:
@@ -295,24 +286,15 @@ class _Copy:
         if self._progress is not None:
             self._progress(self._done, 2 * sum(self._counts.values()))
 
-    def run(self) -> None:
-        """Copy what the target lacks, and make its indexes."""
-        for table in self._tables:
-            with self._arriving.read_transaction() as db:
-                after, known = table.last(db), table.count(db)
-            self._advance(known)
-            for page in table.rows(self._reading, after):
-                table.insert(self._arriving, page)
-                self._advance(len(page))
-        head = self._copy_journal()
-        with self._arriving.write_transaction() as db:
-            for name in ("words", "grams", "vocabulary"):
-                db.execute(f"INSERT INTO {name} ({name}) VALUES ('rebuild')")
-            self._copy_chunks(db)
-            db.executemany(_SET_META, [*self._meta(self._reading), ("journal", head)])
-            # Never back: the target counts its own transactions, too.
-            counted = max(generation(self._reading), generation(db))
-            db.execute(_SET_META, ("generation", str(counted)))
+    def _pages(self, table: _Table, after: Row = ()) -> Iterator[list[Row]]:
+        """Yield what the target is to hold: rows as they are, the journal without a secret."""
+        if table.name != "event":
+            yield from table.rows(self._reading, after)
+            return
+        known = after[0] if after else 0
+        lines = (_ordered(table, line) for line in self._lines() if line.seq > known)
+        while page := list(islice(lines, _PAGE)):
+            yield page
 
     def _lines(self) -> Iterator[history.ChainedLine]:
         """Yield the journal, checked and chained without the secret of a file."""
@@ -324,51 +306,32 @@ class _Copy:
                 )
             yield line
 
-    def _copy_journal(self) -> str:
-        with self._arriving.read_transaction() as db:
-            (known,) = self._events.last(db) or (0,)
-        self._advance(known)
-        head, page = "0:", list[Row]()
-        for line in self._lines():
-            head = f"{line.seq}:{line.chain}"
-            if line.seq > known:
-                page.append(_ordered(self._events, line))
-            if len(page) == _PAGE:
-                self._events.insert(self._arriving, page)
+    def run(self) -> None:
+        """Copy what the target lacks, and make its indexes."""
+        for table in self._tables:
+            with self._arriving.read_transaction() as db:
+                after, known = table.last(db), table.count(db)
+            self._advance(known)
+            for page in self._pages(table, after):
+                table.insert(self._arriving, page)
                 self._advance(len(page))
-                page = []
-        self._events.insert(self._arriving, page)
-        self._advance(len(page))
-        return head
-
-    def _meta(self, db: Database) -> list[Row]:
-        rows = select(db, "SELECT name, value FROM meta ORDER BY name")
-        return [row for row in rows if row[0] not in _OWN_META]
-
-    def _copy_chunks(self, db: Database) -> None:
-        """Write the sign bits of all vectors."""
-        db.execute("DELETE FROM chunk")
-        for model in vector_index.stored_models(self._reading):
-            for first, keys, bits in _chunks(self._reading, model):
-                slots = np.arange(first, first + len(keys))
-                vector_index.write_slots(db, model, slots, keys, bits)
+        with self._arriving.write_transaction() as db:
+            for name in ("grams", "vocabulary"):
+                db.execute(f"INSERT INTO {name} ({name}) VALUES ('rebuild')")
+            vector_index.write_chunks(db)
+            head = next((f"{seq}:{code}" for seq, code in select(db, history.LAST_LINE)), "0:")
+            # Never back: the target counts its own transactions, too.
+            counted = max(generation(self._reading), generation(db))
+            own = [("journal", head), ("generation", f"{counted}")]
+            db.executemany(_SET_META, [*_meta(self._reading), *own])
 
     def verify(self) -> dict[str, int]:
         """Compare all rows by count and hash; return the counts."""
         with self._arriving.read_transaction() as db:
             for table in self._tables:
-                self._compare(table.name, table.rows(self._reading), table.rows(db))
-            events = self._events
-            lines = ([_ordered(events, line)] for line in self._lines())
-            self._compare("event", lines, events.rows(db))
-            self._compare("meta", [self._meta(self._reading)], [self._meta(db)])
-            for model in vector_index.stored_models(self._reading):
-                read, made = (
-                    sorted((at, keys.tobytes(), bits.tobytes()) for at, keys, bits in chunks)
-                    for chunks in (_chunks(self._reading, model), _chunks(db, model))
-                )
-                self._compare("chunk", [read], [made])
-        return dict(self._counts)
+                self._compare(table.name, self._pages(table), table.rows(db))
+            self._compare("meta", [_meta(self._reading)], [_meta(db)])
+        return self._counts
 
     def _compare(self, name: str, read: Pages, made: Pages) -> None:
         read_hash, read_count = _digest(read)
@@ -379,8 +342,13 @@ class _Copy:
                 f" {read_count:,}, or other content; the source stays in use",
                 remedy="run the command again; it begins anew after a change of the source",
             )
-        if name in self._counts:
-            self._advance(read_count)
+        self._advance(read_count if name in self._counts else 0)
+
+
+def _meta(db: Database) -> list[Row]:
+    """Return what the counters and settings of a space are, without those of its store."""
+    rows = select(db, "SELECT name, value FROM meta ORDER BY name")
+    return [row for row in rows if row[0] not in _OWN_META]
 
 
 def _ordered(table: _Table, line: history.ChainedLine) -> Row:
@@ -396,15 +364,3 @@ def _digest(pages: Pages) -> tuple[str, int]:
             hashed.update(repr(row).encode("utf-8", "surrogatepass"))
         count += len(page)
     return hashed.hexdigest(), count
-
-
-def _chunks(
-    db: Database, model: vector_index.StoredModel
-) -> Iterator[tuple[int, IntArray, PackedBits]]:
-    """Yield the used slots of each chunk: the first, their keys and bits."""
-    size, wide = vector_index.SLOTS_PER_CHUNK, vector_index.packed_width(model.dim)
-    for number, bits, keys in vector_index.raw_chunks(db, model):
-        used = min(size, model.slots - number * size)
-        if used > 0:
-            found = np.frombuffer(keys, dtype=vector_index.RID_DTYPE)[:used]
-            yield number * size, found, np.frombuffer(bits, np.uint8).reshape(-1, wide)[:used]

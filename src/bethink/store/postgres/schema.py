@@ -18,6 +18,7 @@ _COLUMN = re.compile(
     r"^    ([a-z]\w*) (bigint|integer|double precision|bytea|text)\b(?!.*GENERATED)", re.MULTILINE
 )
 _KEY = re.compile(r"PRIMARY KEY \(([^)]*)\)")
+_DROPPED = re.compile(r"DROP TABLE bethink\.(\w+);")
 _NEW_COLUMN = re.compile(
     r"ALTER TABLE bethink\.(\w+)\s+ADD COLUMN (\w+) (bigint|integer|double precision|bytea|text)\b"
     r"(?![^;]*GENERATED)"
@@ -55,6 +56,8 @@ def tables() -> dict[str, Table]:
             columns = {name: kind for name, kind in _COLUMN.findall(body) if name != SPACE_ID}
             match = _KEY.search(body)
             found[name] = Table(columns, _key(match[1]) if match else ())
+        for name in _DROPPED.findall(migration.sql):
+            del found[name]
         for name, column, kind in _NEW_COLUMN.findall(migration.sql):
             found[name].columns[column] = kind
         for name, key in _NEW_KEY.findall(migration.sql):

@@ -61,7 +61,6 @@ from bethink.store.sql.ceiling import BELOW_CEILING, Hidden
 from bethink.store.sql.connection import Row
 from bethink.store.sql.dialect import BATCHES, STATEMENTS
 from bethink.store.sql.search.lexical import SELECT_FREQUENCIES, SELECT_TERM_IDS
-from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sql.sql_functions import state_hash
 
 Bound = Sequence[object] | words.WordQuery  # a list, or what is looked for in a word index
@@ -234,8 +233,8 @@ class Session:
         elif sql in STATEMENTS:
             found = self._run_own(sql, bindings)
             found = _with_native_keys(found) if " FROM chunk WHERE " in sql else found
-        elif word_table(sql) or "temp.counted_term" in sql:
-            found = self._maintain_words(word_table(sql), sql)
+        elif table := word_table(sql):
+            found = self._maintain_words(table, sql)
         elif sql == history.WRONG_STATES:
             rows = self._run(sql.split("WHERE", maxsplit=1)[0], ())
             found = Rows([row for row in rows if state_hash(row[3], row[0], *row[4:7]) != row[7]])
@@ -461,16 +460,14 @@ class Session:
             return storable(values[source.mark - 1], writes=self.writes)
         if source.kind == "space":
             return self.space_id
-        if source.kind not in {"array", "rows", "grams"}:
+        if source.kind not in {"array", "grams"}:
             return self.hidden[source.kind][source.part]
         query = lists[source.mark]
         if not isinstance(query, words.WordQuery):
             return query
-        if source.kind == "rows":
-            return self._matching_rows(query)
         group = query.groups[source.part]
-        is_pattern = query.column != "vocabulary"
-        return words.trigram_patterns(group) if is_pattern else words.vocabulary_trigrams(group)
+        patterns = query.table == "grams"
+        return words.trigram_patterns(group) if patterns else words.vocabulary_trigrams(group)
 
     def _change_state(self, sql: str, bindings: Row) -> Rows:
         """Run an update of revisions, and hash their new state.
@@ -526,30 +523,7 @@ class Session:
             word_check.rebuild(self, table)
         elif "'integrity-check'" in sql:
             word_check.require_consistent(self, table)
-        elif sql.startswith("INSERT INTO term"):
-            word_check.add_counted(self)
-        elif sql.lstrip().startswith("SELECT"):
-            return Rows([(word_check.count_differences(self),)])
         return Rows()
-
-    def _matching_rows(self, query: words.WordQuery) -> list[int]:
-        """Return the rows that hold any of a query's words, in the column it names."""
-        rids = self._holding(query.terms())
-        if query.column != "about" or not rids:
-            return rids
-        wanted = set(query.terms())
-        stored = self._run("SELECT i.rid, i.about FROM json_each(?) AS w"
-                           " CROSS JOIN item AS i ON i.rid = w.value", (rids,))  # fmt: skip
-        tokens = tokenizer(self)
-        return [rid for rid, about in stored if not wanted.isdisjoint(tokens(about))]
-
-    def _holding(self, terms: Sequence[str]) -> list[int]:
-        """Return the rows that hold any of the index terms, in order."""
-        from bethink.store.sql.search.postings import rows_by_term  # NumPy
-
-        tids = [tid for _, tid in self._run(SELECT_TERM_IDS, (list(terms),))]
-        rows = rows_by_term(self, tids).values() if tids else ()
-        return sorted({rid for one in rows for rid in one.tolist()})
 
     def write_grams(self, rows: Sequence[Row], *, removes: bool = False) -> None:
         """Add or remove the folded texts of revisions: row id, text and original."""

@@ -25,8 +25,8 @@ from bethink.store.postgres.sql_tree import (
     split_at_commas,
 )
 
-# The word indexes: tables of their own kind in SQLite, posting rows here.
-WORD_TABLES = frozenset({"words", "grams", "vocabulary"})
+# The indexes of trigrams: tables of their own kind in SQLite.
+WORD_TABLES = frozenset({"grams", "vocabulary"})
 _CLAUSES = ("WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "UNION", "EXCEPT", "INTERSECT", "SELECT")
 _AFTER_TABLE = (
     *_CLAUSES,
@@ -49,8 +49,8 @@ _BOOLEAN_BEFORE = ("WHERE", "AND", "OR", "ON", "NOT")
 class Source(NamedTuple):
     """Where the value of a parameter comes from.
 
-    ``kind`` is "value", "array" (of a list), "rows" (that match a word query), "grams" (of the
-    part of a word query), "space", or the name of what a view hides.
+    ``kind`` is "value", "array" (of a list), "grams" (of the part of a word query), "space", or
+    the name of what a view hides.
     """
 
     kind: str
@@ -383,9 +383,6 @@ class _Renderer:
 
     def _words(self, table: str, mark: int) -> str:
         """Return the rows of a word index that match the query bound to a mark."""
-        if table == "words":
-            rows = f"{self.parameter(Source('rows', mark))}::bigint[]"
-            return f"(SELECT rowid FROM unnest({rows}) AS found (rowid))"
         parts = range(self._shapes[mark].parts)
         signs = [f"{self.parameter(Source('grams', mark, part))}::text[]" for part in parts]
         if table == "grams":

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import apsw
 
 from bethink.store.postgres import words
-from bethink.store.sql.search.terms import MAX_TERM_LENGTH, tokenizer
 
 if TYPE_CHECKING:
     from bethink.store.postgres.session import Session
     from bethink.store.sql.connection import Row
 
 _BATCH = 500
-_SELECT_TEXTS = (
-    "SELECT rid, text, about, original FROM item AS i WHERE i.rid > ? ORDER BY i.rid LIMIT ?"
-)
+_SELECT_TEXTS = "SELECT rid, text, original FROM item AS i WHERE i.rid > ? ORDER BY i.rid LIMIT ?"
 _SELECT_GRAMS = "SELECT i.rid, i.folded FROM gram AS i WHERE i.rid > ? ORDER BY i.rid LIMIT ?"
 
 
@@ -27,7 +23,7 @@ def rebuild(session: Session, table: str) -> None:
     if table == "grams":
         session.execute("DELETE FROM gram")
         for rows in _batches(session, _SELECT_TEXTS):
-            session.write_grams([(rid, text, original) for rid, text, _, original in rows])
+            session.write_grams(rows)
     elif table == "vocabulary":
         session.execute("DELETE FROM term_gram")
         session.write_vocabulary(session.execute("SELECT tid, t FROM term").fetchall())
@@ -44,7 +40,7 @@ def require_consistent(session: Session, table: str) -> None:
 def _are_grams_right(session: Session) -> bool:
     stored: dict[int, str] = dict(row for rows in _batches(session, _SELECT_GRAMS) for row in rows)
     for rows in _batches(session, _SELECT_TEXTS):
-        for rid, text, _, original in rows:
+        for rid, text, original in rows:
             if stored.pop(rid, None) != words.folded_text(text, original):
                 return False
     return not stored
@@ -57,30 +53,6 @@ def _is_vocabulary_right(session: Session) -> bool:
     terms = session.execute("SELECT tid, t FROM term").fetchall()
     expected = {tid: set(words.vocabulary_trigrams([term])) for tid, term in terms}
     return stored == {tid: grams for tid, grams in expected.items() if grams}
-
-
-def count_terms(session: Session) -> Counter[str]:
-    """Count how many revisions hold each term, from their texts."""
-    tokens = tokenizer(session)
-    counted: Counter[str] = Counter()
-    for rows in _batches(session, _SELECT_TEXTS):
-        for _, text, about, _ in rows:
-            held = {*tokens(text), *tokens(about)}
-            counted.update(term for term in held if len(term) <= MAX_TERM_LENGTH)
-    return counted
-
-
-def add_counted(session: Session) -> None:
-    """Make the terms anew, with their counts."""
-    counted = count_terms(session)
-    rows = [(tid, term, df) for tid, (term, df) in enumerate(sorted(counted.items()), 1)]
-    session.executemany("INSERT INTO term (tid, t, df) VALUES (?, ?, ?)", rows)
-
-
-def count_differences(session: Session) -> int:
-    """Count the terms that have another count than their texts, or none."""
-    stored: dict[str, int] = dict(session.execute("SELECT t, df FROM term").fetchall())
-    return len({term for term, _ in set(stored.items()) ^ set(count_terms(session).items())})
 
 
 def _batches(session: Session, sql: str) -> Iterator[list[Row]]:

@@ -17,7 +17,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.errors import StoreError
 from bethink.store.sql.search.terms import tokenizer
 
-_PART = re.compile(r'"((?:[^"]|"")*)"|(\()|(\))|\b(AND|OR)\b|(\w+)\s*:|(\S)')
+_PART = re.compile(r'"((?:[^"]|"")*)"|[()]|\b(AND|OR)\b|(\S)')
 _SEPARATOR = "\N{INFORMATION SEPARATOR ONE}"  # between text and original; no word has it
 _TRIGRAMS = ("trigram", ["remove_diacritics", "1"])  # as in the schema of SQLite
 _VOCABULARY_TRIGRAMS: tuple[str, list[str]] = ("trigram", [])
@@ -39,31 +39,23 @@ def fts5_tokenizer(name: str, arguments: Sequence[str]) -> Callable[..., Any]:
 
 
 class WordQuery(NamedTuple):
-    """A query of a word index: any of the groups, of each all strings; perhaps in one column."""
+    """A query of an index of trigrams: any of the groups, of each all strings."""
 
     groups: tuple[tuple[str, ...], ...]
-    column: str = ""
-
-    def terms(self) -> list[str]:
-        """Return the index terms of the strings."""
-        tokens = tokenizer(_analysers.db)
-        return [term for group in self.groups for word in group for term in tokens(word)]
+    table: str = "grams"
 
 
-def parse_query(text: str) -> WordQuery:
-    """Parse a query that our own modules made for FTS5: quoted strings, AND, OR, a column."""
+def parse_query(text: str, table: str) -> WordQuery:
+    """Parse a query that our own modules made for FTS5: quoted strings, AND, OR."""
     groups: list[list[str]] = [[]]
-    column = ""
-    for quoted, _, _, operator, name, other in _PART.findall(text):
+    for quoted, operator, other in _PART.findall(text):
         if other:
             raise StoreError(f"the word query {text!r} is not known here")
-        if name:
-            column = name
-        elif operator == "OR":
+        if operator == "OR":
             groups.append([])
         elif quoted:
             groups[-1].append(quoted.replace('""', '"'))
-    return WordQuery(tuple(tuple(group) for group in groups if group), column)
+    return WordQuery(tuple(tuple(group) for group in groups if group), table)
 
 
 def trigram_patterns(words: Iterable[str]) -> list[str]:

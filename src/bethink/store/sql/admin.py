@@ -42,13 +42,22 @@ COUNTS = {
     "erased": "SELECT count(*) FROM tombstone",
     "events": "SELECT count(*) FROM event",
 }
-# All without those that ended: a count without a condition reads no row.
-_COUNT_LIVE = """
-    SELECT (SELECT count(*) FROM item) - (SELECT count(*) FROM item WHERE live_to IS NOT NULL)
-"""
+_EMBEDDED = "SELECT coalesce(sum(slots - passages), 0) FROM model"
+# The same for those who see everything: what is counted already, or without a condition.
+_WHOLE_COUNTS = COUNTS | {
+    "memories": "SELECT (SELECT count(*) FROM item)"
+    " - (SELECT count(*) FROM item WHERE live_to IS NOT NULL)",
+    "vectors": _EMBEDDED,
+    "passages": "SELECT coalesce(sum(passages), 0) FROM model",
+    "unembedded": f"SELECT CASE WHEN ({_EMBEDDED}) >= (SELECT count(*) FROM item) THEN 0"
+    f" ELSE ({COUNTS['unembedded']}) END",
+    # No line is ever removed.
+    "events": "SELECT coalesce((SELECT max(seq) FROM event) - (SELECT min(seq) FROM event) + 1, 0)",
+}
 # What statistics tell apart.
-SORTS = "level, kind, layer, tier, status, source_class"
-TALLY = f"SELECT {SORTS}, count(*) FROM item WHERE live_to IS NULL GROUP BY {SORTS}"
+_SORTS = "level, kind, layer, tier, status, source_class"
+_TALLY = f"SELECT {_SORTS}, count(*) FROM item WHERE live_to IS NULL GROUP BY {_SORTS}"
+_WHOLE_MODELS = "SELECT name, slots - passages FROM model ORDER BY name"
 _MODELS = """
     SELECT m.name, count(v.key) FROM model AS m
     LEFT JOIN vector AS v ON v.mid = m.mid AND v.key = v.rid
@@ -68,10 +77,15 @@ _OLDEST = f"""
 _TIME_SPAN = f"SELECT ({_OLDEST}), ({_OLDEST.replace(' LIMIT', ' DESC LIMIT')})"
 
 
+def _counts(db: Database) -> dict[str, str]:
+    """Return the queries for how many there are of each kind of thing."""
+    return COUNTS if is_below_ceiling(db) else _WHOLE_COUNTS
+
+
 def _count_groups(tally: Sequence[Row]) -> dict[str, dict[str, int]]:
     """Count live items by each of some columns, most first."""
     found = {}
-    for place, column in enumerate(SORTS.split(", ")):
+    for place, column in enumerate(_SORTS.split(", ")):
         counts: Counter[str] = Counter()
         for row in tally:
             if row[place] is not None:
@@ -102,12 +116,13 @@ class SqlAdmin:
 
     def count(self) -> int:
         with self._connections.read_transaction() as db:
-            return int(db.execute(COUNTS["memories"] if is_below_ceiling(db) else _COUNT_LIVE).get)
+            return int(db.execute(_counts(db)["memories"]).get)
 
     def stats(self) -> Json:
         with self._connections.read_transaction() as db:
             first, last = db.execute(_TIME_SPAN).get
-            counted = self._count_models(db)
+            is_below = is_below_ceiling(db)
+            counted: dict[str, int] = dict(select(db, _MODELS if is_below else _WHOLE_MODELS))
             stats = {
                 "space": self._space,
                 **self._describe(db),
@@ -115,11 +130,11 @@ class SqlAdmin:
                 "bytes": self._size_in_bytes(db),
                 "oldest": from_ms_or_none(first),
                 "newest": from_ms_or_none(last),
-                **self._count_all(db),
-                **_count_groups(self._tally(db)),
+                **{name: db.execute(sql).get for name, sql in _counts(db).items()},
+                **_count_groups(select(db, _TALLY)),
                 "models": counted,
             }
-            if not is_below_ceiling(db):
+            if not is_below:
                 return stats
         # The whole store tells of what is hidden.
         models = {name: count for name, count in counted.items() if count}
@@ -142,18 +157,6 @@ class SqlAdmin:
 
     def _size_in_bytes(self, db: Database) -> int:
         raise NotImplementedError
-
-    def _count_all(self, db: Database) -> dict[str, int]:
-        """Return how many there are of each kind of thing."""
-        return {name: db.execute(sql).get for name, sql in COUNTS.items()}
-
-    def _tally(self, db: Database) -> list[Row]:
-        """Return the counts of live items by what statistics tell apart."""
-        return select(db, TALLY)
-
-    def _count_models(self, db: Database) -> dict[str, int]:
-        """Return how many memories each model has embedded."""
-        return dict(db.execute(_MODELS))
 
     def questions(self) -> list[Json]:
         with self._connections.read_transaction() as db:

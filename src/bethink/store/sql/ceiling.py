@@ -113,7 +113,7 @@ CREATE TEMP VIEW tombstone AS SELECT * FROM main.tombstone WHERE 0;
 """
 # Tables without the rows that name what is hidden: by a column, which is in a hidden table.
 _WITHOUT_HIDDEN = (
-    ("sketch vector signature", "rid", "rid FROM temp.hidden_row"),
+    ("sketch vector", "rid", "rid FROM temp.hidden_row"),
     ("usage usage_day status_change idempotency", "id", "id FROM temp.hidden_item"),
     ("entity_vector", "entity", "id FROM temp.hidden_only"),
 )

@@ -19,7 +19,7 @@ from bethink.store.sql.entities import (
     verify_mentions,
 )
 from bethink.store.sql.rows import SELECT_CONTENT, matches_hash
-from bethink.store.sql.search import signatures, word_index
+from bethink.store.sql.search import word_index
 from bethink.store.sql.sql_functions import new_state_hash, to_ms
 
 DOCTOR_ACTOR = "doctor"
@@ -92,9 +92,6 @@ def shared_checks() -> dict[str, Check]:
     checks += [Check("words", good, verify, word_index.rebuild_word_index, writes=True)]
     good = "binary codes match the vectors"
     checks += [Check("vectors", good, _check_vectors, _rebuild_vectors)]
-    good = "those that were made match their texts"
-    rebuild = signatures.rebuild_signatures
-    checks += [Check("signatures", good, signatures.verify_signatures, rebuild)]
     good = "right size, no orphans"
     checks += [Check("entity vectors", good, verify_entity_vectors, drop_invalid_vectors)]
     good = "every revision has the end and the status that were stored"

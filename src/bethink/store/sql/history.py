@@ -263,6 +263,7 @@ _NUMBERED = """
 _SELECT_ANY_ITEM = "SELECT 1 FROM item LIMIT 1"
 SELECT_KEYS = "SELECT value FROM meta WHERE name = 'journal_keys'"
 _SET_KEYS = "INSERT OR REPLACE INTO meta (name, value) VALUES ('journal_keys', ?)"
+LAST_LINE = "SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1"
 _SELECT_ALL = "SELECT seq, at, kind, item, actor, detail, chain FROM event ORDER BY seq"
 
 

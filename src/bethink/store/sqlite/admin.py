@@ -14,8 +14,7 @@ import apsw
 from bethink.core import with_progress
 from bethink.errors import StoreBusy, StoreDamaged, StoreError
 from bethink.ports import CheckResult, Progress
-from bethink.store.sql.admin import COUNTS, SqlAdmin
-from bethink.store.sql.ceiling import is_below_ceiling
+from bethink.store.sql.admin import SqlAdmin
 from bethink.store.sql.checks import (
     EXPORT,
     Check,
@@ -25,7 +24,7 @@ from bethink.store.sql.checks import (
     shared_checks,
     summarise,
 )
-from bethink.store.sql.connection import Database, Row, select
+from bethink.store.sql.connection import Database, select
 from bethink.store.sql.damage import (
     LenientCursor,
     missing_counters,
@@ -33,30 +32,20 @@ from bethink.store.sql.damage import (
     unsound_values,
 )
 from bethink.store.sql.journal_key import journal_keys
-from bethink.store.sql.search import word_index
 from bethink.store.sqlite.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.connection import SqliteConnections
 from bethink.store.sqlite.files import FILE_MODE, is_private
 from bethink.store.sqlite.repair import (
-    KEPT_TALLY,
     copy_before_repair,
     file_state,
     quarantine_damaged,
     rebuild_definitions,
-    recount,
     restore_counters,
-    verify_counts,
     verify_definitions,
 )
 from bethink.store.sqlite.schema import add_functions, schema_version
 
 _SIDE_FILES = ("", "-wal", "-shm", ".lock", ".key")
-_COUNT_UNINDEXED = """
-    SELECT count(*) FROM item WHERE rid NOT IN (SELECT id FROM words_docsize)
-"""
-_COUNT_ORPHANED_INDEX_ENTRIES = """
-    SELECT count(*) FROM words_docsize WHERE id NOT IN (SELECT rid FROM item)
-"""
 _BROKEN = f"pages of the file are broken, and a change could lose what can be read; {EXPORT}"
 _OF_AN_INDEX = re.compile("(from|in) index ")
 _reindex = methodcaller("execute", "REINDEX")
@@ -158,16 +147,11 @@ def _checks() -> Iterator[Check]:
         if check.name == "content":
             done = "restored, as the hash confirms"
             yield check._replace(repair=quarantine_damaged, done=done)
-        elif check.name == "words":
-            yield check._replace(find_problem=_check_words)
         elif check.name == "references":
             # After what can be rebuilt: SQLite reports a broken index as a fault of the file.
             yield Check("file", "SQLite reports no errors", _check_file, _reindex)
             yield Check("values", "every value is one that is stored", _check_values)
             yield check._replace(find_problem=_check_references)
-        elif check.name == "journal":
-            yield Check("counts", "statistics count what there is", verify_counts, recount)
-            yield check
         else:
             yield check
 
@@ -188,16 +172,6 @@ def _check_values(db: Database) -> Problem:
 def _check_references(db: Database) -> Problem:
     rows = db.execute("PRAGMA foreign_key_check")
     return check_references(db, [f"{row[0]} {row[1]} -> {row[2]}" for row in rows])
-
-
-def _check_words(db: Database) -> Problem:
-    problems = word_index.verify_word_index(db)
-    missing, extra = db.execute(_COUNT_UNINDEXED).get, db.execute(_COUNT_ORPHANED_INDEX_ENTRIES).get
-    if missing:
-        problems.append(f"{missing} revisions are not in the index")
-    if extra:
-        problems.append(f"{extra} index entries have no revision")
-    return problems
 
 
 def _check_erasures(connections: SqliteConnections, *, repair: bool) -> CheckResult:
@@ -237,19 +211,6 @@ def _check_modes(path: Path, *, repair: bool) -> CheckResult:
     return CheckResult("permissions", True, f"{problem}; permissions fixed", repaired=True)
 
 
-# What the models themselves count, for a connection that sees everything.
-_VECTORS = "SELECT name, slots - passages, passages FROM model ORDER BY name"
-# What is kept, for the same.
-_KEPT = {
-    "memories": "SELECT coalesce(sum(count), 0) FROM tally",
-    "links": "SELECT coalesce((SELECT count FROM link_tally), 0)",
-    # No line is ever removed.
-    "events": "SELECT coalesce((SELECT max(seq) FROM event) - (SELECT min(seq) FROM event) + 1, 0)",
-    "revisions": "SELECT (SELECT coalesce(sum(count), 0) FROM tally)"
-    " + (SELECT count(*) FROM item WHERE live_to IS NOT NULL)",
-}
-
-
 class SqliteAdmin(SqlAdmin):
     """Journal, statistics, backup and checks of a space: `StoreAdmin` in SQLite."""
 
@@ -270,30 +231,6 @@ class SqliteAdmin(SqlAdmin):
             return int(pages * db.execute("PRAGMA page_size").get)
         files = (path.with_name(path.name + rest) for rest in ("", "-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
-
-    def _count_all(self, db: Database) -> dict[str, int]:
-        """Return how many there are of each kind of thing; vectors as their models count them."""
-        if is_below_ceiling(db):
-            return super()._count_all(db)
-        models = select(db, _VECTORS)
-        known = {
-            "vectors": sum(own for _, own, _ in models),
-            "passages": sum(passages for _, _, passages in models),
-            "unembedded": 0,
-        }
-        queries = {name: sql for name, sql in {**COUNTS, **_KEPT}.items() if name not in known}
-        counts = {name: db.execute(sql).get for name, sql in queries.items()} | known
-        if counts["vectors"] < counts["revisions"]:
-            counts["unembedded"] = db.execute(COUNTS["unembedded"]).get
-        return {name: counts[name] for name in COUNTS}
-
-    def _tally(self, db: Database) -> list[Row]:
-        return super()._tally(db) if is_below_ceiling(db) else select(db, KEPT_TALLY)
-
-    def _count_models(self, db: Database) -> dict[str, int]:
-        if is_below_ceiling(db):
-            return super()._count_models(db)
-        return {name: own for name, own, _ in select(db, _VECTORS)}
 
     def _run_checks(self, *, repair: bool, progress: Progress | None) -> list[CheckResult]:
         return run_checks(self._connections.base, repair=repair, progress=progress)

@@ -42,7 +42,6 @@ APPLICATION_ID = 0x52434C54  # "RCLT"
 PRAGMAS = {
     "synchronous": 2,  # FULL
     "foreign_keys": 1,
-    "recursive_triggers": 1,  # else a row that another replaces would not be counted out
     "secure_delete": 1,
     "temp_store": 2,  # MEMORY
     "trusted_schema": 0,

@@ -18,7 +18,6 @@ import apsw
 from bethink.core.atomic_write import fsync_folder
 from bethink.errors import StoreError
 from bethink.store.sql import checks, history
-from bethink.store.sql.admin import SORTS, TALLY
 from bethink.store.sql.checks import DOCTOR_ACTOR, SELECT_HASHES
 from bethink.store.sql.connection import Database, Row, select
 from bethink.store.sql.damage import LenientCursor, decode_leniently
@@ -160,7 +159,6 @@ def _plain_sql(sql: str) -> str:
 
 
 _ADD_COUNTER = "INSERT OR IGNORE INTO meta (name, value) VALUES (?, ?)"
-_LAST_LINE = "SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1"
 
 
 def restore_counters(db: Database) -> None:
@@ -174,35 +172,12 @@ def restore_counters(db: Database) -> None:
     versions = {"generation": f"{now}", "entities": f"{now}", "packed": f"0:{now}"}
     for name, value in versions.items():
         db.execute(_ADD_COUNTER, (name, value))
-    head = history.JournalHead(*next(iter(select(db, _LAST_LINE)), (0, "")))
+    head = history.JournalHead(*next(iter(select(db, history.LAST_LINE)), (0, "")))
     seal = history.JournalChain(db).seal(head)
     db.execute(_ADD_COUNTER, ("journal", ":".join(map(str, head._replace(seal=seal)))))
     if db.changes():
         line = history.JournalLine(history.END_RESTORED, None, "its end was lost")
         history.write_journal(db, [line], actor=DOCTOR_ACTOR, at=now)
-
-
-KEPT_TALLY = f"SELECT {SORTS}, count FROM tally"
-_KEPT_LINKS = "SELECT one, count FROM link_tally"
-_LINKS = "SELECT 1, count(*) FROM (SELECT DISTINCT src, type, dst, src_kind, dst_kind FROM link)"
-
-
-def verify_counts(db: Database) -> str:
-    """Name the counts for statistics that are not those of the rows; "" when all are."""
-    wrong = []
-    if sorted(select(db, KEPT_TALLY), key=repr) != sorted(select(db, TALLY), key=repr):
-        wrong.append("the memories of each sort")
-    if select(db, _KEPT_LINKS) != select(db, _LINKS):
-        wrong.append("the links")
-    return f"miscounted: {', '.join(wrong)}" if wrong else ""
-
-
-def recount(db: Database) -> None:
-    """Count the memories and links for statistics anew."""
-    db.execute("DELETE FROM tally")
-    db.execute(f"INSERT INTO tally ({SORTS}, count) {TALLY}")
-    db.execute("DELETE FROM link_tally")
-    db.execute(f"INSERT INTO link_tally (one, count) {_LINKS}")
 
 
 def quarantine_damaged(db: Database) -> None:

@@ -13,7 +13,7 @@ from bethink.store.sql.connection import Database
 from bethink.store.sql.sql_functions import state_hash
 from bethink.store.sqlite.files import make_private_file
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 _VERSION_WITH_POSTINGS = 6
 _MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"
 

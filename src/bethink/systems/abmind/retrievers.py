@@ -14,22 +14,20 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.errors import Refused
 from bethink.model import Entity, Filters, Item, Link, Node, Pool
-from bethink.ports import Match, NoteFile, SearchResult, Store, TrigramSearch, Word
+from bethink.ports import Match, NoteFile, SearchResult, TrigramSearch, Word
 from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.query_analysis import content_terms, periods
 from bethink.retrieval.retrievers.ranking import ranked_pool, skip_if_filled
 from bethink.retrieval.scope import rejection_reason
 
-_BATCH = 500  # memories signed in one transaction
-
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Memories whose 256-bit word signature agrees with the question's; needs no model.
+    """Memories made of the question's words; needs no model.
 
-    The score is the share of bits that agree, adjusted for the question's length: 0.5 is
-    chance, and nothing below ``min_likeness`` is returned. Skipped when the retrievers in
-    ``after`` found ``enough`` (0: as many as requested).
+    The score is the share of bits in which signatures of the words would agree, adjusted for
+    the question's length: 0.5 is chance, and nothing below ``min_likeness`` is returned.
+    Skipped when the retrievers in ``after`` found ``enough`` (0: as many as requested).
     """
 
     depth: int = 5
@@ -41,13 +39,6 @@ class Signature:
 
     def skip(self, found: Mapping[Retriever, Pool], ctx: Context) -> str:
         return skip_if_filled(found, self.after, self.enough, ctx)
-
-    def update_index(self, store: Store, *, only_new: bool = True) -> int:
-        """Make the signatures of memories that have none yet."""
-        made = 0
-        while count := store.vectors.make_signatures(_BATCH, only_new=only_new):
-            made += count
-        return made
 
     def __call__(self, ctx: Context) -> Pool:
         found = ctx.store.search.signature(ctx.query.text, self.depth, self.min_likeness, ctx.scope)

@@ -1,1 +1,1 @@
-"""Searches of the SQLite store: lexical, fuzzy, by vector, by signature, by time."""
+"""Searches of the SQLite store: lexical, fuzzy, by vector, by sets of words, by time."""

@@ -9,8 +9,8 @@ share one. The memories' trigrams find the candidates, their texts decide.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
@@ -23,7 +23,7 @@ from bethink.store.analysis import (
     query_units,
     trigrams,
 )
-from bethink.store.sql.connection import Database
+from bethink.store.sql.connection import Database, as_table
 from bethink.store.sql.search.lexical import (
     MAX_QUERY_LENGTH,
     ItemLoader,
@@ -179,12 +179,11 @@ def _candidate_rows(
     )
     columns = "i.original" if search.original else "i.text || char(10) || i.about"
     has_original = "AND i.original IS NOT NULL" if search.original else ""
-    sources = ["SELECT rowid FROM grams WHERE grams MATCH ?"]
-    values = [trigram_query]
-    about_query = "" if search.original else _about_query(db, pieces)
-    if about_query:
-        sources.append("SELECT rowid FROM words WHERE words MATCH ?")
-        values.append(about_query)
+    sources, values = ["SELECT rowid FROM grams WHERE grams MATCH ?"], [trigram_query]
+    rows = () if search.original else _rows_with_terms(db, pieces)
+    if len(rows):
+        sources.append("SELECT value FROM carray(?)")
+        values.append(as_table(rows))
     cursor = db.execute(
         f"""
         SELECT i.rid, i.id, {columns} FROM ({" UNION ".join(sources)}) AS g
@@ -195,21 +194,23 @@ def _candidate_rows(
     return map(_TextRow._make, cursor)
 
 
-def _about_query(db: Database, pieces: Iterable[str]) -> str:
-    """Return an FTS5 query for the ``about`` words (tags, topic, names) holding a piece.
+def _rows_with_terms(db: Database, pieces: Iterable[str]) -> Sequence[int]:
+    """Return the rows with an index word that holds a piece.
 
-    The trigram index has only texts, but the vocabulary has its own.
+    The trigram index has only texts, not what stands beside them (tags, topic, names), but the
+    vocabulary has its own.
     """
-    tokens = tokenizer(db)
-    terms: dict[str, None] = {}
+    found: dict[int, None] = {}
     for piece in pieces:
         matching = db.execute(
-            "SELECT term.t FROM vocabulary AS v CROSS JOIN term ON term.tid = v.rowid"
+            "SELECT term.tid, term.t FROM vocabulary AS v CROSS JOIN term ON term.tid = v.rowid"
             f" WHERE vocabulary MATCH ? ORDER BY v.rowid LIMIT {MAX_MATCHING_TERMS}",
             (" AND ".join(map(quote_fts5, trigrams(piece))),),
         )
-        terms.update((term, None) for (term,) in matching if piece in term)
-    # An e brings the stemmer back to stems that it would cut once more.
-    spelled = (next((s for s in (t, f"{t}e") if tokens(s) == [t]), None) for t in terms)
-    known = [quote_fts5(word) for word in islice(filter(None, spelled), MAX_MATCHING_TERMS)]
-    return f"about : ({' OR '.join(known)})" if known else ""
+        found.update((tid, None) for tid, term in matching if piece in term)
+    if not found:
+        return ()
+    from bethink.store.sql.search.postings import rows_by_term  # NumPy
+
+    rows = rows_by_term(db, list(found)[:MAX_MATCHING_TERMS]).values()
+    return array("q", {rid for one in rows for rid in one.tolist()})

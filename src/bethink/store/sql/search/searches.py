@@ -1,4 +1,4 @@
-"""The searches of a space: by words, pieces, meaning, signature, time and entities."""
+"""The searches of a space: by words, pieces, meaning, sets of words, time and entities."""
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     from bethink.store.sql.search.postings import IntArray, PostingLists
-    from bethink.store.sql.search.signatures import SignatureIndex
 
 
 _MAX_CACHED_ITEMS = 4096
@@ -271,12 +270,6 @@ class SqlSearch:
 
         return PostingLists(self._cache)
 
-    @cached_property
-    def _signatures(self) -> SignatureIndex:
-        from bethink.store.sql.search.signatures import SignatureIndex  # see above
-
-        return SignatureIndex(self._cache)
-
     def _predicate(self, db: Database, scope: Scope) -> Predicate:
         """Compile a scope; below a ceiling it is no plain one, though its filters may be."""
         known, compiled = self._compiled
@@ -357,10 +350,11 @@ class SqlSearch:
         return self._search(scope, lambda db, where, load: search_pieces(db, search, where, load))
 
     def signature(self, text: str, depth: int, min_likeness: float, scope: Scope) -> SearchResult:
-        search = self._signatures.search
+        from bethink.store.sql.search.word_sets import search_word_sets  # see above
+
+        asked = (text, depth, min_likeness)
         return self._search(
-            scope,
-            lambda db, where, load: search(db, text, depth, min_likeness, where, load),
+            scope, lambda db, where, load: search_word_sets(db, *asked, where, load, self._lists)
         )
 
     def time(

@@ -384,6 +384,15 @@ def rebuild_chunks(db: Database) -> None:
             drop_model(db, model)
 
 
+def write_chunks(db: Database) -> None:
+    """Write the bits of all vectors as they are, into a store that has none."""
+    db.execute("DELETE FROM chunk")
+    for model in stored_models(db):
+        for first, rows in _vector_batches(db, model):
+            coded = _to_slots(((key, stored) for key, _, stored in rows), model)
+            write_slots(db, model, np.arange(first, first + len(rows)), *coded)
+
+
 _SELECT_WHOLE = """
     SELECT key, data, tokens, crc FROM vector WHERE mid = ? AND key > ? ORDER BY key LIMIT 512
 """

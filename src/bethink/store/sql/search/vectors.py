@@ -345,7 +345,7 @@ def unembedded_rows(db: Database, model: str, limit: int) -> list[int]:
 
 
 class SqlVectors:
-    """Vectors and signatures of a space: `VectorStore` in SQLite."""
+    """Vectors of a space: `VectorStore` in SQLite."""
 
     def __init__(
         self, connections: Connections, vectors: VectorIndex, hydrate: HydrateRows
@@ -426,13 +426,3 @@ class SqlVectors:
             from bethink.store.sql.search import vector_index  # NumPy
 
             return vector_index.remove_damaged(db)
-
-    def make_signatures(self, limit: int, *, only_new: bool = False) -> int:
-        from bethink.store.sql.search.signatures import has_new, sign_missing  # seldom needed
-
-        if only_new:
-            with self._connections.read_transaction() as db:
-                if not has_new(db):
-                    return 0
-        with self._connections.write_transaction() as db:
-            return sign_missing(db, limit, only_new=only_new)

@@ -1,7 +1,7 @@
 """The word index: kept in step with the memories, verified and rebuilt.
 
-Three contentless FTS5 tables (``words``, ``grams``, ``vocabulary``), posting lists to rank by
-(`postings`), and two counts: how many memories hold a term (``term.df``), and how many
+Posting lists to rank by (`postings`), two contentless FTS5 tables of trigrams (``grams``,
+``vocabulary``), and two counts: how many memories hold a term (``term.df``), and how many
 memories and index words there are (``meta``). Everything here runs inside the caller's
 transaction.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from functools import lru_cache
 from struct import Struct
 
@@ -23,8 +23,7 @@ from bethink.store.sql.dialect import batch
 from bethink.store.sql.search.lexical import SELECT_TERM_IDS, word_statistics
 from bethink.store.sql.search.terms import BLOCK_ROWS, MAX_TERM_LENGTH, tokenizer
 
-_TEXT_TABLES = ("words", "grams")
-_INDEX_TABLES = (*_TEXT_TABLES, "vocabulary")
+_INDEX_TABLES = ("grams", "vocabulary")
 # Deleting one row costs as much as merging this many; measured with 100,000 memories.
 _BULK_SHARE = 3_000
 
@@ -49,6 +48,11 @@ class RowTerms(NamedTuple):
         """How many there are: the row's ``length`` column."""
         return len(self.text) + len(self.about)
 
+    @property
+    def counted(self) -> set[str]:
+        """Those that have a row of ``term``."""
+        return {term for term in (*self.text, *self.about) if len(term) <= MAX_TERM_LENGTH}
+
 
 def split_row(db: Database, row: IndexRow) -> RowTerms:
     """Split the row's texts into index terms."""
@@ -58,10 +62,6 @@ def split_row(db: Database, row: IndexRow) -> RowTerms:
 
 def index_rows(db: Database, rows: Sequence[IndexRow], known: Sequence[RowTerms] = ()) -> None:
     """Add memories to the word index; ``known`` are their index terms, if at hand."""
-    db.executemany(
-        "INSERT INTO words (rowid, text, about) VALUES (?, ?, ?)",
-        ((row.rid, row.text, row.about) for row in rows),
-    )
     db.executemany(
         "INSERT INTO grams (rowid, text, original) VALUES (?, ?, ?)",
         ((row.rid, row.text, row.original) for row in rows),
@@ -89,37 +89,39 @@ def unindex_rows(db: Database, rows: Sequence[IndexRow]) -> None:
 
 
 def _delete_from_indexes(db: Database, rows: Sequence[IndexRow]) -> None:
-    """Delete rows from the texts' indexes: each from its pages or, of many, by a merge."""
+    """Delete rows from the texts' trigrams: each from its pages or, of many, by a merge."""
     in_bulk = len(rows) * _BULK_SHARE > word_statistics(db, ()).documents
-    if in_bulk:
-        _set_secure_delete(db, _TEXT_TABLES, on=False)
-    else:
-        _set_secure_delete(db, _INDEX_TABLES, on=True)
-    db.executemany(
-        "INSERT INTO words (words, rowid, text, about) VALUES ('delete', ?, ?, ?)",
-        ((row.rid, row.text, row.about) for row in rows),
-    )
+    _set_secure_delete(db, "vocabulary", on=True)
+    _set_secure_delete(db, "grams", on=not in_bulk)
     db.executemany(
         "INSERT INTO grams (grams, rowid, text, original) VALUES ('delete', ?, ?, ?)",
         ((row.rid, row.text, row.original) for row in rows),
     )
     if in_bulk:
         # Merging all segments leaves out what was deleted.
-        for table in _TEXT_TABLES:
-            db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
-        _set_secure_delete(db, _INDEX_TABLES, on=True)
+        db.execute("INSERT INTO grams (grams) VALUES ('optimize')")
+        _set_secure_delete(db, "grams", on=True)
 
 
 def rebuild_word_index(db: Database) -> None:
     """Rebuild the whole word index from the memories."""
-    _set_secure_delete(db, _INDEX_TABLES, on=True)
-    _repair_lengths(db)
-    db.execute("INSERT INTO words (words) VALUES ('rebuild')")
-    db.execute("INSERT INTO grams (grams) VALUES ('rebuild')")
+    frequencies: Counter[str] = Counter()
+    wrong = []
+    for rid, terms, length in _split_rows(db):
+        frequencies.update(terms.counted)
+        if terms.length != length:
+            wrong.append((terms.length, rid))
+    for row in wrong:
+        # Where rot has moved its columns, SQLite takes no change of a row.
+        with suppress(apsw.ConstraintError):
+            db.execute("UPDATE item SET length = ? WHERE rid = ?", row)
     db.execute("DELETE FROM term")
-    with _count_index_terms(db):
-        db.execute(f"INSERT INTO term (t, df) {_COUNTED_TERMS}", (MAX_TERM_LENGTH,))
-    db.execute("INSERT INTO vocabulary (vocabulary) VALUES ('rebuild')")
+    numbered = enumerate(sorted(frequencies.items()), 1)
+    rows = ((tid, term, df) for tid, (term, df) in numbered)
+    db.executemany("INSERT INTO term (tid, t, df) VALUES (?, ?, ?)", rows)
+    for table in _INDEX_TABLES:
+        _set_secure_delete(db, table, on=True)
+        db.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
     documents, total = _recount(db)
     counters = (("documents", f"{documents}"), ("total_length", f"{total}"))
     db.executemany(_SET_COUNTER, counters)
@@ -130,7 +132,7 @@ def rebuild_postings(db: Database) -> None:
     """Make the posting lists anew from the memories and the terms."""
     from bethink.store.sql.search import postings  # NumPy
 
-    postings.rebuild_postings(db, _encoded_rows(db))
+    postings.rebuild_postings(db, _encoded_rows(db, Counter()))
 
 
 def verify_word_index(db: Database) -> list[str]:
@@ -142,16 +144,12 @@ def verify_word_index(db: Database) -> list[str]:
         for table in _INDEX_TABLES
         if not _is_consistent(db, table)
     ]
-    # A damaged index can stop its own listing of terms with the same error.
-    if "the index 'words' does not match the stored texts" not in problems:
-        with _count_index_terms(db):
-            wrong = db.execute(_COUNT_DIFFERENCES, (MAX_TERM_LENGTH, MAX_TERM_LENGTH)).get
-        if wrong:
-            problems.append(f"{wrong:,} words have a wrong count")
-        if wrong := db.execute(_COUNT_WRONG_IDS).get or postings.count_wrong_postings(
-            db, _encoded_rows(db)
-        ):
-            problems.append(f"{wrong:,} posting lists do not match the stored texts")
+    frequencies: Counter[str] = Counter()
+    wrong = postings.count_wrong_postings(db, _encoded_rows(db, frequencies))
+    if unlike := dict(db.execute("SELECT t, df FROM term")).items() ^ frequencies.items():
+        problems.append(f"{len({term for term, _ in unlike}):,} words have a wrong count")
+    if wrong := wrong or db.execute(_COUNT_WRONG_IDS).get:
+        problems.append(f"{wrong:,} posting lists do not match the stored texts")
     stored = word_statistics(db, ())
     documents, total = _recount(db)
     if stored.documents != documents:
@@ -167,9 +165,7 @@ def _count_terms(rows: Iterable[RowTerms]) -> tuple[Counter[str], int]:
     length = 0
     for row in rows:
         length += row.length
-        frequencies.update(
-            {term for term in (*row.text, *row.about) if len(term) <= MAX_TERM_LENGTH}
-        )
+        frequencies.update(row.counted)
     return frequencies, length
 
 
@@ -212,6 +208,7 @@ PACKED_END = """
     SELECT CAST(substr(value, 1, instr(value, ':') - 1) AS INTEGER) FROM meta WHERE name = 'packed'
 """
 _MAX_COUNT = 255
+_SELECT_TEXTS = "SELECT rid, text, about, length FROM item ORDER BY rid"
 _COUNT_WRONG_IDS = f"SELECT count(*) FROM term WHERE tid NOT BETWEEN 1 AND {MAX_TERM_ID}"
 
 
@@ -250,11 +247,19 @@ def _remove_postings(db: Database, rows: Mapping[int, RowTerms]) -> None:
     )
 
 
-def _encoded_rows(db: Database) -> Iterator[tuple[int, bytes]]:
-    """Yield the postings of every revision, in the order of row ids."""
+def _split_rows(db: Database) -> Iterator[tuple[int, RowTerms, int]]:
+    """Yield the terms of every revision, in the order of row ids, and its stored length."""
+    tokens = tokenizer(db)
+    for rid, text, about, length in db.execute(_SELECT_TEXTS):
+        yield rid, RowTerms(tokens(text), tokens(about)), length
+
+
+def _encoded_rows(db: Database, frequencies: Counter[str]) -> Iterator[tuple[int, bytes]]:
+    """Yield the postings of every revision, in the order of row ids, and count its terms."""
     tids: dict[str, int] = dict(db.execute("SELECT t, tid FROM term"))
-    for rid, text, about in db.execute("SELECT rid, text, about FROM item ORDER BY rid"):
-        yield rid, _encode_terms(split_row(db, IndexRow(rid, text, about, None)), tids)
+    for rid, terms, _ in _split_rows(db):
+        frequencies.update(terms.counted)
+        yield rid, _encode_terms(terms, tids)
 
 
 def _remove_terms(db: Database, frequencies: Mapping[str, int]) -> None:
@@ -268,11 +273,10 @@ def _remove_terms(db: Database, frequencies: Mapping[str, int]) -> None:
     db.executemany("DELETE FROM term WHERE tid = ?", ((tid,) for tid, _ in removed))
 
 
-def _set_secure_delete(db: Database, tables: Sequence[str], *, on: bool) -> None:
+def _set_secure_delete(db: Database, table: str, *, on: bool) -> None:
     """Make FTS5 remove entries from its pages at once, or when segments are merged."""
-    for table in tables:
-        if db.execute(f"SELECT v FROM {table}_config WHERE k = 'secure-delete'").get != on:
-            db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('secure-delete', {on:d})")
+    if db.execute(f"SELECT v FROM {table}_config WHERE k = 'secure-delete'").get != on:
+        db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('secure-delete', {on:d})")
 
 
 def _add_to_counters(db: Database, **changes: int) -> None:
@@ -296,19 +300,6 @@ def _recount(db: Database) -> tuple[int, int]:
     return documents, int(total)
 
 
-def _repair_lengths(db: Database) -> None:
-    wrong = []
-    for rid, text, about, length in db.execute("SELECT rid, text, about, length FROM item"):
-        expected = split_row(db, IndexRow(rid, text, about, None)).length
-        if expected != length:
-            wrong.append((expected, rid))
-    for length, rid in wrong:
-        try:
-            db.execute("UPDATE item SET length = ? WHERE rid = ?", (length, rid))
-        except apsw.ConstraintError:
-            continue  # rot has moved its columns, so that SQLite takes no change of the row
-
-
 def _is_consistent(db: Database, table: str) -> bool:
     """Whether FTS5 finds its table complete and equal to its rows."""
     try:
@@ -316,22 +307,3 @@ def _is_consistent(db: Database, table: str) -> bool:
     except apsw.CorruptError:
         return False
     return True
-
-
-_COUNTED_TERMS = "SELECT term, doc FROM temp.counted_term WHERE length(term) <= ?"
-_COUNT_DIFFERENCES = f"""
-    SELECT count(DISTINCT term) FROM (
-        SELECT * FROM ({_COUNTED_TERMS} EXCEPT SELECT t, df FROM term)
-        UNION ALL
-        SELECT * FROM (SELECT t AS term, df FROM term EXCEPT {_COUNTED_TERMS})
-    )"""
-
-
-@contextmanager
-def _count_index_terms(db: Database) -> Iterator[None]:
-    """While held, ``temp.counted_term`` has the terms with their counts in the word index."""
-    db.execute("CREATE VIRTUAL TABLE temp.counted_term USING fts5vocab ('main', 'words', 'row')")
-    try:
-        yield
-    finally:
-        db.execute("DROP TABLE temp.counted_term")

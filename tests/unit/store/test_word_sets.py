@@ -1,4 +1,4 @@
-"""Signatures: alike for texts made of the same words, by chance for all others."""
+"""Sets of words: alike for texts made of the same words, by chance for all others."""
 
 from __future__ import annotations
 
@@ -6,21 +6,14 @@ import json
 import random
 from collections.abc import Iterator
 from importlib.resources import files
-from itertools import combinations
 from pathlib import Path
 
 import apsw
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bethink import Memory
-from bethink.store.signature import MAX_WORDS_WITHOUT_WINDOWS, SIGNATURE_BYTES, sign_texts
-from bethink.store.sql.search.signatures import content_terms
-from bethink.store.sql.search.terms import tokenizer
+from bethink.store.sql.search.word_sets import content_terms
 from bethink.store.sqlite import SqliteStore
-from bethink.systems.abmind.retrievers import Signature
 from corpus import NOTES, TALK
 from records import NOW, at, record, scope
 
@@ -43,21 +36,16 @@ def store() -> Iterator[SqliteStore]:
     opened.close()
 
 
-def sign(store: SqliteStore) -> int:
-    """Make the signatures of what was stored since the last time, as a retriever does."""
-    return Signature().update_index(store)
-
-
 def likeness(store: SqliteStore, text: str) -> dict[str, float]:
-    """How alike everything stored is to a text."""
-    sign(store)
+    """How alike everything stored is to a text; what has no word in common is so by chance."""
     found = store.search.signature(text, 10_000, 0.0, scope())
-    return {match.item.text: match.score for match in found.matches}
+    every = dict.fromkeys((item.text for item in store.items.browse(scope(), limit=10_000)), 0.5)
+    return every | {match.item.text: match.score for match in found.matches}
 
 
 def words_of(text: str) -> set[str]:
     db = apsw.Connection(":memory:")
-    return set(content_terms(text, tokenizer(db)(text), db))
+    return set(content_terms(db, text))
 
 
 def test_unrelated_texts_stay_below_the_threshold(store: SqliteStore) -> None:
@@ -163,38 +151,7 @@ def test_a_short_question_is_found_in_a_long_memory() -> None:
     assert wrong / (asked * (len(long) - 1)) < 0.01
 
 
-@given(st.lists(st.text(st.characters(categories=("L", "N")), min_size=1), unique=True))
-def test_every_text_is_signed_alone_as_in_a_batch(words: list[str]) -> None:
-    """Bits follow from the words alone; stretches cover all of a long text."""
-    alone = sign_texts([words])[0]
-    first, second, third = sign_texts([["other"], words, []])
-
-    assert np.array_equal(alone.bits, second.bits)
-    assert alone.counts == second.counts
-    assert (
-        len(alone.counts)
-        == len(alone.bits)
-        == (len(words) > 0)
-        + (0 if len(words) <= MAX_WORDS_WITHOUT_WINDOWS else (len(words) - 1) // 6)
-    )
-    assert not third.counts
-    assert sign_texts([]) == []
-    assert first.bits.shape == (1, SIGNATURE_BYTES)
-
-
-def test_words_have_numbers_of_their_own() -> None:
-    """Signatures of single words agree in half their bits, and none is lopsided."""
-    rows = np.unpackbits(
-        np.concatenate([one.bits for one in sign_texts([[f"w{n}"] for n in range(60)])]), axis=1
-    )
-    agreement = [np.mean(one == other) for one, other in combinations(rows, 2)]
-
-    assert abs(np.mean(agreement) - 0.5) < 0.01
-    assert max(agreement) < 0.67
-    assert abs(rows.mean() - 0.5) < 0.02
-
-
-def test_scripts_without_spaces_are_signed_by_pairs() -> None:
+def test_scripts_without_spaces_are_compared_by_pairs() -> None:
     """A part of a Japanese sentence is like it."""
     store = SqliteStore.open(None, space="test")
     text = "支払いサービスは東京リージョンで動いている"
@@ -209,9 +166,6 @@ def test_scripts_without_spaces_are_signed_by_pairs() -> None:
     assert alike["Rechnungen auf Deutsch"] < THRESHOLD
 
 
-# Kept in step with the memories
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "space.db"
@@ -221,126 +175,60 @@ def path(tmp_path: Path) -> Path:
         actor="x",
         now=NOW,
     )
-    sign(store)
     store.close()
     return path
 
 
-def rows_of(path: Path) -> list[tuple[int, bytes]]:
-    db = apsw.Connection(str(path))
-    rows = db.execute("SELECT rid, bits FROM signature ORDER BY rid").fetchall()
-    db.close()
-    return rows
-
-
-def test_a_write_makes_none_and_a_search_only_what_is_new(path: Path) -> None:
-    """Who never searches for signatures stores none; others sign each memory once."""
-    with Memory(SqliteStore.open(path, space="test")) as memory:
-        memory.remember("The moraine is north of the glacier")
-        memory.recall("where is the moraine?")
-        stored = len(rows_of(path))
-        found = memory.recall("where is the moraine?", profile="abmind")
-        signed = len(rows_of(path))
-        memory.recall("where is the moraine?", profile="abmind")
-
-        assert (stored, signed, len(rows_of(path))) == (5, 6, 6)
-        assert not memory.store.vectors.make_signatures(9)
-        assert any(reason.by == "channel.ss" for reason in found.hits[0].evidence)
-
-
-def test_older_rows_get_theirs_and_a_search_says_so(path: Path) -> None:
-    """A store from before signatures tells how many are missing until they are made."""
-    db = apsw.Connection(str(path))
-    db.execute("DELETE FROM signature WHERE rid <= 3")
-    db.close()
-    store = SqliteStore.open(path, space="test")
-
-    before = store.search.signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
-    made = [
-        store.vectors.make_signatures(2),
-        store.vectors.make_signatures(2),
-        store.vectors.make_signatures(2),
-    ]
-    after = store.search.signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
-    store.close()
-
-    assert len(before.matches) == 2
-    assert "3 memories have no signature yet: bethink reindex" in before.note
-    assert made == [2, 1, 0]
-    assert len(after.matches) == 5
-    assert "have none" not in after.note
-
-
-def test_the_doctor_sees_and_mends(path: Path) -> None:
-    """Changed and stray signatures are told; a repair makes all anew. Missing ones are no fault."""
-    good = rows_of(path)
-    db = apsw.Connection(str(path))
-    db.execute("DELETE FROM signature WHERE rid = 1")
-    db.execute("UPDATE signature SET bits = zeroblob(32) WHERE rid = 2")
-    db.execute("INSERT INTO signature (rid, bits, counts) VALUES (99, x'', x'')")
-    db.close()
-    store = SqliteStore.open(path, space="test")
-
-    told = {one.name: one for one in store.admin.check()}["signatures"]
-    mended = {one.name: one for one in store.admin.check(repair=True)}["signatures"]
-    store.close()
-
-    assert not told.ok
-    assert "1 signatures do not match" in told.detail
-    assert "1 signatures belong to no revision" in told.detail
-    assert mended.repaired
-    assert rows_of(path) == good
-
-
-def test_revisions_restores_and_exports_have_theirs(path: Path) -> None:
+def test_revisions_restores_and_imports_are_found(path: Path) -> None:
     """A search sees the live revision, then another one as of then."""
     store = SqliteStore.open(path, space="test")
     store.items.put([record("i1", "volcano telescope warranty", rev=2)], actor="x", now=at(hours=1))
     store.items.end(["i2"], how="forgotten", actor="x", now=at(hours=1))
     store.items.restore(["i2"], actor="x", now=at(hours=2))
-    sign(store)
 
     new = store.search.signature("volcano telescope warranty", 9, THRESHOLD, scope())
     then = store.search.signature("volcano telescope warranty", 9, THRESHOLD, scope(as_of=NOW))
     lines = list(store.admin.dump())
-    healthy = {one.name: one.ok for one in store.admin.check()}["signatures"]
     other = SqliteStore.open(None, space="other")
     other.admin.load(lines, actor="x", now=NOW)
-    sign(other)
     loaded = other.search.signature("quokka lighthouse accounts", 9, THRESHOLD, scope())
-    whole = {one.name: one.ok for one in other.admin.check()}["signatures"]
     other.close()
     store.close()
 
     assert [match.item.id for match in new.matches] == ["i1"]
     assert not then.matches
-    assert healthy
-    assert whole
     assert {match.item.id for match in loaded.matches} == {"i0", "i2", "i3", "i4"}
 
 
-def test_an_erased_memory_leaves_no_signature(path: Path) -> None:
-    """Not in a search that had it in memory, and not in the file's bytes."""
+def test_an_erased_memory_is_not_found(path: Path) -> None:
+    """Not in a search that had it in memory."""
     store = SqliteStore.open(path, space="test")
     store.items.put([record("gone", "marmalade zeppelin orchestra")], actor="x", now=NOW)
-    sign(store)
     held = store.search.signature("marmalade zeppelin orchestra", 9, THRESHOLD, scope())
-    bits = rows_of(path)[-1][1]
-
-    receipt = store.items.erase(["gone"], actor="x", now=NOW)
+    store.items.erase(["gone"], actor="x", now=NOW)
     after = store.search.signature("marmalade zeppelin orchestra", 9, THRESHOLD, scope())
     store.close()
 
     assert len(held.matches) == 1
-    assert receipt.removed["signatures"] == 1
     assert not after.matches
-    assert bits not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+
+def test_a_recall_finds_what_was_just_stored_without_a_write(path: Path) -> None:
+    """Nothing is made for it: the journal and the number of writes stay."""
+    with Memory(SqliteStore.open(path, space="test")) as memory:
+        memory.remember("The moraine is north of the glacier")
+        before = memory.store.admin.generation()
+        found = memory.recall("where is the moraine?", profile="abmind", track=False)
+
+        assert memory.store.admin.generation() == before
+        assert any(reason.by == "channel.ss" for reason in found.hits[0].evidence)
 
 
 def test_a_search_that_waits_for_a_filter_finds_what_is_behind(store: SqliteStore) -> None:
     """The threshold cuts, never the number of better ones outside of the scope."""
-    sign(store)
-    found = store.search.signature(TEXTS[0], 1, 0.0, scope(ids=("t5", "t6")))
+    common = likeness(store, TEXTS[0])
+    ids = [f"t{n}" for n, text in enumerate(TEXTS) if 0.5 < common[text] < 0.9][-2:]
+    found = store.search.signature(TEXTS[0], 1, 0.0, scope(ids=tuple(ids)))
 
     assert len(found.matches) == 1
-    assert found.matches[0].item.id in ("t5", "t6")
+    assert found.matches[0].item.id in ids
