@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import apsw
 import pytest
@@ -25,8 +25,9 @@ from bethink.errors import (
     StoreError,
 )
 from bethink.model import Item, Recall, Remembered
-from bethink.ports import Embedder
+from bethink.ports import Embedder, Store
 from bethink.render.wire import recall_json
+from bethink.retrieval.engine import update_indexes
 from bethink.retrieval.profile import load_profile
 from bethink.retrieval.stages.assemble import Budget, token_cost
 from bethink.retrieval.stages.rerank import Rerank
@@ -791,7 +792,7 @@ def test_a_broken_word_index_is_mended(tmp_path: Path, embedder: Embedder) -> No
         assert all(finding.ok for finding in memory.doctor())
 
         with memory.store._connections.write_transaction() as db:  # type: ignore[attr-defined]
-            db.execute("INSERT INTO words (words) VALUES ('delete-all')")
+            db.execute("DELETE FROM posting_new")
         seen = {finding.name: finding for finding in memory.doctor()}
         mended = {finding.name: finding for finding in memory.doctor(repair=True)}
 
@@ -831,9 +832,20 @@ def test_threads_share_one_memory(place: str, tmp_path: Path, embedder: Embedder
         assert all(finding.ok for finding in memory.doctor())
 
 
+class Indexed:
+    """A retriever with an index of its own, which lacks one entry."""
+
+    asked: ClassVar[list[bool]] = []
+    name, weight = "indexed", 1.0
+
+    def update_index(self, store: Store, *, only_new: bool = True) -> int:
+        self.asked.append(only_new)
+        return int(len(self.asked) == 1)
+
+
 def test_a_reindex_counts_what_it_made_by_kind(embedder: Embedder, tmp_path: Path) -> None:
-    """Signatures of a profile that has them and vectors of entities too."""
-    path, settings = tmp_path / "old.db", Settings(profile="abmind")
+    """Vectors of entities, and what retrievers of the profile add to indexes of their own."""
+    path = tmp_path / "old.db"
     with Memory(SqliteStore.open(path, space="test"), embedder=embedder) as memory:
         memory.remember("Ana Torres prefers tea")
     db = apsw.Connection(str(path))
@@ -841,11 +853,16 @@ def test_a_reindex_counts_what_it_made_by_kind(embedder: Embedder, tmp_path: Pat
     db.close()
 
     store = SqliteStore.open(path, space="test")
-    with Memory(store, embedder=embedder, settings=settings) as memory:
+    with Memory(store, embedder=embedder) as memory:
+        profile = memory.profile(None)
+        indexed = replace(profile, channels=(*profile.channels, Indexed()))
+        memory.profile = lambda _: indexed  # type: ignore[method-assign]
         made = memory.make_missing()
 
         assert made == (0, 1, 1)
         assert memory.make_missing() == (0, 0, 0)
+        update_indexes(indexed, store)
+        assert Indexed.asked == [False, False, True]
         assert all(one.ok for one in memory.doctor())
 
 
