@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
-from bethink.cli.output import Piece, Printer
+from bethink.cli.output import Piece, Printer, printable
 from bethink.errors import BadSetting, BethinkError, UntrustedSpace
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class App:
 
 
 Advance = Callable[[int, int], None]
-_RATE_SECONDS = 120.0  # of which the rate is the mean: batches take seconds each
+_REDRAWN_S = 0.1
 
 
 @contextmanager
@@ -150,25 +151,41 @@ def progress(app: App, label: str, *, unit: str = "") -> Iterator[Advance]:
     if app.quiet or app.json or not app.err.terminal:
         yield _no_progress
         return
-    # Piped output must not wait for rich to load.
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Remaining
+    line = _ProgressLine(app.err, label, unit)
+    try:
+        yield line
+    finally:
+        line.write("")
 
-    shown = TextColumn(unit), TextColumn("{task.fields[rate]}"), Remaining()
-    parts = (TextColumn(label), BarColumn(), MofNCompleteColumn(), *shown)
-    console = Console(file=app.err.stream, no_color=not app.err.color, width=app.err.width)
-    with Progress(
-        *parts, console=console, transient=True, speed_estimate_period=_RATE_SECONDS
-    ) as bar:
-        task = bar.add_task(label, total=None, rate="")
 
-        def advance(done: int, total: int) -> None:
-            speed = bar.tasks[0].speed
-            rate = f"{speed:,.0f}/s" if speed else ""
-            bar.update(task, completed=done, total=total or None, rate=rate)
+class _ProgressLine:
+    """A line at the terminal that says how far something is; it is gone at the end."""
 
-        yield advance
+    def __init__(self, out: Printer, label: str, unit: str) -> None:
+        self._out, self._label, self._unit = out, label, unit
+        self._began: tuple[float, int] | None = None  # when, and how much was done by then
+        self._written_at, self._length = 0.0, 0
+
+    def __call__(self, done: int, total: int) -> None:
+        now = monotonic()
+        began, first = self._began = self._began or (now, done)
+        if now - self._written_at < _REDRAWN_S:
+            return
+        self._written_at = now
+        rate = (done - first) / (now - began) if now > began else 0.0
+        parts = [f"{self._label} {done:,}" + (f" of {total:,}" if total else ""), self._unit]
+        parts += [f"{rate:,.0f}/s"] if rate >= 1 else []
+        if rate and total > done:
+            minutes, seconds = divmod(round((total - done) / rate), 60)
+            parts.append(f"{minutes}:{seconds:02} left")
+        self.write("  ".join(filter(None, parts)))
+
+    def write(self, text: str) -> None:
+        """Write over what was written before."""
+        text = printable(text)[: self._out.width - 1]
+        self._out.stream.write(f"\r{text.ljust(self._length)}" + ("" if text else "\r"))
+        self._out.stream.flush()
+        self._length = len(text)
 
 
 def _no_progress(done: int, total: int) -> None:
