@@ -164,7 +164,7 @@ def test_the_table_is_plain_when_piped(folder: Path, report: dict) -> None:
 
     assert "\x1b" not in told
     assert "questions" in told.splitlines()[0]
-    for title in ("Quality", "Abstention", "Speed and cost", "Retrievers of default"):
+    for title in ("Quality", "Abstention", "Speed and cost"):
         assert title in told
 
 

@@ -226,11 +226,11 @@ def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
     """Measure recall quality.
 
     Stores the memories of a data set, runs its questions with every profile as a default
-    caller would, and prints quality with intervals, abstention, calibration, speed, cost, and
-    the contribution of each retriever and stage. PATH is the data set's file or folder; with
-    paths alone every data set in them is measured, and the tables have a row for each. Without
-    arguments the sets that come with Bethink are measured. Exit code 1 when --against finds
-    something significantly worse.
+    caller would, and prints quality with intervals, abstention, calibration, speed and cost;
+    with --ablate also what each part of a profile is worth. PATH is the data set's file or
+    folder; with paths alone every data set in them is measured, and the tables have a row for
+    each. Without arguments the sets that come with Bethink are measured. Exit code 1 when
+    --against finds something significantly worse.
     """
     from bethink.eval.report import combine_reports, compare_reports, read_report  # not for help
 

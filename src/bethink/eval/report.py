@@ -36,7 +36,7 @@ from bethink.eval.metrics import (
     status_shares,
 )
 from bethink.eval.runner import AS_SHIPPED, Judged, ProfileResult, QuestionResult, Run
-from bethink.eval.tune import ABLATION_SEPARATOR, retriever_statistics, stage_statistics
+from bethink.eval.tune import ABLATION_SEPARATOR
 from bethink.version import __version__
 
 REPORT_FORMAT = 2
@@ -97,8 +97,6 @@ def _profile_report(outcome: ProfileResult, scores: Scores, run: Run) -> Json:
         "limits": {"k": outcome.profile.budget.k, "max_tokens": outcome.profile.budget.max_tokens},
         "speed": _speed_report(outcome.own),
         "cost": _cost_report(outcome.own),
-        "channels": retriever_statistics(outcome.own),
-        "stages": stage_statistics(outcome.own),
         "degraded": sorted({part for result in outcome.own for part in result.degraded}),
         "questions": {
             "keys": list(scores.keys),

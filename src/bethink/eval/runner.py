@@ -26,29 +26,11 @@ from bethink.model import Pool, Recall
 from bethink.ports import Embedder
 from bethink.retrieval.profile import Profile
 
-CHANNEL_PREFIX = "channel."
 GATE_PREFIX = "gate."
 CONFIDENCE_STEP = "gate.confidence"
 # Kind of own questions that are asked while their answers are taken out.
 TAKEN_OUT = "answer taken out"
 FOREIGN = "foreign"
-# Steps without a candidate pool of their own.
-_STEPS_WITHOUT_POOL = ("plan",)
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """One step of one recall: status, duration, and the ranks of the relevant units."""
-
-    name: str
-    status: str
-    seconds: float
-    left: int
-    places: Mapping[str, int]
-
-    @property
-    def is_channel(self) -> bool:
-        return self.name.startswith(CHANNEL_PREFIX)
 
 
 def pool_units(pool: Pool, units: Mapping[str, str]) -> tuple[str, ...]:
@@ -63,23 +45,6 @@ def pool_units(pool: Pool, units: Mapping[str, str]) -> tuple[str, ...]:
         unit = units.get(item.id) or units.get(item.parent or "") or item.id
         seen.setdefault(unit)
     return tuple(seen)
-
-
-def step_results(
-    answer: Recall, relevant: Mapping[str, float], units: Mapping[str, str]
-) -> list[StepResult]:
-    """Results of every pipeline step, judged by the relevant units."""
-    looks = []
-    for step in answer.steps:
-        if step.name in _STEPS_WITHOUT_POOL:
-            continue
-        places = {
-            unit: place
-            for place, unit in enumerate(pool_units(step.pool, units), start=1)
-            if unit in relevant
-        }
-        looks.append(StepResult(step.name, step.status, step.seconds, len(step.pool), places))
-    return looks
 
 
 def answer_confidence(answer: Recall) -> float | None:
@@ -140,7 +105,6 @@ class QuestionResult(Judged):
     seconds: float
     cpu_seconds: float
     degraded: tuple[str, ...]
-    looks: tuple[StepResult, ...]
     hits: int = 0
     weak: int = 0
 
@@ -184,7 +148,6 @@ def run_question(
         seconds=seconds,
         cpu_seconds=cpu_seconds,
         degraded=tuple(part.part for part in answer.degraded),
-        looks=tuple(step_results(answer, question.relevant, space.units)),
     )
 
 

@@ -16,9 +16,6 @@ from bethink.eval.baselines import BM25, COSINE, MEASURED_AGAINST, RRF
 from bethink.eval.metrics import ACCEPTED_LOSS, ALL
 
 _METRIC_TITLES = {"ndcg@10": "nDCG@10", "mrr": "MRR", "precision@5": "P@5", "precision@10": "P@10"}
-_MAIN_METRICS = (
-    *("recall@5", "recall@10", "hit@5", "all@5", "all@10", "ndcg@10", "mrr", "precision@5"),
-)
 _WITH_INTERVAL = ("recall@10", "ndcg@10")
 MAX_UNRESOLVED_SHOWN = 5
 
@@ -65,19 +62,14 @@ def make_table(
 def report_tables(report: Json) -> Iterator[ReportTable]:
     """Yield every table that the report has data for; of several sets those of all together."""
     reports = report.get("sets", [report])
+    yield _quality_table(reports)
     if "sets" not in report:
-        yield _quality_table(report["profiles"], how_asked(report))
         yield from _comparison_table(report["comparisons"])
-    yield _sets_table(reports)
     yield from _baseline_table(reports)
     yield from _abstention_table(reports)
     yield from _calibration_tables(reports, report.get("pooled", []))
     if "sets" not in report:
         yield _speed_table(report, report["profiles"])
-        for profile in report["profiles"]:
-            title = f"Retrievers of {profile['name']}"
-            yield make_table(title, _RETRIEVER_COLUMNS, profile["channels"])
-            yield _stage_table(profile)
         yield from _ablation_table(report["ablations"])
     if "against" in report:
         yield _regression_table(report["against"])
@@ -158,7 +150,11 @@ def _name_head(reports: Sequence[Json]) -> str:
 def _type_rows(reports: Sequence[Json]) -> list[Json]:
     """The rows of all types; the first of a profile has its name."""
     return [
-        {**row, "name": name if row["type"] == ALL else ""}
+        {
+            **row,
+            "name": name if row["type"] == ALL else "",
+            "estimates": profile["quality"].get(row["type"]),
+        }
         for name, profile in _named_profiles(reports)
         for row in profile["types"]
     ]
@@ -178,19 +174,31 @@ _COST_CELLS = (
 )
 
 
-def _sets_table(reports: Sequence[Json]) -> ReportTable:
+def _quality_table(reports: Sequence[Json]) -> ReportTable:
     columns = (
         Cells(_name_head(reports), "name"),
         Cells("questions", "type"),
         Cells(">n", "n", COUNT),
-        *(Cells(f">{_metric_title(one)}", f"quality.{one}", NUMBER) for one in _SET_METRICS),
+        *map(_quality_column, _SET_METRICS),
         Cells(">newer first", "newer_first", NUMBER),
         *_STATUS_CELLS,
         *_COST_CELLS,
     )
     asked = "; ".join(dict.fromkeys(map(how_asked, reports)))
-    title = "Quality by set and type" if len(reports) > 1 else "Answers by type"
-    return make_table(title, columns, _type_rows(reports), f"measured {asked}")
+    note = f"measured {asked}; ± is half of the 95 % interval over the n questions"
+    title = "Quality by set and type" if len(reports) > 1 else "Quality"
+    return make_table(title, columns, _type_rows(reports), note)
+
+
+def _quality_column(metric: str) -> Cells:
+    def with_interval(row: Json) -> str | None:
+        figure = (row["estimates"] or {}).get(metric)
+        half = (figure["high"] - figure["low"]) / 2 if figure else 0.0
+        return f"{figure['value']:.3f} ±{half:.3f}" if figure else None
+
+    if metric in _WITH_INTERVAL:
+        return Cells(f">{_metric_title(metric)}", with_interval)
+    return Cells(f">{_metric_title(metric)}", f"quality.{metric}", NUMBER)
 
 
 BEHIND = "behind"
@@ -283,33 +291,6 @@ def _reliability_line(said: float, right: float) -> str:
     return "".join(line)
 
 
-def _quality_table(profiles: Sequence[Json], asked: str) -> ReportTable:
-    rows = [
-        {**figures, "name": profile["name"] if view == ALL else "", "view": view}
-        for profile in profiles
-        for view, figures in profile["quality"].items()
-        if figures
-    ]
-    columns = (
-        Cells("profile", "name"),
-        Cells("questions", "view"),
-        Cells(">n", f"{_MAIN_METRICS[0]}.n", COUNT),
-        *map(_estimate_column, _MAIN_METRICS),
-    )
-    note = f"measured {asked}; ± is half of the 95 % interval over the n questions"
-    return make_table("Quality", columns, rows, note)
-
-
-def _estimate_column(metric: str) -> Cells:
-    def with_interval(row: Json) -> str:
-        figure = row[metric]
-        return f"{figure['value']:.3f} ±{(figure['high'] - figure['low']) / 2:.3f}"
-
-    if metric in _WITH_INTERVAL:
-        return Cells(f">{_metric_title(metric)}", with_interval)
-    return Cells(f">{_metric_title(metric)}", f"{metric}.value", NUMBER)
-
-
 _METRIC_CELLS = Cells("metric", lambda row: _metric_title(str(row["metric"])))
 _CHANGE_CELLS = (
     Cells(">change", "value", SIGNED),
@@ -389,53 +370,6 @@ def _speed_table(report: Json, profiles: Sequence[Json]) -> ReportTable:
         stored = f"{report['measured_on']['stored']:,} memories stored at {rate:,.0f} a second; "
     note = f"{stored}tokens are those of the answer as it is given; weak is below 5 % relevance"
     return make_table("Speed and cost", _SPEED_COLUMNS, profiles, note)
-
-
-_RETRIEVER_COLUMNS = (
-    Cells("retriever", "channel"),
-    Cells(
-        ">queried", lambda row: f"{row['n'] - row['skipped'] - row['degraded']:,} of {row['n']:,}"
-    ),
-    Cells(">returned", "returned", TENTHS),
-    Cells(">of the relevant", "found_share", PERCENT),
-    Cells(
-        ">only by it",
-        lambda row: f"{row['unique']:,} ({Cells('', 'unique_share', PERCENT).text(row)})",
-    ),
-    Cells(">of those in top 10", "unique_answered", COUNT),
-    Cells(">ms", "milliseconds", ".2f"),
-    Cells("", lambda row: "dead" if row["dead"] else "" if row["unique"] else "nothing alone"),
-)
-
-
-_FIRST_STAGE_COLUMNS = (
-    Cells("stage", "stage"),
-    Cells(">n", "n", COUNT),
-    Cells(">left", "left", TENTHS),
-    Cells(">recall@10 after", "recall_after", NUMBER),
-)
-_MOVES = (
-    Cells(">change", lambda row: row["recall_after"] - row["recall_before"], SIGNED),
-    Cells(">mean rise", "rise", "+.2f"),
-    Cells(">up / down", lambda row: f"{row['up']:,} / {row['down']:,}"),
-    Cells(">in / out", lambda row: f"{row['gained']:,} / {row['lost']:,}"),
-)
-
-
-def _stage_table(profile: Json) -> ReportTable:
-    """The stages; nothing stands before the first, so it has moved nothing."""
-    first = profile["stages"][:1]
-
-    def unless_first(move: Cells) -> Cells:
-        return Cells(move.head, lambda row: "" if row in first else move.text(row))
-
-    columns = (
-        *_FIRST_STAGE_COLUMNS,
-        *map(unless_first, _MOVES),
-        Cells(">ms", "milliseconds", ".2f"),
-    )
-    note = "rise: ranks that the first relevant hit gained; in / out: relevant hits added, dropped"
-    return make_table(f"Stages of {profile['name']}", columns, profile["stages"], note)
 
 
 def _ablation_table(entries: Sequence[Json]) -> Iterator[ReportTable]:

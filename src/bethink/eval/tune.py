@@ -2,15 +2,14 @@
 
 Questions are split by the seed: the search sees the training ones only, and the
 held-out ones are run before and after. A gain there that resampling cannot
-distinguish from noise is called noise. Also ablations, per-part statistics and
-writing profiles as TOML.
+distinguish from noise is called noise. Also ablations, and writing profiles as TOML.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from random import Random
@@ -26,10 +25,7 @@ from bethink.errors import BadProfile, Refused
 from bethink.eval.case import Question
 from bethink.eval.metrics import Difference, Values, get_metric, paired_difference
 from bethink.eval.runner import (
-    CHANNEL_PREFIX,
     ProgressCallback,
-    QuestionResult,
-    StepResult,
     pool_units,
     run_recall,
 )
@@ -169,106 +165,6 @@ def _get_part(profile: Profile, parameter: Parameter) -> Any:
         if parameter.slot == "fuse"
         else getattr(profile, parameter.slot)[parameter.place]
     )
-
-
-RECALL_CUTOFF = 10
-
-
-def retriever_statistics(results: Sequence[QuestionResult]) -> list[Json]:
-    """Per retriever: how often it ran, what it found, and what only it found.
-
-    A dead retriever found nothing relevant at all. One that found nothing alone may still
-    matter, since agreement between two raises a hit; its ablation shows that.
-    """
-    judged = [result for result in results if result.relevant]
-    steps = (step for result in judged for step in result.looks)
-    names = dict.fromkeys(step.name for step in steps if step.is_channel)
-    relevant = sum(len(result.relevant) for result in judged)
-    return [_retriever_row(name, judged, relevant) for name in names]
-
-
-def _retriever_row(name: str, judged: Sequence[QuestionResult], relevant: int) -> Json:
-    own = [(result, step) for result in judged for step in result.looks if step.name == name]
-    unique = [
-        (result, unit)
-        for result, step in own
-        for unit in step.places
-        if not any(
-            unit in other.places for other in result.looks if other.is_channel and other is not step
-        )
-    ]
-    answered = sum(1 for result, unit in unique if unit in result.ranked[:RECALL_CUTOFF])
-    found = sum(len(step.places) for _, step in own)
-    return {
-        "channel": name.removeprefix(CHANNEL_PREFIX),
-        "n": len(own),
-        "skipped": sum(step.status == "skipped" for _, step in own),
-        "degraded": sum(step.status == "degraded" for _, step in own),
-        "returned": _mean(step.left for _, step in own),
-        "found": found,
-        "found_share": found / relevant if relevant else None,
-        "unique": len(unique),
-        "unique_share": len(unique) / relevant if relevant else None,
-        "unique_answered": answered,
-        "dead": not found,
-        "milliseconds": 1000 * _mean(step.seconds for _, step in own),
-    }
-
-
-def stage_statistics(results: Sequence[QuestionResult]) -> list[Json]:
-    """Per step from the fusion on: where it moved the relevant units.
-
-    ``rise`` is the mean number of ranks the first relevant unit moved up, over the
-    questions where it was present before and after; ``gained`` and ``lost`` count the
-    relevant units that were in the pool only after, or only before.
-    """
-    judged = [result for result in results if result.relevant]
-    walks = [[step for step in result.looks if not step.is_channel] for result in judged]
-    names = dict.fromkeys(step.name for walk in walks for step in walk)
-    return [_stage_row(name, walks, judged) for name in names]
-
-
-def _stage_row(
-    name: str, walks: Sequence[Sequence[StepResult]], judged: Sequence[QuestionResult]
-) -> Json:
-    moves = []
-    recalls = []
-    for walk, result in zip(walks, judged, strict=True):
-        for place, step in enumerate(walk):
-            if step.name == name:
-                before = walk[place - 1] if place else None
-                moves.append((before, step))
-                recalls.append((_recall_after(before, result), _recall_after(step, result)))
-    rises = [
-        min(before.places.values()) - min(step.places.values())
-        for before, step in moves
-        if before is not None and before.places and step.places
-    ]
-    return {
-        "stage": name,
-        "n": len(moves),
-        "milliseconds": 1000 * _mean(step.seconds for _, step in moves),
-        "left": _mean(step.left for _, step in moves),
-        "recall_before": _mean(before for before, _ in recalls if before is not None),
-        "recall_after": _mean(after for _, after in recalls if after is not None),
-        "rise": _mean(rises),
-        "up": sum(rise > 0 for rise in rises),
-        "down": sum(rise < 0 for rise in rises),
-        "gained": sum(len(step.places.keys() - before.places) for before, step in moves if before),
-        "lost": sum(len(before.places.keys() - step.places) for before, step in moves if before),
-        "degraded": sum(step.status == "degraded" for _, step in moves),
-    }
-
-
-def _recall_after(step: StepResult | None, result: QuestionResult) -> float | None:
-    if step is None:
-        return None
-    return sum(place <= RECALL_CUTOFF for place in step.places.values()) / len(result.relevant)
-
-
-def _mean(values: Iterable[float]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed) if listed else 0.0
 
 
 def profile_toml(profile: Profile, comments: Sequence[str] = ()) -> str:

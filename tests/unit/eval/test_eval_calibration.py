@@ -30,7 +30,7 @@ def asked(
     return QuestionResult(
         key=key, relevant=dict.fromkeys(relevant, 1.0), ranked=tuple(ranked),
         confidence=confidence, case="c", best=None, tokens=0, seconds=0.0, cpu_seconds=0.0,
-        degraded=(), looks=(), **values,
+        degraded=(), **values,
     )  # fmt: skip
 
 

@@ -12,9 +12,9 @@ from bethink.errors import Refused
 from bethink.eval.case import Dataset
 from bethink.eval.metrics import Difference
 from bethink.eval.report import build_report, compare_reports, read_report
-from bethink.eval.runner import ProfileResult, QuestionResult, Run, RunPlan, StepResult
+from bethink.eval.runner import ProfileResult, QuestionResult, Run, RunPlan
 from bethink.eval.tables import headline, report_tables
-from bethink.eval.tune import TuneResult, retriever_statistics, stage_statistics, tune_verdict
+from bethink.eval.tune import TuneResult, tune_verdict
 from bethink.render.wire import dumps
 from bethink.retrieval.profile import load_profile
 
@@ -33,16 +33,11 @@ def asked(key: str, ranked: str, relevant: str = "a", **other) -> QuestionResult
         "seconds": 0.01,
         "cpu_seconds": 0.008,
         "degraded": (),
-        "looks": (),
     }
     values.update(other)
     return QuestionResult(
         key=key, relevant=dict.fromkeys(relevant, 1.0), ranked=tuple(ranked), **values
     )
-
-
-def look(name: str, *units: str, **places: int) -> StepResult:
-    return StepResult(name, "ok", 0.001, len(units) or len(places), places)
 
 
 def run_of(*outcomes: ProfileResult) -> Run:
@@ -179,39 +174,6 @@ def test_a_file_that_is_no_report_is_refused(tmp_path, content):
 
     with pytest.raises(Refused, match="is not a"):
         read_report(path)
-
-
-def test_a_channel_is_credited_with_what_only_it_found():
-    """Unique finds are those that no other channel had; who finds nothing is dead."""
-    looks = (
-        look("channel.words", a=1),
-        look("channel.sense", a=2, b=1),
-        look("channel.time"),
-        look("fuse", a=1, b=2),
-    )
-    rows = {
-        row["channel"]: row for row in retriever_statistics([asked("q", "ab", "ab", looks=looks)])
-    }
-
-    assert [rows[name]["dead"] for name in ("words", "sense", "time")] == [False, False, True]
-    assert [rows[name]["unique"] for name in ("words", "sense", "time")] == [0, 1, 0]
-    assert rows["sense"]["unique_answered"] == 1
-    assert rows["words"]["found_share"] == 0.5
-
-
-def test_a_stage_is_judged_by_where_it_moves_the_relevant_ones():
-    """Rises, falls and losses are counted from the step before."""
-    first = asked("q1", "a", "ab", looks=(look("fuse", a=12, b=3), look("rerank.x", a=2, b=1)))
-    second = asked("q2", "a", "a", looks=(look("fuse", a=1), look("rerank.x")))
-    third = asked("q3", "a", "a", looks=(look("fuse"), look("rerank.x", a=30)))
-
-    fused, reranked = stage_statistics([first, second, third])
-
-    assert fused["recall_after"] == pytest.approx(0.5)
-    assert reranked["recall_after"] == pytest.approx(1 / 3)
-    assert (reranked["up"], reranked["down"]) == (1, 0)
-    assert (reranked["gained"], reranked["lost"]) == (1, 1)
-    assert reranked["rise"] == 2.0
 
 
 def test_groups_of_categories_have_lines_of_their_own():

@@ -66,8 +66,6 @@ def measured(result: Run) -> dict:
     report = build_report(result)
     for profile in report["profiles"]:
         del profile["speed"]
-        for row in [*profile["channels"], *profile["stages"]]:
-            del row["milliseconds"]
     del report["measured_on"]["memories_per_second"]
     return report
 
