@@ -412,7 +412,8 @@ def test_a_recall_with_our_own_profile_does_not_load_aliases() -> None:
         "import sys, bethink; m = bethink.Memory.open(':memory:', embedder='none');"
         "m.remember('The key is in the vault'); m.recall('where is the key?');"
         "print(sorted(n for n in sys.modules if n.startswith(('bethink.systems', "
-        "'bethink.config.aliases', 'bethink.store.signature', 'bethink.store.sql.search.sig'))))"
+        "'bethink.config.aliases', 'bethink.store.sql.search.word_sets',"
+        "'bethink.store.sql.search.pieces'))))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

@@ -19,7 +19,6 @@ from bethink.store.sql.connection import (
     Database,
     Row,
     as_table,
-    is_on_server,
     read_ahead,
     select,
 )
@@ -264,15 +263,9 @@ class SqlGraph:
             if not ids:
                 return []
             queries = link_queries(ids, types, as_of, incoming=incoming)
-            if is_on_server(db):  # for each node by itself, as it may have been read ahead
-                read_ahead(db, *queries)
-                found = {row for query in queries for row in select(db, *query)}
-                rows = sorted(found, key=_LINK_ORDER)
-            else:
-                sql = " UNION ".join(sql for sql, _ in queries)
-                values = queries[0][1] * len(queries)
-                rows = select(db, f"{sql} ORDER BY src, type, dst, src_kind, dst_kind", values)
-            return [to_link(row) for row in _one_per_link(rows)]
+            read_ahead(db, *queries)
+            rows = {row for query in queries for row in select(db, *query)}
+            return [to_link(row) for row in _one_per_link(sorted(rows, key=_LINK_ORDER))]
 
     def follows(
         self, ids: Sequence[str], *, as_of: datetime | None = None

@@ -29,6 +29,7 @@ from bethink.store.sql.history import (
     MENTION_LINK,
     MENTIONED_AT_REVISION,
     columns_as_of,
+    entities_created_after,
 )
 from bethink.store.sql.search.lexical import ItemLoader, load_matches
 from bethink.store.sql.search.scope import Predicate
@@ -107,27 +108,14 @@ _WORD_PIECE = lazy_pattern(r"\w+(?:[-.'’]\w+)*")
 _POSSESSIVE = lazy_pattern(r"['’]s?$")
 
 
-_GROUP_BY_ENTITY = part(
-    "GROUP BY e.id ORDER BY found",
-    postgres="GROUP BY e.id, e.kind, e.name, e.mentions, e.momentum, e.momentum_at, e.last_seen_at"
-    " ORDER BY found",
-)
 _GROUP_BY_ROW = part(
     "GROUP BY i.rid ORDER BY count(*)", postgres="GROUP BY i.rid, i.id ORDER BY count(*)"
 )
-_BY_NAME_AS_OF = f"""
-    {AS_OF_CTE} SELECT max(length(n.alias)) AS found, {columns_as_of(ENTITY_COLUMNS)}
-    FROM carray(?) AS w
-    CROSS JOIN alias AS n ON n.alias = w.value AND n.classification <= ?
-    CROSS JOIN entity AS e ON e.id = n.entity
-    WHERE e.created_at <= (SELECT at FROM m) {_GROUP_BY_ENTITY} DESC, held DESC, e.id LIMIT ?
-"""
 # Most names are nobody's, which the look-up alone shows.
 _OWNERS_OF_NAMES = """
     SELECT n.entity, n.alias FROM carray(?) AS w
     CROSS JOIN alias AS n ON n.alias = w.value AND n.classification <= ?
 """
-_MENTIONS = 3  # its place in ENTITY_COLUMNS
 
 
 _ENTITIES_BY_ID = (
@@ -168,25 +156,24 @@ def find_entities(
     every = tuple({name: None for names in names_of for name in names})
     if not every or limit < 1:
         return [[] for _ in texts]
-    if as_of_ms is not None:
-        return [_named_as_of(db, names, limit, as_of_ms, max_classification) for names in names_of]
     owners: dict[str, list[str]] = {}
     for entity, alias in select(db, _OWNERS_OF_NAMES, (as_table(every), max_classification)):
         owners.setdefault(alias, []).append(entity)
     if not owners:
         return [[] for _ in texts]
     known = tuple(dict.fromkeys(entity for found in owners.values() for entity in found))
-    asked = (max_classification, as_table(known))
-    rows = {row[0]: row for row in select(db, _KNOWN_TO_SOME, asked)}
+    found = read_entities(db, known, as_of_ms, max_classification)
+    for later in entities_created_after(db, as_of_ms) & found.keys():
+        del found[later]
     # How often they are mentioned is also told by memories above the classification.
     counts = max_classification >= HIGHEST
-    return [_longest_named(names, owners, rows, limit, counts=counts) for names in names_of]
+    return [_longest_named(names, owners, found, limit, counts=counts) for names in names_of]
 
 
 def _longest_named(
     names: Iterable[str],
     owners: Mapping[str, Sequence[str]],
-    rows: Mapping[str, Row],
+    known: Mapping[str, Entity],
     limit: int,
     *,
     counts: bool,
@@ -196,18 +183,9 @@ def _longest_named(
     for name in names:
         for entity in owners.get(name, ()):
             longest[entity] = max(len(name), longest.get(entity, 0))
-    found = [rows[entity] for entity in longest if entity in rows]
-    found.sort(key=lambda row: (-longest[row[0]], -row[_MENTIONS] if counts else 0, row[0]))
-    return [to_entity(row) for row in found[:limit]]
-
-
-def _named_as_of(
-    db: Database, names: tuple[str, ...], limit: int, as_of_ms: int, max_classification: int
-) -> list[Entity]:
-    if not names:
-        return []
-    rows = select(db, _BY_NAME_AS_OF, (as_of_ms, as_table(names), max_classification, limit))
-    return [to_entity(row[1:]) for row in rows]
+    found = [known[entity] for entity in longest if entity in known]
+    found.sort(key=lambda one: (-longest[one.id], -one.mentions if counts else 0, one.id))
+    return found[:limit]
 
 
 def list_entities(db: Database, prefix: str, limit: int, offset: int) -> list[Entity]:

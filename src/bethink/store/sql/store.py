@@ -46,7 +46,7 @@ class SqlStore:
         self.search = SqlSearch(connections, vectors, hydrate, cache)
         self.items = SqlItems(connections)
         self.graph = SqlGraph(connections, cache)
-        self.vectors = SqlVectors(connections, vectors, hydrate)
+        self.vectors = SqlVectors(connections, vectors)
 
     @cached_property
     def activity(self) -> SqlActivity:

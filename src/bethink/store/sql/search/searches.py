@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ from bethink.store.sql.connection import (
 )
 from bethink.store.sql.damage import met_unreadable, select_readable
 from bethink.store.sql.items import count_days, session_spans
-from bethink.store.sql.rows import item_selection, read_items, read_items_ahead, to_item
+from bethink.store.sql.rows import read_items, read_items_ahead
 from bethink.store.sql.search.lexical import (
     SELECT_FREQUENCIES,
     ItemLoader,
@@ -70,26 +70,14 @@ class HydrateRows:
 
     def read_in_scope(self, db: Database, ids: Sequence[str], predicate: Predicate) -> list[Item]:
         """Return those of the items that are in scope."""
-        known = self.known(db, predicate.as_of_ms)
-        rids = array("q", sorted(known.rows[item] for item in ids if item in known.rows))
-        others = tuple(item for item in ids if item not in known.rows)
-        found = [known.items[rid] for rid in rows_in_scope(db, rids, predicate)]
-        if others:
-            start, values = item_selection(predicate.as_of_ms)
-            sql = f"{start}{_FROM_IDS} WHERE {predicate.sql_of_known_rows}"
-            rows = select_readable(db, sql, others, predicate.values, bind=as_table, first=values)
-            read = {row[0]: to_item(row) for row in rows}
-            known.add(read)
-            found += read.values()
-        return found
+        sql = f"{_ROWS_OF_IDS} WHERE {predicate.sql_of_known_rows}"
+        rows = select_readable(db, sql, tuple(ids), predicate.values, bind=as_table)
+        read = _ItemReader(self, predicate.as_of_ms)
+        return list(read(db, sorted(rid for (rid,) in rows)).values())
 
-    def live_rows(self, db: Database) -> Mapping[str, int]:
-        """Return the row of each live item that was read in this state of the store."""
-        return self.known(db, None).rows
-
-    def known(self, db: Database, as_of_ms: int | None) -> _KnownItems:
-        """Return what was read of this state of the store."""
-        return self._cache.get(db, _ITEMS, lambda: _KnownItems({}, {}), key=as_of_ms)
+    def known(self, db: Database, as_of_ms: int | None) -> dict[int, Item]:
+        """Return what was read of this state of the store, by row id."""
+        return self._cache.get(db, _ITEMS, dict, key=as_of_ms)
 
 
 class _ItemReader(NamedTuple):
@@ -99,39 +87,24 @@ class _ItemReader(NamedTuple):
     as_of_ms: int | None
 
     def __call__(self, db: Database, rids: Sequence[int]) -> dict[int, Item]:
-        known = self.rows.known(db, self.as_of_ms)
-        items = known.items
+        items = self.rows.known(db, self.as_of_ms)
         missing = [rid for rid in rids if rid not in items]
         if missing:
-            known.add(read_items(db, missing, self.as_of_ms))
+            items.update(read_items(db, missing, self.as_of_ms))
         return {rid: items[rid] for rid in rids if rid in items}
 
     def ahead(self, db: Database, rids: Sequence[int]) -> None:
         if not is_on_server(db):
             return
-        items = self.rows.known(db, self.as_of_ms).items
+        items = self.rows.known(db, self.as_of_ms)
         read_items_ahead(db, [rid for rid in rids if rid not in items], self.as_of_ms)
 
 
-class _KnownItems(NamedTuple):
-    """The items of one state by row id, and the rows of those that are live by id."""
-
-    items: dict[int, Item]
-    rows: dict[str, int]
-
-    def add(self, found: Mapping[int, Item]) -> None:
-        self.items.update(found)
-        self.rows.update((item.id, rid) for rid, item in found.items() if item.live_to is None)
-
-
 # By moment: items as they are, and as of one moment in the past.
-_ITEMS = CachePart[_KnownItems](limit=2, is_full=lambda known: len(known.items) > _MAX_CACHED_ITEMS)
+_ITEMS = CachePart[dict[int, Item]](limit=2, is_full=lambda known: len(known) > _MAX_CACHED_ITEMS)
 UNREADABLE = "some memories cannot be read and are left out (bethink doctor)"
 _EVENT_TIME = "coalesce(i.occurred_at, i.stored_at)"
-_FROM_IDS = (
-    " FROM carray(?) AS w CROSS JOIN item AS i ON i.id = w.value"
-    " LEFT JOIN usage AS u ON u.id = i.id"
-)
+_ROWS_OF_IDS = "SELECT i.rid FROM carray(?) AS w CROSS JOIN item AS i ON i.id = w.value"
 # Longest duration, by its index: how early an item that overlaps a window may begin.
 _LONGEST_DURATION = """
     SELECT max(occurred_end - coalesce(occurred_at, stored_at)) FROM item

@@ -5,13 +5,11 @@ Importing this costs nothing; NumPy is loaded by the first call that needs it.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import groupby
 from operator import itemgetter
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bethink.core import plural
@@ -42,7 +40,6 @@ from bethink.store.sql.sql_functions import to_ms_or_none
 from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
-    from bethink.store.sql.search.searches import HydrateRows
     from bethink.store.sql.search.vector_index import StoredModel
     from bethink.store.sql.search.vector_scan import (
         ChunkCache,
@@ -52,7 +49,6 @@ if TYPE_CHECKING:
 
 # Of each model: how many vectors a ceiling hides, and how many of these are of passages.
 HiddenCounts = Mapping[int, tuple[int, int]]
-NO_ROWS: Mapping[str, int] = MappingProxyType({})
 MAX_CACHED_EMBEDDINGS = 4096  # embeddings, some 6 MB
 _COUNT_HIDDEN = """
     SELECT v.mid, count(*), count(CASE WHEN v.key <> v.rid THEN 1 END)
@@ -82,10 +78,6 @@ _SELECT_EMBEDDINGS = """
     FROM carray(?) AS w
     CROSS JOIN item AS i ON i.id = w.value AND LIVE
     CROSS JOIN vector AS v ON v.rid = i.rid AND v.mid = ?
-"""
-_EMBEDDINGS_OF_ROWS = """
-    SELECT v.key, v.data, v.tokens, v.passages
-    FROM carray(?) AS w CROSS JOIN vector AS v ON v.key = w.value AND v.mid = ?
 """
 _EMBEDDINGS_NOW = _SELECT_EMBEDDINGS.replace("LIVE", "i.live_to IS NULL")
 _EMBEDDINGS_AS_OF = _SELECT_EMBEDDINGS.replace(
@@ -195,9 +187,7 @@ class VectorIndex:
             stored = stored.without(hidden_rows, generation(db))
         return stored, self._count_missing(db, known, stored.chunks)
 
-    def embeddings_ahead(
-        self, db: Database, ids: Sequence[str], model: str, rows: Mapping[str, int]
-    ) -> None:
+    def embeddings_ahead(self, db: Database, ids: Sequence[str], model: str) -> None:
         """Tell that the embeddings of these items will be asked for, as far as not known."""
         from bethink.store.sql.search import vector_index  # NumPy
 
@@ -205,9 +195,9 @@ class VectorIndex:
         if known is None:
             return
         cached = self._cache.get(db, _EMBEDDINGS, dict, key=known.mid)
-        wanted = sorted(rows[item] for item in ids if item not in cached and item in rows)
+        wanted = tuple(item for item in ids if item not in cached)
         if wanted:
-            read_ahead(db, (_EMBEDDINGS_OF_ROWS, (as_table(array("q", wanted)), known.mid)))
+            read_ahead(db, (_EMBEDDINGS_NOW, (as_table(wanted), known.mid)))
 
     def embeddings(
         self,
@@ -215,12 +205,8 @@ class VectorIndex:
         ids: Sequence[str],
         model: str,
         as_of: int | None = None,
-        rows: Mapping[str, int] = NO_ROWS,
     ) -> dict[str, Embedding]:
-        """Return the embeddings of these items' live revisions, or of those live then.
-
-        ``rows`` are those of live items, as far as they are at hand.
-        """
+        """Return the embeddings of these items' live revisions, or of those live then."""
         from bethink.store.sql.search import vector_index  # NumPy
 
         known = vector_index.find_model(db, model)
@@ -230,9 +216,6 @@ class VectorIndex:
         if as_of is None:
             cached = self._cache.get(db, _EMBEDDINGS, dict, key=known.mid)
         missing = tuple(item for item in ids if item not in cached)
-        if missing and as_of is None:
-            whole, missing = _read_whole(db, missing, known, rows)
-            cached.update(whole)
         if missing:
             sql, as_of_values = (
                 (_EMBEDDINGS_NOW, ()) if as_of is None else (_EMBEDDINGS_AS_OF, (as_of,) * 2)
@@ -263,20 +246,6 @@ def _lacking(missing: int) -> str:
     if not missing:
         return ""
     return f"{plural(missing, 'memory')} without a vector: found by words alone (bethink reindex)"
-
-
-def _read_whole(
-    db: Database, ids: Sequence[str], model: StoredModel, rows: Mapping[str, int]
-) -> tuple[dict[str, Embedding], tuple[str, ...]]:
-    """Return the embeddings of items without passages by their rows, and the other ids."""
-    names = {rows[item]: item for item in ids if item in rows}
-    if not names:
-        return {}, tuple(ids)
-    wanted = array("q", sorted(names))  # in the order of the file
-    found = select_readable(db, _EMBEDDINGS_OF_ROWS, wanted, (model.mid,), bind=as_table)
-    whole = [(names[key], key, data, tokens) for key, data, tokens, parts in found if not parts]
-    known = _to_embeddings(whole, model.dim)
-    return known, tuple(item for item in ids if item not in known)
 
 
 def _to_embeddings(rows: Sequence[Row], dim: int) -> dict[str, Embedding]:
@@ -347,25 +316,21 @@ def unembedded_rows(db: Database, model: str, limit: int) -> list[int]:
 class SqlVectors:
     """Vectors of a space: `VectorStore` in SQLite."""
 
-    def __init__(
-        self, connections: Connections, vectors: VectorIndex, hydrate: HydrateRows
-    ) -> None:
+    def __init__(self, connections: Connections, vectors: VectorIndex) -> None:
         self._connections = connections
         self._vectors = vectors
-        self._hydrate = hydrate
 
     def embeddings(
         self, ids: Sequence[str], model: str, *, as_of: datetime | None = None
     ) -> dict[str, Embedding]:
         with self._connections.read_transaction() as db:
-            rows = NO_ROWS if as_of else self._hydrate.live_rows(db)
-            return self._vectors.embeddings(db, ids, model, to_ms_or_none(as_of), rows)
+            return self._vectors.embeddings(db, ids, model, to_ms_or_none(as_of))
 
     def read_ahead(self, ids: Sequence[str], model: str) -> None:
         """Tell that the embeddings of live items will be asked for."""
         with self._connections.read_transaction() as db:
             if is_on_server(db):
-                self._vectors.embeddings_ahead(db, ids, model, self._hydrate.live_rows(db))
+                self._vectors.embeddings_ahead(db, ids, model)
 
     def set_embeddings(
         self, model: str, embeddings: Mapping[str, Embedding], *, only: Mapping[str, int]
