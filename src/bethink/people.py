@@ -424,7 +424,7 @@ class PersonMemory(Memory):
     def own_memories(self) -> list[tuple[Memory, list[str]]]:
         """Return the ids of all memories that the person wrote first, with where each is."""
         person = self._seat.person.id
-        found = ((one, one.store.items.stored_by(person)) for one in self._all())
+        found = ((one, one.store.admin.stored_by(person)) for one in self._all())
         return [(one, ids) for one, ids in found if ids]
 
     def close(self) -> None:

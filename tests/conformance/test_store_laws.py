@@ -435,8 +435,8 @@ def test_all_that_a_person_stored_is_found(store: Store) -> None:
     store.items.end(["a", "c"], how="test", actor="http:p1", now=NOW)
     store.items.erase(["e"], actor="x", now=NOW)
 
-    assert store.items.stored_by("p1") == ["a", "b"]
-    assert store.items.stored_by("p3") == []
+    assert store.admin.stored_by("p1") == ["a", "b"]
+    assert store.admin.stored_by("p3") == []
 
 
 def test_an_erase_takes_along_what_it_told_of_entities(store: Store) -> None:

@@ -264,3 +264,47 @@ def test_a_forget_does_not_win_over_an_edit_above_it(stores: tuple[Store, Store]
     agree(one, other)
     assert one.items.get(["a"])["a"].live_to is not None  # now it is known
     assert one.sync.conflicts() == {}
+
+
+def test_counts_of_merged_entities_follow_what_was_forgotten(stores: tuple[Store, Store]) -> None:
+    """The memory names one entity; the one that it was merged into counts it, too."""
+    one, other = stores
+    for item, name in (("a", "Anna"), ("b", "Annie"), ("c", "Ann"), ("d", "Ann")):
+        put(one, item, f"{name} lives there", 1, mentions=(mention(name),))
+    for kept, gone in (("person:annie", "person:ann"), ("person:anna", "person:annie")):
+        one.graph.merge_entities(kept, gone, actor="tester", now=at(seconds=2))
+    agree(one, other)
+    other.items.end(["c"], how="forgotten", actor="tester", now=at(seconds=3))
+    agree(one, other)
+    assert one.graph.entities()[0].mentions == 3
+    other.items.restore(["c"], actor="tester", now=at(seconds=4))
+    one.items.end(["d"], how="forgotten", actor="tester", now=at(seconds=5))
+    put(other, "b", "Nobody lives there", 6)
+    agree(one, other)
+    for store in stores:
+        assert store.graph.entities()[0].mentions == 2
+
+
+def test_relations_that_no_memory_states_travel(stores: tuple[Store, Store]) -> None:
+    """Both ways, with what they say; an erase of an entity takes its relations everywhere."""
+    one, other = stores
+    for item, name in (("a", "Anna"), ("b", "Ben"), ("c", "Cleo")):
+        put(one, item, f"{name} lives there", 1, mentions=(mention(name),))
+    anna, ben, cleo = (Node("entity", f"person:{name}") for name in ("anna", "ben", "cleo"))
+    made = [Link(anna, ben, "knows", weight=0.7, context="from school"), Link(cleo, anna, "likes")]
+    one.graph.add_links(made, actor="tester", now=at(seconds=2))
+    agree(one, other)
+
+    def related(store: Store) -> set[tuple[str, str, str, float, str | None]]:
+        found = store.graph.links_of(["person:anna"], ("knows", "likes"), incoming=True)
+        return {(it.src.id, it.type, it.dst.id, it.weight, it.context) for it in found}
+
+    assert related(other) == related(one)
+    assert ("person:anna", "knows", "person:ben", 0.7, "from school") in related(other)
+    other.graph.add_links([Link(anna, ben, "knows", weight=0.4)], actor="x", now=at(seconds=3))
+    other.graph.remove_links([made[1]], actor="x", now=at(seconds=3))
+    agree(one, other)
+    assert related(one) == {("person:anna", "knows", "person:ben", 0.4, None)}
+    one.items.erase(["b"], actor="tester", now=at(seconds=4))
+    agree(one, other)
+    assert related(one) == related(other) == set()

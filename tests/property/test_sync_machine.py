@@ -185,6 +185,18 @@ class SyncMachine(RuleBasedStateMachine):
         else:
             graph.remove_links([made], actor=NAMES[replica], now=self.now())
 
+    @rule(replica=replicas, one=numbers, other=numbers, add=st.booleans())
+    def relate(self, replica: int, one: int, other: int, add: bool) -> None:
+        """Entities are linked by nobody's word but that of who does it."""
+        graph = self.stores[replica].graph
+        known = [entity.id for entity in graph.entities(limit=9)]
+        if len(known) < 2:
+            return
+        ends = [Node("entity", known[number % len(known)]) for number in (one, other)]
+        made = Link(ends[0], ends[1], "near", weight=(1 + one % 9) / 10)
+        act = graph.add_links if add else graph.remove_links
+        act([made], actor=NAMES[replica], now=self.now())
+
     @rule(replica=replicas, number=numbers)
     def use(self, replica: int, number: int) -> None:
         item = self.pick(number)

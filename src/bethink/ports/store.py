@@ -207,9 +207,6 @@ class ItemStore(Protocol):
     def from_source(self, source: str) -> list[str]:
         """Ids of all items from a source or by that actor (``http:laptop``), forgotten ones too."""
 
-    def stored_by(self, person: str) -> list[str]:
-        """Ids of all items that a person (id) stored, forgotten ones too."""
-
     def find_keys(self, keys: tuple[str, ...]) -> dict[str, tuple[str, str]]:
         """The item stored under each idempotency key that was used, and its fingerprint.
 
@@ -477,6 +474,9 @@ class StoreAdmin(Protocol):
 
     def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:
         """The last journal entries, newest first, optionally of one memory or one actor."""
+
+    def stored_by(self, person: str) -> list[str]:
+        """Ids of all items that a person (id) stored, forgotten ones too."""
 
     def log(self, kind: str, *, item: str | None, actor: str, detail: str, now: datetime) -> None:
         """Append an entry to the journal."""

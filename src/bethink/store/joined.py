@@ -525,7 +525,7 @@ _MERGES: dict[str, dict[str, Ask]] = {
     "items": {
         "get": _united, "damaged": lambda answers: list(dict.fromkeys(chain(*answers))),
         "resolve": _resolve, "history": _history,
-        "browse": _browse, "around": _around, "from_source": _distinct, "stored_by": _distinct,
+        "browse": _browse, "around": _around, "from_source": _distinct,
         "find_keys": _united, "slots": _concatenated,
     },
     "graph": {
@@ -545,6 +545,7 @@ _MERGES: dict[str, dict[str, Ask]] = {
     "admin": {
         "events": _events, "changes": _changes, "count": sum,
         "stats": _stats, "generation": sum, "ended_as": _distinct,
+        "stored_by": _distinct,
     },
     "sync": {"conflicts": _united},  # machines exchange a space, not what one person sees
 }  # fmt: skip

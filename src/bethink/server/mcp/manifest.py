@@ -329,7 +329,7 @@ class ServerManifest:
         views = [VIEW_RESOURCE] if draws and any(tool.view for tool in self.tools.values()) else []
         return {
             "tools/list": {
-                "tools": [tool.definition(supports_views=draws) for tool in self.tools.values()],
+                "tools": [tool.definition(supports_views=draws) for tool in self.tools.values()]
             },
             "prompts/list": {
                 "prompts": [prompt.definition(name) for name, prompt in self.prompts.items()]

@@ -86,10 +86,7 @@ def call_for_server(memory: Memory, payload: Json) -> Json:
     if tool is None or not tool.read_only:
         raise Refused("only reads are answered")
     request = ToolRequest(
-        tool,
-        payload["arguments"],
-        client=payload["client"],
-        supports_views=payload["views"],
+        tool, payload["arguments"], client=payload["client"], supports_views=payload["views"]
     )
     try:
         with count_once(payload["id"]):

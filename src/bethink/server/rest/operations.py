@@ -370,13 +370,7 @@ INSPECT = Tool(
     record(
         notice=NOTICE,
         query=record(
-            text=str,
-            now=str,
-            as_of=nullable(str),
-            k=int,
-            max_tokens=int,
-            offset=int,
-            filters=dict,
+            text=str, now=str, as_of=nullable(str), k=int, max_tokens=int, offset=int, filters=dict
         ),
         profile=str,
         strategy=str,

@@ -294,12 +294,7 @@ def consolidate(call: Call) -> Reply:
         summary = "Nothing was done." if report.reasons() else _NOTHING_TO_MERGE
         summary = nothing_in_reach(call, "consolidate") or summary
     proposals: list[Json] = [
-        {
-            "job": job,
-            "why": proposal.why,
-            "leaves": list(proposal.leaving),
-            "text": proposal.text,
-        }
+        {"job": job, "why": proposal.why, "leaves": list(proposal.leaving), "text": proposal.text}
         for job, proposal in steps
     ]
     count = count_fitting(

@@ -203,12 +203,7 @@ UPDATE_MEMORY = Tool(
     "Correct the text or other fields of a memory. Its id stays, and the old text can be "
     "restored. Prefer this to storing a second version.",
     arguments(
-        "id",
-        id=ID,
-        text=text("The new text.", 65_536),
-        **_FIELDS,
-        audience=_AUDIENCE,
-        force=_FORCE,
+        "id", id=ID, text=text("The new text.", 65_536), **_FIELDS, audience=_AUDIENCE, force=_FORCE
     ),
     record(id=str, rev=int, changed=list[str], notice=NOTICE, memory=MEMORY),
     "bethink.server.tools.write",

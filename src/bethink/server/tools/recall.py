@@ -23,12 +23,7 @@ from bethink.render.wire import (
     smart_read_json,
     why_not_json,
 )
-from bethink.retrieval.answer_text import (
-    UNSURE_NOTICE,
-    Section,
-    relation_lines,
-    relations_of_hit,
-)
+from bethink.retrieval.answer_text import UNSURE_NOTICE, Section, relation_lines, relations_of_hit
 from bethink.retrieval.explain import explain as explain_score
 from bethink.retrieval.explain import match_reasons
 from bethink.retrieval.query_builder import encode_cursor
@@ -372,10 +367,7 @@ def recall_file(call: Call) -> Reply:
         edited = "\n".join([*history.paths, days])
         quotes.append(Quote(plural(history.edits, "edit"), edited))
     quotes += [
-        Quote(
-            f"why | {format_moment(entry.last_at)} | {plural(entry.times, 'time')}",
-            entry.text,
-        )
+        Quote(f"why | {format_moment(entry.last_at)} | {plural(entry.times, 'time')}", entry.text)
         for entry in history.intents
     ]
     return Reply(fence_quotes(quotes, "file history"), content | {"notice": NOTICE})

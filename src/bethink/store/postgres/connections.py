@@ -116,10 +116,7 @@ class PgConnections:
         """
         if getattr(self._local, "session", None) is not None:
             raise open_transaction_error()
-        with (
-            translate_errors(self.name),
-            self._transaction(writes=True, commit=commit) as session,
-        ):
+        with translate_errors(self.name), self._transaction(writes=True, commit=commit) as session:
             yield session
             if session.changes_anything():
                 session.execute(BUMP_GENERATION)

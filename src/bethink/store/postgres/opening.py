@@ -10,12 +10,7 @@ from psycopg import sql
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, SchemaTooNew, StoreBusy, StoreError, how_to_update
-from bethink.store.postgres.connections import (
-    ARRIVING,
-    LEFT,
-    PgConnections,
-    space_id_of,
-)
+from bethink.store.postgres.connections import ARRIVING, LEFT, PgConnections, space_id_of
 from bethink.store.postgres.distribution import (
     distribute,
     distribution_of,

@@ -48,14 +48,7 @@ from bethink.store.postgres.messages import (
     without_read,
 )
 from bethink.store.postgres.schema import SCHEMA, SPACE_ID, tables
-from bethink.store.postgres.translate import (
-    NO_VIEW,
-    Shape,
-    Source,
-    Statement,
-    View,
-    translate,
-)
+from bethink.store.postgres.translate import NO_VIEW, Shape, Source, Statement, View, translate
 from bethink.store.sql import history
 from bethink.store.sql.ceiling import BELOW_CEILING, Hidden
 from bethink.store.sql.connection import Row

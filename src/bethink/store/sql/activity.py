@@ -23,13 +23,7 @@ from bethink.ports import ForgottenFiles, Momentum, PriorUse, Usage, UsageDecay
 from bethink.store.sql import erase, history
 from bethink.store.sql.connection import Connections, Database, Row, as_table, select
 from bethink.store.sql.dialect import part, statement
-from bethink.store.sql.sql_functions import (
-    DAY_MS,
-    from_ms,
-    from_ms_or_none,
-    to_json_ids,
-    to_ms,
-)
+from bethink.store.sql.sql_functions import DAY_MS, from_ms, from_ms_or_none, to_json_ids, to_ms
 from bethink.store.sql.usage import (
     SET_MOMENTUM,
     apply_decay,

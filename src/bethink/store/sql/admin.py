@@ -95,6 +95,14 @@ def _count_groups(tally: Sequence[Row]) -> dict[str, dict[str, int]]:
     return found
 
 
+_STORED_BY = """
+    SELECT DISTINCT e.item FROM event AS e
+    WHERE e.kind IN ('stored', 'imported') AND e.actor LIKE '%:' || ?
+        AND EXISTS (SELECT 1 FROM item WHERE id = e.item)
+    ORDER BY 1
+"""
+
+
 class SqlAdmin:
     """Journal, statistics, export and checks of a space: `StoreAdmin`; a store adds its own."""
 
@@ -109,6 +117,10 @@ class SqlAdmin:
     def changes(self, *, item: str | None, actor: str | None, limit: int) -> list[Event]:
         with self._connections.read_transaction() as db:
             return history.read_newest_events(db, item, actor, limit)
+
+    def stored_by(self, person: str) -> list[str]:
+        with self._connections.read_transaction() as db:
+            return [row[0] for row in select(db, _STORED_BY, (person,))]
 
     def log(self, kind: str, *, item: str | None, actor: str, detail: str, now: datetime) -> None:
         with self._connections.write_transaction() as db:

@@ -17,6 +17,7 @@ from bethink.store.sql.entities import (
     forget_times,
     remove_merged_names,
 )
+from bethink.store.sql.oplog.capture import empty_edges
 from bethink.store.sql.revisions import adjust_mention_counts
 from bethink.store.sql.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
 from bethink.store.sql.search import word_index
@@ -199,6 +200,7 @@ def _delete_unmentioned_entities(
                 removed[name] += _delete(db, sql, entity)
         else:
             kept.append(entity)
+    empty_edges(db, set(entities) - set(kept))
     for entity in kept:  # after those that gave it their names
         # Names and keys that no remaining memory tells go. Its own name and those of entities
         # merged into it stay, as classified as what tells them.

@@ -310,12 +310,7 @@ class SqlGraph:
             return len(removed)
 
     def siblings(
-        self,
-        ids: Sequence[str],
-        *,
-        most: int,
-        min_confidence: float,
-        as_of: datetime | None = None,
+        self, ids: Sequence[str], *, most: int, min_confidence: float, as_of: datetime | None = None
     ) -> SharedEntities:
         with self._connections.read_transaction() as db:
             if not ids:

@@ -38,12 +38,7 @@ from bethink.store.sql.rows import (
     revision_of,
     to_item,
 )
-from bethink.store.sql.search.scope import (
-    Predicate,
-    compile_scope,
-    narrow_to_few,
-    newest_window,
-)
+from bethink.store.sql.search.scope import Predicate, compile_scope, narrow_to_few, newest_window
 from bethink.store.sql.sql_functions import (
     DAY_MS,
     FIRST_MS,
@@ -242,14 +237,6 @@ _FROM_SOURCE = """
 """
 
 
-_STORED_BY = """
-    SELECT DISTINCT e.item FROM event AS e
-    WHERE e.kind IN ('stored', 'imported') AND e.actor LIKE '%:' || ?
-        AND EXISTS (SELECT 1 FROM item WHERE id = e.item)
-    ORDER BY 1
-"""
-
-
 _SELECT_KEYS = """
     SELECT k.key, k.id, k.fingerprint FROM json_each(?) AS w
     CROSS JOIN idempotency AS k ON k.key = w.value ORDER BY k.at, k.id
@@ -312,13 +299,7 @@ def _salvaged_spans(db: Database, predicate: Predicate) -> list[SessionSpan]:
 
 
 def _select_items(
-    db: Database,
-    predicate: Predicate,
-    rest: str,
-    values: Row,
-    limit: int,
-    *,
-    offset: int = 0,
+    db: Database, predicate: Predicate, rest: str, values: Row, limit: int, *, offset: int = 0
 ) -> list[Item]:
     """Return the first items that are intact; damaged ones count only in the offset."""
     start, first = item_selection(predicate.as_of_ms, hashed=True)
@@ -379,11 +360,7 @@ class SqlItems:
 
         with self._connections.write_transaction() as db:
             return revisions.put_records(
-                db,
-                records,
-                actor=actor,
-                now=to_ms(now),
-                ceiling=self._connections.ceiling,
+                db, records, actor=actor, now=to_ms(now), ceiling=self._connections.ceiling
             )
 
     def _visible(self, ids: Sequence[str]) -> Sequence[str]:
@@ -457,10 +434,6 @@ class SqlItems:
         """
         with self._connections.read_transaction() as db:
             return [row[0] for row in select(db, _FROM_SOURCE, (source,))]
-
-    def stored_by(self, person: str) -> list[str]:
-        with self._connections.read_transaction() as db:
-            return [row[0] for row in select(db, _STORED_BY, (person,))]
 
     def find_keys(self, keys: tuple[str, ...]) -> dict[str, tuple[str, str]]:
         with self._connections.read_transaction() as db:

@@ -47,12 +47,7 @@ from bethink.store.sql.rows import (
 )
 from bethink.store.sql.search import word_index
 from bethink.store.sql.search.terms import FIND_MODEL, SLOTS_OF_ROWS
-from bethink.store.sql.sql_functions import (
-    from_ms,
-    new_state_hash,
-    state_hash,
-    to_json_ids,
-)
+from bethink.store.sql.sql_functions import from_ms, new_state_hash, state_hash, to_json_ids
 
 _SELECT_LATEST = """
     SELECT i.id, i.rid, i.rev, i.live_from, i.live_to, i.fingerprint, i.level, i.entities,
@@ -116,12 +111,7 @@ class _Revision:
 
 
 def put_records(
-    db: Database,
-    records: Sequence[Record],
-    *,
-    actor: str,
-    now: int,
-    ceiling: int = HIGHEST,
+    db: Database, records: Sequence[Record], *, actor: str, now: int, ceiling: int = HIGHEST
 ) -> list[PutResult]:
     """Store the new ones among the records; all of them or, on an error, none.
 

@@ -294,12 +294,7 @@ USAGE = (
     Field("decay_at", _or_null(TIME), needed=False),
     Field("regained", _or_null(REGAINED), needed=False),
 )
-TICK = (
-    Field("number", COUNT),
-    Field("at", TIME),
-    Field("amount", REAL),
-    Field("total", REAL),
-)
+TICK = (Field("number", COUNT), Field("at", TIME), Field("amount", REAL), Field("total", REAL))
 COUNTER = (Field("name", _one_of("recalls")), Field("value", _DIGITS))
 USAGE_DAY = (Field("id", NAME), Field("day", _range(-719162, 2932896)), USAGE[1])
 FILE_EDIT = (
@@ -338,11 +333,7 @@ INSERT_ITEM = (
 SELECT_CONTENT = ", ".join(CONTENT)
 
 # Fields that are computed from use; all others are columns. As of a moment the status is, too.
-_COMPUTED = {
-    "decay": DECAY,
-    "recalls": "coalesce(u.recalls, 0)",
-    "last_recalled_at": "u.last_at",
-}
+_COMPUTED = {"decay": DECAY, "recalls": "coalesce(u.recalls, 0)", "last_recalled_at": "u.last_at"}
 _COMPUTED_AS_OF = {
     "decay": DECAY_AS_OF,
     "recalls": f"(SELECT {USED_IN_ALL} FROM m)",

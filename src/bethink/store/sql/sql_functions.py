@@ -21,8 +21,7 @@ def to_ms(moment: datetime) -> int:
     """Return the millisecond a moment falls into; reject one without a time zone."""
     if moment.tzinfo is None:
         raise Refused(
-            f"the time {moment.isoformat()} has no time zone",
-            remedy="add one, for example +00:00",
+            f"the time {moment.isoformat()} has no time zone", remedy="add one, for example +00:00"
         )
     return (moment - EPOCH) // _MILLISECOND
 

@@ -10,13 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Self
 
 from bethink.store.sql.ceiling import has_untrusted
-from bethink.store.sql.connection import (
-    Connections,
-    generation,
-    is_on_server,
-    read_ahead,
-    select,
-)
+from bethink.store.sql.connection import Connections, generation, is_on_server, read_ahead, select
 from bethink.store.sql.graph import SqlGraph, link_queries
 from bethink.store.sql.items import SqlItems, items_ahead
 from bethink.store.sql.search.searches import HydrateRows, SqlSearch

@@ -392,12 +392,7 @@ def _add_momenta(
 
 
 def _most_mentioned(
-    db: Database,
-    listing: EntityListing,
-    now: datetime,
-    bounds: tuple[int, int],
-    *,
-    recent: bool,
+    db: Database, listing: EntityListing, now: datetime, bounds: tuple[int, int], *, recent: bool
 ) -> list[Row]:
     """Return the mentions and the state of entities, the most mentioned first.
 

@@ -52,10 +52,7 @@ _reindex = methodcaller("execute", "REINDEX")
 
 
 def run_checks(
-    connections: SqliteConnections,
-    *,
-    repair: bool,
-    progress: Progress | None = None,
+    connections: SqliteConnections, *, repair: bool, progress: Progress | None = None
 ) -> list[CheckResult]:
     """Run all checks; return one finding each, also for those that passed."""
     findings, refusal = _prepare(connections) if repair else ([], "")

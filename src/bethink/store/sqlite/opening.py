@@ -10,11 +10,7 @@ from pathlib import Path
 import apsw
 
 from bethink.core.atomic_write import fsync_folder
-from bethink.errors import (
-    NotFound,
-    StoreDamaged,
-    StoreError,
-)
+from bethink.errors import NotFound, StoreDamaged, StoreError
 from bethink.store.sqlite.checkpoint import mark_swept
 from bethink.store.sqlite.connection import (
     APPLICATION_ID,

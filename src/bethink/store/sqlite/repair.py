@@ -24,16 +24,8 @@ from bethink.store.sql.damage import LenientCursor, decode_leniently
 from bethink.store.sql.rows import CONTENT, content_hash, matches_hash
 from bethink.store.sql.sql_functions import STATE_HASH, to_ms
 from bethink.store.sqlite.connection import SqliteConnections
-from bethink.store.sqlite.files import (
-    UNFINISHED_COPY,
-    copies_before_repair,
-    make_private_file,
-)
-from bethink.store.sqlite.schema import (
-    migrate,
-    migrations,
-    schema_version,
-)
+from bethink.store.sqlite.files import UNFINISHED_COPY, copies_before_repair, make_private_file
+from bethink.store.sqlite.schema import migrate, migrations, schema_version
 
 _MAX_COPIES = 2
 _OF_A_TREE = re.compile(r"(?m)^(Tree \d|Freelist)|2nd reference")

@@ -25,11 +25,21 @@ from bethink.store.sql.oplog.capture import (
     Said,
     dumps,
     erased_parents,
+    read_edge_ops,
     read_merges,
     read_ops,
 )
-from bethink.store.sql.oplog.fold import Folded, FoldedRow, LinkKey, fold, resolve_merges, sum_uses
-from bethink.store.sql.oplog.state import State, entities_of, read_states
+from bethink.store.sql.oplog.fold import (
+    Folded,
+    FoldedRow,
+    LinkKey,
+    fold,
+    resolve_edges,
+    resolve_merges,
+    sum_uses,
+)
+from bethink.store.sql.oplog.shape import EDGE
+from bethink.store.sql.oplog.state import State, entities_of, read_edges, read_states
 from bethink.store.sql.revisions import insert_rows, next_rid
 from bethink.store.sql.rows import CONTENT, NewRow
 from bethink.store.sql.search import word_index
@@ -100,7 +110,7 @@ class Applying:
 
     def apply(self, ids: Sequence[str], *, actor: str, now: int) -> None:
         """Apply what the log says of these memories, and of merges of entities."""
-        found = [item for item in ids if item and item[0] not in ("=", HELD)]
+        found = [item for item in ids if item and item[0] not in ("=", EDGE, HELD)]
         for start in range(0, len(found), _BATCH):
             self._apply_batch(found[start : start + _BATCH])
         self._count_on()
@@ -108,8 +118,13 @@ class Applying:
             erase_items(self._db, self.erased, actor=actor, now=now)
             # A tombstone also of what never was here: it does not come.
             self._db.executemany(_BURY, [(item, now, actor) for item in self.erased])
-        if self._entities or any(item.startswith("=") for item in ids):
+        if self._entities or any(item[:1] in ("=", EDGE) for item in ids):
+            self._relate_again()
             self._merge_again(now)
+        into = {gone: kept for gone, kept, _ in select(self._db, SELECT_MERGES)}
+        for entity in [*self._entities]:  # what is merged counts where it was merged into
+            while entity := into.get(entity, ""):
+                self._entities.add(entity)
         update_entities(self._db, self._entities)
         lines = [history.JournalLine("synced", item) for item in self.changed]
         history.write_journal(self._db, lines, actor=actor, at=now)
@@ -267,6 +282,19 @@ class Applying:
                 if kept not in left:
                     split_entities(self._db, kept, gone)
                     del left[gone]
+
+    def _relate_again(self) -> None:
+        """Make the relations between entities that no memory states what the log says."""
+        wanted, here = dict(resolve_edges(read_edge_ops(self._db)).values()), read_edges(self._db)
+        changed = {key: one for key, one in wanted.items() if here.get(key) != one}
+        ends = to_json_ids(sorted(entities_of(changed)))
+        known = {row[0] for row in select(self._db, EXISTING, (ends,))} if changed else set()
+        new = [(*key, *one) for key, one in changed.items() if entities_of([key]) <= known]
+        gone = sorted(here.keys() - wanted.keys())
+        if new or gone:
+            self._split(select(self._db, SELECT_MERGES))  # they copy what they relate
+            self._db.executemany(_DROP_LINK, gone)
+            self._db.executemany(_ADD_LINK, new)
 
     def _merge_again(self, now: int) -> None:
         """Make the merges of entities what the log says."""

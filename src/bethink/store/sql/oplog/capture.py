@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from bethink.core.json_values import Json
@@ -21,15 +21,17 @@ from bethink.store.sql.links import normalise_alias, read_entities
 from bethink.store.sql.oplog.fold import (
     Folded,
     FoldedRow,
+    LinkKey,
     Op,
     Vector,
     fold,
     level_of,
+    resolve_edges,
     resolve_merges,
     sum_uses,
 )
-from bethink.store.sql.oplog.shape import DEFAULTS
-from bethink.store.sql.oplog.state import TEXT_FIELDS, State, entities_of, read_states
+from bethink.store.sql.oplog.shape import DEFAULTS, EDGE
+from bethink.store.sql.oplog.state import TEXT_FIELDS, State, entities_of, read_edges, read_states
 from bethink.store.sql.sql_functions import to_json_ids
 
 BATCH = 500
@@ -77,6 +79,11 @@ _OPS_OF_ITEMS = """
 _OPS_OF_MERGES = _OPS_OF_ITEMS.replace(
     "json_each(?) AS wanted CROSS JOIN op AS o ON o.item = wanted.value", "op AS o"
 ).replace("WHERE", "WHERE o.item >= '=' AND o.item < '>' AND")
+_OPS_OF_EDGES = _OPS_OF_MERGES.replace("'>'", "'?'").replace("'='", "'>'")
+_STUBS_OF_EDGES = """
+    SELECT item, series, clock FROM op WHERE item >= '>' AND item < '?' AND kind = 'erased'
+"""
+_EMPTY_EDGE = "UPDATE op SET kind = 'erased', data = CAST('' AS BLOB) WHERE item = ?"
 _SEEN = """
     SELECT number, data FROM op WHERE series = ? AND number <= ? AND kind = 'seen' AND item = ''
     ORDER BY number DESC LIMIT ?
@@ -146,6 +153,18 @@ def read_merges(db: Database) -> dict[str, list[Op]]:
     return _to_ops(db, select(db, _OPS_OF_MERGES), {})
 
 
+def read_edge_ops(db: Database) -> dict[str, list[Op]]:
+    """Return the operations on relations between entities, by the mark of each."""
+    return _to_ops(db, select(db, _OPS_OF_EDGES), {})
+
+
+def empty_edges(db: Database, gone: Collection[str]) -> None:
+    """Leave no name of erased entities in the log of their relations; what is left says so."""
+    for item, ops in read_edge_ops(db).items() if gone else ():
+        if any(op.data and not entities_of([tuple(op.data["add"])]).isdisjoint(gone) for op in ops):
+            db.execute(_EMPTY_EDGE, (item,))
+
+
 def _to_ops(db: Database, rows: Sequence[Sequence[Any]], said: Said) -> dict[str, list[Op]]:
     found: dict[str, list[Op]] = {}
     levels: dict[str, set[int]] = {}
@@ -209,6 +228,7 @@ def capture(db: Database, now: int) -> list[str]:
         batch = ids[start : start + BATCH]
         rewritten += _capture_items(db, writer, batch, known["device"], is_first=is_first)
     _capture_merges(db, writer, now)
+    _capture_edges(db, writer, now)
     writer.finish()
     db.execute("DELETE FROM unlogged")
     note_captured(db, head)
@@ -455,6 +475,37 @@ def _capture_merges(db: Database, writer: LogWriter, now: int) -> None:
         level = max(int(db.execute(_LEAST_LEVEL, (end,)).get) for end in (gone, kept))
         clock = max([at, *(op.clock + 1 for op in by_entity.get(f"={gone}", ()))])
         writer.add(Draft(f"={gone}", kind, at, level, {"kept": kept}), clock)
+
+
+def _capture_edges(db: Database, writer: LogWriter, now: int) -> None:
+    """Log the relations between entities that no memory states, and those that are gone."""
+    ops = read_edge_ops(db)
+    here = {_edge_mark(key): (key, values) for key, values in read_edges(db).items()}
+    logged = resolve_edges(ops)
+    clocks = {item: max(op.clock for op in found) for item, found in ops.items()}
+    ends = to_json_ids(sorted(entities_of(key for key, _ in logged.values())))
+    known = {row[0] for row in select(db, EXISTING, (ends,))} if logged else set()
+    gone = {
+        item: {op.level for op in ops[item]}
+        for item, (key, _) in logged.items()
+        if item not in here and known.issuperset(entities_of([key]))
+    }
+    for item, series, clock in select(db, _STUBS_OF_EDGES):
+        gone.setdefault(item, set()).add(level_of(series))
+        clocks[item] = max(clock, clocks.get(item, 0))
+        db.execute(_DROP_STUBS, (item,))
+    drafts = [Draft(one, "edge", now, level, {}) for one in gone for level in sorted(gone[one])]
+    for item, (key, values) in here.items():
+        if item in gone or logged.get(item) != (key, values):
+            level = max(int(db.execute(_LEAST_LEVEL, (end,)).get) for end in (key[1], key[4]))
+            drafts.append(Draft(item, "edge", values[4], level, {"add": [*key, values]}))
+    for draft in drafts:
+        clocks[draft.item] = max(draft.at, clocks.get(draft.item, 0) + 1)
+        writer.add(draft, clocks[draft.item])
+
+
+def _edge_mark(key: LinkKey) -> str:
+    return EDGE + hashlib.blake2b(dumps(key).encode(), digest_size=16).hexdigest()
 
 
 class LogWriter:

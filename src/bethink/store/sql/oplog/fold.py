@@ -355,6 +355,25 @@ def resolve_merges(ops: Iterable[Op]) -> dict[tuple[str, str], tuple[str, str]]:
     return found
 
 
+def resolve_edges(ops: Mapping[str, Iterable[Op]]) -> dict[str, tuple[LinkKey, list[Any]]]:
+    """Return the relations between entities that no memory states, by mark, with their values.
+
+    The last that was added holds, unless a device that had seen all of them took it away.
+    """
+    found = {}
+    for item, every in ops.items():
+        copies: dict[str, list[Op]] = {}
+        held: list[Op] = []
+        for op in sorted(every, key=place):
+            copies.setdefault(op.mark, []).append(op)
+            held = [one for one in held if not any(map(op.saw, copies[one.mark]))]
+            held += [op] if op.data else []
+        if held:
+            *key, values = held[-1].data["add"]
+            found[item] = (tuple(key), values)
+    return found
+
+
 def _root(into: Mapping[str, str], entity: str) -> str:
     while entity in into:
         entity = into[entity]

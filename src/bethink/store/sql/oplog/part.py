@@ -352,7 +352,9 @@ def _digest(db: Database, ceiling: int) -> int:
         add_link(links, row)
     for key, values in links.items():
         owners = [key[1], key[5], key[4]]
-        if all(levels.get(owner, 0) <= ceiling for owner in owners):
+        # A relation is as classified as what mentions its ends, which may differ.
+        is_alone = not key[5] and key[0] == key[3] == "entity" and ceiling < HIGHEST
+        if not is_alone and all(levels.get(owner, 0) <= ceiling for owner in owners):
             total += _hash((*key, *values))
     for row in select(db, "SELECT id, recalls FROM usage WHERE recalls > 0"):
         if levels.get(row[0], 0) <= ceiling:

@@ -28,6 +28,9 @@ DEFAULTS |= {name: None for name, one in _FIELDS.items() if one.nullable}
 # Fields that a whole revision always says, and one that only changes something never does.
 WHOLE = frozenset({*OWN_FIELDS, "sketch"} - DEFAULTS.keys())
 _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # of a date
+EDGE = ">"  # before the mark of a relation between entities: operations on it
+MERGED = "same_as"
+_PLACES = {"merge": "=", "split": "=", "edge": EDGE}
 _DECODER = json.JSONDecoder(parse_constant=int)  # fails at infinite numbers
 Shape = Any  # a type, a check, a list of one shape, a tuple of several, or a dict of names
 
@@ -52,7 +55,8 @@ def parse_op(line: str) -> tuple[list[Any] | None, bool]:
         fits = _is(row[8], _SHAPES[row[5]]) and not (is_odd and not _fits(row[8]))
     except (ValueError, TypeError, LookupError, RecursionError, AttributeError):
         return row, False
-    return row, fits and (row[5] in ("merge", "split")) == (row[6][:1] == "=")
+    first = row[6][:1] if row[6][:1] in ("=", EDGE) else ""
+    return row, fits and _PLACES.get(row[5], "") == first
 
 
 def _is(value: Any, shape: Shape) -> bool:
@@ -101,6 +105,11 @@ def _link(value: Any) -> bool:
     is_plain = _number(weight) and _number(confidence) and _time(at)
     is_plain = is_plain and (context is None or type(context) is str)
     return is_plain and [type(one) for one in (*texts, source)] == [str] * 7
+
+
+def _edge(value: Any) -> bool:
+    between = (value[0], value[3], value[5]) == ("entity", "entity", "")
+    return _link(value) and between and value[2] != MERGED
 
 
 def _count(value: Any) -> bool:
@@ -174,6 +183,7 @@ _SHAPES: dict[str, Shape] = {
         "days": _all(re.compile(r"-?[0-9]{1,7}").fullmatch, _count),
     },
     "seen": _all(str, _count),
+    "edge": {"add?": _edge},
     "merge": _MERGE,
     "split": _MERGE,
     "withdraw": {}, "settle": {}, "erase": {},

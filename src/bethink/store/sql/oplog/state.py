@@ -10,7 +10,7 @@ from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.store.sql.connection import Database, select
 from bethink.store.sql.oplog.fold import FoldedRow, LinkKey
-from bethink.store.sql.oplog.shape import OWN_FIELDS
+from bethink.store.sql.oplog.shape import MERGED, OWN_FIELDS
 from bethink.store.sql.sql_functions import to_json_ids
 
 # What follows from a text: who changes the text changes all of it.
@@ -43,7 +43,10 @@ _SELECT_LINKS = tuple(
 _SELECT_KEYS = f"SELECT o.id, o.key, o.fingerprint, o.at {_OF.format('idempotency')} ORDER BY o.key"
 _SELECT_USES = f"SELECT o.id, o.recalls, o.stamps {_OF.format('usage')}"
 _SELECT_DAYS = f"SELECT o.id, o.day, o.recalls {_OF.format('usage_day')}"
-MERGED = "same_as"
+_EDGES = f"""
+    SELECT {_LINK}, {_VALUES} FROM link AS l
+    WHERE l.src_kind = 'entity' AND l.dst_kind = 'entity' AND l.stated_by = '' ORDER BY l.src
+"""
 
 
 class State(NamedTuple):
@@ -91,6 +94,14 @@ def add_link(links: dict[LinkKey, list[Any]], row: Sequence[Any]) -> None:
     if key[2] == "mentioned" and values[2] == MERGED:
         key[2], values[2] = "mentions", None
     links[tuple(key)] = values
+
+
+def read_edges(db: Database) -> dict[LinkKey, list[Any]]:
+    """Return the relations between entities that no memory states."""
+    links: dict[LinkKey, list[Any]] = {}
+    for row in select(db, _EDGES):
+        add_link(links, row)
+    return links
 
 
 def entities_of(links: Iterable[LinkKey]) -> set[str]:

@@ -158,11 +158,7 @@ def search_time(
 
 
 def _rows_in_window(
-    db: Database,
-    window: tuple[float, float],
-    direction: str,
-    depth: int,
-    predicate: Predicate,
+    db: Database, window: tuple[float, float], direction: str, depth: int, predicate: Predicate
 ) -> list[Row]:
     """Return the first ``depth`` rows in scope from one end of a window.
 
@@ -331,13 +327,7 @@ class SqlSearch:
         )
 
     def time(
-        self,
-        start: datetime,
-        end: datetime,
-        depth: int,
-        scope: Scope,
-        *,
-        overlapping: bool = False,
+        self, start: datetime, end: datetime, depth: int, scope: Scope, *, overlapping: bool = False
     ) -> SearchResult:
         filters = scope.filters
         window = TimeWindow(start, end, overlapping, filters.since, filters.until)

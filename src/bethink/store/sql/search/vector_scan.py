@@ -125,12 +125,7 @@ class Float16Cache:
         self._cached: CachedChunks | None = None
 
     def read(
-        self,
-        db: Database,
-        chunks: ChunkVersions,
-        keys: IntArray,
-        positions: IntArray,
-        dim: int,
+        self, db: Database, chunks: ChunkVersions, keys: IntArray, positions: IntArray, dim: int
     ) -> Float16Matrix:
         """Return the vectors at these places, in their order."""
         # Uncommitted versions may be rolled back and used again.
@@ -280,10 +275,7 @@ class ChunkCache:
 
 
 def _read_changed(
-    db: Database,
-    model: StoredModel,
-    versions: Sequence[Row],
-    cached: StoredVectors | None,
+    db: Database, model: StoredModel, versions: Sequence[Row], cached: StoredVectors | None
 ) -> StoredVectors:
     known = {}
     at = 0

@@ -30,22 +30,14 @@ from bethink.store.sql.connection import (
 )
 from bethink.store.sql.damage import as_bytes, select_readable
 from bethink.store.sql.rows import read_items
-from bethink.store.sql.search.lexical import (
-    ItemLoader,
-    load_matches,
-    word_statistics,
-)
+from bethink.store.sql.search.lexical import ItemLoader, load_matches, word_statistics
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.sql_functions import to_ms_or_none
 from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     from bethink.store.sql.search.vector_index import StoredModel
-    from bethink.store.sql.search.vector_scan import (
-        ChunkCache,
-        ChunkVersions,
-        StoredVectors,
-    )
+    from bethink.store.sql.search.vector_scan import ChunkCache, ChunkVersions, StoredVectors
 
 # Of each model: how many vectors a ceiling hides, and how many of these are of passages.
 HiddenCounts = Mapping[int, tuple[int, int]]

@@ -266,10 +266,7 @@ def _remove_terms(db: Database, frequencies: Mapping[str, int]) -> None:
     counts = ((count, term) for term, count in frequencies.items())
     updated = db.executemany(_UNCOUNT_TERM, counts)
     removed = [(tid, term) for tid, term, df in updated if df <= 0]
-    db.executemany(
-        "INSERT INTO vocabulary (vocabulary, rowid, t) VALUES ('delete', ?, ?)",
-        removed,
-    )
+    db.executemany("INSERT INTO vocabulary (vocabulary, rowid, t) VALUES ('delete', ?, ?)", removed)
     db.executemany("DELETE FROM term WHERE tid = ?", ((tid,) for tid, _ in removed))
 
 
