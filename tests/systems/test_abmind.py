@@ -371,6 +371,26 @@ def test_typos_swapped_keys_parts_and_other_languages_are_found(
     assert answer.hits[0].item.text.startswith(begins)
 
 
+@each_row(
+    ("asked", "inside"),
+    [("Corp", "Corporation"), ("kube", "kubernetes"), ("haupt", "Hauptbahnhof"),
+     ("ware", "Middleware"), ("oic", "invoices")],
+)  # fmt: skip
+def test_a_question_of_one_word_finds_what_holds_it(asked: str, inside: str) -> None:
+    """However long the word is; without an embedder. A word among others needs more of it."""
+    texts = (
+        "Acme Corporation signed the contract", "We deploy with kubernetes on three nodes",
+        "We meet at the Hauptbahnhof in Zurich", "Middleware checks the tokens",
+        "He pays all invoices on Friday", "Anna bakes bread", "The garden needs water",
+    )  # fmt: skip
+    with Memory.open(":memory:", embedder="none") as memory:
+        memory.remember_many(texts)
+        assert [inside in hit.item.text for hit in memory.recall(asked, profile="abmind").hits] == [
+            True
+        ]
+        assert not memory.recall(f"{asked} xylophone brimstone", profile="abmind").hits
+
+
 def test_se_has_the_pages_floor(filled: Memory) -> None:
     """Nothing at a cosine of a half or less, thirty at most."""
     se = next(one for one in load_profile("abmind").channels if one.name == "se")

@@ -436,10 +436,12 @@ def trigrams(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word[at : at + 3] for at in range(len(word) - 2)))
 
 
-def best_substring_match(piece: str, text: str) -> tuple[float, str] | None:
+def best_substring_match(
+    piece: str, text: str, min_length: int = MIN_PART_LENGTH
+) -> tuple[float, str] | None:
     """Return the score and enclosing word of a piece's best occurrence in a text.
 
-    Both are folded. A piece of three letters counts as a whole word, or as most of one.
+    Both are folded. A shorter piece counts as a whole word, or as most of one.
     """
     best: tuple[float, str] | None = None
     at = text.find(piece)
@@ -451,7 +453,7 @@ def best_substring_match(piece: str, text: str) -> tuple[float, str] | None:
             end += 1
         if end - start == len(piece):
             return 1.0, piece
-        if len(piece) >= MIN_PART_LENGTH or len(piece) >= SHORT_PART_SHARE * (end - start):
+        if len(piece) >= min_length or len(piece) >= SHORT_PART_SHARE * (end - start):
             similarity = PART_SIMILARITY * len(piece) / (end - start)
             if best is None or similarity > best[0]:
                 best = similarity, text[start:end]

@@ -17,6 +17,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import bm25_idf
 from bethink.ports import SearchResult, TrigramSearch
 from bethink.store.analysis import (
+    MIN_PART_LENGTH,
     PART_SIMILARITY,
     best_substring_match,
     fold,
@@ -64,7 +65,7 @@ def search_pieces(
     reasons: dict[int, list[str]] = {}
     ids: dict[int, str] = {}
     for piece, weight in words.items():
-        for row, worth, why in _find_word(db, piece, search, predicate):
+        for row, worth, why in _find_word(db, piece, search, predicate, alone=len(words) == 1):
             ids[row.rid] = row.id
             scores[row.rid] = scores.get(row.rid, 0.0) + weight * worth / total
             reasons.setdefault(row.rid, []).append(why)
@@ -91,28 +92,34 @@ def _query_words(db: Database, text: str, as_of_ms: int | None) -> dict[str, flo
     return found
 
 
-def _find_word(db: Database, piece: str, search: TrigramSearch, predicate: Predicate) -> _Matches:
+def _find_word(
+    db: Database, piece: str, search: TrigramSearch, predicate: Predicate, *, alone: bool
+) -> _Matches:
     """Return the memories that hold a word, by the first method that finds any."""
     found: _Matches = [
         (row, worth, f"contains {piece}" if inside == piece else f"'{piece}' is part of '{inside}'")
-        for row, worth, inside in _substring_matches(db, piece, search, predicate)
+        for row, worth, inside in _substring_matches(db, piece, search, predicate, alone=alone)
     ]
     swapped = piece.translate(_SWAP_Z_AND_Y)
     if not found and swapped != piece:
         found = [
             (row, SWAP_SIMILARITY * worth, f"'{piece}' read as '{inside}', z and y swapped")
-            for row, worth, inside in _substring_matches(db, swapped, search, predicate)
+            for row, worth, inside in _substring_matches(
+                db, swapped, search, predicate, alone=alone
+            )
         ]
     return found or _window_matches(db, piece, search, predicate)
 
 
 def _substring_matches(
-    db: Database, piece: str, search: TrigramSearch, predicate: Predicate
+    db: Database, piece: str, search: TrigramSearch, predicate: Predicate, *, alone: bool
 ) -> Iterator[tuple[_TextRow, float, str]]:
+    """Yield memories with a word that holds a piece; a question of one word needs no more."""
+    shortest, least = (MIN_WORD_LENGTH, search.min_share) if alone else (MIN_PART_LENGTH, 0.0)
     for row in _candidate_rows(db, [piece], search, predicate):
-        match = best_substring_match(piece, fold(row.text))
+        match = best_substring_match(piece, fold(row.text), shortest)
         if match is not None:
-            yield (row, *match)
+            yield row, max(match[0], least), match[1]
 
 
 def _window_matches(
