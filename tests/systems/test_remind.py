@@ -437,3 +437,19 @@ def test_irrelevant_questions_get_silence(filled: Memory) -> None:
     for question in ("how do I bake sourdough bread?", "how deep is the Mariana Trench?"):
         answer = filled.recall(question, profile="remind")
         assert (answer.hits, answer.status) == ((), "nothing_matched"), question
+
+
+def test_why_not_names_the_threshold_and_the_level_without_a_place() -> None:
+    """What fell below the blend's threshold, and an episode where none is asked for."""
+    with Memory.open(":memory:", embedder="hash") as memory:
+        memory.remember("The deploy key of the vault is rotated on Tuesday")
+        far = memory.remember("Anna bakes bread").id
+        raw = memory.remember("we talked about the vault key", level="raw", session="s").id
+        asked = "when is the vault key rotated"
+        low = memory.explain(asked, far, profile="remind")
+        none = memory.explain(asked, raw, profile="remind", episode_k=0)
+
+    assert (low, none) == (
+        "fuse: its score is too low: 1 at or below the threshold 0.1",
+        "budget: the answer takes none of level raw",
+    )  # fmt: skip

@@ -129,6 +129,8 @@ SAMPLES: dict[str, dict[str, dict[str, Any]]] = {
         "mem_search": {
             "query": "deploy key", "k": 5, "kind": "note", "focus": "keys", "rerank": True,
         },
+        "focus": {"area": "keys", "k": 10},
+        "investigate": {"question": "who rotates the deploy key", "k": 10},
         "mem_timeline": {"near_id": "ID", "window": 10},
         "mem_get": {"ids": ["ID"]},
         "mem_why": {"kind": "summary", "id": "ID", "depth": 4},
@@ -534,6 +536,25 @@ def test_every_tool_has_its_row_on_the_page(system: str) -> None:
         assert f"`{name}`" in line or not row.get("mcp", True)
         for argument in row.get("arguments", {}):
             assert f"`{argument}`" in line, (name, argument)
+
+
+def test_siftcoders_slash_commands_are_tools(asks: Callable[[str], Ask]) -> None:
+    """A focus weighs its area half as much again; an investigation reranks."""
+    ask = asks("siftcoder")
+    ask("mem_note", text="the harbour crane was repaired")
+    ask("mem_note", text="the deploy script of the harbour lives in ops")
+    plain, focused = (
+        {one["id"]: one["score"] for one in found["hits"]}
+        for found in (ask("mem_search", query="harbour", k=10), ask("focus", area="harbour"))
+    )
+    assert len(focused) == 2
+    assert all(focused[one] == pytest.approx(1.5 * plain[one], rel=0.01) for one in focused)
+    found = ask("investigate", question="where does the deploy script live")["hits"]
+    assert found[0]["text"].startswith("the deploy script")
+    assert (
+        found
+        == ask("mem_search", query="where does the deploy script live", k=10, rerank=True)["hits"]
+    )
 
 
 def test_siftcoders_slash_commands_are_prompts(memory: Memory) -> None:

@@ -9,11 +9,12 @@ so maintenance does it for the rest.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from bethink.core.characters import strip_hidden
 from bethink.core.lazy import lazy_pattern
@@ -90,7 +91,7 @@ def link_items(
     return Link(source, target, kind, weight, confidence, created_at=now)
 
 
-MAX_CAUSES = 2
+MAX_CAUSES = 3
 _MIN_SHARED = 0.7  # share of the clause's words that the referenced memory must contain
 _MIN_WORDS = 3
 _MAX_HOLDERS = 2_000  # memories; a clause whose rarest word more than these hold tells none apart
@@ -116,36 +117,41 @@ _CAUSAL_OPENINGS = (
 )
 
 
+Clause = tuple[str, frozenset[str]]
+
+
 class Statement(NamedTuple):
     """The words that a memory tells, and those of the cause or effect that it states.
 
-    ``clauses`` is by the type of the link (``caused_by``, ``causes``).
+    ``clauses`` have the type of the link (``caused_by``, ``causes``) and the words.
     """
 
     item: Item
     stated: frozenset[str]
-    clauses: dict[str, frozenset[str]]
+    clauses: tuple[Clause, ...]
 
 
 def read_statement(item: Item) -> Statement:
-    """Read what a memory tells and what it states as its cause and effect, each at most once.
+    """Read what a memory tells and what it states as its causes and effects, the first few.
 
     A turn of a conversation, which refers to what was said before it, states none, and
     neither does a question.
     """
     text = _comparable(item)
     is_turn = item.level == "raw" and item.session is not None
-    clauses: dict[str, frozenset[str]] = {}
+    clauses: dict[frozenset[str], str] = {}
     stated, end = [], 0
-    for cue in () if is_turn or not _has_cue(text) else _CUE.finditer(text):
+    cues = [] if is_turn or not _has_cue(text) else list(_CUE.finditer(text))
+    for cue, after in zip_longest(cues, cues[1:]):
         stated.append(text[end : cue.start()])
-        if clause := _CLAUSE.match(text, cue.end()):
+        if clause := _CLAUSE.match(text, cue.end(), after.start() if after else len(text)):
             end = max(end, clause.end())
             words = _telling_words(clause[1])
-            if len(words) >= _MIN_WORDS:
-                clauses.setdefault(_CUE_KINDS[cue[0]], words)
+            if len(words) >= _MIN_WORDS and len(clauses) < MAX_CAUSES:
+                clauses.setdefault(words, _CUE_KINDS[cue[0]])
     stated.append(text[end:])
-    return Statement(item, _telling_words(" ".join(stated)), clauses)
+    found = tuple((kind, words) for words, kind in clauses.items())
+    return Statement(item, _telling_words(" ".join(stated)), found)
 
 
 def _telling_words(text: str) -> frozenset[str]:
@@ -162,19 +168,18 @@ def _has_cue(text: str) -> bool:
 
 
 class EarlierInBatch(NamedTuple):
-    """The memories before one in the same batch, and the lowest class of what each is linked to.
+    """The memories before one in the same batch, and the classes of what each is linked to.
 
     ``linked`` is by the id of a memory and the type of the link.
     """
 
     statements: list[Statement]
-    linked: dict[tuple[str, str], int]
+    linked: dict[tuple[str, str], list[int]]
 
     def add(self, links: Iterable[Link], classification: int) -> None:
         """Note links to a memory of this class."""
         for link in links:
-            key = link.src.id, link.type
-            self.linked[key] = min(classification, self.linked.get(key, classification))
+            self.linked.setdefault((link.src.id, link.type), []).append(classification)
 
 
 def find_causal_links(
@@ -214,32 +219,35 @@ def _find_later_links(
 ) -> list[Link]:
     """Links from memories that stated as cause or effect what this one tells.
 
-    A link to another memory prevents one, unless that is forgotten or of a higher class.
+    As many links to others as it states prevent one, unless those are forgotten or of a higher
+    class.
     """
-    found = [
-        (other.item.id, kind)
+    found = {
+        (other.item.id, clause[0]): sum(kind == clause[0] for kind, _ in other.clauses)
         for other, similarity in known
-        for kind in other.clauses
-        if _tells(own, other, kind, similarity)
-    ]
+        for clause in other.clauses
+        if _tells(own, other, clause, similarity)
+    }
     if not found:
         return []
     level = own.item.classification
     stored = ctx.store.graph.links_of([other for other, _ in found], _CAUSAL, incoming=False)
     ends = ctx.store.items.get([link.dst.id for link in stored]) if stored else {}
-    linked = {key for key, lowest in earlier.linked.items() if lowest <= level}
+    linked = Counter(
+        key for key, levels in earlier.linked.items() for one in levels if one <= level
+    )
     for link in stored:
         end = ends.get(link.dst.id)
         if end and end.live_to is None and end.status == "active" and end.classification <= level:
-            linked.add((link.src.id, link.type))
+            linked[link.src.id, link.type] += 1
     return [
         link_items((other, own.item.id), kind, ctx.now, confidence=0.6)
-        for other, kind in dict.fromkeys(found)
-        if (other, kind) not in linked
+        for (other, kind), most in found.items()
+        if linked[other, kind] < most
     ]
 
 
-def _tells(one: Statement, other: Statement, kind: str, similarity: float) -> bool:
+def _tells(one: Statement, other: Statement, clause: Clause, similarity: float) -> bool:
     """Whether a memory tells what another one of the same user states as cause or effect.
 
     It has nearly all words of the clause. A cause may be described in other words: then the two
@@ -247,14 +255,14 @@ def _tells(one: Statement, other: Statement, kind: str, similarity: float) -> bo
     similar to a memory with an effect mostly tells what was before). One that is flagged or
     trusted less explains nothing, nor does a question.
     """
-    item, stating = one.item, other.item
-    shared = len(one.stated & other.clauses[kind])
+    item, stating, (kind, words) = one.item, other.item, clause
+    shared = len(one.stated & words)
     if not shared or item.user != stating.user or item.trust < stating.trust or item.flags:
         return False
     if item.text.rstrip().endswith("?"):
         return False
     in_other_words = kind == "caused_by" and similarity >= _MIN_SIMILARITY
-    return shared >= _MIN_SHARED * len(other.clauses[kind]) or (
+    return shared >= _MIN_SHARED * len(words) or (
         in_other_words and shared >= len(one.stated & other.stated)
     )
 
@@ -278,10 +286,10 @@ def _find_causes(
         turns = [one.item for one, _ in known if one.item.session == item.session]
         for turn in turns[-1:] or _last_turn(item, ctx):
             yield turn, "caused_by", 0.6
-    for kind, clause in own.clauses.items() if not ids else ():
-        for one, similarity in _find_tellers(clause, item, known, ctx):
-            if one.item.id != item.id and _tells(one, own, kind, similarity):
-                yield one.item, kind, 0.6
+    for clause in own.clauses if not ids else ():
+        for one, similarity in _find_tellers(clause[1], item, known, ctx):
+            if one.item.id != item.id and _tells(one, own, clause, similarity):
+                yield one.item, clause[0], 0.6
                 break
 
 

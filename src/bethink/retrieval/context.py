@@ -315,9 +315,7 @@ class PerEach(Generic[A, K, T]):
     """
 
     def __init__(
-        self,
-        compute: Callable[[list[A], Context], Mapping[K, T]],
-        key: Callable[[A], K],
+        self, compute: Callable[[list[A], Context], Mapping[K, T]], key: Callable[[A], K]
     ) -> None:
         self._compute, self._key = compute, key
         self.known: PerRecall[dict[K, T]] = PerRecall(lambda _: {})

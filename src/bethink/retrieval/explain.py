@@ -188,6 +188,9 @@ def why_not(item: Item, answer: Recall, channels: Sequence[Retriever], ctx: Cont
         return WhyNot(item, False, "filters", outside)
     looks = tuple(_view_by_retriever(channel, item, answer, ctx) for channel in channels)
     last = _last_step_with(item, answer)
+    if last < 0 and dict(answer.query.most).get(item.level) == 0:
+        reason = f"the answer takes none of level {item.level}"
+        return WhyNot(item, False, "budget", reason, looks=looks)
     if last < 0:
         return _explain_never_found(item, looks)
     return replace(_explain_dropped(item, answer, last), looks=looks)
@@ -256,12 +259,14 @@ def _explain_dropped(item: Item, answer: Recall, last: int) -> WhyNot:
     reason = _drop_reason(step.name, cand, answer)
     if step.name.startswith("expand.") and step.note:
         reason = "not what the question asks for"
+    if step.name == "fuse" and step.note:
+        reason = "its score is too low"
     if step.name.startswith(_JUDGING_SLOTS) and step.note:
         reason = f"{reason}: {step.note}"  # it may judge by more than the score
     return WhyNot(item, False, step.name, reason, cand.score, needed)
 
 
-_JUDGING_SLOTS = ("gate.", "expand.")
+_JUDGING_SLOTS = ("gate.", "expand.", "fuse")
 _DROP_REASONS = {
     "gate": "not relevant enough",
     "diversify": "another memory in the answer says the same",

@@ -235,12 +235,7 @@ def _read_file(path: Path) -> str:
 
 
 def parse_profile(
-    text: str,
-    name: str,
-    where: str,
-    changes: Iterable[Change] = (),
-    *,
-    may_import: bool = False,
+    text: str, name: str, where: str, changes: Iterable[Change] = (), *, may_import: bool = False
 ) -> Profile:
     """Parse a profile's TOML; ``where`` names the file in error messages.
 

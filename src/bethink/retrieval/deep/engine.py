@@ -266,9 +266,7 @@ class _DeepRecall:
         first = _gated_pool(answer)[:count]
         protected: tuple[Stage, ...] = (ProtectFirstHits(first),) if first else ()
         return replace(
-            wider,
-            channels=(*wider.channels, *extra),
-            diversify=(*wider.diversify, *protected),
+            wider, channels=(*wider.channels, *extra), diversify=(*wider.diversify, *protected)
         )
 
     def finish_with_first(self, answer: Recall, verdict: Verdict) -> Recall:

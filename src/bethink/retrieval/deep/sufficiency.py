@@ -154,12 +154,7 @@ _EMPTY_PLACEHOLDER = "(nothing)"
 
 
 def judge_by_model(
-    model: LanguageModel,
-    hits: Pool,
-    captions: tuple[Caption, ...],
-    ctx: Context,
-    *,
-    budget: Budget,
+    model: LanguageModel, hits: Pool, captions: tuple[Caption, ...], ctx: Context, *, budget: Budget
 ) -> Verdict:
     """The model's verdict; "sufficient" without a supporting memory is rejected."""
     store, query = ctx.store, ctx.query

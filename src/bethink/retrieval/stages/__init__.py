@@ -20,9 +20,7 @@ FUSIONS: Registry[Callable[..., Fusion]] = Registry(
 )
 
 ASSEMBLERS: Registry[Callable[..., Assembler]] = Registry(
-    "assembler",
-    {},
-    group="bethink.assemblers",
+    "assembler", {}, group="bethink.assemblers"
 )
 
 STAGES: Registry[Callable[..., Stage]] = Registry(

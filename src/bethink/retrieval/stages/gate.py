@@ -289,13 +289,7 @@ def _explain(name: str, value: float, guessed: float) -> str:
 
 # Fitted without the lead: scores of other profiles have other scales.
 _DESCRIBING = Confidence(
-    unsure=0.0,
-    intercept=-5.637,
-    cosine=17.275,
-    words=1.294,
-    lead=0.0,
-    memories=-0.485,
-    turn=-1.787,
+    unsure=0.0, intercept=-5.637, cosine=17.275, words=1.294, lead=0.0, memories=-0.485, turn=-1.787
 )
 _TIME_CONFIDENCE = 0.9
 _BELOW_FOUND = 0.001

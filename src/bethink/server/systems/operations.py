@@ -76,7 +76,7 @@ def _recall(call: Call, given: Json) -> Json:
     if "stages" in given:
         given["profile"] = _with_stages(memory.profile(), given.pop("stages"))
     if "focus" in given:
-        given["boost"] = partial(_focus, given.pop("focus").casefold())
+        given["boost"] = partial(_focus, (given.pop("focus") or query).casefold())
     agent = given.pop("agent", None)
     if agent is not None:
         given["boost"] = partial(_agent_factor, agent)

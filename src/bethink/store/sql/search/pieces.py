@@ -61,11 +61,12 @@ def search_pieces(
     """Search memories for pieces of the query's words; the score is the share, 0 to 1."""
     words = _query_words(db, search.text, predicate.as_of_ms)
     total = sum(words.values())
+    is_alone = len(search.text.split()) == 1
     scores: dict[int, float] = {}
     reasons: dict[int, list[str]] = {}
     ids: dict[int, str] = {}
     for piece, weight in words.items():
-        for row, worth, why in _find_word(db, piece, search, predicate, alone=len(words) == 1):
+        for row, worth, why in _find_word(db, piece, search, predicate, alone=is_alone):
             ids[row.rid] = row.id
             scores[row.rid] = scores.get(row.rid, 0.0) + weight * worth / total
             reasons.setdefault(row.rid, []).append(why)
