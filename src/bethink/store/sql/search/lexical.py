@@ -35,7 +35,6 @@ from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import tokenizer
 from bethink.store.sql.sql_functions import from_ms_or_none
-from bethink.store.sql.state_cache import CachePart, StateCache
 
 if TYPE_CHECKING:
     from bethink.store.sql.search.postings import IntArray, PostingLists, Ranked
@@ -445,67 +444,6 @@ def scope_ahead(db: Database, rids: IntArray, predicate: Predicate) -> None:
     if len(rids):
         sql = _ROWS_IN_SCOPE + predicate.sql_of_known_rows
         read_ahead(db, (sql, (as_table(rids), *predicate.values)))
-
-
-_MAX_KNOWN_ROWS = 32_768
-
-
-class RowsInScope(NamedTuple):
-    """Rows that were looked at: of those in scope the ids, and when they happened, in ms."""
-
-    looked_at: set[int]
-    ids: dict[int, str]
-    begins: dict[int, int]
-    ends: dict[int, int]
-
-
-_IN_SCOPE = CachePart[RowsInScope](
-    limit=4, is_full=lambda known: len(known.looked_at) > _MAX_KNOWN_ROWS
-)
-
-
-class KnownRows:
-    """The rows in some scopes, in one state of the store; the searches of a recall share them."""
-
-    def __init__(self, cache: StateCache) -> None:
-        self._cache = cache
-
-    def _known(self, db: Database, predicate: Predicate) -> RowsInScope:
-        scope = (predicate.sql, predicate.values)
-        return self._cache.get(db, _IN_SCOPE, lambda: RowsInScope(set(), {}, {}, {}), key=scope)
-
-    def ahead(self, db: Database, rids: Sequence[int], predicate: Predicate) -> None:
-        """Tell which rows will be looked at."""
-        known = self._known(db, predicate)
-        new = array("q", [rid for rid in rids if rid not in known.looked_at])
-        if new:
-            sql = _TIMES_IN_SCOPE + predicate.sql_of_known_rows
-            read_ahead(db, (sql, (as_table(new), *predicate.values)))
-
-    def find(self, db: Database, rids: Sequence[int], predicate: Predicate) -> RowsInScope:
-        """Return the rows in scope, all of these that the predicate allows among them."""
-        known = self._known(db, predicate)
-        new = array("q", [rid for rid in rids if rid not in known.looked_at])
-        if new:
-            sql = _TIMES_IN_SCOPE + predicate.sql_of_known_rows
-            for rid, key, begin, end in select_readable(
-                db, sql, new, predicate.values, bind=as_table
-            ):
-                known.ids[rid] = key
-                # Rot makes anything of a number.
-                if isinstance(begin, int):
-                    known.begins[rid] = begin
-                if isinstance(end, int):
-                    known.ends[rid] = end
-            # Last: another thread takes what was looked at for complete.
-            known.looked_at.update(new)
-        return known
-
-
-_TIMES_IN_SCOPE = (
-    "SELECT i.rid, i.id, i.occurred_at, i.occurred_end FROM carray(?) AS w"
-    " CROSS JOIN item AS i ON i.rid = w.value WHERE "
-)
 
 
 def _texts_ahead(db: Database, rids: Sequence[int]) -> None:

@@ -27,7 +27,7 @@ from bethink.store.sql.connection import (
 )
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search import vector_index
-from bethink.store.sql.search.lexical import KnownRows, rows_in_scope, scope_ahead
+from bethink.store.sql.search.lexical import rows_in_scope, scope_ahead
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.vector_index import StoredModel, read_chunk, read_vectors
 from bethink.store.sql.state_cache import CachePart, StateCache, is_writing
@@ -239,7 +239,6 @@ class ChunkCache:
     def __init__(self, cache: StateCache | None = None) -> None:
         self._cache = cache or StateCache()
         self._halves = Float16Cache()
-        self._rows = KnownRows(self._cache)
 
     def read(self, db: Database, model: StoredModel) -> StoredVectors:
         """Return all vectors of a model as this transaction sees them."""
@@ -250,7 +249,7 @@ class ChunkCache:
 
     def scan(self, db: Database, stored: StoredVectors, query: Vector) -> VectorScan:
         """Return the scan for a query; the last one is cached for other retrievers."""
-        make = partial(VectorScan, stored, self._halves, query, self._rows)
+        make = partial(VectorScan, stored, self._halves, query)
         return self._cache.get(db, _SCAN, make, key=query.tobytes(), state=stored.chunks)
 
     def read_ahead(self, db: Database, scan: VectorScan, predicate: Predicate) -> None:
@@ -332,11 +331,8 @@ class DistanceEstimates(NamedTuple):
 class VectorScan:
     """One query over one state of the stored vectors: estimates by bits, exact cosines."""
 
-    def __init__(
-        self, stored: StoredVectors, halves: Float16Cache, query: Vector, known: KnownRows
-    ) -> None:
+    def __init__(self, stored: StoredVectors, halves: Float16Cache, query: Vector) -> None:
         self.stored = stored
-        self.known = known
         self.query = query
         self.rids = stored.rids
         self.has_passages = stored.rids is not stored.keys
@@ -499,6 +495,31 @@ class VectorSample:
         return np.fromiter(places, bool, len(self._rids)), len(visible)
 
 
+_TIMES = (
+    "SELECT i.rid, i.occurred_at, i.occurred_end"
+    " FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
+)
+
+
+def times_of(db: Database, rids: IntArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return when rows began and ended, in ms; NaN where that is not known."""
+    rows = select_readable(db, _TIMES, rids, bind=as_table) if len(rids) else []
+    found = {rid: times for rid, *times in rows}
+    # Rot makes anything of a number.
+    times = [
+        [at if isinstance(at, int) else np.nan for at in found.get(rid, (None, None))]
+        for rid in rids.tolist()
+    ]
+    begins, ends = np.array(times, np.float64).reshape(-1, 2).T
+    return begins, ends
+
+
+def times_ahead(db: Database, rids: IntArray) -> None:
+    """Tell that `times_of` will be asked for these rows."""
+    if len(rids):
+        read_ahead(db, (_TIMES, (as_table(rids),)))
+
+
 _SELECT_VERSIONS = "SELECT cid, version FROM chunk WHERE mid = ? ORDER BY number"
 _STORED = CachePart[StoredVectors]()
 _SCAN, _SAMPLE = CachePart[VectorScan](), CachePart[VectorSample]()
@@ -535,7 +556,9 @@ def nearest_ahead(
     rare = predicate.rows is not None and _are_rare(scan, len(predicate.rows), depth)
     if not rare and is_on_server(db):
         ranking = scan.nearest(db, depth)
-        scan.known.ahead(db, _head_of(ranking, depth).rids.tolist(), predicate)
+        head = _head_of(ranking, depth).rids
+        scope_ahead(db, head, predicate)
+        times_ahead(db, head)
         hydrate.ahead(db, ranking.first(min(depth, MAX_AHEAD)).rids.tolist())
 
 
@@ -595,7 +618,7 @@ def _filter_in_scope(
         if _is_settled(in_scope, head, ranking, depth):
             return in_scope
     rids = ranking.rids.tolist()
-    ids = scan.known.find(db, rids, predicate).ids
+    ids = rows_in_scope(db, ranking.rids, predicate)
     places = np.flatnonzero(np.fromiter(map(ids.__contains__, rids), bool, len(rids)))
     cosines = ranking.cosines[places]
     if (cosines[1:] == cosines[:-1]).any():

@@ -127,9 +127,7 @@ class VectorIndex:
         near, note = vector_scan.find_nearest(db, scan, max(depth, 0), predicate, hydrate)
         rids, cosines = near.rids.tolist(), near.cosines.tolist()
         if choose is not None:
-            known = scan.known.find(db, rids, predicate)
-            times = ([*map(one.get, rids)] for one in (known.begins, known.ends))
-            chosen = choose(Nearest(near.cosines, *(np.array(one, np.float64) for one in times)))
+            chosen = choose(Nearest(near.cosines, *vector_scan.times_of(db, near.rids)))
             rids, cosines = ([one[place] for place in chosen] for one in (rids, cosines))
         found = [
             (rid, cosine, f"cosine {cosine:.2f}") for rid, cosine in zip(rids, cosines, strict=True)
