@@ -53,7 +53,7 @@ from bethink.store.sql import history
 from bethink.store.sql.ceiling import BELOW_CEILING, Hidden
 from bethink.store.sql.connection import Row
 from bethink.store.sql.dialect import BATCHES, STATEMENTS
-from bethink.store.sql.search.lexical import SELECT_FREQUENCIES, SELECT_TERM_IDS
+from bethink.store.sql.search.lexical import SELECT_TERMS
 from bethink.store.sql.sql_functions import state_hash
 
 Bound = Sequence[object] | words.WordQuery  # a list, or what is looked for in a word index
@@ -65,9 +65,6 @@ _MAX_KNOWN_ROWS = 64  # rows of one statement that are kept until the transactio
 _MAX_LASTING_ROWS = 4_096  # and until the space changes
 _GENERATION: Key = ("SELECT value FROM meta WHERE name = 'generation'", ())
 _LASTING_TABLES = frozenset({"meta", "model", "chunk", "posting_new"})
-# What is asked of index terms, each from the same row: one of them is read once.
-_TERM_VALUES = {SELECT_FREQUENCIES: 1, SELECT_TERM_IDS: 2}
-_SELECT_TERMS = "SELECT t, df, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
 _STATE = "rid, content_hash, live_to, status, ended_by, state_hash"
 
 
@@ -191,11 +188,10 @@ class Session:
         """Keep rows of index terms that another query has read: term, frequency and number."""
         known = {row[0]: row for row in rows}
         numbered = [(number, *row) for number, row in enumerate(known.values(), 1)]
-        self._ahead.keep(Sent("", [], (_SELECT_TERMS, (None,)), list(known)), numbered)
+        self._ahead.keep(Sent("", [], (SELECT_TERMS, (None,)), list(known)), numbered)
 
     def read_ahead(self, sql: str, bindings: Sequence[object] = ()) -> None:
         """Read with the next message what will be asked for."""
-        sql = _SELECT_TERMS if sql in _TERM_VALUES and not self.writes else sql
         asked = self._asked(sql, tuple(bindings))
         if asked.mark and not asked.each:
             return
@@ -311,8 +307,6 @@ class Session:
         return self._send(sent, frozenset(f"meta.{name}" for name in counters))
 
     def _run(self, sql: str, bindings: Row) -> Rows:
-        if sql in _TERM_VALUES and not self.writes:
-            return self._read_terms(bindings, _TERM_VALUES[sql])
         asked = self._asked(sql, bindings)
         if asked.mark and not asked.each:
             return Rows()
@@ -343,11 +337,6 @@ class Session:
         key = tuple(None if n == mark else one for n, one in enumerate(given, 1))
         each = lists[mark] if mark else ()
         return _Asked((sql, key), statement, bindings, lists, mark, cast("Each", each))
-
-    def _read_terms(self, bindings: Row, place: int) -> Rows:
-        """Return index terms, each with a value of its row."""
-        self.read_ahead(_SELECT_TERMS, bindings)
-        return Rows([(row[0], row[place]) for row in self._run(_SELECT_TERMS, bindings)])
 
     def _read_before(self, asked: _Asked) -> list[Row] | None:
         """Return rows that were read ahead, or are about to be; None where they were not."""

@@ -37,7 +37,7 @@ from bethink.store.sql.connection import (
 )
 from bethink.store.sql.search.lexical import (
     MAX_TERMS,
-    SELECT_FREQUENCIES,
+    SELECT_TERMS,
     CandidateRow,
     ItemLoader,
     ParsedQuery,
@@ -180,7 +180,7 @@ def _similar_ahead(db: Database, reading: ParsedQuery, known: WordStatistics) ->
     for term in dict.fromkeys(term for word, term in pairs if _is_hardly_known(word, term, known)):
         if len(term) <= MAX_WORD_LENGTH:
             likely = as_table((*_parts(term), *_misspellings(term))) if len(term) > 2 else None
-            read_ahead(db, *([(SELECT_FREQUENCIES, (likely,))] if likely else ()))
+            read_ahead(db, *([(SELECT_TERMS, (likely,))] if likely else ()))
             read_ahead(db, *_trigram_query(term))
 
 

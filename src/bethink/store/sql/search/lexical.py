@@ -30,7 +30,7 @@ from bethink.store.ranking import (
     weight_query,
 )
 from bethink.store.sql.ceiling import is_below_ceiling
-from bethink.store.sql.connection import Database, as_table, is_on_server, read_ahead, select
+from bethink.store.sql.connection import Database, Row, as_table, is_on_server, read_ahead, select
 from bethink.store.sql.damage import select_readable
 from bethink.store.sql.search.scope import Predicate
 from bethink.store.sql.search.terms import tokenizer
@@ -134,7 +134,7 @@ def _statistics_as_of(db: Database, today: Mapping[str, int], as_of_ms: int) -> 
     left_out = select(db, _LATER_ROWS, (as_of_ms, last)) if later < last else []
     if is_below_ceiling(db):
         left_out += select(db, "SELECT rid FROM temp.hidden_row")
-    tids: dict[str, int] = dict(select_readable(db, SELECT_TERM_IDS, known, bind=as_table))
+    tids = {term: tid for term, _, tid in _read_terms(db, known)}
     counts = postings.count_rows(db, tids, last, [rid for (rid,) in left_out])
     return WordStatistics(documents, average, dict.fromkeys(today, 0) | counts)
 
@@ -143,8 +143,14 @@ def document_frequencies(db: Database, terms: Iterable[str]) -> dict[str, int]:
     """Return for each index term the number of memories that hold it, 0 if unknown."""
     found = dict.fromkeys(terms, 0)
     if found:
-        found.update(select_readable(db, SELECT_FREQUENCIES, tuple(found), bind=as_table))
+        found.update((term, df) for term, df, _ in _read_terms(db, tuple(found)))
     return found
+
+
+def _read_terms(db: Database, terms: tuple[str, ...]) -> list[Row]:
+    """Return the rows of index terms: term, frequency, number. A server is asked for each once."""
+    read_ahead(db, (SELECT_TERMS, (as_table(terms),)))
+    return select_readable(db, SELECT_TERMS, terms, bind=as_table)
 
 
 def _storable(text: str) -> str:
@@ -180,8 +186,7 @@ MAX_EXAMINED = 512  # revisions looked at together
 MAX_TIES = 2_000  # memories with the same score as the last that fits
 CHEAP_DOCUMENT_FREQUENCY = 500  # memories; a word in fewer is always cheap to search
 IDF_RATIO = 4.0  # times the idf
-SELECT_TERM_IDS = "SELECT t, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
-SELECT_FREQUENCIES = "SELECT t, df FROM carray(?) AS w CROSS JOIN term ON t = w.value"
+SELECT_TERMS = "SELECT t, df, tid FROM carray(?) AS w CROSS JOIN term ON t = w.value"
 _SELECT_TEXTS = (
     "SELECT i.rid, i.id, i.text, i.about, i.length"
     " FROM carray(?) AS w CROSS JOIN item AS i ON i.rid = w.value"
@@ -375,8 +380,7 @@ def _rank_by_words(  # noqa: PLR0917 - the parts of one search
     from bethink.store.sql.search import postings  # NumPy
 
     lists = lists or postings.PostingLists()
-    rows = select_readable(db, SELECT_TERM_IDS, (*plan.first, *plan.rest), bind=as_table)
-    tids: dict[str, int] = dict(rows)
+    tids = {term: tid for term, _, tid in _read_terms(db, (*plan.first, *plan.rest))}
     best = _Best(depth)
     for rest in ((), plan.rest):
         best = _Best(depth)

@@ -36,7 +36,7 @@ from bethink.store.sql.damage import met_unreadable, select_readable
 from bethink.store.sql.items import count_days, session_spans
 from bethink.store.sql.rows import read_items, read_items_ahead
 from bethink.store.sql.search.lexical import (
-    SELECT_FREQUENCIES,
+    SELECT_TERMS,
     ItemLoader,
     index_terms,
     parse_query,
@@ -281,7 +281,7 @@ class SqlSearch:
                 words = (term for word in query_words_of(db, text or "") for term in word.terms)
                 terms = dict.fromkeys((*words, *parse_query(db, text or "").spelling))
                 if terms:
-                    read_ahead(db, (SELECT_FREQUENCIES, (as_table(tuple(terms)),)))
+                    read_ahead(db, (SELECT_TERMS, (as_table(tuple(terms)),)))
             elif nearest is not None:
                 load = self._hydrate.reader_as_of(scope.as_of)
                 self._vectors.search_ahead(db, *nearest, self._predicate(db, scope), load)

@@ -17,10 +17,10 @@ from struct import Struct
 import apsw
 
 from bethink.core.named_tuple import NamedTuple
-from bethink.store.sql.connection import Database, as_table
+from bethink.store.sql.connection import Database, as_table, select
 from bethink.store.sql.damage import MAX_TERM_ID
 from bethink.store.sql.dialect import batch
-from bethink.store.sql.search.lexical import SELECT_TERM_IDS, word_statistics
+from bethink.store.sql.search.lexical import SELECT_TERMS, word_statistics
 from bethink.store.sql.search.terms import BLOCK_ROWS, MAX_TERM_LENGTH, tokenizer
 
 _INDEX_TABLES = ("grams", "vocabulary")
@@ -241,7 +241,8 @@ def _remove_postings(db: Database, rows: Mapping[int, RowTerms]) -> None:
 
     held = {rid: {*terms.text, *terms.about} for rid, terms in rows.items()}
     every = tuple({term for terms in held.values() for term in terms})
-    tids = dict(db.execute(SELECT_TERM_IDS, (as_table(every),))) if every else {}
+    found = select(db, SELECT_TERMS, (as_table(every),)) if every else []
+    tids = {term: tid for term, _, tid in found}
     postings.remove_postings(
         db, {rid: [tids[t] for t in terms if t in tids] for rid, terms in held.items()}
     )
