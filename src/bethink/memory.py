@@ -16,14 +16,7 @@ from bethink.api.links import LinkMethods
 from bethink.api.maintenance import MaintenanceMethods, UpkeepMethods
 from bethink.api.questions import QuestionMethods
 from bethink.api.recall import RecallMethods
-from bethink.api.session import (
-    Session,
-    open_llm,
-    open_shelf,
-    open_store,
-    resolve_reranker,
-    utc_now,
-)
+from bethink.api.session import Session, open_llm, open_shelf, open_store, resolve_reranker, utc_now
 from bethink.api.sync import SyncMethods
 from bethink.api.write import WriteMethods
 from bethink.config.settings import Settings, load_settings

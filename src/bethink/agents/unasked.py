@@ -20,12 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from bethink.agents.briefing import format_context, is_safe_to_inject, sanitize_quote
-from bethink.agents.session import (
-    CallMarks,
-    SessionState,
-    resolve_in_project,
-    session_state,
-)
+from bethink.agents.session import CallMarks, SessionState, resolve_in_project, session_state
 from bethink.code.symbols import find_symbols
 from bethink.core.lazy import lazy_pattern
 from bethink.core.sentences import sentences

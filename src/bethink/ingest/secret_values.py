@@ -46,6 +46,7 @@ _ALGORITHMS = frozenset(
     | {"utf", "bcrypt", "argon2", "argon2id", "scrypt", "pbkdf2", "gcm", "tls", "x509", "pkcs12"}
 )
 # Measures (16-character, 128bit), versions, dates, ports, paths, programs that keep passwords.
+_PUBLIC = ("AAAA", "MII", "iVBOR", "R0lGOD", "UklGR")
 _NO_PASSWORD = lazy_pattern(
     r"\d+(?:\.\d+)?(?:[num]s|sec|min|hrs?|[kmg]i?b(?:ps)?|px|[cmk]?m|k?g|[kmg]?hz|k?wh?|[qr]ps|rpm)"
     r"|(?:[\d.]+:){1,2}\d+/[a-z]+|(?-i:[a-z]\w*(?:/[a-z]\w*){2,})|"
@@ -53,6 +54,8 @@ _NO_PASSWORD = lazy_pattern(
     r"|v?\d+(?:\.\d+)+\S*|\d{4}-\d\d-\d\d\S*|[\w.\-]+:\d{2,5}|(?:1password|bitwarden|keepass|lastpass)\S*",
     re.IGNORECASE,
 )
+# A vowel that a digit stands for (m0nster), which names (log4j, utf8mb4) hardly have.
+_DISGUISED = lazy_pattern(r"(?i)[b-df-hj-np-tv-z][0134][b-df-hj-np-tv-z][a-z]*[aeiou]")
 _MAX_PASSWORD = 80  # characters
 _ROUTER_DIGITS = 20
 # Runs of lower case (with its capital), upper case, digits; single signs.
@@ -128,6 +131,11 @@ def is_drawn(value: str) -> bool:
 def is_mixed(value: str) -> bool:
     """Check a word for chance that is no sum of anything: not of hex digits alone."""
     return _HEX.fullmatch(_SIGNS.sub("", value)) is None and is_drawn(value)
+
+
+def is_alone(value: str) -> bool:
+    """Check a long word that nothing names: drawn by chance, no public key or picture."""
+    return not value.startswith(_PUBLIC) and is_mixed(value)
 
 
 def is_vendor_token(value: str) -> bool:
@@ -214,9 +222,10 @@ def is_chance_password(value: str) -> bool:
 
 
 def is_password_nearby(value: str) -> bool:
-    """Check a word near one for passwords: drawn, with a password's sign, a router's 20 digits."""
+    """Check a word near one for passwords: drawn, signed, disguised, a router's 20 digits."""
     by_router = value.isdigit() and len(value) == _ROUTER_DIGITS
-    return is_chance_password(value) or is_signed_password(value) or by_router
+    disguised = len(value) >= 8 and _DISGUISED.search(value) and is_unnamed_password(value)
+    return bool(is_chance_password(value) or is_signed_password(value) or by_router or disguised)
 
 
 def is_typed_password(value: str) -> bool:
@@ -256,12 +265,12 @@ def is_pass_phrase(value: str) -> bool:
     return stated and common.isdisjoint(words) and not any(map(_LOGIN_NOUN.match, words))
 
 
-def is_seed_phrase(value: str) -> bool:
+def is_seed_phrase(value: str, most: float = _MAX_STOP_SHARE) -> bool:
     """Check the words of a wallet's seed (BIP-39): hardly any is a stop word, few come twice."""
-    words = value.replace(",", " ").lower().split()
+    words = re.sub(r"[\d.):,]", " ", value).lower().split()
     stops = len([word for word in words if word in stop_words(*_SPOKEN)])
     distinct = len(set(words)) >= 0.9 * len(words)
-    return 12 <= len(words) <= 24 and distinct and stops <= _MAX_STOP_SHARE * len(words)
+    return 12 <= len(words) <= 24 and distinct and stops <= most * len(words)
 
 
 def is_code_seed(value: str) -> bool:
@@ -271,8 +280,8 @@ def is_code_seed(value: str) -> bool:
 
 
 def is_spare_code(value: str) -> bool:
-    """Check the first of several codes: no date, and digits in most of its groups."""
-    groups = re.split(r"[\s,;]", value)[0].split("-")
+    """Check one or several codes: no date, and digits in most of their groups."""
+    groups = re.split(r"[\s,;\-]+", value)
     numbered = sum(_has_kind(group, str.isdigit) for group in groups)
     shown = value.isupper() or 2 * numbered > len(groups)
     return len(value) > 3 and _DATE.search(value) is None and shown
@@ -340,6 +349,7 @@ def _verhoeff(digits: str) -> int:
 
 # By the names that the table of kinds uses.
 CHECKS: dict[str, Callable[[str], bool]] = {
+    "alone": is_alone,
     "any": lambda _: True,
     "argument": is_argument,
     "basic": is_basic_credentials,
@@ -359,6 +369,9 @@ CHECKS: dict[str, Callable[[str], bool]] = {
     "phrase": is_pass_phrase,
     "secret": is_secret,
     "seed_phrase": is_seed_phrase,
+    "seed_run": lambda value: (
+        len(re.findall(r"[a-z]+", value)) % 3 == 0 and is_seed_phrase(value, 0.0)
+    ),
     "signed": is_signed_password,
     "spare_code": is_spare_code,
     "token": is_real_token,

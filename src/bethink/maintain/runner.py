@@ -334,11 +334,7 @@ def _retire_memories(step: Step, run: str, work: JobContext) -> Sequence[str]:
     if not proposal.ends:
         return proposal.leaving
     return work.store.items.end(
-        proposal.ends,
-        how=f"{step.job.name}:{run}",
-        actor=actor,
-        now=work.now,
-        only=step.revisions,
+        proposal.ends, how=f"{step.job.name}:{run}", actor=actor, now=work.now, only=step.revisions
     )
 
 

@@ -17,12 +17,7 @@ from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.maintain.insights import NEEDS_WHOLE_MEMORY
 from bethink.maintain.job import PAGE_SIZE, JobContext, Proposal, batches
-from bethink.maintain.journal import (
-    GENERATED_PREFIX,
-    HIGHEST_CLASSIFICATION,
-    Place,
-    dependence,
-)
+from bethink.maintain.journal import GENERATED_PREFIX, HIGHEST_CLASSIFICATION, Place, dependence
 from bethink.maintain.thread_events import (
     REACH,
     Seen,

@@ -7,6 +7,7 @@ import re
 import time
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -88,6 +89,10 @@ def test_ordinary_lines_are_left_alone():
     assert len(wrong) <= len(lines) // 200, wrong[:5]
 
 
+SEED = "lizard umbrella cradle motion gravity pilot sausage hidden thunder fossil magnet purse"
+NUMBERED_SEED = " ".join(f"{n}. {word}" for n, word in enumerate(SEED.split(), 1))
+
+
 @each_row(
     ("text", "after", "kind"),
     [
@@ -124,6 +129,15 @@ def test_ordinary_lines_are_left_alone():
                 ("https://acme.io/webhook/", "f53c756530118f57e9c44f7facfc5525", "/0", "webhook"),
                 ("TOTP: ", "GXVF SM7F J4PJ 22VJ L2E5", " of the bank", "one-time-code-seed"),
                 ("KUBE_BOOTSTRAP=", "1bd226.5bf43d78f6a29d0b", "", "kubernetes-token"),
+                ("root pass ", "t0mat0-Soup", "", "password"),
+                ("The door logs in with user svc and pass ", "Xk29!pq", "", "password"),
+                ("staging basic auth is demo with ", "sp4ghetti-m0nster", "", "password"),
+                ("printer web ui → admin → ", "x9Kettle!!", "", "password"),
+                ("facebook ", "EA" + "jT4kQ9zLw2XvB7nR" * 3 + "c8", "", "secret"),
+                ("mastercard ", "5105 1051 0510 5100", " 11/28", "card-number"),
+                ("my 12 word backup: ", SEED, "", "seed-phrase"),
+                ("12 words: ", NUMBERED_SEED, "", "seed-phrase"),
+                ("backup codes\n", "abcd-1f2g\nk3l4-m5n6\n7o8p-q9r0", "", "recovery-code"),
             )
         ),
     ],
@@ -551,3 +565,23 @@ def _is_named(kind: SecretKind, text: str) -> bool:
     if kind.long:
         return any(word in part for part in text.split() if len(part) >= 20 for word in kind.words)
     return any(word in text.lower() for word in kind.words)
+
+
+def test_a_private_key_without_its_beginning_is_one() -> None:
+    """What a copy has cut off in front hides nothing of the rest."""
+    lines = ["jT4kQ9zLw2XvB7nRc8" * 3, "Qm5vZ1xP" * 8, "aB3dE5fG7hI9=="]
+    text = "only the tail:\n" + "\n".join(lines) + "\n-----END EC PRIVATE KEY-----"
+
+    assert not any(line in redact(text).text for line in lines)
+
+
+def test_nothing_is_found_where_nothing_is() -> None:
+    """Hashes, ids, versions, numbers of things, placeholders, policies, names in code."""
+    lines = Path(__file__).parents[2].joinpath("secrets_none.txt").read_text("utf-8").splitlines()
+
+    assert len(lines) >= 300
+    assert {
+        line: redact(line, personal=True).text
+        for line in lines
+        if redact(line, personal=True).kinds
+    } == {}

@@ -23,14 +23,7 @@ from bethink.lang.dates.tokens import (
     WEEKDAY,
     CharSpan,
 )
-from bethink.lang.words import (
-    MONTHS,
-    WEEKDAYS,
-    load_section,
-    load_words,
-    parse_rules,
-    word_set_of,
-)
+from bethink.lang.words import MONTHS, WEEKDAYS, load_section, load_words, parse_rules, word_set_of
 
 TranslatedToken = tuple[str, CharSpan]
 
