@@ -11,7 +11,8 @@ import pytest
 
 from bethink.model import Link, Node
 from bethink.ports import OpBatch, Store, SyncResult
-from bethink.store.sql.oplog import shape
+from bethink.store.sql.oplog import capture, shape
+from bethink.store.sql.oplog.apply import Applying
 from bethink.store.sqlite import SqliteStore
 from postgres_server import open_space
 from records import at, mention, record
@@ -39,12 +40,16 @@ def send(source: Store, target: Store) -> SyncResult:
     return target.sync.apply(batch, actor="sync", now=at(days=1))
 
 
-def agree(one: Store, other: Store) -> None:
+def exchange(one: Store, other: Store) -> None:
     for store in (one, other):
         store.sync.capture(at(days=1))
     send(one, other)
     send(other, one)
     send(one, other)
+
+
+def agree(one: Store, other: Store) -> None:
+    exchange(one, other)
     assert one.sync.digest() == other.sync.digest()
     for store in (one, other):
         assert [found for found in store.admin.check() if not found.ok] == []
@@ -308,3 +313,24 @@ def test_relations_that_no_memory_states_travel(stores: tuple[Store, Store]) -> 
     one.items.erase(["b"], actor="tester", now=at(seconds=4))
     agree(one, other)
     assert related(one) == related(other) == set()
+
+
+def test_relations_that_an_earlier_version_did_not_log_stay(
+    stores: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are logged before anything comes, and travel then."""
+    one, other = stores
+    for item, name in (("a", "Anna"), ("b", "Ben")):
+        put(one, item, f"{name} lives there", 1, mentions=(mention(name),))
+    ends = [Node("entity", f"person:{name}") for name in ("anna", "ben")]
+    one.graph.add_links([Link(ends[0], ends[1], "knows")], actor="x", now=at(seconds=2))
+    with monkeypatch.context() as earlier:
+        earlier.setattr(capture, "_capture_edges", lambda *_: None)
+        earlier.setattr(Applying, "_relate_again", lambda _: None)
+        earlier.setattr(capture, "_LOGS", None)
+        exchange(one, other)
+    other.items.end(["a"], how="forgotten", actor="x", now=at(seconds=3))
+    agree(one, other)
+    for store in stores:
+        (found,) = store.graph.links_of(["person:anna"], ("knows",))
+        assert found.dst.id == "person:ben"

@@ -23,26 +23,10 @@ from bethink.core.json_values import Json
 from bethink.errors import Refused
 from bethink.importers.entry import Entry, Importer, ReadProgress
 from bethink.memory import Memory
-from bethink.model import (
-    Candidate,
-    Draft,
-    Evidence,
-    Filters,
-    Pool,
-    Query,
-    replay,
-    sort_by_score,
-)
+from bethink.model import Candidate, Draft, Evidence, Filters, Pool, Query, replay, sort_by_score
 from bethink.models import DEFAULT_EMBEDDER, open_embedder
 from bethink.ports import Scope
-from bethink.retrieval.context import (
-    AnswerExtras,
-    Assembler,
-    Context,
-    Fusion,
-    Retriever,
-    Stage,
-)
+from bethink.retrieval.context import AnswerExtras, Assembler, Context, Fusion, Retriever, Stage
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.scope import rejection_reason
 from bethink.retrieval.stages import FUSIONS
@@ -291,10 +275,7 @@ def check_assembler(assembler: Assembler, memory: Memory | None = None) -> None:
 
 
 def check_embedder(
-    embedder: Embedder,
-    *,
-    texts: Sequence[str] = (*_TEXTS, *AWKWARD_TEXTS),
-    tolerance: float = 0.0,
+    embedder: Embedder, *, texts: Sequence[str] = (*_TEXTS, *AWKWARD_TEXTS), tolerance: float = 0.0
 ) -> None:
     """Check an embedder.
 

@@ -25,12 +25,7 @@ from bethink.store.sql.checks import (
     summarise,
 )
 from bethink.store.sql.connection import Database, select
-from bethink.store.sql.damage import (
-    LenientCursor,
-    missing_counters,
-    name_damage,
-    unsound_values,
-)
+from bethink.store.sql.damage import LenientCursor, missing_counters, name_damage, unsound_values
 from bethink.store.sql.journal_key import journal_keys
 from bethink.store.sqlite.checkpoint import SELECT_PENDING
 from bethink.store.sqlite.connection import SqliteConnections

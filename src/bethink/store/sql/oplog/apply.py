@@ -99,9 +99,8 @@ class Applying:
         self._merges = select(db, SELECT_MERGES)
         self._new: list[tuple[NewRow, list[int]]] = []
         self._entities: set[str] = set()  # whose counts and times are made anew
-        self._spoken_of: dict[
-            str, tuple[int, int, int]
-        ] = {}  # or go on: mentions, first, last time
+        # Or go on: mentions, first and last time.
+        self._spoken_of: dict[str, tuple[int, int, int]] = {}
         self._told: set[tuple[object, ...]] = set()
         self._rows: dict[str, list[Sequence[Any]]] = {sql: [] for sql in _IN_ORDER}
         self.changed: list[str] = []

@@ -35,6 +35,7 @@ from bethink.store.sql.oplog.state import TEXT_FIELDS, State, entities_of, read_
 from bethink.store.sql.sql_functions import to_json_ids
 
 BATCH = 500
+_LOGS = 2  # raised when more is logged: what an earlier version left out is made up for
 ALL = 2**53  # more than there are
 Said = Mapping[tuple[str, int, str], Json]  # by series, number and mark: what operations say
 # What most operations say alike; part of the format of the log, it never changes.
@@ -199,8 +200,8 @@ def read_seen(db: Database, series: str, upto: int, limit: int = ALL) -> dict[in
 def is_up_to_date(db: Database) -> bool:
     """Whether nothing was done since the log was written."""
     known = read_sync(db)
-    told = (known.get("seq"), known.get("used"), 0)
-    return told == (history.journal_head(db).seq, _uses(db), db.execute(_UNLOGGED).get)
+    told = (known.get("logs"), known.get("seq"), known.get("used"), 0)
+    return told == (_LOGS, history.journal_head(db).seq, _uses(db), db.execute(_UNLOGGED).get)
 
 
 def _uses(db: Database) -> list[int]:
@@ -237,7 +238,7 @@ def capture(db: Database, now: int) -> list[str]:
 
 def note_captured(db: Database, seq: int) -> None:
     """Note that the log has what was done up to a line of the journal."""
-    write_sync(db, read_sync(db) | {"seq": seq, "used": _uses(db)})
+    write_sync(db, read_sync(db) | {"seq": seq, "used": _uses(db), "logs": _LOGS})
 
 
 def _capture_erased(db: Database, writer: LogWriter, since: int) -> None:

@@ -190,11 +190,7 @@ class VectorIndex:
             read_ahead(db, (_EMBEDDINGS_NOW, (as_table(wanted), known.mid)))
 
     def embeddings(
-        self,
-        db: Database,
-        ids: Sequence[str],
-        model: str,
-        as_of: int | None = None,
+        self, db: Database, ids: Sequence[str], model: str, as_of: int | None = None
     ) -> dict[str, Embedding]:
         """Return the embeddings of these items' live revisions, or of those live then."""
         from bethink.store.sql.search import vector_index  # NumPy
