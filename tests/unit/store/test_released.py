@@ -12,6 +12,7 @@ import json
 import shutil
 from pathlib import Path
 
+import apsw
 import pytest
 
 from bethink import Memory
@@ -86,6 +87,19 @@ def test_a_space_of_every_schema_opens_whole(
     assert path.with_name(f"kept.db.v{schema}.bak").exists() == (schema < SCHEMA_VERSION)
 
 
+@pytest.mark.parametrize(
+    "lost", ["TRIGGER tally_ended", "TABLE tally", "TABLE signature", "TABLE posting"]
+)
+def test_what_a_migration_removes_may_be_gone(settings: Settings, lost: str) -> None:
+    """A damaged space opens all the same: nothing of it is needed any more."""
+    db = apsw.Connection(str(unpack(10, settings.data_dir / "spaces")))
+    db.execute(f"DROP {lost}")
+    db.close()
+
+    with Memory.open("kept", settings=settings) as memory:
+        check_story(memory)
+
+
 @pytest.mark.parametrize("schema", EXPORTS)
 @pytest.mark.parametrize("restore", [True, False])
 def test_an_export_of_every_schema_is_recognised(
@@ -100,8 +114,6 @@ def test_an_export_of_every_schema_is_recognised(
 
 def test_a_newer_space_is_refused_and_unchanged(settings: Settings, tmp_path: Path) -> None:
     """It says what to do."""
-    import apsw
-
     path = unpack(SCHEMA_VERSION, tmp_path / "data" / "spaces")
     db = apsw.Connection(str(path))
     db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
