@@ -164,8 +164,8 @@ class PersonMemory(Memory):
         """Hold what a person may add while so many are added; raise Refused above the limit."""
         space, (person, _, directory) = self._home.store.space, self._seat
         limit = directory.limit(space, person.id, "memories") if more else 0
-        with directory.counting if limit else nullcontext():
-            known = sum(len(ids) for _, ids in self.own_memories()) if limit else 0
+        with directory.counting(person.id) if limit else nullcontext():
+            known = self._count_stored() if limit else 0
             if limit and known + more > limit:
                 raise Refused(
                     f"{plural(more, 'more memory')} would pass the limit of {person.name}"
@@ -173,6 +173,12 @@ class PersonMemory(Memory):
                     remedy="erase some (forgotten ones count), or ask who keeps the server",
                 )
             yield
+
+    def _count_stored(self) -> int:
+        """Count what the person keeps, also what is too classified to be seen by them."""
+        session, person = self._home.session, self._seat.person.id
+        shelves = (session.shelf(key, create=False) for key, _ in self._shelves())
+        return sum(len(one.admin.stored_by(person)) for one in (session.whole, *shelves) if one)
 
     # What is written.
 

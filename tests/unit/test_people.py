@@ -387,10 +387,38 @@ def test_of_many_those_that_fit_are_stored(team: Team) -> None:
         team.anna.remember("One more")
 
 
-def test_two_calls_do_not_both_take_the_last_place(team: Team) -> None:
+def test_what_an_import_brings_counts_and_what_is_known_does_not(team: Team) -> None:
+    """Forgotten ones count, as everywhere; the same export may come again."""
+    team.directory.set_limits("anna", "team", {"memories": 2})
+    with Memory.open(":memory:", embedder="none") as other:
+        for text in ("The mill is old", "The dam leaks", "Bees sleep in winter"):
+            other.forget(other.remember(text).id)
+        with pytest.raises(Refused, match="0 of 2"):
+            team.anna.import_(other.export())
+    with Memory.open(":memory:", embedder="none") as other:
+        other.remember_many(["The mill is old", "The dam leaks"])
+        records = list(other.export())
+    assert [team.anna.import_(records) for _ in range(2)] == [2, 0]
+
+
+def test_what_is_too_classified_to_be_seen_counts(team: Team) -> None:
+    team.directory.set_limits("ben", "team", {"memories": 3})
+    for ben, audience in ((team.ben, "private"), (team.ben, "space"), (team.ben.below(0), "space")):
+        ben.remember(f"Known to few in {audience} {id(ben)}", audience=audience, classification=3)
+    for ben in (team.ben, team.ben.below(0), team.of("ben")):
+        with pytest.raises(Refused, match="3 of 3"):
+            ben.remember("One more", classification=3)
+
+
+def test_two_calls_do_not_both_take_the_last_place(team: Team, tmp_path: Path) -> None:
+    """However the server knows the person: each way has a directory of its own."""
     from concurrent.futures import ThreadPoolExecutor
+
+    def store(number: int) -> list[Any]:
+        ben = seen_by(team.space, "ben", Directory(tmp_path), Right.ADMIN)
+        return list(ben.remember_each([f"Fact {number}"]))
 
     team.directory.set_limits("ben", "team", {"memories": 5})
     with ThreadPoolExecutor(4) as pool:
-        told = list(pool.map(lambda n: team.of("ben").remember_each([f"Fact {n}"]), range(12)))
+        told = list(pool.map(store, range(12)))
     assert sum(not isinstance(one, Refused) for [one] in told) == 5

@@ -32,6 +32,7 @@ ROLES = {
 }
 LIMITS = ("memories", "requests")  # requests: a minute
 _MAX_LIMIT = 10**9
+_COUNTING: dict[tuple[Path, str], RLock] = {}
 _NAME = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 _TAKEN_NAMES = frozenset({"space", "private"})  # audiences
 
@@ -57,7 +58,6 @@ class Directory:
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
         self._file = PrivateFile(self.path, "people", _parse_person, Person._asdict)
-        self.counting = RLock()  # so that of two calls not both take the last place
 
     def people(self) -> tuple[Person, ...]:
         """Return all people, in order of coming."""
@@ -132,6 +132,10 @@ class Directory:
         """Return how many memories, or requests a minute, a person (id) may have; 0: any."""
         known = (one.limits.get(space, {}) for one in self.people() if one.id == person)
         return next(known, {}).get(what, 0)
+
+    def counting(self, person: str) -> RLock:
+        """Return the lock of what a person adds: of two calls not both take the last place."""
+        return _COUNTING.setdefault((self.path, person), RLock())
 
     def set_limits(self, name: str, space: str, limits: Mapping[str, int]) -> dict[str, int]:
         """Change limits of a member of a space, 0 for none; return all that there are."""

@@ -65,16 +65,22 @@ def sign_records(records: Iterator[Json], settings: Settings) -> Iterator[Json]:
 @contextmanager
 def open_export(
     records: JsonObjects, settings: Settings
-) -> Iterator[tuple[Iterator[Json], ExportClaims]]:
-    """Read an export to its end, then yield its records again, with what it claims."""
+) -> Iterator[tuple[Iterator[Json], ExportClaims, set[str]]]:
+    """Read an export to its end, then yield its records again, what it claims, and all ids."""
     with SpooledTemporaryFile(max_size=_MEMORY_BYTES) as spool:
-        claims = _survey(records, spool, installation_secret(settings))
+        ids: set[str] = set()
+        claims = _survey(records, spool, installation_secret(settings), ids)
         spool.seek(0)
-        yield map(json.loads, spool), claims
+        yield map(json.loads, spool), claims, ids
 
 
-def _survey(records: Iterable[object], spool: IO[bytes], secret: Secret) -> ExportClaims:
-    """Copy records into the spool; return what they claim and whether the signature is right."""
+def _survey(
+    records: Iterable[object], spool: IO[bytes], secret: Secret, ids: set[str]
+) -> ExportClaims:
+    """Copy records into the spool; return what they claim and whether the signature is right.
+
+    The ids of all memories, live or not, are added to ``ids``.
+    """
     claims, origin, signature, signed = ExportClaims(is_own=False), None, b"", hashlib.sha256()
     for number, record in enumerate(records, 1):
         fields = record if isinstance(record, Mapping) else {}  # the import refuses others
@@ -90,6 +96,8 @@ def _survey(records: Iterable[object], spool: IO[bytes], secret: Secret) -> Expo
             signed.update(_canonical(covered if is_end else fields))
         except (TypeError, ValueError, RecursionError) as error:
             raise Refused(f"line {number}: this is not JSON; nothing was imported") from error
+        if fields.get("type") == "item":
+            ids.add(str(fields.get("id")))
         if fields.get("type") == "item" and fields.get("live_to") is None:
             trust = fields.get("trust")
             claims = claims._replace(

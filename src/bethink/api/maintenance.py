@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, overload
@@ -293,12 +293,14 @@ class UpkeepMethods(SessionMethods):
             raise Refused("kind, preview and given are for the path of a file, not for records")
         from bethink.api.export_origin import open_export  # start-up time
 
-        with open_export(source, self.settings) as (found, claims):
+        with open_export(source, self.settings) as (found, claims, ids):
             if announce is not None:
                 announce(claims)
             trusted = restore or claims.is_own
             numbers = self.settings.personal_numbers
-            with self.session.room(claims.memories):
+            is_limited = self.session.room is not nullcontext
+            known = self.store.items.get(list(ids)) if is_limited else ids
+            with self.session.room(len(ids) - len(known)):
                 count = self.store.admin.load(
                     found,
                     actor=self.settings.actor,

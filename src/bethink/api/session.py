@@ -309,6 +309,7 @@ class Session:
         self.shelves: dict[str, Store] = {}
         self.open_shelf: Callable[..., Store | None] = _shelf_in_memory
         self._shelf_guard = threading.Lock()
+        self.whole = store  # also where a caller sees less of it
         self.room: Callable[[int], AbstractContextManager[object]] = nullcontext
 
     def shelf(self, key: str, *, create: bool) -> Store | None:
