@@ -183,11 +183,7 @@ _ACCEPT_RETRY_S = 0.1
 _IDLE_BEFORE_MAINTENANCE_S = 20.0  # idle time before maintenance
 _MAINTAIN_EVERY_S = 60.0
 _IDLE_REASON = "idle"
-_PRELOADED_MODULES = (
-    "bethink.memory",
-    "numpy",
-    "bethink.store.sql.search.vector_index",
-)
+_PRELOADED_MODULES = ("bethink.memory", "numpy", "bethink.store.sql.search.vector_index")
 
 
 class WorkerServer:

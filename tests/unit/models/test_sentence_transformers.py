@@ -50,13 +50,17 @@ def test_code_that_comes_with_a_model_is_never_run(library):
         assert made.made == ["name", {"trust_remote_code": False}]
 
 
-def test_an_old_library_is_not_used(tmp_path):
+@pytest.mark.parametrize(
+    "ask",
+    [lambda: SentenceTransformersEmbedder("name").embed(["x"]), lambda: CrossEncoder()("x", ["y"])],
+)
+def test_an_old_library_is_not_used(tmp_path, ask):
     """Before version 6 it ran the code of local folders whatever one said."""
     with (
         stand_in_library(tmp_path, "5.3.1"),
         pytest.raises(ModelError, match=r"5\.3\.1 would run code that comes with a") as caught,
     ):
-        SentenceTransformersEmbedder("name").embed(["x"])
+        ask()
 
     assert caught.value.remedy == "pip install 'sentence-transformers>=6'"
 

@@ -67,6 +67,8 @@ class CrossEncoder:
         try:
             return load_model("CrossEncoder", DEFAULT_MODEL, local_files_only=True)
         except ModelError as error:
+            if error.__cause__ is None:
+                raise  # the library is at fault
             remedy = f'hf download {DEFAULT_MODEL}, or set reranker = "cross-encoder:FOLDER"'
             raise ModelError(
                 f"the model {DEFAULT_MODEL} is not on this machine", remedy=remedy
