@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.speakers import ROLES
 from bethink.core.words import fold
-from bethink.lang.words import CALENDAR_NAMES, RECURRING_WEEKDAYS, load_words, parse_mapping
+from bethink.lang.words import CALENDAR_WORDS, is_ordinary, load_words, parse_mapping, stop_words
 from bethink.model import Draft, Entity
 from bethink.ports import Mention
 
@@ -22,22 +22,16 @@ def _words(name: str) -> frozenset[str]:
 
 
 # lang/data/entities.toml documents each list.
-CALENDAR_WORDS = CALENDAR_NAMES | RECURRING_WEEKDAYS
-SENTENCE_OPENERS = _words("sentence_openers") | CALENDAR_WORDS
-GERMAN_FUNCTION_WORDS = _words("german_function_words")
 GIVEN_NAMES = _words("given_names")
 PERSON_TITLES = _words("person_titles")
 PERSON_LABELS = _words("person_labels")
 NAME_LABELS = PERSON_LABELS | _words("other_labels")
 BEFORE_PERSON = _words("before_person") | {f"{label}:" for label in PERSON_LABELS}
 AFTER_PERSON = _words("after_person")
+AFTER_NAME = AFTER_PERSON | _words("after_name")
+NAME_CONNECTORS = _words("name_connectors")
 KIND_BY_PRECEDING_WORD = parse_mapping(_DATA["kind_by_preceding_word"])
-CLASS_SUFFIXES = tuple(_DATA["class_suffixes"].split())
 COMMON_ACRONYMS = _words("common_acronyms")
-NON_TICKET_PREFIXES = _words("non_ticket_prefixes")
-TOP_LEVEL_DOMAINS = _words("top_level_domains")
-FILE_SUFFIXES = _words("file_suffixes")
-FOLDER_NAMES = _words("folder_names")
 
 MAX_ENTITIES = 12
 ENTITY_KINDS = frozenset(
@@ -46,23 +40,42 @@ ENTITY_KINDS = frozenset(
 )
 _MAX_WORD_CHARACTERS = 120
 _MAX_NAME_WORDS = 4  # words
+_VERB_ENDS = frozenset("sdteaoóé")
+_FIRST_CONFIDENCE = 0.6  # every sentence begins with a capital
 _CODE_KINDS = frozenset({"identifier", "class", "function", "tool", "module", "project", "file"})
 _SEARCHED_CHARACTERS = 20_000  # characters: twelve entities are found long before
 
-_TICKET = lazy_pattern(r"#\d{1,7}|[A-Z][A-Z0-9]{1,9}-\d{1,7}")
-_HANDLE = lazy_pattern(r"@[A-Za-z][\w.-]{1,60}")
-_HASHTAG = lazy_pattern(r"#[^\W\d_][\w-]{1,60}")
-_MAIL = lazy_pattern(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
-_CALL = lazy_pattern(r"([A-Za-z_][\w.:]{2,})\(")
-_SNAKE = lazy_pattern(r"_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}|__[a-z]+__")
-_DOTTED = lazy_pattern(r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)+")
-_CAMEL_CASE = lazy_pattern(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_OR = {name: "|".join(words.split()) for name, words in _DATA.items()}
+_TICKET = lazy_pattern(
+    rf"#\d{{1,7}}|(?!(?:{_OR['non_ticket_prefixes']})-)[A-Z][A-Z0-9]{{1,9}}-\d{{1,7}}"
+)
+_DOTTED = r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)*"
+_CAMEL_CASE = r"(?![A-Z\d]+s?$)[^\W_]*(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z])[^\W_]*"
+# The kinds of names that a word's form tells; the first that fits counts.
+_FORMS = (
+    ("person", lazy_pattern(r"@[A-Za-z][\w.-]{1,60}|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")),
+    ("ticket", _TICKET),
+    ("topic", lazy_pattern(r"#[^\W\d_][\w-]{1,60}")),
+    ("tool", lazy_pattern(r"[A-Z][^/()]*\.js")),  # Node.js is a product, index.js a file
+    ("file", lazy_pattern(
+        rf"(?=.{{4}})(?=[^/]*/)(?!(?:[^/]*/){{20}})(?:[/~.]|(?i:{_OR['folder_names']})/).*"
+        rf"|(?:[^\d/()]|[^()]*/)[^()]*\.(?i:{_OR['file_suffixes']})"
+    )),
+    ("function", lazy_pattern(r"(?!.*\(e?s\)$)[A-Za-z_][\w.:]{2,}\(.*")),
+    ("identifier", lazy_pattern(r"_{0,2}[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_{0,2}|__[a-z]+__")),
+    ("host", lazy_pattern(rf"{_DOTTED}\.(?i:{_OR['top_level_domains']})")),
+    ("identifier", lazy_pattern(rf"{_DOTTED}\.[A-Za-z_]\w+|(?=[a-z][a-z\d]){_CAMEL_CASE}")),
+    ("class", lazy_pattern(rf"(?=.*(?:{_OR['class_suffixes']})$){_CAMEL_CASE}")),
+    ("tool", lazy_pattern(_CAMEL_CASE)),
+)  # fmt: skip
 _CAMEL_BOUNDARY = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _VERSION = lazy_pattern(r"v?\d+(\.\d+)+[\w.+-]{0,20}")
 _LOWERCASE_WORD = lazy_pattern(r"[a-z]+(?:['’-][a-z]+)*[.,;:!?)]*")
 # "I'm" and "We’ve" are no names, "O'Brien" is one.
 _NAME = lazy_pattern(r"[^\W\d_]+(?:(?:[-.]|['’](?!(?:m|d|t|ve|re|ll)$))[^\W\d_]+)*")
 _KEYED = lazy_pattern(r"(.*\S)\s+<([^<>\s]{1,200})>", re.DOTALL)  # name <key>
+_QUOTES = '"“”„«»‘’'
+SENTENCE_ENDS = (".", "!", "?", ":", "…")
 _OPENING_PUNCTUATION = "\"'`([{<*“‘«_"
 _CLOSING_PUNCTUATION = "\"'`.,;:!?)]}>*”’»…"
 
@@ -84,25 +97,19 @@ class ExtractedName(NamedTuple):
     confidence: float
 
 
-def extract_mentions(
-    draft: Draft, entities_by_key: dict[str, Entity], stored: Sequence[Entity] = ()
-) -> tuple[Mention, ...]:
+def extract_mentions(draft: Draft, stored: Sequence[Entity] = ()) -> tuple[Mention, ...]:
     """Return the entities that a draft mentions, at most twelve, in text order.
 
-    ``stored`` are entities of the store that the text may name. ``entities_by_key`` is
-    updated with new entities, so that one name is one entity throughout a batch.
+    ``stored`` are entities that the text may name.
     """
+    entities_by_key: dict[str, Entity] = {}
     for known in stored:
         for name in (known.name, *known.aliases):
             entities_by_key.setdefault(entity_key(name), known)
     _add_keyed_entities(draft.entities, entities_by_key)
     found: dict[str, Mention] = {}
-    for name, kind, confidence in _all_names(draft, stored):
+    for name, kind, confidence in _all_names(draft, stored, entities_by_key):
         key = entity_key(name)
-        # The capital of a sentence's first word tells nothing: "Wow Jon" is Jon, if he is known.
-        if confidence < 0.8 and key not in entities_by_key:
-            rest = key.partition(" ")[2]
-            key = rest if rest in entities_by_key else key
         entity = entities_by_key.get(key)
         forms = code_spellings(name) if entity is None and kind in _CODE_KINDS else ()
         if known_forms := [form for form in forms if form in entities_by_key]:
@@ -171,18 +178,24 @@ def parse_entity(text: str) -> ExtractedName:
     return ExtractedName(" ".join(text.split()), "other", 1.0)
 
 
-def _all_names(draft: Draft, stored: Iterable[Entity]) -> Iterator[ExtractedName]:
+def _all_names(
+    draft: Draft, stored: Iterable[Entity], known: Container[str]
+) -> Iterator[ExtractedName]:
     yield from map(parse_entity, draft.entities)
     if draft.speaker and draft.speaker.casefold() not in ROLES:
         yield ExtractedName(" ".join(draft.speaker.split()), "person", 1.0)
     yield from find_known_names(draft.text, stored)
-    yield from extract_names(draft.text[:_SEARCHED_CHARACTERS], draft.language)
+    yield from extract_names(draft.text[:_SEARCHED_CHARACTERS], draft.language, known)
 
 
-def extract_names(text: str, language: str | None = None) -> Iterator[ExtractedName]:
-    """Yield the names found in a text, in order, possibly repeated."""
-    nouns_are_capital = (
-        language == "de" or len(GERMAN_FUNCTION_WORDS.intersection(text.lower().split())) > 1
+def extract_names(
+    text: str, language: str | None = None, known: Container[str] = ()
+) -> Iterator[ExtractedName]:
+    """Yield the names found in a text, in order, possibly repeated; ``known`` has keys of names."""
+    # In a text with more words that only German has every noun has a capital.
+    lower, german, english = set(text.lower().split()), stop_words("de"), stop_words("en")
+    is_german = language == "de" or len((lower & german) - english) > len(
+        (lower & english) - german
     )
     for line in text.splitlines():
         words = line.split()
@@ -196,8 +209,9 @@ def extract_names(text: str, language: str | None = None) -> Iterator[ExtractedN
                 continue
             name = _name_by_shape(word) or _name_by_version(word, words, i)
             if name is None:
-                end, name = _read_proper_name(word, words, i)
-            if name and not (nouns_are_capital and name.kind == "other"):
+                end, name = _read_proper_name(words, i, known)
+            may_be_noun = name and name.kind == "other" and name.confidence > _FIRST_CONFIDENCE
+            if name and not (may_be_noun and " " not in name.name and is_german):
                 yield name
 
 
@@ -209,7 +223,7 @@ def _word_at(words: Sequence[str], i: int) -> TextWord | None:
     if not 0 <= i < len(words):
         return None
     raw = words[i]
-    first = i == 0 or words[i - 1].endswith((".", "!", "?", ":")) or len(words[i - 1]) == 1
+    first = i == 0 or words[i - 1].endswith(SENTENCE_ENDS)
     if raw.isalpha():
         return TextWord(raw, first, False, False)
     bare = raw.lstrip(_OPENING_PUNCTUATION)
@@ -220,7 +234,9 @@ def _word_at(words: Sequence[str], i: int) -> TextWord | None:
     ending = bare[len(text) :]
     if "(" in text and ")" in ending:
         text += ")"
-    is_label = ending.startswith(":") and (first or text.lower() in NAME_LABELS)
+    is_label = ending.startswith(":") and (
+        text.lower() in NAME_LABELS or (first and (text.isupper() or is_ordinary(text)))
+    )
     if not text or (is_label and not _TICKET.fullmatch(text)):
         return None
     return TextWord(text, first, bool(ending), raw.startswith("`"))
@@ -241,9 +257,9 @@ def _name_by_version(word: TextWord, words: Sequence[str], i: int) -> ExtractedN
     """Recognise a tool by the version after its name; lower case needs a full 1.2.3."""
     if i and word.text.count(".") > 1 and _VERSION.fullmatch(word.text):
         name = words[i - 1]
-        is_lowercase = name.isalpha() and name.islower() and name not in SENTENCE_OPENERS
+        is_lowercase = name.isalpha() and name.islower() and not is_ordinary(name)
         return ExtractedName(name, "tool", 0.8) if is_lowercase else None
-    if i + 1 == len(words) or not word.text.isalpha() or word.text.lower() in SENTENCE_OPENERS:
+    if i + 1 == len(words) or not word.text.isalpha() or is_ordinary(word.text):
         return None
     version = _VERSION.fullmatch(words[i + 1].strip(_OPENING_PUNCTUATION + _CLOSING_PUNCTUATION))
     return ExtractedName(word.text, "tool", 0.9) if version else None
@@ -263,141 +279,101 @@ def _strip_name(text: str, kind: str) -> str:
 @lru_cache(maxsize=4_096)
 def _kind_by_form(text: str) -> str | None:
     """Return the kind of name that a word's own form tells; words come again and again."""
-    return _kind_by_sign(text) or _kind_by_path(text) or _kind_by_code_style(text)
-
-
-def _kind_by_sign(text: str) -> str | None:
     if "://" in text:
         host = _strip_name(text, "host")
         return "host" if "." in host and not host.replace(".", "").isdigit() else None
-    if text[0] == "@":
-        return "person" if _HANDLE.fullmatch(text) else None
-    if "@" in text:
-        return "person" if _MAIL.fullmatch(text) else None
-    if text[0] == "#":
-        return (
-            "ticket" if _TICKET.fullmatch(text) else "topic" if _HASHTAG.fullmatch(text) else None
-        )
-    if (
-        "-" in text
-        and _TICKET.fullmatch(text)
-        and text.partition("-")[0] not in NON_TICKET_PREFIXES
-    ):
-        return "ticket"
-    return None
-
-
-def _kind_by_path(text: str) -> str | None:
-    name, dot, ending = text.rpartition(".")
-    is_file = bool(dot) and ending.lower() in FILE_SUFFIXES and not name.endswith(("(", ")"))
-    if "/" in text:
-        head = text.split("/", maxsplit=1)[0]
-        rooted = text[0] in "/~." or head.lower() in FOLDER_NAMES
-        return "file" if text.count("/") < 20 and (is_file or rooted) and len(text) > 3 else None
-    if not is_file or not name or name[0].isdigit() or "(" in name:
-        return None
-    # Node.js is a product, index.js a file.
-    return "tool" if ending == "js" and name[0].isupper() else "file"
-
-
-def _kind_by_code_style(text: str) -> str | None:
-    if "(" in text:
-        call = _CALL.match(text)
-        return "function" if call and not text.endswith(("(s)", "(es)")) else None
-    if "_" in text:
-        return "identifier" if _SNAKE.fullmatch(text) else None
-    if _DOTTED.fullmatch(text):
-        return "host" if text.rpartition(".")[2].lower() in TOP_LEVEL_DOMAINS else "identifier"
-    if (
-        text.isalnum()
-        and _CAMEL_CASE.search(text)
-        and not (text[:-1].isupper() and text[-1] == "s")
-    ):
-        if text[:2].islower():
-            return "identifier"
-        return "class" if text.endswith(CLASS_SUFFIXES) else "tool"
-    return None
+    return next((kind for kind, form in _FORMS if form.fullmatch(text)), None)
 
 
 def _read_proper_name(
-    first: TextWord, words: Sequence[str], start: int
+    words: Sequence[str], start: int, known: Container[str]
 ) -> tuple[int, ExtractedName | None]:
     """Read a run of capitalised words; return where to continue and the name."""
-    run: list[TextWord] = []
-    word: TextWord | None = first
-    while word is not None and _is_capitalised_name(word.text):
-        run.append(word)
-        if word.last or word.text.endswith(("'s", "’s")) or len(run) == _MAX_NAME_WORDS:
-            break
-        word = _word_at(words, start + len(run))
+    run = _read_run(words, start)
     end = start + len(run)
     if not run:
         return start + 1, None
-    ends_phrase = run[-1].last
-    run, cues = _trim_name_run(run)
-    if not run:
-        return end, None
-    if start:
-        cues.append(words[start - 1].lower())
-    name = " ".join(word.text.removesuffix("'s").removesuffix("’s") for word in run)
-    after = words[end].lower() if end < len(words) and not ends_phrase else ""
+    last, ends_phrase = words[end - 1], run[-1].last
+    quoted = words[start][0] in _QUOTES and last.rstrip(".,;:!?")[-1] in _QUOTES
+    cues: list[str] = []
+    if entity_key(_join(run)) not in known and not quoted:
+        run, cues = _trim_name_run(run, known)
+    cues += [words[start - 1].lower()] if start else []
+    after = "" if ends_phrase else " ".join(words[end : end + 1]).lower()
+    after = after.rstrip(_CLOSING_PUNCTUATION)
     kind = next((KIND_BY_PRECEDING_WORD[cue] for cue in cues if cue in KIND_BY_PRECEDING_WORD), "")
     if not kind and (not BEFORE_PERSON.isdisjoint(cues) or after in AFTER_PERSON):
         kind = "person"
-    return end, _classify_name(name, run, kind)
+    stops = stop_words("en", "de", "fr", "es", "it", "nl", "pt")
+    # A verb is rather said of a name: "wants", "moved", "hat", "dejó".
+    is_verb = after in AFTER_NAME or (after[-1:] in _VERB_ENDS and after not in stops)
+    opens = last.endswith((":", "'s", "’s")) or (after.islower() and is_verb)
+    is_title = quoted and (len(run) > 1 or run[0].text.lower() not in stops)
+    return end, _classify_name(run, kind, is_title=is_title, opens=opens) if run else None
 
 
-def _trim_name_run(run: list[TextWord]) -> tuple[list[TextWord], list[str]]:
-    """Strip openers, titles and days from a run; also return the stripped words."""
-    cues = []
+def _read_run(words: Sequence[str], start: int) -> list[TextWord]:
+    """Read capitalised words and what connects them: "Lord of the Rings", "Harris & Sons"."""
+    run: list[TextWord] = []
+    between: list[TextWord] = []
+    while len(run) < _MAX_NAME_WORDS and (word := _word_at(words, start + len(run) + len(between))):
+        if word.text[0].isupper() and len(word.text) > 1 and _NAME.fullmatch(word.text):
+            run, between = [*run, *between, word], []
+            if word.last or word.text.endswith(("'s", "’s")):
+                break
+        elif run and word.text in NAME_CONNECTORS and not run[-1].text[1:2].isupper():
+            between.append(word)
+        else:
+            break
+    return run
+
+
+def _join(run: Iterable[TextWord]) -> str:
+    return " ".join(word.text.removesuffix("'s").removesuffix("’s") for word in run)
+
+
+def _trim_name_run(run: list[TextWord], known: Container[str]) -> tuple[list[TextWord], list[str]]:
+    """Strip an ordinary first word, titles and days from a run; also return what was stripped."""
+    cues: list[str] = []
     while run:
         word = run[0].text.lower().rstrip(".")
-        if not (
-            word in PERSON_TITLES
-            or word in CALENDAR_WORDS
-            or (run[0].first and word in SENTENCE_OPENERS)
-        ):
+        opens = run[0].first and (is_ordinary(word) or entity_key(_join(run[1:])) in known)
+        stripped = word in PERSON_TITLES or word in CALENDAR_WORDS or run[0].text in NAME_CONNECTORS
+        if not stripped and (cues or not opens):
             break
         cues.append("met" if word in PERSON_TITLES else word)  # a title is as good as "met"
         run = run[1:]
-    if all(word.text.lower() in SENTENCE_OPENERS for word in run):
-        return [], cues
     return run, cues
 
 
-def _is_capitalised_name(text: str) -> bool:
-    return text[0].isupper() and len(text) > 1 and _NAME.fullmatch(text) is not None
-
-
-def _classify_name(name: str, run: list[TextWord], kind: str) -> ExtractedName | None:
-    head = run[0].text.lower().removesuffix("'s").removesuffix("’s")
+def _classify_name(
+    run: Sequence[TextWord], kind: str, *, is_title: bool, opens: bool
+) -> ExtractedName | None:
+    """Return the name that a run is, if it is one; ``opens``: a sentence may begin with it."""
+    name, single, first = _join(run), len(run) == 1, run[0].first
+    ordinary = not is_title and all(map(is_ordinary, name.split()))
     acronym = name.removesuffix("s")
-    if len(run) == 1 and acronym.isupper():
-        plain = not 3 <= len(acronym) <= 8 or acronym.lower() in COMMON_ACRONYMS
-        return None if plain else ExtractedName(acronym, "topic", 0.6)
-    if not kind and head in GIVEN_NAMES:
-        kind = "person"
-    if kind:
-        return ExtractedName(name, kind, 0.8)
-    if len(run) == 1 and run[0].first:
-        return None  # every sentence begins with a capital
-    return ExtractedName(name, "other", 0.6 if run[0].first else 0.8)
+    if acronym.isupper() and (single or ordinary):
+        is_topic = acronym.isalpha() and acronym.lower() not in COMMON_ACRONYMS and not ordinary
+        return ExtractedName(acronym, "topic", 0.6) if is_topic and 2 < len(acronym) < 9 else None
+    if kind or name.split()[0].lower() in GIVEN_NAMES:
+        return ExtractedName(name, kind or "person", 0.8)
+    if single and (ordinary or (first and not (opens or is_title))):
+        return None
+    return ExtractedName(name, "other", _FIRST_CONFIDENCE if first else 0.8)
 
 
 def find_known_names(text: str, entities: Iterable[Entity]) -> Iterator[ExtractedName]:
-    """Yield stored entities whose name the text spells as a name."""
+    """Yield stored entities whose name the text spells as a name, not inside of a longer one."""
     lower = text.lower()
     for entity in entities:
-        if any(
-            _is_mentioned(name, text, lower, entity.kind) for name in (entity.name, *entity.aliases)
-        ):
-            yield ExtractedName(entity.name, entity.kind, 0.9)
-
-
-def _is_mentioned(name: str, text: str, lower: str, kind: str) -> bool:
-    at = lower.find(name.lower())
-    end = at + len(name)
-    if at < 0 or len(name) < 3 or text[at - 1 : at].isalnum() or text[end : end + 1].isalnum():
-        return False
-    surface = text[at:end]
-    return surface == name or kind == "person" or not surface.islower()
+        for name in (entity.name, *entity.aliases):
+            at = lower.find(name.lower())
+            end = at + len(name)
+            if at < 0 or len(name) < 3 or text[at - 1 : at].isalnum() or text[end:][:1].isalnum():
+                continue
+            is_sure = text[at:end] == name or not text[at:end].islower()
+            if is_sure or (entity.kind != "other" and not is_ordinary(name)):
+                lower = lower.replace(name.lower(), "\n" * len(name))
+                yield ExtractedName(entity.name, entity.kind, 0.9)
+                break

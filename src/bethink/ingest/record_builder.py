@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from datetime import datetime
@@ -27,16 +26,15 @@ from bethink.ingest.admission import (
 )
 from bethink.ingest.deduplication import ComparedDraft
 from bethink.ingest.entity_extraction import (
-    GIVEN_NAMES,
     MAX_ENTITIES,
-    SENTENCE_OPENERS,
+    SENTENCE_ENDS,
     canonical_key,
     code_spellings,
     extract_mentions,
 )
 from bethink.ingest.links import link_items
 from bethink.lang.dates import TimeSpan, date_words, find_times
-from bethink.lang.words import load_words
+from bethink.lang.words import is_ordinary, load_words
 from bethink.model import Collision, Draft, Entity, Item, Level, Link
 from bethink.model.anchor import anchor_name, is_found
 from bethink.model.fields import GIVEN_FIELDS, field_names
@@ -102,17 +100,15 @@ _EXACT_GRANULARITIES = ("minute", "hour", "part", "day")
 
 @dataclass(frozen=True, slots=True)
 class BatchContext:
-    """Context shared by a batch: parents' trust, those of them that wait, entities by key.
+    """Context shared by a batch: parents' trust, those of them that wait, entities.
 
-    Entities are those of memories of the same classification; those of ``stored`` the store
-    has, by the id of the memory that may mention them. ``named`` are the entities of the
-    memories of the batch so far, by their names, each with its lowest classification.
-    ``candidates`` are the words of each memory that can be names.
+    Those of ``stored`` the store has, by the id of the memory that may mention them. ``named``
+    are those of the memories of the batch so far, by their names, each with its lowest
+    classification. ``candidates`` are the words of each memory that can be names.
     """
 
     parent_trust: dict[str, int] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
-    entities: dict[int, dict[str, Entity]] = field(default_factory=lambda: defaultdict(dict))
     stored: dict[str, list[Entity]] = field(default_factory=dict)
     named: dict[str, dict[str, tuple[int, Entity]]] = field(default_factory=dict)
     candidates: dict[str, list[str]] = field(default_factory=dict)
@@ -168,8 +164,7 @@ def build_record(
     """Build the record of one new memory."""
     prepared = compared.prepared
     draft = prepared.draft
-    earlier = batch.entities[draft.classification]
-    mentions = extract_mentions(draft, earlier, batch.known_to(prepared))
+    mentions = extract_mentions(draft, batch.known_to(prepared))
     batch.add_named(mentions, draft.classification)
     times = find_times(draft.text, draft.occurred_at or ctx.now)
     item = make_item(prepared, mentions, times, batch, ctx)
@@ -209,20 +204,21 @@ def find_known_entities(
 def _possible_names(draft: Draft) -> list[str]:
     """Return the words of a draft that can be names, and the keys of given entities.
 
-    Lower-case words (given names excepted) and common sentence openers are left out, so most
-    texts need no look-up at all.
+    Ordinary words are left out, except with a capital inside of a sentence or before another
+    capital ("New York"), so most texts need no look-up at all.
     """
     candidates = [key for text in draft.entities if (key := canonical_key(text))]
-    for raw in draft.text.split():
-        if raw.isalpha() and raw.islower() and raw not in GIVEN_NAMES:
+    words = draft.text.split()
+    for i, raw in enumerate(words):
+        if raw.islower() and is_ordinary(raw):
             continue  # as below, for most words
         word = raw.rstrip(".,;:!?")
-        lower = word.lower()
-        if (
-            lower != word or not word.isalpha() or word in GIVEN_NAMES
-        ) and lower not in SENTENCE_OPENERS:
-            candidates.append(word)
-            candidates += code_spellings(word)
+        if is_ordinary(word):
+            inside = i > 0 and not words[i - 1].endswith(SENTENCE_ENDS)
+            before_capital = i + 1 < len(words) and words[i + 1][0].isupper()
+            if not (word[:1].isupper() and (inside or before_capital)):
+                continue
+        candidates += (word, *code_spellings(word))
     return candidates
 
 

@@ -8,8 +8,8 @@ needed have their words for times and questions in a file of their own (``it.tim
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from pathlib import Path
 
 from bethink.core.json_values import Json
@@ -66,6 +66,29 @@ def parse_rules(lines: str) -> dict[str, str]:
     return found
 
 
+@lru_cache(maxsize=16_384)
+def is_ordinary(word: str) -> bool:
+    """Whether a word is written in lower case where it is no name: "Wow", but not "Redis"."""
+    lower, table = word.lower().replace("’", "'"), _ordinary_words()
+    if lower in table or len(lower) < 2 or not table.isdisjoint(stems(lower)):
+        return True
+    return "-" in lower and all(map(is_ordinary, lower.split("-")))
+
+
+def stems(word: str) -> Iterator[str]:
+    """What a word may be a form of: "moved" of "move", "planning" of "plan"."""
+    for ending in ("'s", "s", "es", "d", "ed", "ing", "ly"):
+        stem = word.removesuffix(ending)
+        if 2 < len(stem) < len(word):
+            yield from (stem, f"{stem}e", stem[:-1] if stem[-1] == stem[-2] else stem)
+
+
+@cache
+def _ordinary_words() -> frozenset[str]:
+    """The table that ``training/words.py`` counts; without forms of its words."""
+    return frozenset((_DATA / "ordinary.txt").read_text("utf-8").split())
+
+
 class Negations(NamedTuple):
     """What denies a statement, in all languages: words, and signs within unspaced text."""
 
@@ -114,7 +137,7 @@ def _joined(tables: Iterable[dict[str, str]], name: str) -> frozenset[str]:
 _CALENDAR: dict[str, str] = load_words("en")["calendar"]
 MONTHS = tuple(_CALENDAR["months"].split())
 WEEKDAYS = tuple(_CALENDAR["weekdays"].split())
-# Names of months and weekdays, in full and shortened.
-CALENDAR_NAMES = frozenset(" ".join(_CALENDAR.values()).split())
-# "Mondays".
-RECURRING_WEEKDAYS = frozenset(f"{name}s" for name in WEEKDAYS)
+# Names of months and weekdays, in full, shortened and of many ("Mondays").
+CALENDAR_WORDS = frozenset(" ".join(_CALENDAR.values()).split()).union(
+    f"{day}s" for day in WEEKDAYS
+)

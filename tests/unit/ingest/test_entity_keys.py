@@ -85,8 +85,8 @@ def test_a_batch_mentions_what_its_memories_would_one_by_one(memory: Memory) -> 
         ("We asked Kestrel about parse_tree()", 0),
         ("parseTree is slow; Kestrel broke it", 1),
         ("We hid the Osprey in Molde", 3),
-        ("In May it snowed. Osprey and Kestrel flew", 2),
-        ("In May it snowed. Osprey flew on", 3),
+        ("In May it snowed. Osprey! Kestrel flew", 2),
+        ("In May it snowed. Osprey! It flew on", 3),
     )
     drafts = [{"text": text, "classification": level} for text, level in told]
     with Memory.open(":memory:", embedder="none", clock=memory.session.clock) as other:
