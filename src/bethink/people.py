@@ -38,7 +38,7 @@ _NOT_MOVED = frozenset({"id", "seq", "parent", "entities"})
 
 
 class Seat(NamedTuple):
-    """Who sees a space: the person, what the person may do, and where people are listed."""
+    """Who sees a space: the person, what they may do at most, and where people are listed."""
 
     person: Person
     right: Right
@@ -47,11 +47,9 @@ class Seat(NamedTuple):
 
 def seen_by(memory: Memory, name: str, directory: Directory, right: Right) -> PersonMemory:
     """Return a space as a member of it sees it; ``right`` is at most that of the member's role."""
-    person = directory.find(name)
-    allowed = directory.right(memory.store.space, person.id)
-    if allowed is None:
-        raise Forbidden(f"{name} is no member of {memory.store.space}", scope="")
-    return PersonMemory(memory, Seat(person, min(right, allowed), directory))
+    found = PersonMemory(memory, Seat(directory.find(name), right, directory))
+    found.require(Right.READ)
+    return found
 
 
 class PersonMemory(Memory):
@@ -75,6 +73,7 @@ class PersonMemory(Memory):
 
     def _seen(self) -> list[tuple[str, Store]]:
         """Return the stores that the person may read now, each with who sees it."""
+        self.require(Right.READ)
         found, directory = [("", self._home.store)], self._seat.directory
         for key, people in self._shelves():
             names = sorted(map(directory.name_of, people))
@@ -115,7 +114,7 @@ class PersonMemory(Memory):
 
     def _key(self, audience: object) -> str:
         """Return the shelf of an audience: "space", "private", or names with commas."""
-        self._require(Right.WRITE)
+        self.require(Right.WRITE)
         if audience in {None, "", SPACE}:
             return ""
         if not isinstance(audience, str):
@@ -129,7 +128,7 @@ class PersonMemory(Memory):
 
     def _holder(self, item_id: str) -> tuple[Memory, str]:
         """Return the memory that has an item to change, and the whole id of it."""
-        self._require(Right.WRITE)
+        self.require(Right.WRITE)
         known = self.session.removable_item(item_id).id
         ended: Memory | None = None
         # The narrowest first: an import may have given the space a memory of the same id.
@@ -150,9 +149,23 @@ class PersonMemory(Memory):
             groups.setdefault(id(holder.store), (holder, []))[1].append(known)
         return list(groups.values()) or [(self._home, [])]
 
-    def _require(self, right: Right) -> None:
-        if self._seat.right < right:
+    def _only_holder(self, ids: Iterable[str], what: str) -> Memory:
+        groups = self._by_holder(ids)
+        if len(groups) > 1:
+            raise Refused(f"memories of different audiences cannot be {what}")
+        return groups[0][0]
+
+    def require(self, right: Right) -> None:
+        """Raise Forbidden unless the person may do so now: a role counts as it is."""
+        if self._right() < right:
             raise Forbidden(f"it needs the right to {right.scope_name}", scope=right.scope_name)
+
+    def _right(self) -> Right:
+        space, (person, right, directory) = self._home.store.space, self._seat
+        allowed = directory.right(space, person.id)
+        if allowed is None:
+            raise Forbidden(f"{person.name} is no member of {space}", scope="")
+        return min(right, allowed)
 
     def _is_own(self, holder: Memory, item_id: str) -> bool:
         """Whether a memory is the person's own: the person wrote its first revision."""
@@ -195,7 +208,7 @@ class PersonMemory(Memory):
         review: bool = False,
     ) -> list[Remembered]:
         """Store many memories; ``audience`` among the fields of one says who sees it."""
-        self._require(Right.WRITE)
+        self.require(Right.WRITE)
         given = [self._with_place(one) for one in drafts]
         places = {key for key, _ in given}
         if len(places) < 2:
@@ -203,8 +216,7 @@ class PersonMemory(Memory):
             ready = [one for _, one in given]
             return only.remember_many(ready, progress=progress, relate=relate, review=review)
         answers = self._store_at(given, review=review)
-        good = [one for one in answers if isinstance(one, Remembered)]
-        if len(good) < len(answers):
+        if len(good := [one for one in answers if isinstance(one, Remembered)]) < len(answers):
             raise SomeRefused(answers)
         return good
 
@@ -212,7 +224,7 @@ class PersonMemory(Memory):
         self, drafts: Iterable[NewMemory], *, review: bool = False
     ) -> list[Remembered | Refused]:
         """Store many memories independently; a refusal takes the place of its result."""
-        self._require(Right.WRITE)
+        self.require(Right.WRITE)
         return self._store_at([self._with_place(one) for one in drafts], review=review)
 
     def _with_place(self, given: NewMemory) -> tuple[str, NewMemory]:
@@ -244,32 +256,39 @@ class PersonMemory(Memory):
         holder, known = self._holder(item_id)
         if audience is None:
             return holder.update(known, revision=revision, **changes)
-        target = self._at(self._key(audience))
+        key = self._key(audience)
         if not self._is_own(holder, known):
             raise Forbidden("only who wrote a memory first may change who sees it", scope="")
-        if target.store is not holder.store:
-            return self._move(holder, known, target, revision, changes)
+        if self._at(key).store is not holder.store:
+            item = holder.stored(known)
+            if revision not in {None, item.rev}:
+                again = "read it again and repeat the change"
+                raise Conflict(f"{known} is no longer in revision {revision}", remedy=again)
+            return self._move(item, holder, key, changes)
         if changes.keys() - {"force"}:
             return holder.update(known, revision=revision, **changes)
         return holder.stored(known)
 
-    def _move(
-        self, holder: Memory, item_id: str, target: Memory, revision: int | None, changes: Json
-    ) -> Item:
-        """Store a memory, as it shall be, on another shelf, and forget it where it was.
+    def _is_left_by_some(self, holder: Memory, key: str) -> bool:
+        """Whether some who see what a memory holds do not see a shelf."""
+        seen = {id(self._open(one)): people for one, people in self._shelves()}
+        readers = seen.get(id(holder.store))
+        return bool(key) and (readers is None or not {*readers} <= {*seen[id(self._open(key))]})
 
-        It begins there as a new memory: what it said before stays with those who saw it, and
-        its new text is seen by no one else, even if a step fails.
+    def _move(self, item: Item, holder: Memory, key: str, changes: Json) -> Item:
+        """Store a memory, as it shall be, on another shelf, where it begins as a new one.
+
+        For fewer readers the old one is erased, else it is forgotten.
         """
-        item = holder.stored(item_id)
-        if revision not in {None, item.rev}:
-            raise Conflict(
-                f"{item_id} is no longer in revision {revision}",
-                remedy="read it again and repeat the change",
-            )
-        made = target.remember_many([{**_to_fields(item), **changes}])[0]
-        holder.forget(item_id)
-        return target.stored(made.id)
+        target, narrows = self._at(key), self._is_left_by_some(holder, key)
+        if narrows:
+            target.session.room = nullcontext  # of a session of its own: one comes and one goes
+        moved = target.stored(target.remember_many([{**_to_fields(item), **changes}])[0].id)
+        if narrows:
+            holder.forget(item.id, erase=True)
+        else:
+            holder.withdraw({item.id: item.rev}, reason="moved")
+        return moved
 
     def boost(self, item_id: str, by: float = 1.0) -> Item:
         """Raise a memory's relevance, within ten of neutral."""
@@ -282,7 +301,7 @@ class PersonMemory(Memory):
         """Take memories out of recall; ``erase`` deletes every byte of one's own."""
         groups = self._by_holder(ids)
         for holder, known in groups if erase else ():
-            maintains = holder is self._home and self._seat.right >= Right.ADMIN
+            maintains = holder is self._home and self._right() >= Right.ADMIN
             if not maintains and not all(self._is_own(holder, one) for one in known):
                 raise Forbidden("only who wrote a memory first may erase it", scope="")
         done = [
@@ -314,29 +333,23 @@ class PersonMemory(Memory):
 
     def merge(self, *ids: str, into: str | None = None, text: str | None = None) -> Item:
         """Make one memory of several of the inbox, all of one audience."""
-        groups = self._by_holder(ids if into is None else (*ids, into))
-        if len(groups) > 1:
-            raise Refused("memories of different audiences cannot be merged")
-        return groups[0][0].merge(*ids, into=into, text=text)
+        every = ids if into is None else (*ids, into)
+        return self._only_holder(every, "merged").merge(*ids, into=into, text=text)
 
     def propose(self, draft: Draft, *, reason: str, waits: bool = True) -> Remembered:
         """Put a draft into the inbox of the space."""
-        self._require(Right.WRITE)
+        self.require(Right.WRITE)
         return self._home.propose(draft, reason=reason, waits=waits)
 
     def undo(self, item_id: str | None = None, *, preview: bool = False) -> Undo:
         """Undo the last change of a memory or, without one, the last by this person."""
+        self.require(Right.WRITE)
         if item_id is not None:
             holder, known = self._holder(item_id)
             return holder.undo(known, preview=preview)
-
-        def last(one: Memory) -> tuple[bool, Any]:
-            lines = one.store.admin.changes(item=None, actor=self.settings.actor, limit=1)
-            return bool(lines), lines[0].at if lines else None
-
-        changed = [(*last(one), one) for one in self._all()]
-        known_changes = [(at, one) for has, at, one in changed if has]
-        newest = max(known_changes, key=lambda pair: pair[0])[1] if known_changes else self._home
+        last: Json = {"item": None, "actor": self.settings.actor, "limit": 1}
+        changed = [(one, line) for one in self._all() for line in one.store.admin.changes(**last)]
+        newest = max(changed, key=lambda pair: pair[1].at, default=(self._home, None))[0]
         return newest.undo(preview=preview)
 
     def link(self, src: str, relation: str, dst: str, **given: Any) -> Link:
@@ -351,19 +364,13 @@ class PersonMemory(Memory):
         from bethink.api.links import is_entity  # start-up time
 
         items = [one for one in (src, dst) if not is_entity(one, self.store)]
-        groups = self._by_holder(items)
-        if len(groups) > 1:
-            raise Refused("memories of different audiences cannot be linked")
-        return groups[0][0]
+        return self._only_holder(items, "linked")
 
     def put_thread(self, headline: str, members: Iterable[str | Member], **fields: Any) -> Thread:
         """Store a thread of memories of one audience, replacing the one with its id."""
         given = list(members)
         ids = [one if isinstance(one, str) else one.item for one in given]
-        groups = self._by_holder(ids)
-        if len(groups) > 1:
-            raise Refused("memories of different audiences cannot be in one thread")
-        return groups[0][0].put_thread(headline, given, **fields)
+        return self._only_holder(ids, "in one thread").put_thread(headline, given, **fields)
 
     # What is of the whole, or of the space.
 
@@ -430,8 +437,7 @@ class PersonMemory(Memory):
     def own_memories(self) -> list[tuple[Memory, list[str]]]:
         """Return the ids of all memories that the person wrote first, with where each is."""
         person = self._seat.person.id
-        found = ((one, one.store.admin.stored_by(person)) for one in self._all())
-        return [(one, ids) for one, ids in found if ids]
+        return [(one, ids) for one in self._all() if (ids := one.store.admin.stored_by(person))]
 
     def close(self) -> None:
         """Nothing: the space is closed by those who opened it."""
@@ -472,7 +478,7 @@ _OF_THE_SPACE = {
 
 def _in_the_space(name: str, right: Right) -> Callable[..., Any]:
     def call(self: PersonMemory, *given: Any, **named: Any) -> Any:
-        self._require(right)
+        self.require(right)
         if named.get("restore"):
             raise Forbidden("what others wrote is restored on the server's machine", scope="")
         return getattr(self._home, name)(*given, **named)

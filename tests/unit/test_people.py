@@ -160,8 +160,77 @@ def test_new_words_for_fewer_are_never_seen_by_more(team: Team) -> None:
     moved = team.ben.update(made.id, text="Ben interviews at Globex", audience="private")
 
     assert moved.text == "Ben interviews at Globex"
-    assert "Globex" not in repr((team.anna.history(made.id), list(team.anna.export())))
+    assert "Globex" not in repr((team.anna.events(limit=500), list(team.anna.export())))
     assert texts(team.anna) == set()
+
+
+@pytest.mark.parametrize("fields", [{}, {"pinned": True}, {"layer": "caveat"}])
+def test_who_makes_a_memory_private_leaves_no_copy(team: Team, fields: dict[str, Any]) -> None:
+    """Whatever its pin or layer: others find neither it nor its history, nor bring it back."""
+    made = team.ben.remember("Ben is ill", **fields)
+    team.ben.update(made.id, text="Ben has the flu")
+    team.step()
+    moved = team.ben.update(made.id, audience="private")
+    team.step()
+
+    assert team.ben.get(moved.id).metadata[AUDIENCE] == "private"
+    for who in (team.anna, team.space, team.ben):
+        for act in (who.get, who.history, who.restore, who.undo):
+            with pytest.raises(NotFound):
+                act(made.id)
+    assert [hit.item.id for hit in team.carl.recall("Ben flu").hits] == []
+    assert "Ben" not in repr(list(team.anna.export()))
+    for one in (team.anna, team.ben):
+        with pytest.raises(BethinkError):
+            one.undo()
+    assert texts(team.ben) == {"Ben has the flu"}
+    assert texts(team.space) == set()
+    team.ben.erase_own()
+    assert texts(team.space) == set()
+
+
+def test_fewer_readers_leave_no_copy_and_more_leave_one_forgotten(team: Team) -> None:
+    """Who loses sight keeps nothing; who shares with more keeps what was said before."""
+    shared = team.ben.remember("Ben sells his boat", audience="anna", pinned=True)
+    other = team.ben.update(shared.id, audience="carl")
+    assert texts(team.anna) == set()
+    with pytest.raises(NotFound):
+        team.anna.get(shared.id)
+    all_ = team.ben.update(other.id, audience="anna, carl")
+    assert texts(team.anna) == texts(team.carl) == {"Ben sells his boat"}
+    assert [item.id for item in team.carl.browse()] == [all_.id]
+    assert team.carl.history(other.id)[-1].live_to is not None
+    with pytest.raises(NotFound):
+        team.anna.get(other.id)
+
+
+def test_no_limit_keeps_a_memory_public(team: Team) -> None:
+    """What becomes private is not one more, however often."""
+    team.directory.set_limits("ben", "team", {"memories": 2})
+    for what in ("tea", "milk"):
+        team.ben.remember(f"Ben likes {what}")
+    for item in team.ben.browse():
+        shared = team.ben.update(item.id, audience="anna")
+        team.ben.update(shared.id, audience="private")
+    assert texts(team.space) == texts(team.anna) == set()
+    assert len(texts(team.ben)) == 2
+    with pytest.raises(Refused, match="2 of 2"):
+        team.ben.remember("One more")
+
+
+def test_a_role_counts_as_it_is_now(team: Team) -> None:
+    """Also for a view that was opened before the role was changed, or taken."""
+    team.ben.remember("Ben likes tea")
+    team.directory.set_role("ben", "team", "reader")
+    with pytest.raises(Forbidden):
+        team.ben.remember("Ben likes milk")
+    assert texts(team.ben) == {"Ben likes tea"}
+    team.directory.set_role("ben", "team", "maintainer")
+    assert list(team.ben.export())
+    team.directory.remove("ben", "team")
+    for act in (team.ben.browse, lambda: team.ben.recall("tea"), team.ben.undo):
+        with pytest.raises(Forbidden, match="no member"):
+            act()
 
 
 def test_a_correction_of_what_some_share_stays_with_them(team: Team) -> None:

@@ -174,8 +174,7 @@ class Directory:
     def drop_space(self, space: str) -> None:
         """Forget who was a member of a space that is removed."""
         with self._file.transaction() as kept:
-            left = (_without(one, space) for one in kept)
-            kept[:] = [one for one in left if one.roles]
+            kept[:] = [left for one in kept if (left := _without(one, space)).roles]
 
     def shelf_for(self, space: str, people: Iterable[str]) -> str:
         """Return the shelf of some members (ids) of a space; it is made if there is none."""
@@ -257,11 +256,11 @@ def _require_owner(space: str, roles: Sequence[str]) -> None:
 
 def _without(person: Person, space: str) -> Person:
     """Return a person who is no member of a space, and has nothing there."""
-    roles, own = dict(person.roles), dict(person.own)
-    shared, limits = dict(person.shared), dict(person.limits)
-    for each in (roles, own, shared, limits):
+    fields = ("roles", "own", "shared", "limits")
+    kept: Json = {name: dict(getattr(person, name)) for name in fields}
+    for each in kept.values():
         each.pop(space, None)
-    return person._replace(roles=roles, own=own, shared=shared, limits=limits)
+    return person._replace(**kept)
 
 
 def _check_role(role: str) -> None:

@@ -13,7 +13,7 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
@@ -329,14 +329,10 @@ def _browse(
 
 def _around(asks: Sequence[Ask], item_id: str, *, window: int, scope: Any) -> list[Item]:
     """Return the neighbours in the store that has the memory."""
-    missing: NotFound | None = None
-    for ask in asks:
-        try:
+    for ask in asks[1:]:
+        with suppress(NotFound):
             return cast("list[Item]", ask(item_id, window=window, scope=scope))
-        except NotFound as error:
-            missing = missing or error
-    assert missing is not None
-    raise missing
+    return cast("list[Item]", asks[0](item_id, window=window, scope=scope))
 
 
 def _history(answers: Sequence[list[Item]]) -> list[Item]:

@@ -205,7 +205,9 @@ UPDATE_MEMORY = Tool(
     arguments(
         "id", id=ID, text=text("The new text.", 65_536), **_FIELDS, audience=_AUDIENCE, force=_FORCE
     ),
-    record(id=str, rev=int, changed=list[str], notice=NOTICE, memory=MEMORY),
+    record(
+        "erased", id=str, rev=int, changed=list[str], erased=list[str], notice=NOTICE, memory=MEMORY
+    ),
     "bethink.server.tools.write",
     idempotent=True,
 )

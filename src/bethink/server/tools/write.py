@@ -195,17 +195,14 @@ def update_memory(call: Call) -> Reply:
         changes |= audience
         names = ", ".join(changes)
         text = f"corrected {after.id}, now revision {after.rev}: {one_line(names)}"
+    content: Json = {"id": after.id, "rev": after.rev, "changed": list(changes)}
+    if item.id != after.id and not call.memory.store.items.get([item.id]):
+        content["erased"] = [item.id]
+        text += f"\nerased {item.id} with its history, for all who saw it"
     if newer := superseding_ids(after, call.memory.links(after.id)):
-        text += (
-            f"\nsuperseded by {', '.join(newer)}, so recall does not return it; correct that one"
-        )
-    content = {
-        "id": after.id,
-        "rev": after.rev,
-        "changed": list(changes),
-        "notice": NOTICE,
-        "memory": memory_json(after),
-    }
+        text += f"\nsuperseded by {', '.join(newer)}, so recall does not return it"
+        text += "; correct that one"
+    content |= {"notice": NOTICE, "memory": memory_json(after)}
     return Reply(f"{text}\n{fence_quotes([quote_item(after)])}", content)
 
 

@@ -94,6 +94,29 @@ def test_people_share_and_keep_over_rest_and_mcp(tmp_path: Path) -> None:
     served.talk(conversation)
 
 
+def test_what_becomes_private_is_erased_for_the_others(tmp_path: Path) -> None:
+    """A pinned one as well, at a limit as well; nobody restores it, and the answer says so."""
+    served = Served(tmp_path)
+    served.tokens.people.set_limits("ben", SPACE, {"memories": 1})
+
+    async def conversation(client: httpx.AsyncClient) -> None:
+        ben, anna = served.headers["ben"], served.headers["anna"]
+        body: dict[str, Any] = {"text": "The lantern is mine", "pinned": True}
+        old = (await client.post("/v1/memories", json=body, headers=ben)).json()["id"]
+        body = {"audience": "private"}
+        moved = (await client.patch(f"/v1/memories/{old}", json=body, headers=ben)).json()
+        assert (moved["changed"], moved["erased"]) == (["audience"], [old])
+        found = await client.get("/v1/recall?q=lantern", headers=anna)
+        assert "mine" not in found.text
+        assert (await client.get(f"/v1/memories/{old}", headers=anna)).status_code == 404
+        again = await client.post("/v1/restore", json={"ids": [old]}, headers=anna)
+        assert again.status_code == 404
+        told = (await client.get("/v1/recall?q=lantern", headers=ben)).json()["memories"]
+        assert [one["id"] for one in told] == [moved["id"]]
+
+    served.talk(conversation)
+
+
 def test_limits_of_a_person_hold_over_rest_and_mcp(tmp_path: Path) -> None:
     """Memories are refused by name, requests with 429 and a time to wait; others go on."""
     served = Served(tmp_path)
