@@ -16,7 +16,7 @@ from bethink.model import Item
 from bethink.ports import Store, SyncConflict
 
 if TYPE_CHECKING:
-    from bethink.sync.session import Syncing, SyncReport
+    from bethink.sync.session import FolderSync, Syncing, SyncReport
 
 PASSPHRASE, TOKEN = "BETHINK_SYNC_PASSPHRASE", "BETHINK_SYNC_TOKEN"
 DEFAULT_CEILING = 2  # secret memories leave this machine only on request
@@ -70,9 +70,8 @@ class SyncMethods(SessionMethods):
         level = known.get("ceiling", DEFAULT_CEILING) if ceiling is None else ceiling
         syncing = self._syncing()
         if is_folder:
-            report = self._sync_folder(
-                syncing, place, level, key or known.get("key"), accept=accept, name=name
-            )
+            way = self._by_folder(syncing, place, level, key or known.get("key"))
+            report = way.run(accept=accept, name=name)
         else:
             syncing.accept_again(accept)
             report = self._sync_peer(syncing, place, level, name)
@@ -81,7 +80,7 @@ class SyncMethods(SessionMethods):
         if report.changed:
             with suppress(ModelError, AttributeError):
                 self.reindex()  # type: ignore[attr-defined]  # of Memory
-        report.digest = self.store.sync.digest(level)
+        report.digest = self.store.sync.digest()
         return report
 
     def _syncing(self) -> Syncing:
@@ -92,23 +91,16 @@ class SyncMethods(SessionMethods):
 
         return Syncing(self.store, erase=erase, now=lambda: self.now)
 
-    def _sync_folder(
-        self,
-        syncing: Syncing,
-        place: str,
-        ceiling: int,
-        key: str | Path | None,
-        *,
-        accept: Sequence[str],
-        name: str,
-    ) -> SyncReport:
+    def _by_folder(
+        self, syncing: Syncing, place: str, ceiling: int, key: str | Path | None
+    ) -> FolderSync:
         from bethink.sync.folder import Folder  # start-up time: seldom needed
         from bethink.sync.session import FolderSync
 
         folder = Folder(Path(place), self.store.space, _read_secret(key))
         way = FolderSync(syncing, folder, target=place, ceiling=ceiling)
         way.about["key"] = str(_place(key)) if key else ""
-        return way.run(accept=accept, name=name)
+        return way
 
     def _sync_peer(self, syncing: Syncing, place: str, ceiling: int, name: str) -> SyncReport:
         from bethink.sync.peer import Ssh, ask_server, exchange  # start-up time: seldom needed
@@ -117,9 +109,8 @@ class SyncMethods(SessionMethods):
         told = max(ceiling, targets.get(place, {}).get("told", 0))
         how = {"ceiling": ceiling, "told": told}
         if place.startswith(_WEB):
-            report = exchange(
-                syncing, ask_server(place, os.environ.get(TOKEN, "")), **how, name=name
-            )
+            server = ask_server(place, os.environ.get(TOKEN, ""))
+            report = exchange(syncing, server, **how, name=name)
         else:
             with closing(Ssh(place, self.store.space)) as ask:
                 report = exchange(syncing, ask, **how, name=name)
@@ -186,8 +177,7 @@ class SyncMethods(SessionMethods):
 
     def _other(self, item: str, version: SyncConflict) -> OtherVersion:
         rows = {one.rev: one.text for one in self.store.items.history(item)}
-        text = rows.get(version.rev, "")
-        return OtherVersion(version.kind, version.device, version.at, text)
+        return OtherVersion(version.kind, version.device, version.at, rows.get(version.rev, ""))
 
     def settle(self, item_id: str, keep: Literal["current", "other", "both"] = "current") -> Item:
         """Decide a conflict for all machines.

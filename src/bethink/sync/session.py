@@ -110,8 +110,7 @@ class Syncing:
 
     def retired(self) -> dict[str, int]:
         """Return the machines that were retired: odd numbers; even, and accepted again."""
-        found: dict[str, int] = self.store.sync.settings().get("retired", {})
-        return found
+        return dict(self.store.sync.settings().get("retired", {}))
 
     def meet(self, device: Device) -> None:
         """Note a machine that was let in, unless it was retired."""
@@ -162,16 +161,14 @@ class FolderSync:
 
     def run(self, *, accept: Iterable[str] = (), name: str = "") -> SyncReport:
         """Read, apply and write; every step may be interrupted and repeated."""
-        me = self._syncing.identity(name)
-        self._agree_with(self._folder.own(me))
+        before = self._syncing.identity(name)
+        self._agree_with(self._folder.own(before))
         self._syncing.capture()
         devices = self._take_devices(set(accept))
-        self._folder.introduce(me, self._salt)
+        self._folder.introduce(before, self._salt)
         self._keep()
-        me_before = me
         self._read(devices)
-        me = self._syncing.identity()
-        if me != me_before:
+        if (me := self._syncing.identity()) != before:
             self._folder.introduce(me, self._salt)
             devices[me.id] = {"id": me.id, "name": me.name, "key": me.public, "salt": self._salt}
         self._write(me)
@@ -261,10 +258,8 @@ class FolderSync:
             left = [one for one in missing if not self._take(one, devices[one.device])]
             if not left or len(left) == len(missing):
                 break
-        for one in left:
-            self._syncing.report.problems.append(
-                f"{one.device}/{one.path.name}: a file before it is missing"
-            )
+        named = (f"{one.device}/{one.path.name}" for one in left)
+        self._syncing.report.problems += [f"{one}: a file before it is missing" for one in named]
 
     def _take(self, segment: Segment, device: Mapping[str, Any]) -> bool:
         """Apply one file; return whether it is done with."""

@@ -118,6 +118,29 @@ def test_a_sync_without_changes_writes_nothing(pair: tuple[Machine, Machine]) ->
     assert files == {path: path.stat().st_mtime_ns for path in laptop.drive.rglob("*")}
 
 
+def test_a_sync_and_its_status_tell_one_hash(pair: tuple[Machine, Machine]) -> None:
+    """Also with a memory that stays here, and of what is erased."""
+    laptop, desktop = pair
+    laptop.memory.remember("The safe opens with 4711", classification=3)
+    assert laptop.sync().digest == laptop.hash
+    for erased in laptop.memory.browse(max_classification=3):
+        laptop.memory.forget(erased.id, erase=True)
+    assert laptop.sync().digest == laptop.hash
+    assert int(laptop.hash, 16) > 0
+    assert desktop.sync().erased == ["key"]
+
+
+def test_edits_of_different_fields_are_no_conflict(pair: tuple[Machine, Machine]) -> None:
+    laptop, desktop = pair
+    laptop.memory.update("key", tags=("office", "hw"))
+    desktop.memory.update("key", topic="print")
+    settle_down(laptop, desktop)
+    for machine in pair:
+        item = machine.memory.get("key")
+        assert (item.tags, item.topic) == (("office", "hw"), "print")
+        assert machine.memory.conflicts() == []
+
+
 def test_two_edits_are_both_kept_and_the_later_is_current(pair: tuple[Machine, Machine]) -> None:
     laptop, desktop = pair
     laptop.memory.update("key", text="The key is in vault B", tags=("b",))

@@ -191,10 +191,9 @@ class _Folding:
         self._revs.append(op)
 
     def _end(self, op: Op) -> None:
-        unseen = [rev for rev in self._revs if not self._saw(op, rev)]
         for rev in self._concurrent(op):
             self._add_conflict(op, rev, Conflict("forgotten", op.device, op.at, 0))
-        if not unseen:
+        if all(self._saw(op, rev) for rev in self._revs):
             self._end_last(op.at, op.data["how"])
 
     def _end_last(self, at: int, how: str) -> None:
@@ -263,7 +262,8 @@ class _Folding:
         given = op.data.get("set", {})
         for number, rev in enumerate(self._revs, 1):
             before = rev.data.get("set", {})
-            both = (given.keys() & before.keys()) - {"classification"}
+            # What it is found under follows from other fields, which may differ.
+            both = (given.keys() & before.keys()) - {"classification", "about"}
             differ = any(before[name] != given[name] for name in both)
             if differ and not self._saw(op, rev):
                 self._add_conflict(rev, op, Conflict("edited", rev.device, rev.at, number))
@@ -292,9 +292,8 @@ class _Folding:
 
     def _with_parent(self, fields: Json) -> Json:
         parent = self._above or fields["parent"]
-        return (
-            {**fields, "parent": None if parent in self._erased else parent} if parent else fields
-        )
+        told = None if parent in self._erased else parent
+        return {**fields, "parent": told} if parent else fields
 
 
 def _decides(op: Op) -> bool:
