@@ -397,3 +397,22 @@ TestSync.settings = settings(
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
 )
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "steps"),
+    [
+        (1, (("copy", 0, 1), ("edit", 0, 0, 0, "x"), ("copy", 0, 2))),
+        (2, (("lower",), ("copy", 2, 0), ("edit", 2, 74, 0, "x"), ("copy", 0, 2))),
+        (1, (("copy", 0, 1), ("edit", 0, 0, 0, "x"), ("edit", 0, 0, 2, "y"), ("copy", 0, 2))),
+    ],
+)
+def test_a_copy_that_goes_on_by_another_name_still_knows_what_it_knew(
+    ceiling: int, steps: Sequence[Sequence[Any]]
+) -> None:
+    """A classification that was lowered before the name changed stays lowered everywhere."""
+    machine = SyncMachine()
+    machine.begin(ceiling)
+    for name, *values in steps:
+        getattr(machine, name)(*values)
+    machine.teardown()

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import permutations
 from typing import Any
 
 from bethink.core.json_values import Json
@@ -44,6 +45,12 @@ _SET_SEEN_BY = "UPDATE op SET seen = ? WHERE series = ? AND seen = 0 AND number 
 _ALSO_ABOVE = """
     SELECT DISTINCT o.item FROM op AS o WHERE o.series = ? AND o.number > ? AND o.item <> ''
     AND EXISTS (SELECT 1 FROM op AS h WHERE h.item = o.item AND h.series LIKE ?)
+"""
+# Operations on memories that had others before them, which are in another series.
+_AFTER = """
+    SELECT o.number FROM op AS o JOIN op AS b ON b.item = o.item AND b.clock < o.clock
+    WHERE o.series = ? AND o.item <> '' AND b.series = ? AND b.number > ?
+    ORDER BY o.number LIMIT 1
 """
 # Operations that are not understood, under HELD and the id of their memory.
 _HELD = f"{_COLUMNS} WHERE item >= '{HELD}' AND item < '{chr(ord(HELD) + 1)}' AND kind <> 'erased'"
@@ -86,8 +93,7 @@ class SqlSync:
 
     def add_device(self, device: Device) -> None:
         with self._connections.write_transaction() as db:
-            row = (device.id, device.name, device.key, int(device.accepted))
-            db.execute(_ADD_DEVICE, row)
+            db.execute(_ADD_DEVICE, (*device[:3], int(device.accepted)))
 
     def capture(self, now: datetime) -> None:
         with self._connections.read_transaction() as db:
@@ -101,11 +107,8 @@ class SqlSync:
     def vector(self, ceiling: int = HIGHEST) -> dict[str, int]:
         with self._connections.read_transaction() as db:
             found = log.vector(db)
-        return {
-            name: upto
-            for name, upto in found.items()
-            if level_of(name) <= min(ceiling, self.ceiling)
-        }
+        most = min(ceiling, self.ceiling)
+        return {name: upto for name, upto in found.items() if level_of(name) <= most}
 
     def read(self, after: Mapping[str, int], *, ceiling: int, limit: int, told: int = 0) -> OpBatch:
         ranges: dict[str, tuple[int, int]] = {}
@@ -148,11 +151,8 @@ class SqlSync:
             applying.apply(list(dict.fromkeys(touched)), actor=actor, now=at)
             if not applying.erased:  # all that was done here is in the log
                 log.note_captured(db, journal_head(db).seq)
-            ahead = [
-                (name, span[1])
-                for name, span in batch.ranges.items()
-                if span[1] > known.get(name, 0) and name not in gaps and name[0] != LATE
-            ]
+            whole = {one: span[1] for one, span in batch.ranges.items() if one not in gaps}
+            ahead = [it for it in whole.items() if it[1] > known.get(it[0], 0) and it[0][0] != LATE]
             db.executemany(SET_UPTO, ahead)
             new = [_held_name(row) for row in select(db, _HELD) if row[:3] not in held]
         if applying.erased:
@@ -193,6 +193,7 @@ class SqlSync:
             old = sync["device"]
             upto = {name: n for name, n in log.vector(db).items() if name.startswith(f"{old}.")}
             kept = {name: min(forks.get(name, n + 1) - 1, n) for name, n in upto.items()}
+            _keep_before(db, kept)
             for series, number in upto.items():
                 _move(db, series, str(identity["device"]), number, kept)
             log.write_sync(db, sync | {"former": [*sync.get("former", ()), old]} | identity)
@@ -253,10 +254,8 @@ def _held_name(row: Sequence[Any]) -> str:
 def _parse(batch: OpBatch, gaps: Mapping[str, int]) -> list[list[Any]]:
     """Return the operations that can be kept, each with the text of its data.
 
-    What is none is held as a line.
-
-    What is in no range, or behind a gap, comes again with what is before it; an erase holds
-    at once.
+    What is none is held as a line. What is in no range, or behind a gap, comes again with
+    what is before it; an erase holds at once.
     """
     found = []
     for line in batch.ops:
@@ -293,6 +292,18 @@ def _release(db: Database) -> list[str]:
     return [row[6].removeprefix(HELD) for row in found]
 
 
+def _keep_before(db: Database, kept: dict[str, int]) -> None:
+    """Keep of each series what came before all that is moved of the others: it knew of that."""
+    known: dict[str, int] = {}
+    while known != kept:
+        known = dict(kept)
+        for series, other in permutations(sorted(kept, reverse=True), 2):
+            told = log.read_seen(db, series, log.ALL).items() if other < series else ()
+            ends = [said.get(other, 0) for at, said in told if at > kept[series]]
+            ends += [row[0] - 1 for row in select(db, _AFTER, (other, series, kept[series]))]
+            kept[other] = min(kept[other], *ends) if ends else kept[other]
+
+
 def _move(db: Database, series: str, device: str, upto: int, kept: Mapping[str, int]) -> None:
     """Give another device the operations of a series after those that are kept."""
     moved, last = f"{device}{series[-2:]}", kept[series]
@@ -321,12 +332,8 @@ def _new_rows(db: Database, rows: Sequence[list[Any]]) -> list[list[Any]]:
         for row in select(db, _MARKS, (series, min(numbers), max(numbers)))
     }
     gone = erased_of(db, sorted({row[6].removeprefix(HELD) for row in rows}))
-    return [
-        row
-        for row in rows
-        if (row[0], row[1], row[2]) not in known
-        and (row[5] == "erase" or row[6].removeprefix(HELD) not in gone)
-    ]
+    new = (row for row in rows if tuple(row[:3]) not in known)
+    return [row for row in new if row[5] == "erase" or row[6].removeprefix(HELD) not in gone]
 
 
 def _digest(db: Database, ceiling: int) -> int:
