@@ -30,6 +30,7 @@ from bethink.ports import Progress, Scope
 FORGOTTEN_IN_FILE = "removed from a file"
 _CALLER = "caller"  # the source of links that people make
 _PAGE = 500
+_WHOLE_JOURNAL = 2**31
 _INNER_ID = re.compile(r"[ \t]*\^([A-Za-z0-9-]{4,64})(?=\s)(?:\s+[-*+] (?:\[[^\[\]\n]+\] )?)?")
 
 
@@ -77,10 +78,8 @@ class Work:
         self.progress = progress or (lambda _done, _total: None)
         self.visible: dict[str, Item] = {}
         self.links: dict[str, Links] = {}
-        found = memory.store.sync.conflicts()
-        self.conflicts = {
-            one: version.rev for one in found for version in found[one] if version.rev
-        }
+        found = memory.store.sync.conflicts().items()
+        self.conflicts = {one: it.rev for one, versions in found for it in versions if it.rev}
         self.frozen: set[str] = set()  # memories whose lines are not touched in this pass
         self.unread: set[str] = set()  # files to be read again next time
 
@@ -141,7 +140,7 @@ class Plan:
 def make_plan(work: Work, scan: Scan) -> Plan:
     """Find out which memory each block of the read files is."""
     plan, rows = Plan(), work.base.rows
-    refs = {block_id(one): one for one in (*work.visible, *rows) if block_id(one) != one}
+    refs = _ids_of_refs(work, scan)
     notes = {row.path.removesuffix(".md"): one for one, row in rows.items()}
     found: defaultdict[str, list[Placed]] = defaultdict(list)
     for path, source in scan.sources.items():
@@ -170,6 +169,16 @@ def make_plan(work: Work, scan: Scan) -> Plan:
     plan.items = work.memory.store.items.get([*plan.kept, *plan.gone])
     _match_lost(plan)
     return plan
+
+
+def _ids_of_refs(work: Work, scan: Scan) -> dict[str, str]:
+    """Return the ids that block ids stand for; the journal knows those that are gone."""
+    blocks = (block for one in scan.sources.values() for block in one.document.blocks)
+    refs = {block_id(one): one for one in (*work.visible, *work.base.rows)}
+    if any(block.ref and block.ref not in refs for block in blocks):
+        changes = work.memory.store.admin.changes(item=None, actor=None, limit=_WHOLE_JOURNAL)
+        refs = {block_id(one.item): one.item for one in changes if one.item} | refs
+    return {ref: one for ref, one in refs.items() if ref != one}
 
 
 def _hold_strays(plan: Plan, scan: Scan) -> bool:
@@ -206,8 +215,7 @@ def _place(
     links: list[tuple[str, str]] = []
     for relation, target in block.shown.links:
         page, _, ref = target.partition("#^")
-        other = refs.get(ref, ref) or notes.get(page) or notes.get(f"notes/{page}")
-        if other:
+        if other := refs.get(ref, ref) or notes.get(page) or notes.get(f"notes/{page}"):
             links.append((relation, other))
         else:
             message = f"there is no memory [[{target}]]; the link is left out"
@@ -221,9 +229,8 @@ def _place(
         # Several lines were joined: the first memory goes on, it supersedes the others.
         ids = [refs.get(one, one) for one in (*known, block.ref)]
         item_id = ids[0]
-        joined = tuple(
-            one for one in dict.fromkeys(ids[1:]) if one != item_id and one in work.visible
-        )
+        others = dict.fromkeys(one for one in ids[1:] if one in work.visible)
+        joined = tuple(one for one in others if one != item_id)
         shown = shown._replace(text=_INNER_ID.sub(" ", f"{shown.text}\n").strip())
     at = datetime.fromtimestamp(source.state.mtime_ns / 1e9, UTC)
     return Placed(path, block, shown, item_id, at, source.document.group, joined)
@@ -319,19 +326,21 @@ def _change(item: Item, now: Editable, placed: Placed, work: Work) -> None:
         name: there for name, value in changes.items()
         if (there := getattr(now, name)) not in (getattr(base, name), value)
     }  # fmt: skip
-    if changes or base.links != shown.links or placed.joined:
-        report.updated.append(placed.line())
-    if clashes:
-        report.conflicts.append(placed.line(now.text))
-    if report.dry_run:
-        return
-    if item.live_to is not None:
+    if item.live_to is not None and not report.dry_run:
         memory.restore(item.id)
         item = memory.stored(item.id)
         report.restored.append(placed.line())
+    # Of two versions the later one is current.
+    is_earlier = bool(clashes) and placed.changed_at < (item.live_from or item.stored_at)
+    if changes or base.links != shown.links or placed.joined:
+        report.updated.append(placed.line(clashes.get("text", "") if is_earlier else ""))
+    if clashes:
+        report.conflicts.append(placed.line(shown.text if is_earlier else now.text))
+    if report.dry_run:
+        return
     here = memory.update(item.id, revision=item.rev, **changes) if changes else item
-    if clashes and placed.changed_at < (item.live_from or item.stored_at):
-        memory.update(item.id, revision=here.rev, **clashes)  # the space has the later version
+    if is_earlier:
+        memory.update(item.id, revision=here.rev, **clashes)
         item = here
     if "text" in clashes:
         work.conflicts[item.id] = item.rev
@@ -404,13 +413,10 @@ def _forget_gone(plan: Plan, work: Work) -> None:
     """Forget memories whose texts were removed; one that changed meanwhile stays."""
     revisions = {}
     for item_id, row in plan.gone.items():
-        item = work.visible.get(item_id)
-        if item is None:
-            continue
-        if item.rev != row.rev:
+        if (item := work.visible.get(item_id)) and item.rev != row.rev:
             message = f"removed here and changed in the space, so it stays: {item.text}"
             work.report.conflicts.append(Line(row.path, item_id, message))
-        else:
+        elif item:
             revisions[item_id] = item.rev
             work.report.forgotten.append(Line(row.path, item_id, item.text))
     if revisions and not work.report.dry_run:

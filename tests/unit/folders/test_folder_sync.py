@@ -141,7 +141,8 @@ def test_both_changed_keeps_both_and_shows_the_other(room: Room, later: str) -> 
     path.write_text("".join(x for x in shown.splitlines(True) if "[!conflict]" not in x))
     settled = room.sync()
 
-    assert len(report.conflicts) == 1
+    assert [line.text for line in report.updated] == [f"Deploy on {current}"]
+    assert [line.text for line in report.conflicts] == [f"Deploy on {other}"]
     assert room.memory.get(own).text == f"Deploy on {current}"
     assert {"Deploy on Mondays", "Deploy on Fridays"} <= set(texts_of(room, own))
     assert f"Deploy on {current}" in shown.split("[!conflict]")[0]
@@ -502,16 +503,32 @@ def test_a_missing_or_empty_folder_forgets_nothing(room: Room) -> None:
     assert room.memory.get(own).live_to is None
 
 
-def test_an_erased_memory_never_returns(room: Room) -> None:
+def test_a_line_of_a_forgotten_memory_restores_it_by_its_own_id(room: Room) -> None:
+    """Also one that a block id cannot hold as it is."""
+    deploy(room, id="dep")
+    copy = (room.folder / TOPIC).read_bytes()
+    room.memory.forget("dep")
+    room.sync()
+    room.path(TOPIC).write_bytes(copy)
+
+    report = room.sync()
+
+    assert [line.id for line in report.restored] == ["dep"]
+    assert not report.remembered
+    assert [item.id for item in room.memory.browse()] == ["dep"]
+
+
+@pytest.mark.parametrize("named", [None, "dep", "api_key.1"])
+def test_an_erased_memory_never_returns(room: Room, named: str | None) -> None:
     """Its line goes; one that was edited meanwhile is left alone and not stored."""
-    own, other = deploy(room), deploy(room, "Ask Ana")
-    line = next(x for x in (room.folder / TOPIC).read_text().split("\n") if own in x)
+    own, other = deploy(room, id=named), deploy(room, "Ask Ana")
+    line = next(x for x in (room.folder / TOPIC).read_text().split("\n") if "Tuesdays" in x)
     receipt = room.memory.forget(own, erase=True).receipt
     assert receipt is not None
     assert any(str(room.folder) in place for place in receipt.out_of_reach)
     room.sync()
     path = room.folder / TOPIC
-    gone = own not in path.read_text()
+    gone = "Tuesdays" not in path.read_text()
     path.write_text(path.read_text() + line + "\n")
 
     report = room.sync()
