@@ -216,9 +216,8 @@ class LinkMethods(SessionMethods):
         first = self._find_entity(kept)
         found = self.store.graph.links_of([first.id], ("same_as",))
         merged = [link.src.id for link in found if link.dst.id == first.id]
-        matching = [
-            entity_id for entity_id in merged if gone in (entity_id, entity_id.partition(":")[2])
-        ]
+        wanted = gone.casefold()
+        matching = [one for one in merged if wanted in (one, one.partition(":")[2])]
         if len(matching) != 1:
             known = f"merged into it: {', '.join(merged)}" if merged else "nothing is merged"
             raise NotFound(f"{gone!r} was not merged into {first.id}", remedy=known)

@@ -82,13 +82,13 @@ def list_memories(app: App, /, limit: int, after: str | None, **where: Any) -> i
     """List memories, newest first."""
     with app.open() as memory:
         filters = filters_from_options(where)
-        items = memory.browse(limit=limit, after=after, **filters)
+        items = memory.browse(limit=limit + 1, after=after, **filters)
         unmatched = _unmatched_filters(memory, filters) if filters and not items else ()
-    _print_or_dump_items(app, items)
+    _print_or_dump_items(app, items[:limit])
     for line in unmatched:
         app.note(yellow(line))
-    if items and len(items) == limit:
-        app.note(dim(f"more: --after {items[-1].id}"))
+    if len(items) > limit:
+        app.note(dim(f"more: --after {items[limit - 1].id}"))
     return 0 if items else 1
 
 
@@ -165,7 +165,8 @@ def events(app: App, after: int | None, limit: int) -> int:
         if after is None:
             found = memory.store.admin.changes(item=None, actor=None, limit=limit)
         else:
-            found = memory.events(after=after, limit=limit)
+            found = memory.events(after=after, limit=limit + 1)
+    has_more, found = len(found) > limit, found[:limit]
     if app.json:
         app.out.json([mapping_json(event._asdict()) for event in found])
     elif found:
@@ -175,7 +176,7 @@ def events(app: App, after: int | None, limit: int) -> int:
             if one.kind != _BOOKKEEPING
         ]
         print_table(app.out, columns(">n", "at", "what", "by", "*about"), rows)
-        if len(found) == limit and after is not None:
+        if has_more:
             app.note(dim(f"more: --after {found[-1].seq}"))
     else:
         app.note("nothing found")

@@ -32,7 +32,9 @@ def helped(app: App, limit: int) -> int:
         app.note("hooks have shown nothing yet")
     else:
         heads = columns("event", ">shown", *(f">{name}" for name in judging.VERDICTS))
-        rows = [(name, *_counts(counts)) for name, counts in found.by_event().items()]
+        rows = [
+            (name or "(unnamed)", *_counts(counts)) for name, counts in found.by_event().items()
+        ]
         print_table(app.out, heads, rows)
         app.out.line("")
         heads = columns("memory", ">shown", *(f">{name}" for name in judging.VERDICTS), "*text")

@@ -58,6 +58,7 @@ def export(app: App, file: str, form: str | None, *, markdown: bool) -> None:
     in the form that its import reads. --markdown writes what bethink files would write:
     present texts of the classes 0 and 1, without history.
     """
+    _require_path(file, "FILE")
     if markdown:
         from bethink.cli.folders import export_markdown  # seldom needed
 
@@ -95,6 +96,11 @@ def _export_to_remind(app: App, file: str) -> None:
     elif file != "-":
         told = " and ".join(plural(count, name[:-1]) for name, count in counts.items())
         app.note(green(f"wrote {told} to {file}"))
+
+
+def _require_path(path: str, name: str) -> None:
+    if not path:  # an unset variable of a script
+        raise click.UsageError(f"{name} is empty")
 
 
 @contextmanager
@@ -231,6 +237,7 @@ def import_memories(
     """
     from bethink.importers.importer import Import  # not needed for help
 
+    _require_path(path, "PATH")
     fields = {name: value for name, value in defaults.items() if value not in (None, ())}
     if "sort" in fields:
         fields["kind"] = fields.pop("sort")
@@ -308,13 +315,12 @@ def _print_tally(app: App, tally: Tally) -> None:
     if tally.preview:
         _print_preview(app, tally)
     for refusal in tally.refused[:_MAX_REFUSALS_SHOWN]:
-        app.out.line(
-            red(f"  {refusal.where}: "), refusal.error.message, dim(_remedy_suffix(refusal.error))
-        )
+        error = refusal.error
+        remedy = f" (try: {error.remedy})" if error.remedy else ""
+        app.out.line(red(f"  {refusal.where}: "), error.message, dim(remedy))
     if tally.n_refused > _MAX_REFUSALS_SHOWN:
-        app.out.line(
-            dim(f"  and {tally.n_refused - _MAX_REFUSALS_SHOWN:,} more; --json lists them")
-        )
+        more = tally.n_refused - _MAX_REFUSALS_SHOWN
+        app.out.line(dim(f"  and {more:,} more; --json lists them"))
     if tally.run:
         app.note(dim(f"undo: bethink undo {tally.run}"))
 
@@ -343,26 +349,15 @@ def _print_preview(app: App, tally: Tally) -> None:
         app.out.line(dim(f"  {glimpse.where}  "), glimpse.text)
 
 
-def _remedy_suffix(error: Refused) -> str:
-    return f" (try: {error.remedy})" if error.remedy else ""
-
-
 def tally_json(tally: Tally) -> Json:
     """Result of an import as JSON."""
+    counts = ("stored", "updated", "duplicates", "repeated", "waiting", "links", "edits")
     return {
         "format": tally.kind,
         "source": tally.source,
         "dry_run": tally.preview,
         "run": tally.run or None,
-        "stored": tally.stored,
-        "updated": tally.updated,
-        "duplicates": tally.duplicates,
-        "repeated": tally.repeated,
-        "waiting": tally.waiting,
-        "links": tally.links,
-        "edits": tally.edits,
-        "threads": tally.threads,
-        "redacted": tally.redacted,
+        **{name: getattr(tally, name) for name in (*counts, "threads", "redacted")},
         "kinds": dict(tally.kinds),
         "first": [glimpse._asdict() for glimpse in tally.first],
         "ids": tally.ids,

@@ -81,6 +81,8 @@ def demo(app: App, *, keep: str | None) -> None:
     never stored. Your own memories are not touched.
     """
     name = keep or SPACE
+    if app.space is not None:
+        raise click.UsageError(f"the demo has its own space; --keep {app.space} keeps it so named")
     if not (app.json or app.quiet):
         app.err.line(dim("storing the notes of a small team ..."))
     with _open_demo_space(app, name, keep=keep is not None) as memory:

@@ -292,7 +292,7 @@ def _read_payload(event: HookEvent, limit_s: float) -> Json | None:
     if not isinstance(payload, dict):
         log_message(f"{event.name}: received no JSON object from the host")
         return None
-    return payload
+    return {"hook_event_name": event.host_name, **payload}  # not every caller names the event
 
 
 def _describe_slowness() -> str:

@@ -14,8 +14,13 @@ from bethink.cli.output import Piece, bold, columns, dim, format_time, green, pr
 if TYPE_CHECKING:
     from bethink.access.webhooks import Webhook, WebhookStore
 
-
 _URL = "https://hooks.example.org/memory"
+# The kinds of lines that the journal has.
+_CHANGES = """stored, revised, ended, restored, erased, status, imported, linked, unlinked, merged,
+split, thread, thread dropped, threads imported, file edits noted, files forgotten, exported,
+read by model, ran, run_undone, maintenance, maintained, making, undone, place, journal,
+journal restored, synced"""
+KINDS = click.Choice(_CHANGES.replace("\n", " ").split(", "))
 
 
 @click.group(
@@ -53,7 +58,7 @@ def _open_hooks() -> WebhookStore:
 @webhook.command("add", cls=Command, examples=[f"bethink webhook add deploys {_URL}"])
 @click.argument("name")
 @click.argument("url")
-@option("--kind kinds NAME", "Only changes of this kind, for example stored.", multiple=True)
+@option("--kind kinds NAME", "Only such changes, for example stored.", KINDS, multiple=True)
 @option("--private", "Allow http, and addresses that are not on the public Internet.")
 @pass_app
 def add(app: App, /, name: str, url: str, *, kinds: tuple[str, ...], private: bool) -> None:

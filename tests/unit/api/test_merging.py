@@ -43,6 +43,13 @@ def test_merged_entities_are_one(memory):
     assert {hit.item.text for hit in found.hits} <= texts
 
 
+def test_a_merge_is_undone_by_the_names_it_was_made_with(memory):
+    """As they are written, not only as ids have them."""
+    memory.merge_entities("atorres", "Ana Torres")
+
+    assert memory.split_entities("atorres", "Ana Torres").id == "person:ana torres"
+
+
 def test_splitting_restores_exactly(memory):
     """Names, counts, links."""
     before, links = (

@@ -12,6 +12,7 @@ import apsw
 import pytest
 from caller import Caller
 
+from bethink.server import webhook_commands
 from rows import each_row
 
 
@@ -173,6 +174,8 @@ def test_lists(call: Caller) -> None:
     second = call.remember("Nobody owns the rest of it")
     assert "Jo: Mara Klein owns" in call("list").out
     assert f"more: --after {second}" in call("list", "--limit", "1").err
+    assert "more" not in call("list", "--limit", "2").err
+    assert "more" not in call("events", "--after", "0", "--limit", "2").err
     assert first in call("list", "--after", second).out
     assert "Mara Klein" in call("entities").out
     assert call("entities", "--json").told[0]["mentions"] == 1
@@ -480,6 +483,47 @@ def test_config(call: Caller) -> None:
     assert call("config", "get", "track").out == "false\n"
     assert call("config", "get", "space").out == "\n"
     assert call("config", "set", "k", "none").code == 2
+
+
+@pytest.mark.parametrize("words", [("import", ""), ("export", ""), ("export", "", "--markdown")])
+def test_an_empty_path_is_refused(call: Caller, words: tuple[str, ...]) -> None:
+    """An unset variable of a script does not mean the working directory."""
+    call.remember("The pump leaks")
+    said = call(*words)
+
+    assert (said.code, said.out) == (2, "")
+    assert " is empty" in said.err
+
+
+def test_the_demo_takes_no_other_space(call: Caller) -> None:
+    """It says which option names the space that is kept."""
+    said = call("demo", "--space", "boats")
+
+    assert said.code == 2
+    assert "--keep boats" in said.err
+
+
+def test_without_a_question_there_is_no_relevance(call: Caller) -> None:
+    """Nothing is asked that a memory could be relevant to."""
+    call.remember("Leila moved to Lyon", "--entity", "Leila")
+    told = call("recall", "--entity", "Leila", "--json").told
+
+    assert [hit["relevance"] for hit in told["items"]] == [None]
+    assert "%" not in call("recall", "--entity", "Leila").out
+
+
+def test_webhooks_are_for_kinds_there_are(call: Caller) -> None:
+    """All that the journal writes, and no other."""
+    call.remember("The pump leaks")
+    hook = ("webhook", "add", "one", "https://hooks.example.org/", "--kind")
+    store = Path(webhook_commands.__file__).parents[1] / "store"
+    source = "".join(path.read_text("utf-8") for path in store.rglob("*.py"))
+    written = re.findall(r'(?:JournalLine\(|write_line\(\s*db, |_replace\(kind=)"([^"]+)"', source)
+
+    assert call(*hook, "zzz").code == 2
+    assert call(*hook, "stored").code == 0
+    assert len(written) > 10
+    assert set(written) <= set(webhook_commands.KINDS.choices)
 
 
 def test_demo(call: Caller) -> None:

@@ -119,8 +119,9 @@ def test_late_input_is_told_from_wrong_input(
     event = EVENTS["user-prompt-submit"]
     for data in (None, b"[1]", json.dumps({"prompt": "x"}).encode()):
         monkeypatch.setattr(dispatch, "read_input", lambda _, data=data: data)
-        dispatch._read_payload(event, 1.0)
+        payload = dispatch._read_payload(event, 1.0)
 
+    assert payload == {"hook_event_name": "UserPromptSubmit", "prompt": "x"}
     assert len(lines) == 2
     assert "late; the machine is 10 times slower than idle" in lines[0]
     assert "no JSON object" in lines[1]

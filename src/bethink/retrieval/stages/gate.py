@@ -302,7 +302,8 @@ def describe(pool: Pool, ctx: Context) -> tuple[Pool, Assessment]:
     estimate = _DESCRIBING.assess(pool, known)
     estimate = estimate._replace(outcome="found" if pool else "nothing_matched")
     judged = _by_trusted(estimate, pool, ctx)
-    return _DESCRIBING.rate(pool, estimate, judged), judged
+    # Without a question there is nothing to be relevant to.
+    return _DESCRIBING.rate(pool, estimate, judged) if ctx.query.text.strip() else pool, judged
 
 
 def _by_trusted(estimate: Assessment, pool: Pool, ctx: Context) -> Assessment:

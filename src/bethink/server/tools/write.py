@@ -225,7 +225,7 @@ def forget(call: Call) -> Reply:
         return _preview_reply(forgotten, token, erase=erase)
     if arguments["token"] != token:
         raise Refused(
-            "the memories changed since the preview with that token", remedy=_RETRY_REMEDY
+            "the token is unknown, or the memories changed since the preview", remedy=_RETRY_REMEDY
         )
     ids_to_forget = [item.id for item in forgotten.items]
     reason = arguments.get("reason") or "forgotten"
@@ -237,22 +237,16 @@ def forget(call: Call) -> Reply:
 def _preview_token(memory: Memory, forgotten: Forgotten, *, erase: bool) -> str:
     """Return a token for exactly this preview: these revisions and all that goes with them."""
     going = sorted((item.id, item.rev) for item in (*forgotten.items, *forgotten.derived))
-    fingerprint = (
-        memory.store.space,
-        erase,
-        going,
-        sorted(forgotten.quarantined),
-        sorted(forgotten.restored),
-    )
+    others = sorted(forgotten.quarantined), sorted(forgotten.restored)
+    fingerprint = (memory.store.space, erase, going, *others)
     return hashlib.sha256(repr(fingerprint).encode()).hexdigest()[:12]
 
 
 def _preview_reply(forgotten: Forgotten, token: str, *, erase: bool) -> Reply:
     doing = "erased permanently" if erase else "forgotten"
     count = len(forgotten.items) + len(forgotten.derived)
-    lines = [
-        f"Nothing changed yet. Would be {doing}: {count}. To confirm, repeat with token: {token}"
-    ]
+    confirm = f"To confirm, repeat the call, ids included, with token: {token}"
+    lines = [f"Nothing changed yet. Would be {doing}: {count}. {confirm}"]
     lines += [f"kept: {item_id}, {why}" for item_id, why in forgotten.kept]
     quotes = [quote_item(item) for item in forgotten.items]
     quotes += [quote_item(item, "derived from it") for item in forgotten.derived]
@@ -352,7 +346,7 @@ def _sweep_summary(call: Call, report: Report, ids: list[str]) -> str:
     if ids:
         return (
             f"Nothing changed yet. Would be forgotten: {len(ids)}. "
-            f"To confirm, repeat with token: {report.plan.token}"
+            f"To confirm, repeat the call with token: {report.plan.token}"
         )
     if report.left:
         return "Nothing would be forgotten."
