@@ -159,7 +159,7 @@ class Candidate(_CandidateFields):
     """An item in the pipeline, with its score and the evidence for it.
 
     Of a long memory a hit shows one ``passage``; None where it shows the whole.
-    ``relevance`` is the estimated probability that it answers the question.
+    ``relevance`` is the estimated probability that it is on the subject of the question.
     """
 
     __slots__ = ()
@@ -201,7 +201,7 @@ class Candidate(_CandidateFields):
         return tuple.__new__(Candidate, (self[0], score, lazy, self[3], self[4]))
 
     def with_relevance(self, relevance: float) -> Candidate:
-        """A copy with the probability that it answers the question."""
+        """A copy with the probability that it is on the subject of the question."""
         return tuple.__new__(Candidate, (self[0], self[1], self[2], self[3], relevance))
 
     @property

@@ -579,6 +579,7 @@ export interface Operations {
       id: string;
       rev: number;
       changed: string[];
+      erased?: string[];
       notice: string;
       memory: {
         audience?: string;

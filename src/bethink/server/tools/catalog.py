@@ -59,7 +59,7 @@ HIT = record(
         nullable(record(start=int, end=int, tokens=int, of_tokens=int)),
         "Which characters of a long memory the text is; null: all of them.",
     ),
-    relevance=nullable(described(float, "Estimated probability that it answers the question.")),
+    relevance=nullable(described(float, "Estimated probability that it is on the subject.")),
     score=nullable(float),
     see_newer=nullable(described(str, "A newer memory on the same thing; trust that one.")),
     code=nullable(described(str, "What became of the code that it speaks of.")),
