@@ -270,7 +270,7 @@ def test_what_uses_files_of_its_own_also_runs_with_a_server(
     assert "would store 1 memory" in call("import", "notes.txt", "--from", "lines", "--dry-run")
     call("import", "notes.txt", "--from", "lines")
     assert "would store 1 memory" not in call("import", "notes.txt", "--from", "lines", "--dry-run")
-    call("demo")
+    assert run(["--store", url, "demo"]) == 0
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "a.jsonl").write_text('{"id": "1", "text": "The spare key hangs there"}')
     asked = '{"id": "q", "question": "where is the spare key?", "relevant": ["1"]}'
