@@ -1,0 +1,87 @@
+"""Ask the little stores of ``training/data/corrections`` as a default caller does.
+
+    python bench/corrections.py
+
+Prints how often a changed value is answered by its newest note, how often something that has
+not changed is answered first, in how many stores without a change a note is marked as older,
+and the same for values that chats state again, also with the weights of notes for their turns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bethink import Memory
+from bethink.core.dataclass import replace
+from bethink.model import Draft
+from bethink.retrieval.profile import load_profile
+from bethink.retrieval.stages.diversify import NewerFirst
+
+DATA = Path(__file__).parent.parent / "training/data/corrections"
+START = datetime(2026, 1, 5, 9, tzinfo=UTC)
+SHIPPED = load_profile("default")
+AS_NOTES = replace(
+    SHIPPED,
+    diversify=tuple(
+        replace(stage, turns=(stage.fit, stage.even)) if isinstance(stage, NewerFirst) else stage
+        for stage in SHIPPED.diversify
+    ),
+)
+
+
+def drafts_of(row: dict[str, Any]) -> list[Draft]:
+    notes = [
+        Draft(text, occurred_at=START + timedelta(days=9 * at))
+        for at, text in enumerate(row.get("notes", ()))
+    ]
+    turns = [
+        Draft(turn["text"], occurred_at=START + timedelta(days=turn["day"], minutes=at),
+              session=turn["session"], speaker=turn["speaker"], seq=at)
+        for at, turn in enumerate(row.get("turns", ()))
+    ]  # fmt: skip
+    return notes + turns
+
+
+def ask(
+    memory: Memory, ids: list[str], row: dict[str, Any], profile: Any, counts: Counter[str]
+) -> None:
+    for question in row["questions"]:
+        answer = memory.recall(question["q"], profile=profile, track=False)
+        order = [ids.index(hit.item.id) for hit in answer.hits]
+        first, old = question["first"], question.get("not_above")
+        kind = "something else" if old is None else "changed value"
+        counts[kind] += 1
+        counts[f"{kind}: first"] += order[:1] == [first]
+        if old is not None:
+            older = {old} if isinstance(old, int) else {*old}
+            before = order[: order.index(first)] if first in order else order
+            counts[f"{kind}: above the old"] += first in order and older.isdisjoint(before)
+        counts["answers with a mark"] += any(hit.see_newer for hit in answer.hits)
+
+
+def main() -> None:
+    for name in ("a", "b", "chats"):
+        rows = [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
+        shipped, as_notes, marked = Counter[str](), Counter[str](), 0
+        for row in rows:
+            with Memory.open(":memory:") as memory:
+                # Notes are stored one by one, as people do; a chat in one batch, as an import.
+                drafts = drafts_of(row)
+                batches = [drafts] if name == "chats" else [[draft] for draft in drafts]
+                ids = [one.id for some in batches for one in memory.remember_many(some)]
+                before = shipped["answers with a mark"]
+                ask(memory, ids, row, SHIPPED, shipped)
+                marked += shipped["answers with a mark"] > before
+                if name == "chats":
+                    ask(memory, ids, row, AS_NOTES, as_notes)
+        print(name, len(rows), "stores,", marked, "with a mark;", dict(shipped), flush=True)
+        if as_notes:
+            print(name, "with the weights of notes:", dict(as_notes), flush=True)
+
+
+if __name__ == "__main__":
+    main()
