@@ -29,7 +29,7 @@ from bethink.model import (
     Link,
     Node,
     may_replace,
-    written_order,
+    oldest_first,
 )
 from bethink.ports import Embedding, Match, Record, Scope, unrelated_similarity
 
@@ -214,7 +214,7 @@ class _Pairing:
         found: list[tuple[float, _Pair]] = []
         stored = _stored_beside(item, embedding, limits.most, apart, self._ctx)
         for match in (*stored, *(one for one in unstored if one.item.id not in apart)):
-            older, newer = sorted((item, match.item), key=written_order)
+            older, newer = oldest_first((item, match.item))
             cosine = (match.score - unrelated) / (1.0 - unrelated)
             shared = self._most_shared(older.text, newer.text)
             found.append((cosine + _SHARED_WORDS * shared, _Pair(newer, older)))
@@ -314,15 +314,11 @@ def _is_known_to(item: Item, other: Item) -> bool:
 
 
 def _are_comparable(one: Item, other: Item) -> bool:
-    older, newer = sorted((one, other), key=written_order)
-    return _is_comparable(newer, older)
-
-
-def _is_comparable(newer: Item, older: Item) -> bool:
     """Whether the newer one could update the older, or contradict it for lack of trust.
 
     What holds for a while only, is doubtful, or was made from the other updates nothing.
     """
+    older, newer = oldest_first((one, other))
     kinds = {newer.kind, older.kind, newer.layer, older.layer}
     alike = (newer.kind, newer.layer) == (older.kind, older.layer)
     if (
@@ -333,16 +329,12 @@ def _is_comparable(newer: Item, older: Item) -> bool:
         or newer.valid_to
         or newer.confidence < _MIN_CONFIDENCE
         or newer.source_class == DERIVED_SOURCE
-        or _differ(newer.topic, older.topic)
+        or (None not in (newer.topic, older.topic) and newer.topic != older.topic)
         or (not alike and not _INTENTIONS.isdisjoint(kinds))
     ):
         return False
     trusted = newer._replace(trust=max(newer.trust, older.trust))
     return may_replace(trusted, older)
-
-
-def _differ(one: str | None, other: str | None) -> bool:
-    return None not in (one, other) and one != other
 
 
 def _collision(link: Link, pair: _Pair, mine: Item) -> Collision:

@@ -27,6 +27,7 @@ from bethink.maintain.job import (
     limit_text,
 )
 from bethink.maintain.journal import (
+    HIGHEST_CLASSIFICATION,
     UNDONE,
     RunTrail,
     StepRecord,
@@ -247,16 +248,13 @@ def _make_step(job: Job, proposal: Proposal, work: JobContext) -> tuple[Step, di
     proposal = proposal._replace(read={})
     levels = [item.classification for item in found.values()]
     levels += [proposal.successor.classification] if proposal.successor else []
-    level = max(levels, default=_HIGHEST_CLASSIFICATION)
+    level = max(levels, default=HIGHEST_CLASSIFICATION)
     return Step(job, _hide_secret_text(proposal, found, work), revisions, level), found
-
-
-_HIGHEST_CLASSIFICATION = 3
 
 
 def _hide_secret_text(proposal: Proposal, found: Mapping[str, Item], work: JobContext) -> Proposal:
     """Hide the words of memories that the plan's reader may not see."""
-    if work.shown >= _HIGHEST_CLASSIFICATION:
+    if work.shown >= HIGHEST_CLASSIFICATION:
         return proposal
     others = [item for item in proposal.about if item not in found]
     known = [*found.values(), *(work.store.items.get(others).values() if others else ())]

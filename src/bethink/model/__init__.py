@@ -70,6 +70,6 @@ from bethink.model.item import (
     find_layer,
     is_said_among_people,
     may_replace,
+    oldest_first,
     superseding_ids,
-    written_order,
 )

@@ -136,12 +136,22 @@ def user_of(metadata: Mapping[str, Any]) -> str | None:
     return user if isinstance(user, str) else None
 
 
-def written_order(item: Item) -> tuple[datetime, datetime, int, str]:
-    """A key to sort memories by: when it happened, then when it was written.
+def oldest_first(items: Iterable[Item]) -> list[Item]:
+    """Sort memories by when they were stated.
 
-    Ids are made in the order of writing.
+    That is when they were stored: a note may tell today of what happened last week. A turn,
+    and what was imported or derived, was stated when it happened. Where all have an
+    ``occurred_at``, it decides.
     """
-    return (item.when, item.stored_at, item.seq or 0, item.id)
+    found = list(items)
+    dated = all(item.occurred_at for item in found)
+
+    def stated(item: Item) -> tuple[datetime, datetime, int, str]:
+        is_record = item.level == "raw" or item.source_class in ("import", "derived")
+        at = item.when if dated or is_record else item.stored_at
+        return at, item.stored_at, item.seq or 0, item.id  # ids are made in the order of writing
+
+    return sorted(found, key=stated)
 
 
 def may_replace(newer: Item, older: Item) -> bool:
@@ -152,7 +162,7 @@ def may_replace(newer: Item, older: Item) -> bool:
     """
     if newer.trust < older.trust or newer.flags or _voice(newer) != _voice(older):
         return False
-    if "insight" in (newer.level, older.level) or written_order(newer) <= written_order(older):
+    if "insight" in (newer.level, older.level) or oldest_first((newer, older))[0] is newer:
         return False
     return all(without_questions(item.text) for item in (newer, older))
 

@@ -160,6 +160,37 @@ def test_an_older_memory_that_comes_late_is_linked_the_same_way(memory: Memory) 
 @each_row(
     ("one", "other"),
     [
+        ({}, {"occurred_at": NOW - timedelta(days=3)}),
+        ({"occurred_at": NOW + timedelta(days=3)}, {}),
+        ({"occurred_at": NOW - timedelta(days=3)}, {}),
+    ],
+    ids=str,
+)
+def test_a_correction_may_tell_of_an_earlier_time(
+    memory: Memory, one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    """An event time counts only beside another one; the hint names what is out of date."""
+    old, new = memory.remember(OLD, **one), after(memory, NEW, **other)
+
+    assert made(memory, old, new) == [(NEW, "supersedes", OLD)]
+    assert met(new) == [("supersedes", old.id)]
+    assert new.collisions[0].resolve == f"bethink forget {old.id}"
+    assert shown(memory) == [(new.id, None), (old.id, new.id)]
+
+
+@each_row("given", [{"level": "raw"}, {"source_class": "import"}], ids=str)
+def test_a_record_of_the_past_corrects_no_later_note(memory: Memory, given: dict[str, Any]) -> None:
+    """A turn and an imported memory were stated when they happened, not when they arrived."""
+    note = memory.remember(NEW, **given)
+    past = after(memory, OLD, occurred_at=NOW - timedelta(days=300), **given)
+
+    assert made(memory, note, past) == [(NEW, "supersedes", OLD)]
+    assert past.collisions[0].resolve == f"bethink forget {past.id}"
+
+
+@each_row(
+    ("one", "other"),
+    [
         ({"speaker": "Ana"}, {"speaker": "Ben"}),
         ({"speaker": "Ana"}, {}),
         ({}, {"speaker": "Ben"}),

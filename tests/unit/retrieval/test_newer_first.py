@@ -19,6 +19,7 @@ from bethink.render.wire import recall_json
 from bethink.retrieval.answer_text import render_text
 from bethink.retrieval.context import Context
 from bethink.retrieval.stages.diversify import NewerFirst
+from bethink.testing import FixedClock
 from rows import each_row
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -198,7 +199,7 @@ CHAIN = [
 def chain(embedder, monkeypatch):
     """Three values of one thing, and no link between them yet."""
     monkeypatch.setattr(update_model, "judge", lambda pairs: [PairVerdict(0, 0, 0, 1)] * len(pairs))
-    with Memory.open(":memory:", embedder=embedder, clock=lambda: NOW) as opened:
+    with Memory.open(":memory:", embedder=embedder, clock=FixedClock(NOW)) as opened:
         for day, text in enumerate(CHAIN, start=2):
             opened.remember(text, id=f"value-{day}", occurred_at=f"2026-11-0{day}T10:00:00Z")
         yield opened
@@ -370,6 +371,7 @@ def test_links_give_the_order_whatever_was_revised_since(chain, revised):
 
 def test_changed_words_are_as_new_as_the_change(chain):
     """The first memory has the newest words; what was newest before comes below."""
+    chain.session.clock.forward(minutes=1)
     chain.update("value-2", text="The worker pool limit is 16 threads", occurred_at=None)
     for newer, older in ((4, 3), (2, 4)):
         _link(chain, newer, older)

@@ -20,8 +20,8 @@ from bethink.model import (
     Pool,
     is_said_among_people,
     may_replace,
+    oldest_first,
     sort_by_score,
-    written_order,
 )
 from bethink.retrieval.context import Context
 from bethink.retrieval.query_analysis import periods
@@ -221,7 +221,7 @@ def _still_holds(newer: Item, older: Item) -> bool:
 def _oldest_first(updates: Sequence[Link], found: dict[str, Candidate]) -> list[str]:
     """The memories that links join, each after those that it updates."""
     ends = {end for link in updates for end in (link.src.id, link.dst.id)}
-    left = sorted(ends, key=lambda one: written_order(found[one].item))
+    left = [item.id for item in oldest_first(found[end].item for end in ends)]
     order: list[str] = []
     while left:
         waiting = {link.src.id for link in updates if link.dst.id in left}
