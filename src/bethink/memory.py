@@ -19,6 +19,7 @@ from bethink.api.recall import RecallMethods
 from bethink.api.session import Session, open_llm, open_shelf, open_store, resolve_reranker, utc_now
 from bethink.api.sync import SyncMethods
 from bethink.api.write import WriteMethods
+from bethink.config.paths import config_folder
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir, resolve_space
 from bethink.core.registry import import_object
@@ -145,7 +146,6 @@ class Memory(
         """
         from bethink.access.people import Directory  # start-up time: most are alone
         from bethink.access.policy import Right
-        from bethink.config.paths import config_folder
 
         people = directory or Directory(config_folder(os.environ))
         # By name: people stand above the memory that they see.

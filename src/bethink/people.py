@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from bethink.access.people import Directory, Person
 from bethink.access.policy import Right
+from bethink.api.links import is_entity
 from bethink.api.write import Forgotten, NewMemory
 from bethink.core import plural
 from bethink.core.dataclass import replace
@@ -361,8 +362,6 @@ class PersonMemory(Memory):
         return self._of_both(src, dst).unlink(src, relation, dst)
 
     def _of_both(self, src: str, dst: str) -> Memory:
-        from bethink.api.links import is_entity  # start-up time
-
         items = [one for one in (src, dst) if not is_entity(one, self.store)]
         return self._only_holder(items, "linked")
 

@@ -13,6 +13,7 @@ from bethink.core.characters import estimate_tokens, find_unstorable
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
+from bethink.lang.dates import parse_moment
 from bethink.model import OPERATIONS, FileEdit, FileHistory, Filters, Item, Level
 from bethink.model.anchor import CodeChange, CodeState, anchor_name
 from bethink.ports import ForgottenFiles, Scope
@@ -193,8 +194,6 @@ class FileMethods(SessionMethods):
 
 
 def _parse_edit(given: Mapping[str, object], now: datetime) -> FileEdit:
-    from bethink.lang.dates import parse_moment
-
     fields: Json = dict(given)
     unknown = sorted(set(fields) - set(FileEdit._fields))
     if unknown:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from bethink.api.session import SessionMethods
 from bethink.api.sync import erased_elsewhere
+from bethink.config.spaces import files_folder
 from bethink.core.dataclass import dataclass
 from bethink.errors import Conflict, Refused, SomeRefused, StoreError
 from bethink.model import Draft, Item, Remembered
@@ -302,8 +303,6 @@ class WriteMethods(SessionMethods):
 
     def _files_showing(self, ids: Sequence[str]) -> Iterator[str]:
         """Yield the folders of files that still show one of these memories."""
-        from bethink.config.spaces import files_folder  # start-up time: recall does without
-
         home = files_folder(self.settings, self.store.space)
         for base in sorted(home.glob("*.json")) if home.is_dir() else ():
             known = json.loads(base.read_text("utf-8"))

@@ -9,6 +9,7 @@ import click
 from bethink.cli.help import COMMAND_PLACES, OPTION_HELP, OTHER_NAMES, PROGRAM, overview
 from bethink.cli.options import general_options
 from bethink.core.registry import Registry
+from bethink.version import __version__
 
 COMMANDS: Registry[click.Command] = Registry("command", COMMAND_PLACES)
 
@@ -54,8 +55,6 @@ def _unknown_command_message(name: str) -> str:
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from bethink.version import __version__  # needed here only
-
         click.echo(f"{PROGRAM} {__version__}")
         ctx.exit()
 

@@ -13,6 +13,7 @@ from bethink.cli.app import App, confirm
 from bethink.cli.options import Group, command, option, pass_app
 from bethink.cli.output import bold, columns, dim, format_time, green, print_table, yellow
 from bethink.config.paths import config_folder
+from bethink.config.settings import SETTINGS, set_project_setting, set_user_setting
 from bethink.config.spaces import (
     TrustedSpace,
     data_dir,
@@ -66,8 +67,6 @@ def config(ctx: click.Context) -> int:
 
 
 def _list_settings(app: App) -> int:
-    from bethink.config.settings import SETTINGS  # not needed for help
-
     if app.json:
         app.out.json({setting.name: _setting_json(app, setting.name) for setting in SETTINGS})
         return 0
@@ -140,11 +139,6 @@ def unset(app: App, name: str, *, project: bool) -> None:
 
 
 def _write_setting(app: App, name: str, value: str | None, *, project: bool) -> None:
-    from bethink.config.settings import (  # only for writing
-        set_project_setting,
-        set_user_setting,
-    )
-
     path = (set_project_setting if project else set_user_setting)(name, value)
     if project and name == "space" and value is not None:
         _trust(app, value)  # who writes it into the project's file allows it

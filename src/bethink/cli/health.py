@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bethink.cli.app import App, progress
-from bethink.cli.help import PROGRAM
+from bethink.cli.help import COMPLETION_VARIABLE, PROGRAM
 from bethink.cli.options import Group, command, option, pass_app
 from bethink.cli.output import (
     Piece,
@@ -33,6 +34,7 @@ from bethink.errors import (
     StoreDamaged,
     StoreError,
 )
+from bethink.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -289,7 +291,6 @@ def completion(app: App, shell: str) -> None:
     from click.shell_completion import get_completion_class  # only for this command
 
     from bethink.cli.commands import bethink
-    from bethink.cli.help import COMPLETION_VARIABLE
 
     completer = get_completion_class(shell)
     assert completer is not None, "click supports these shells"
@@ -307,10 +308,6 @@ def version(app: App) -> None:
 
     With -v also those of Python and SQLite.
     """
-    import platform  # already loaded by click
-
-    from bethink.version import __version__
-
     versions = {"bethink": __version__}
     if app.json or app.verbose:
         import apsw

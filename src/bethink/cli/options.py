@@ -12,6 +12,7 @@ import click
 
 from bethink.cli.app import App
 from bethink.cli.help import OPTION_HELP
+from bethink.cli.output import one_line
 from bethink.errors import BadText, BethinkError, Refused
 
 if TYPE_CHECKING:
@@ -144,8 +145,6 @@ def _newest_items(app: App) -> list[Item]:
 
 
 def _ids(app: App) -> Iterable[tuple[str, str]]:
-    from bethink.cli.output import one_line  # only needed by shells
-
     return ((item.id, one_line(item.text, 60)) for item in _newest_items(app))
 
 

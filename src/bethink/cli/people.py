@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -66,8 +67,6 @@ def add(app: App, /, name: str, *, role: str | None, expires: str | None) -> Non
     there. A person who has a token gets no other one: bethink token create NAME --person
     PERSON makes more.
     """
-    from datetime import UTC, datetime
-
     from bethink.access.policy import Right  # help does without
     from bethink.access.tokens import ANY_SPACE, TokenStore, expiry_after
 

@@ -16,6 +16,7 @@ from bethink.cli.app import App
 from bethink.cli.output import Printer, dim
 from bethink.core.json_values import Json
 from bethink.errors import Refused
+from bethink.worker import should_start_worker
 from bethink.worker.query import QueryRequest
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ def _ask_worker(app: App, kind: str, request: QueryRequest, shown: Json) -> Json
             app.err.line(dim(f"{message}; using this process instead"))
 
     place = worker_paths()
-    from bethink.worker import should_start_worker
 
     reranker = request.options.get("reranker")
     starts = should_start_worker(app.settings, reranker=reranker)

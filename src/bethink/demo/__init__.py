@@ -21,6 +21,7 @@ from bethink.cli.options import command, pass_app
 from bethink.cli.output import cyan, dim, yellow
 from bethink.core import plural
 from bethink.core.json_values import Json
+from bethink.errors import Refused
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -114,7 +115,6 @@ def _print_next_steps(app: App, name: str, *, keep: bool) -> None:
 @contextmanager
 def _open_demo_space(app: App, name: str, *, keep: bool) -> Iterator[Memory]:
     """Open an empty memory: a space of that name, or a temporary one."""
-    from bethink.errors import Refused  # not needed for help
     from bethink.memory import Memory
 
     if keep:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -361,8 +362,6 @@ def _single_dataset(app: App, options: Json) -> Dataset:
 
 
 def _tune(app: App, dataset: Dataset, options: Json) -> tuple[Profile, TuneResult]:
-    from contextlib import ExitStack  # not needed for help
-
     from bethink.eval.tune import SearchOptions, tunable_parameters, tune
 
     start = next(iter(load_profiles(app, options["profile"]).values()))

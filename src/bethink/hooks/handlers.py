@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +18,11 @@ from bethink.agents.session import (
 )
 from bethink.config.spaces import resolve_space
 from bethink.core.blas import load_numpy
+from bethink.core.dataclass import replace
 from bethink.core.json_values import Json
 from bethink.hooks.dispatch import given_deadline_s, slowness
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from bethink.config.settings import Settings
     from bethink.importers.claude_code import Turn
     from bethink.memory import Memory
@@ -99,8 +99,6 @@ def _record_given(context: str, settings: Settings, payload: Json) -> str:
 
 
 def _now() -> datetime:
-    from datetime import UTC, datetime  # start-up time: only where something is given
-
     return datetime.now(UTC)
 
 
@@ -225,7 +223,6 @@ def _without_slow_models(settings: Settings) -> Settings:
 
     These are models that must be loaded or are asked over a network.
     """
-    from bethink.core.dataclass import replace  # start-up time: not with a worker
     from bethink.models import embedder_provider
     from bethink.models.rerank import reranker_provider
 

@@ -33,7 +33,7 @@ from bethink.importers.streams import (
 )
 from bethink.ingest.admission import admit_thread
 from bethink.ingest.entity_extraction import entity_key, parse_entity
-from bethink.ingest.files import GZIP_MAGIC
+from bethink.ingest.files import GZIP_MAGIC, read_drafts
 from bethink.memory import Memory
 from bethink.model import RELATIONS, FileEdit, Link, Node, Thread
 from bethink.ports import Progress
@@ -410,7 +410,5 @@ def _until_unreadable(entries: Iterable[Entry], gauge: ReadProgress) -> Iterator
 
 
 def _line_entries(stream: InputStream, kind: str, given: Mapping[str, object]) -> Iterator[Entry]:
-    from bethink.ingest.files import read_drafts  # only this importer needs it
-
     for line in read_drafts(stream.reader, kind, given):  # type: ignore[arg-type]
         yield Entry(f"line {line.number}", line.found)

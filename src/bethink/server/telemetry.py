@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from bethink.core.json_values import Json
 from bethink.errors import install_command
+from bethink.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
@@ -152,8 +153,6 @@ def start_tracing(note: Callable[[str], None], env: Mapping[str, str] = os.envir
 
 def _resource() -> Resource:
     from opentelemetry.sdk.resources import Resource as Made
-
-    from bethink.version import __version__
 
     return Made.create({"service.name": "bethink", "service.version": __version__})
 

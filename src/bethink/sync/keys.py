@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
 from functools import lru_cache
 from typing import Any
@@ -91,6 +92,4 @@ def _derive(secret: bytes, salt: str) -> bytes:
 
 def make_salt() -> str:
     """Return a new salt."""
-    import os
-
     return b64encode(os.urandom(_SALT_BYTES)).decode()

@@ -19,7 +19,9 @@ from bethink.retrieval.deep.expansion import Expansion, expand_by_rules, expansi
 from bethink.retrieval.deep.sufficiency import (
     Verdict,
     covering_hits,
+    expand_by_model,
     has_dominant_hit,
+    judge_by_model,
     judge_by_rules,
     quote_hits,
 )
@@ -304,16 +306,12 @@ class _DeepRecall:
         )
 
     def _judge_by_model(self, model: LanguageModel, answer: Recall, examined: Pool) -> Verdict:
-        from bethink.retrieval.deep.sufficiency import judge_by_model  # start-up time
-
         captions = answer.captions[: self.deep.captions]
         return judge_by_model(model, examined, captions, self.ctx, budget=self.budget)
 
     def _expand_by_model(
         self, model: LanguageModel, known: Pool, verdict: Verdict
     ) -> tuple[Expansion, ...]:
-        from bethink.retrieval.deep.sufficiency import expand_by_model  # start-up time
-
         return expand_by_model(model, known, verdict, self.ctx, deep=self.deep, budget=self.budget)
 
     def _try_model(self, name: str, call: Callable[[LanguageModel], T]) -> T | None:

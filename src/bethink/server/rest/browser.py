@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import tempfile
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ from datetime import UTC, datetime
 from functools import cache
 from html import escape
 from pathlib import Path
+from threading import Thread
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -291,9 +293,7 @@ def open_browser(link: str) -> Iterator[None]:
     The browser gets a private file that leads to the link: other users of the machine can read
     the arguments of a program, and the link holds a ticket.
     """
-    import tempfile  # `serve` opens no browser
     import webbrowser
-    from threading import Thread
 
     with tempfile.TemporaryDirectory(prefix="bethink-") as folder:
         page_file = Path(folder) / "inspector.html"

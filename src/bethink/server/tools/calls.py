@@ -37,6 +37,7 @@ from bethink.errors import (
 )
 from bethink.server.mcp.memory_loader import MemoryLoader, settings_for
 from bethink.server.telemetry import trace_call
+from bethink.server.tools.catalog import RECALL
 from bethink.server.tools.tool import Call, Reply, Tool, ignore_progress, validate_arguments
 
 if TYPE_CHECKING:
@@ -246,8 +247,6 @@ def _open_in_process(space: str | None, store: str | None) -> None:
 def _answer_recall(
     arguments: Mapping[str, object], principal: Principal, client: str, via: str
 ) -> Reply:
-    from bethink.server.tools.catalog import RECALL  # start-up time: the others need it not
-
     request = ToolRequest(RECALL, arguments, principal, client=client, via=via)
     return _executors[0](request, for_program=True)
 

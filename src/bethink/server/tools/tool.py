@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from bethink.core.characters import find_unstorable
@@ -191,8 +192,6 @@ class Tool:
 
     def run_untruncated(self, call: Call) -> Reply:
         """Run the tool and return the reply with uncut texts: for programs, not for models."""
-        from importlib import import_module  # start-up time: only a call needs it
-
         module = import_module(self.module)
         made: Reply = module.run(self, call) if self.system else getattr(module, self.name)(call)
         return made

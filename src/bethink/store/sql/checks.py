@@ -19,7 +19,7 @@ from bethink.store.sql.entities import (
     verify_mentions,
 )
 from bethink.store.sql.rows import SELECT_CONTENT, matches_hash
-from bethink.store.sql.search import word_index
+from bethink.store.sql.search import vector_index, word_index
 from bethink.store.sql.sql_functions import new_state_hash, to_ms
 
 DOCTOR_ACTOR = "doctor"
@@ -176,8 +176,6 @@ def _reactivate_unsuperseded(db: Database) -> None:
 
 
 def _check_vectors(db: Database) -> Problem:
-    from bethink.store.sql.search import vector_index  # NumPy
-
     problems = vector_index.verify_chunks(db)
     if stray := db.execute(_VECTORS_WITHOUT_ROW).get:
         problems.append(f"{stray} vectors belong to no revision")
@@ -185,8 +183,6 @@ def _check_vectors(db: Database) -> Problem:
 
 
 def _rebuild_vectors(db: Database) -> None:
-    from bethink.store.sql.search import vector_index  # NumPy
-
     vector_index.rebuild_chunks(db)
 
 

@@ -33,6 +33,7 @@ from bethink.store.sql.links import (
     to_entity,
     update_mentions,
 )
+from bethink.store.sql.search import vector_index
 from bethink.store.sql.search.lexical import ItemLoader
 from bethink.store.sql.search.scope import compile_scope
 from bethink.store.sql.sql_functions import to_json_ids
@@ -150,8 +151,6 @@ def _read_names(db: Database) -> _NameTable:
 
 
 def _read_vectors(db: Database, model: str, dim: int) -> _VectorTable:
-    from bethink.store.sql.search import vector_index
-
     rows = select(db, _VECTORS_OF_MODEL, (model, 2 * dim))
     stored = vector_index.from_stored_rows((data for _, data in rows), dim)
     wide = vector_index.float16_to_float32(stored)
@@ -208,7 +207,6 @@ def set_entity_embeddings(
     """Store vectors of entities, replacing other models'. Unknown ids are left out."""
     if not embeddings:
         return
-    from bethink.store.sql.search import vector_index  # NumPy
 
     ids = tuple(embeddings)
     known = ids if all_exist else [key for (key,) in select(db, EXISTING_IDS, (as_table(ids),))]

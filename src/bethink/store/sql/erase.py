@@ -20,7 +20,7 @@ from bethink.store.sql.entities import (
 from bethink.store.sql.oplog.capture import empty_edges
 from bethink.store.sql.revisions import adjust_mention_counts
 from bethink.store.sql.rows import CONTENT, SELECT_CONTENT, content_hash, matches_hash
-from bethink.store.sql.search import word_index
+from bethink.store.sql.search import vector_index, word_index
 from bethink.store.sql.sql_functions import new_state_hash, to_json_ids
 
 _SELECT_ROWS = f"""
@@ -154,8 +154,6 @@ def erase_items(db: Database, ids: Sequence[str], *, actor: str, now: int) -> Er
 
 def remove_derived(db: Database, rids: Sequence[int], removed: Counter[str]) -> None:
     """Remove what was computed from revisions: vectors and sketches."""
-    from bethink.store.sql.search import vector_index  # NumPy
-
     removed["vectors"] = db.execute(_COUNT_VECTORS, (json.dumps(rids),)).get
     vector_index.remove_vectors(db, rids)
     for rid in rids:

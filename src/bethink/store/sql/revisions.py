@@ -45,7 +45,7 @@ from bethink.store.sql.rows import (
     matches_hash,
     to_content,
 )
-from bethink.store.sql.search import word_index
+from bethink.store.sql.search import vector_index, word_index
 from bethink.store.sql.search.terms import FIND_MODEL, SLOTS_OF_ROWS
 from bethink.store.sql.sql_functions import from_ms, new_state_hash, state_hash, to_json_ids
 
@@ -305,8 +305,6 @@ class _PutPlan:
                     raise Refused(f"the vector of {record.item.id} has no model name")
                 by_model.setdefault(record.model, []).append((new.rid, record.embedding))
         if by_model:
-            from bethink.store.sql.search import vector_index  # NumPy
-
             for model, rows in by_model.items():
                 vector_index.append_vectors(db, model, rows)
 
@@ -498,8 +496,6 @@ def restore_items(db: Database, ids: Sequence[str], *, actor: str, now: int) -> 
 
 
 def _copy_last_revision(db: Database, row: Row, rid: int, now: int) -> None:
-    from bethink.store.sql.search import vector_index  # NumPy
-
     last = dict(zip(CONTENT, row, strict=False))
     old_rid, ended_at, status, reason, stored_hash, stored_state = row[len(CONTENT) :]
     state = state_hash(stored_hash, old_rid, ended_at, status, reason)

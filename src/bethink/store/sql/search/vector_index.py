@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 import apsw
-import numpy as np
 
-from bethink.core.arrays import NDArray
+from bethink.core.arrays import NDArray, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import ModelError, StoreDamaged
 from bethink.ports import Embedding
@@ -43,11 +42,11 @@ if TYPE_CHECKING:
     Distances = NDArray[np.uint16]
 
 
-_STORED_DTYPE = np.dtype("<f2")
-BYTES_PER_VALUE = _STORED_DTYPE.itemsize
+_STORED_DTYPE = "<f2"
+BYTES_PER_VALUE = 2
 BIT_PLANES = 4
 _SCANNED_AT_ONCE = 32_768  # vectors
-_INFINITE = np.int16(0x7C00)  # the exponent of a half that is no finite number
+_INFINITE = 0x7C00  # the exponent of a half that is no finite number
 
 
 def packed_width(dim: int) -> int:
@@ -142,7 +141,7 @@ def float16_to_float32(rows: Float16Matrix) -> NDArray[np.float32]:
 
 
 SLOTS_PER_CHUNK = 4_096
-RID_DTYPE = np.dtype("<i8")
+RID_DTYPE, RID_BYTES = "<i8", 8
 # A chunk that replaces another must have another version for the cache. A high start also
 # keeps the number eight bytes long, so that SQLite updates it without moving the blobs.
 _NEW_VERSION = "((random() & 0x3fffffffffffffff) | 0x4000000000000000)"
@@ -307,7 +306,7 @@ def read_chunk(db: Database, cid: int, model: StoredModel) -> tuple[int, IntArra
     version, stored_bits, stored_keys = select(db, _SELECT_CHUNK, (cid,))[0]
     width = packed_width(model.dim)
     sizes = (len(as_bytes(stored_keys)), len(as_bytes(stored_bits)))
-    if sizes != (SLOTS_PER_CHUNK * RID_DTYPE.itemsize, SLOTS_PER_CHUNK * width):
+    if sizes != (SLOTS_PER_CHUNK * RID_BYTES, SLOTS_PER_CHUNK * width):
         raise StoreDamaged("a chunk of vectors is damaged", remedy=REPAIR_REMEDY)
     keys = np.frombuffer(stored_keys, dtype=RID_DTYPE)
     found = np.flatnonzero(keys > 0)
@@ -500,7 +499,7 @@ def write_slots(
 ) -> None:
     """Write keys and bits into slots (ascending), creating chunks where needed."""
     wide = packed_width(model.dim)
-    sizes = (SLOTS_PER_CHUNK * wide, SLOTS_PER_CHUNK * RID_DTYPE.itemsize)
+    sizes = (SLOTS_PER_CHUNK * wide, SLOTS_PER_CHUNK * RID_BYTES)
     for number in np.unique(slots // SLOTS_PER_CHUNK).tolist():
         cid: int = db.execute(_TOUCH_CHUNK, (model.mid, number, *sizes)).get
         inside = np.flatnonzero(slots // SLOTS_PER_CHUNK == number)
@@ -520,7 +519,7 @@ def write_slots(
                 at = int(slots[run[0]]) % SLOTS_PER_CHUNK
                 bits_blob.seek(at * wide)
                 bits_blob.write(packed[run].tobytes())
-                keys_blob.seek(at * RID_DTYPE.itemsize)
+                keys_blob.seek(at * RID_BYTES)
                 keys_blob.write(keys[run].astype(RID_DTYPE).tobytes())
 
 
@@ -548,7 +547,7 @@ def _vector_batches(
 
 def _count_misplaced(db: Database, model: StoredModel) -> int:
     """Count the slots in which rows and chunks disagree."""
-    sizes = (SLOTS_PER_CHUNK * packed_width(model.dim), SLOTS_PER_CHUNK * RID_DTYPE.itemsize)
+    sizes = (SLOTS_PER_CHUNK * packed_width(model.dim), SLOTS_PER_CHUNK * RID_BYTES)
     chunks = {
         number: (np.frombuffer(bits, np.uint8).reshape(SLOTS_PER_CHUNK, -1), keys)
         for number, bits, keys in (

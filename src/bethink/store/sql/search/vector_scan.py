@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from bethink.core.arrays import NDArray, Vector
+from bethink.core.arrays import NDArray, Vector, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.ports import Background
 from bethink.store.sql.connection import (

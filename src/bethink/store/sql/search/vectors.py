@@ -1,16 +1,15 @@
 """The vectors of a store: add, remove, search and check embeddings.
 
-Importing this costs nothing; NumPy is loaded by the first call that needs it.
+NumPy is loaded by the first call that needs it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from bethink.core import plural
 from bethink.core.arrays import Vector, np
@@ -30,14 +29,13 @@ from bethink.store.sql.connection import (
 )
 from bethink.store.sql.damage import as_bytes, select_readable
 from bethink.store.sql.rows import read_items
+from bethink.store.sql.search import vector_index, vector_scan
 from bethink.store.sql.search.lexical import ItemLoader, load_matches, word_statistics
 from bethink.store.sql.search.scope import Predicate
+from bethink.store.sql.search.vector_index import StoredModel
+from bethink.store.sql.search.vector_scan import ChunkCache, ChunkVersions, StoredVectors
 from bethink.store.sql.sql_functions import to_ms_or_none
 from bethink.store.sql.state_cache import CachePart, StateCache
-
-if TYPE_CHECKING:
-    from bethink.store.sql.search.vector_index import StoredModel
-    from bethink.store.sql.search.vector_scan import ChunkCache, ChunkVersions, StoredVectors
 
 # Of each model: how many vectors a ceiling hides, and how many of these are of passages.
 HiddenCounts = Mapping[int, tuple[int, int]]
@@ -78,7 +76,7 @@ _EMBEDDINGS_AS_OF = _SELECT_EMBEDDINGS.replace(
 
 
 # What a search reads besides rows: the vectors of its model, and how many memories have none.
-_Searched = tuple["StoredVectors", int]
+_Searched = tuple[StoredVectors, int]
 _SEARCHED: CachePart[_Searched | None] = CachePart()
 _MISSING = CachePart[int]()
 _EMBEDDINGS: CachePart[dict[str, Embedding]] = CachePart(
@@ -95,12 +93,7 @@ class VectorIndex:
 
     def __init__(self, cache: StateCache | None = None) -> None:
         self._cache = cache or StateCache()
-
-    @cached_property
-    def _chunks(self) -> ChunkCache:
-        from bethink.store.sql.search.vector_scan import ChunkCache  # NumPy
-
-        return ChunkCache(self._cache)
+        self._chunks = ChunkCache(self._cache)
 
     def search(  # noqa: PLR0917 - the port's parameters
         self,
@@ -113,8 +106,6 @@ class VectorIndex:
         choose: Choose | None = None,
     ) -> SearchResult:
         """Return the nearest memories in scope by cosine, among the vectors of this model."""
-        from bethink.store.sql.search import vector_scan  # NumPy
-
         searched = self._find_searched(db, model, len(vector))
         if searched is None:
             lacking = _lacking(self._count_missing(db))
@@ -146,8 +137,6 @@ class VectorIndex:
         hydrate: ItemLoader,
     ) -> None:
         """Tell what `search` will ask about the nearest memories."""
-        from bethink.store.sql.search import vector_scan  # NumPy
-
         searched = self._find_searched(db, model, len(vector))
         if searched is not None and vector.any():
             scan = self._chunks.scan(db, searched[0], vector)
@@ -179,8 +168,6 @@ class VectorIndex:
 
     def embeddings_ahead(self, db: Database, ids: Sequence[str], model: str) -> None:
         """Tell that the embeddings of these items will be asked for, as far as not known."""
-        from bethink.store.sql.search import vector_index  # NumPy
-
         known = vector_index.find_model(db, model)
         if known is None:
             return
@@ -193,8 +180,6 @@ class VectorIndex:
         self, db: Database, ids: Sequence[str], model: str, as_of: int | None = None
     ) -> dict[str, Embedding]:
         """Return the embeddings of these items' live revisions, or of those live then."""
-        from bethink.store.sql.search import vector_index  # NumPy
-
         known = vector_index.find_model(db, model)
         if known is None or not ids:
             return {}
@@ -236,8 +221,6 @@ def _lacking(missing: int) -> str:
 
 def _to_embeddings(rows: Sequence[Row], dim: int) -> dict[str, Embedding]:
     """Return the embedding of each memory from its rows: its own vector, and its passages."""
-    from bethink.store.sql.search import vector_index  # NumPy
-
     halves = vector_index.from_stored_rows((row[2] for row in rows), dim)
     vectors = vector_index.float16_to_float32(halves)
     made = [
@@ -260,8 +243,6 @@ def _model_in_use(db: Database, name: str, dim: int, hidden: HiddenCounts) -> St
     Vectors of another model cannot be compared, and while some are left a search of the
     rest would miss their memories.
     """
-    from bethink.store.sql.search import vector_index  # NumPy
-
     known = []
     for model in vector_index.stored_models(db):
         count, parts = hidden.get(model.mid, (0, 0))
@@ -325,8 +306,6 @@ class SqlVectors:
 
         One that was revised since has another text: its vector is not of this one.
         """
-        from bethink.store.sql.search import vector_index  # NumPy
-
         with self._connections.write_transaction() as db:
             live = select(db, _SELECT_LIVE_ROWS, (as_table(tuple(embeddings)),))
             rows = [(rid, embeddings[item]) for item, rid, rev in live if rev == only.get(item)]
@@ -374,6 +353,4 @@ class SqlVectors:
 
     def remove_damaged(self) -> int:
         with self._connections.write_transaction() as db:
-            from bethink.store.sql.search import vector_index  # NumPy
-
             return vector_index.remove_damaged(db)
