@@ -230,7 +230,7 @@ class ReindexCounts(NamedTuple):
 
     vectors: int = 0
     entities: int = 0
-    signatures: int = 0
+    index_entries: int = 0
 
 
 class UpkeepMethods(SessionMethods):
@@ -319,16 +319,16 @@ class UpkeepMethods(SessionMethods):
 
     def make_missing(self, *, progress: Progress | None = None) -> ReindexCounts:
         """Do what `reindex` does and return the counts by kind."""
-        signed = sum(
+        indexed = sum(
             channel.update_index(self.store, only_new=False)
             for channel in self.profile(None).channels
             if implements(channel, IndexingRetriever)
         )
         if self.embedder is None:
-            return ReindexCounts(signatures=signed)
+            return ReindexCounts(index_entries=indexed)
         self.store.vectors.remove_damaged()
         done = self._embed_missing(self.embedder, progress)
-        return ReindexCounts(done, self._embed_entities(self.embedder), signed)
+        return ReindexCounts(done, self._embed_entities(self.embedder), indexed)
 
     def _embed_missing(self, chosen: Embedder, progress: Progress | None) -> int:
         """Embed the memories without a vector; those of the next batch meanwhile."""

@@ -209,7 +209,7 @@ def _describe_reindexed(counts: ReindexCounts) -> str:
     """Describe what was created, by kind; memories are always named, even if none."""
     parts = [f"created vectors for {plural(counts.vectors, 'memory')}"]
     parts += [f"vectors for {plural(counts.entities, 'entity')}"] if counts.entities else []
-    parts += [plural(counts.signatures, "index entry")] if counts.signatures else []
+    parts += [plural(counts.index_entries, "index entry")] if counts.index_entries else []
     return ", ".join(parts)
 
 
@@ -270,7 +270,7 @@ def reindex(app: App) -> None:
     with app.open() as memory, progress(app, "reindexing", unit="memories") as advance:
         counts = memory.make_missing(progress=advance)
     if app.json:
-        counted = {"entities": counts.entities, "signatures": counts.signatures}
+        counted = {"entities": counts.entities, "index_entries": counts.index_entries}
         app.out.json({"reindexed": counts.vectors, **counted})
     else:
         app.out.line(green(_describe_reindexed(counts)))

@@ -392,7 +392,7 @@ def test_doctor_stats_and_reindex(call: Caller) -> None:
     """What is in use, what is there, what is missing and can be made."""
     call.remember("Stored without a vector")
     assert "no problems found" in call("doctor").out
-    assert call("reindex", "--json").told == {"reindexed": 0, "entities": 0, "signatures": 0}
+    assert call("reindex", "--json").told == {"reindexed": 0, "entities": 0, "index_entries": 0}
 
     call.set("BETHINK_EMBEDDER", "hash")
     wrong = call("doctor")
