@@ -381,6 +381,17 @@ def test_episodes_are_counted_apart(episodes: Memory, asked: int | None, expecte
     )
 
 
+def test_what_was_not_asked_for_is_the_reason_of_an_empty_answer() -> None:
+    """Where only episodes match and none are asked for."""
+    with Memory.open(":memory:", embedder="none") as memory:
+        memory.remember("the vault key is rotated", level="raw")
+        answer = memory.recall("vault key", profile="remind", episode_k=0)
+
+    assert (answer.hits, answer.reason) == (
+        (), "all 1 on this subject are of level raw; none was asked for",
+    )  # fmt: skip
+
+
 def test_the_trace_shows_twice_the_candidates(opened: Opening) -> None:
     """recall_initial_candidates 10 fetches 20."""
     texts = {f"concept {n}": 0.9 - n / 100 for n in range(30)}
@@ -448,8 +459,16 @@ def test_why_not_names_the_threshold_and_the_level_without_a_place() -> None:
         asked = "when is the vault key rotated"
         low = memory.explain(asked, far, profile="remind")
         none = memory.explain(asked, raw, profile="remind", episode_k=0)
+        known = memory.remember("Vault key rotation", topic="keys").id
+        memory.link(known, "implies", far, weight=0.7)
+        memory.update(far, topic="food")
+        spread = memory.explain("vault key rotation", far, profile="remind", topic="keys")
+        unlinked = memory.remember("Vault of the church", topic="sights").id
+        outside = memory.explain("vault key rotation", unlinked, profile="remind", topic="keys")
 
-    assert (low, none) == (
+    assert (low, none, spread.split(":")[0], outside) == (
         "fuse: its score is too low: 1 at or below the threshold 0.1",
         "budget: the answer takes none of level raw",
+        "gate.min_activation",
+        "filters: has topic 'sights', not 'keys'",
     )  # fmt: skip

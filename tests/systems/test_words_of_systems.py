@@ -302,6 +302,29 @@ def test_linksee_pins_by_importance(asks: Callable[[str], Ask]) -> None:
     assert ask("recall", query="harbour opens")["memories"] == []
 
 
+def test_linksee_recalls_what_an_entity_has(asks: Callable[[str], Ask]) -> None:
+    """All of it where the query matches none; a part of the name is enough, as in the original."""
+    ask = asks("linksee")
+    for name, content in (("Atlas", "The harbour opens at six"), ("Boreas", "Ships dock twice")):
+        ask("remember", entity_name=name, entity_kind="project", layer="context", content=content)
+
+    for given in (
+        {"query": "harbour", "entity_name": "Atlas"},
+        {"query": "what is known", "entity_name": "Atlas"},
+        {"query": "", "entity_name": "atl"},
+        {"query": "atl"},
+    ):
+        answer = ask("recall", mark_accessed=False, **given)
+        assert [hit["entity"]["name"] for hit in answer["memories"]] == ["Atlas"], given
+        [hit] = answer["memories"]
+        assert (answer["total_candidates"], hit["band"]) == (1, "cold"), given
+        assert "entity_name_match" in hit["match_reasons"] or given["query"] == "atl"
+    assert ask("recall", query="x", entity_name="Corvus")["memories"] == []
+    ids = [ask("recall", query="atl")["memories"][0]["id"]]
+    preview = ask("forget", memory_id=ids[0], dry_run=True)
+    assert (preview["deleted"], preview["to_drop"], preview["sample_ids_to_drop"]) == (0, 1, ids)
+
+
 def test_linksee_tells_a_files_history(memory: Memory, asks: Callable[[str], Ask]) -> None:
     """With the memories that were linked to its edits."""
     ask = asks("linksee")
@@ -555,6 +578,18 @@ def test_siftcoders_slash_commands_are_tools(asks: Callable[[str], Ask]) -> None
         found
         == ask("mem_search", query="where does the deploy script live", k=10, rerank=True)["hits"]
     )
+
+
+def test_an_empty_focus_raises_nothing(asks: Callable[[str], Ask]) -> None:
+    """Also where a memory has the query word for word."""
+    ask = asks("siftcoder")
+    ask("mem_note", text="the harbour crane was repaired")
+    scores = [
+        [one["score"] for one in ask("mem_search", query="harbour", **given)["hits"]]
+        for given in ({}, {"focus": ""}, {"focus": " "})
+    ]
+
+    assert scores[0] == scores[1] == scores[2] != []
 
 
 def test_siftcoders_slash_commands_are_prompts(memory: Memory) -> None:

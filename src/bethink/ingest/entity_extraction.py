@@ -53,7 +53,7 @@ _DOTTED = r"[A-Za-z_]\w+(?:\.[A-Za-z_]\w+)*"
 _CAMEL_CASE = r"(?![A-Z\d]+s?$)[^\W_]*(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z])[^\W_]*"
 # The kinds of names that a word's form tells; the first that fits counts.
 _FORMS = (
-    ("person", lazy_pattern(r"@[A-Za-z][\w.-]{1,60}|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")),
+    ("person", lazy_pattern(r"@[A-Za-z][\w.-]{1,60}|[\w.+-]{1,64}@[\w.-]{1,253}\.[^\W\d_][\w-]+")),
     ("ticket", _TICKET),
     ("topic", lazy_pattern(r"#[^\W\d_][\w-]{1,60}")),
     ("tool", lazy_pattern(r"[A-Z][^/()]*\.js")),  # Node.js is a product, index.js a file

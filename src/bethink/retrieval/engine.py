@@ -424,6 +424,10 @@ def _answer_status(
             known = "within the filters"
         if hits:
             return outcome, f"{len(passed)} {known}, of {len(offered)} considered"
+        levels = {cand.item.level for cand in passed}
+        if levels <= {level for level, most in ctx.query.most if not most}:
+            unwanted = " and ".join(sorted(levels))
+            return outcome, f"all {len(passed)} {known} are of level {unwanted}; none was asked for"
         return outcome, f"all {len(passed)} {known} lie before offset {ctx.query.offset}"
     if not ctx.store.admin.count():
         return "nothing_stored", "nothing is stored in this space yet"

@@ -183,11 +183,11 @@ def why_not(item: Item, answer: Recall, channels: Sequence[Retriever], ctx: Cont
     if rank:
         hit = answer.hits[rank - 1]
         return WhyNot(item, True, "answer", f"it was returned, at rank {rank}", hit.score)
+    last = _last_step_with(item, answer)
     outside = rejection_reason(item, ctx.scope) or _band_mismatch(item, ctx)
-    if outside:
+    if outside and last < 0:  # a profile may reach memories of other topics by links
         return WhyNot(item, False, "filters", outside)
     looks = tuple(_view_by_retriever(channel, item, answer, ctx) for channel in channels)
-    last = _last_step_with(item, answer)
     if last < 0 and dict(answer.query.most).get(item.level) == 0:
         reason = f"the answer takes none of level {item.level}"
         return WhyNot(item, False, "budget", reason, looks=looks)

@@ -53,10 +53,9 @@ def _make_command(system: str, name: str, row: Json) -> Command:
             params.append(click.Argument([argument], required=required, default=None))
         else:
             params.append(_make_option(argument, spec))
-    run = partial(_run, system, name)
     return Command(
         _command_name(name, row),
-        callback=click.pass_obj(run),
+        callback=click.pass_obj(partial(_run, system, name)),
         params=params,
         help=row["about"],
         examples=row.get("examples", ()),
@@ -84,9 +83,8 @@ def _make_option(argument: str, spec: Json) -> click.Option:
 
 def _run(system: str, name: str, app: App, /, **given: Any) -> int:
     theirs = load_system(system)
-    row = theirs.rows[name]
+    app.profile, row = theirs.profile, theirs.rows[name]
     tool = make_tool(system, name, row)
-    app.profile = theirs.profile
     arguments: Json = {}
     for argument, value in given.items():
         if value is None or value == ():
@@ -129,8 +127,7 @@ def as_command() -> int:
 
 
 for _name in SYSTEMS:
-    _about = f"The commands of {_name}."
-    _examples = [f"bethink as {_name} --help"]
-    as_command.add_command(
-        _SystemCommands(_name, help=_about, examples=_examples, no_args_is_help=True)
-    )
+    _texts: Json = {
+        "help": f"The commands of {_name}.", "examples": [f"bethink as {_name} --help"],
+    }  # fmt: skip
+    as_command.add_command(_SystemCommands(_name, no_args_is_help=True, **_texts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -75,12 +76,18 @@ def _recall(call: Call, given: Json) -> Json:
     track, trace = given.pop("track", None), given.pop("trace", False)
     if "stages" in given:
         given["profile"] = _with_stages(memory.profile(), given.pop("stages"))
-    if "focus" in given:
-        given["boost"] = partial(_focus, (given.pop("focus") or query).casefold())
+    focus = given.pop("focus", "")
+    if area := query if focus is True else focus.strip():
+        given["boost"] = partial(_focus, area.casefold())
     agent = given.pop("agent", None)
     if agent is not None:
         given["boost"] = partial(_agent_factor, agent)
-    answer = memory.recall(query, track=track if call.may_track else False, **given)
+    given["track"] = track if call.may_track else False
+    by_name = given.pop("by_name", False)
+    part: str = given.get("entity") or query
+    answer = memory.recall(query if query.strip() or not by_name else part, **given)
+    if by_name and not answer.page.total and (names := _names_with(part, memory)):
+        answer = memory.recall("\n".join(names), **given | {"entity": names})
     if agent is not None:
         answer = _of_agent(agent, answer)
     entities = _entities_of(memory, [hit.item for hit in answer.hits])
@@ -95,6 +102,12 @@ def _recall(call: Call, given: Json) -> Json:
         "search": _search_method(hits),
         "stages": _stages(answer),
     }
+
+
+def _names_with(part: str, memory: Memory) -> list[str]:
+    """The names of entities that contain a text."""
+    known = memory.entities(limit=_MAX_ENTITIES) if (part := part.strip().casefold()) else ()
+    return [one.name for one in known if part in one.name.casefold()]
 
 
 def _with_stages(profile: Profile, wanted: Sequence[str]) -> Profile:
@@ -181,8 +194,6 @@ def _stages(answer: Recall) -> Json:
 def _entities_of(memory: Memory, items: Sequence[Item]) -> dict[str, Json]:
     """The entity that each memory is about, the first it names, with its momentum."""
     ids = tuple(dict.fromkeys(item.entities[0] for item in items if item.entities))
-    if not ids:
-        return {}
     named = memory.store.graph.find_entities(ids)
     known = {entity.id: entity for found in named for entity in found}
     momenta = memory.store.activity.momenta(ids, memory.now)
@@ -215,10 +226,9 @@ def _remember(call: Call, given: Json) -> Json:
     given = {"source": call.source, **_pin(given)}
     given["source_class"] = "user" if call.via == COMMAND else "agent"
     stored = call.memory.remember(given.pop("text"), **given)
-    try:
+    item = given | {"entity": None}
+    with suppress(NotFound):  # classified above what this caller may read
         [item] = _item_records(call, [call.memory.get(stored.id)])
-    except NotFound:  # classified above what this caller may read
-        item = given | {"entity": None}
     return remembered_json(stored) | {"item": item, "entity": item["entity"]}
 
 
@@ -265,6 +275,7 @@ def _forget(call: Call, given: Json) -> Json:
         "id": ids[0],
         "preview": preview,
         "would_go": going if preview else [],
+        "dropped": going if preview else None,
         "deleted": [] if preview else going,
         "kept": [*kept],
         "missing": missing,
@@ -317,10 +328,6 @@ def _consolidate(call: Call, given: Json) -> Json:
     }
 
 
-def _restore(call: Call, given: Json) -> Json:
-    return {"id": given["id"], "restored": call.memory.restore(given["id"])}
-
-
 def _entities(call: Call, given: Json) -> Json:
     limit, offset = given.pop("limit"), given.pop("offset", 0)
     found = call.memory.entities(limit=_MAX_ENTITIES, **given)
@@ -329,8 +336,8 @@ def _entities(call: Call, given: Json) -> Json:
         entity_json(one) | {"key": next(iter(one.aliases), None), "layers": dict(one.layers)}
         for one in shown
     ]
-    more = offset + len(shown) < len(found)
-    return {"total": len(found), "offset": offset, "more": more, "entities": records}
+    page = {"total": len(found), "offset": offset, "more": offset + len(shown) < len(found)}
+    return page | {"entities": records}
 
 
 def _topics(call: Call, given: Json) -> Json:
@@ -378,17 +385,8 @@ def _recall_file(call: Call, given: Json) -> Json:
     return known | {"path": given["path"], "linked": _item_records(call, linked)}
 
 
-def _read_file(call: Call, given: Json) -> Json:
-    return _native("read_smart", call, given)
-
-
 def _stats(call: Call, _: Json) -> Json:
-    counted = mapping_json(call.memory.stats())
-    return {name: value for name, value in counted.items() if name != "path"}
-
-
-def _fixed(_: Call, given: Json) -> Json:
-    return given
+    return {key: one for key, one in mapping_json(call.memory.stats()).items() if key != "path"}
 
 
 _OPERATIONS: dict[str, Callable[[Call, Any], Json]] = {
@@ -397,7 +395,7 @@ _OPERATIONS: dict[str, Callable[[Call, Any], Json]] = {
     "update": _update,
     "boost": _boost,
     "forget": _forget,
-    "restore": _restore,
+    "restore": lambda call, given: given | {"restored": call.memory.restore(given["id"])},
     "consolidate": _consolidate,
     "entities": _entities,
     "topics": _topics,
@@ -406,7 +404,7 @@ _OPERATIONS: dict[str, Callable[[Call, Any], Json]] = {
     "timeline": _timeline,
     "why": _why,
     "recall_file": _recall_file,
-    "read_file": _read_file,
+    "read_file": partial(_native, "read_smart"),
     "stats": _stats,
-    "fixed": _fixed,
+    "fixed": lambda _, given: given,
 }
