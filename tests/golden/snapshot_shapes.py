@@ -20,11 +20,11 @@ from bethink.cli import main
 from bethink.models.update_model import update_model
 from bethink.ports import PairVerdict
 from bethink.render.wire import (
-    degraded_json,
     dumps,
     entity_json,
     error_json,
     evidence_json,
+    fields_json,
     file_history_json,
     filters_json,
     hit_json,
@@ -115,7 +115,9 @@ def _values(work: Memory, talk: Memory) -> dict[str, list[Any]]:
         "evidence": [evidence_json(reason) for hit, _ in hits for reason in hit.evidence],
         "page": [one.page._asdict() for one in answers],
         "filters": [filters_json(one.query.filters) for one in answers],
-        "degraded": [degraded_json(part) for one in _crippled() for part in one.degraded],
+        "degraded": [
+            one for crippled in _crippled() for one in fields_json(crippled, "degraded")["degraded"]
+        ],
         "why not": [
             why_not_json(work.why_not(key, "where does Mira live?"))
             for key in ("mira-moved", "mira-lives", "coordinates", "helmet", "stove")

@@ -136,7 +136,7 @@ class LinkMethods(SessionMethods):
         return link
 
     def links(self, item_id: str) -> list[Link]:
-        """Return the links between a memory and other memories.
+        """Return the links between a memory and other memories; none to those out of recall.
 
         Of an entity (``person:alice``), its links with other entities.
         """
@@ -144,8 +144,13 @@ class LinkMethods(SessionMethods):
             entity = resolve_entity(item_id, self.store).id
             return self.store.graph.edges([entity], MAX_EDGES, self.now)[entity]
         item = self.session.stored_item(item_id)
-        found = self.store.graph.links_of([item.id])
-        return [link for link in found if link.src.kind == link.dst.kind == "item"]
+        found = [
+            (link, link.dst.id if link.src.id == item.id else link.src.id)
+            for link in self.store.graph.links_of([item.id])
+            if link.src.kind == link.dst.kind == "item"
+        ]
+        others = self.store.items.get([other for _, other in found])
+        return [link for link, other in found if other in others and not others[other].live_to]
 
     def _build_link(  # noqa: PLR0917 - the fields of a link
         self,

@@ -19,7 +19,7 @@ from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
 from bethink.core.json_values import iso
 from bethink.errors import NotFound
-from bethink.render.wire import item_json
+from bethink.render.wire import fields_json, item_json
 
 if TYPE_CHECKING:
     from bethink.api.write import Forgotten
@@ -176,15 +176,9 @@ def _forgotten_json(result: Forgotten) -> Json:
         else [{"id": item.id} for item in result.items],
         "kept": [{"id": item_id, "reason": why} for item_id, why in result.kept],
         "derived": [{"id": item.id} for item in result.derived],
-        "quarantined": list(result.quarantined),
-        "restored": list(result.restored),
-        "notes": list(result.notes),
+        **fields_json(result, "quarantined restored notes"),
         "receipt": receipt
-        and {
-            "ids": list(receipt.ids),
-            "removed": dict(receipt.removed),
-            "out_of_reach": list(receipt.out_of_reach),
-        },
+        and {**fields_json(receipt, "ids out_of_reach"), "removed": dict(receipt.removed)},
     }
 
 

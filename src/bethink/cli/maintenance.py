@@ -23,6 +23,7 @@ from bethink.cli.output import Piece, bold, dim, format_time, green, one_line, y
 from bethink.core import plural
 from bethink.core.json_values import iso
 from bethink.errors import StoreError
+from bethink.render.wire import fields_json
 
 if TYPE_CHECKING:
     from bethink.core.json_values import Json
@@ -95,16 +96,13 @@ def maintain(app: App, /, jobs: tuple[str, ...], **options: Any) -> int:
         if options["runs"]:
             return _print_runs(app, memory.maintenance())
         with progress(app, "maintaining") as advance:
+            names = ("share", "clock_is_right", "token", "min_age_days", "similarity")
             report = memory.maintain(
                 *jobs,
                 preview=options["dry_run"],
-                share=options["share"],
-                clock_is_right=options["clock_is_right"],
-                token=options["token"],
                 where=filters_from_options(options),
-                min_age_days=options["min_age_days"],
-                similarity=options["similarity"],
                 progress=advance,
+                **{name: options[name] for name in names},
             )
     if app.json:
         app.out.json(report_json(report, preview=options["dry_run"]))
@@ -124,7 +122,7 @@ def print_report(app: App, report: Report, *, preview: bool) -> None:
     _print_skipped(app, report.left)
     for remark in report.plan.remarks:
         app.out.line(dim(f"{remark.job}  {remark.why}"))
-    if report.run is not None and any(done.ended or done.successor for done in report.done):
+    if any(done.ended or done.successor or done.proposal.thread for done in report.done):
         app.out.line(dim(f"undo: bethink undo {report.run} --yes"))
     elif not report.plan.steps:
         app.out.line("nothing to do")
@@ -184,11 +182,11 @@ def _limit_minor(app: App, job: str, steps: list[_StepOrDone]) -> Iterator[_Step
 
 def _print_runs(app: App, runs: list[RunRecord]) -> int:
     if app.json:
-        rows = [{"run": run.run, "at": iso(run.at), "jobs": dict(run.jobs)} for run in runs]
-        app.out.json({"runs": rows})
+        app.out.json({"runs": [{**run._asdict(), "at": iso(run.at)} for run in runs]})
     for run in () if app.json else runs:
         jobs = ", ".join(f"{job} {count}" for job, count in run.jobs.items())
-        app.out.line(bold(run.run), f"  {format_time(run.at)}  {jobs}")
+        undone = yellow("  undone") if run.undone else ""
+        app.out.line(bold(run.run), f"  {format_time(run.at)}  {jobs}", undone)
     if not runs:
         app.note("maintenance has not run yet")
     return 0 if runs else 1
@@ -254,16 +252,13 @@ def _print_run(app: App, preview: UndoResult, memory: Memory) -> None:
         app.out.line(dim(f"and {more:,} more; --json lists them"))
     if preview.unlinked:
         app.out.line(dim(f"would remove {plural(preview.unlinked, 'link')}"))
+    if preview.threads:
+        app.out.line(dim(f"would take back {plural(len(preview.threads), 'thread')}"))
 
 
 def _run_json(result: UndoResult) -> Json:
-    return {
-        "run": result.run,
-        "restored": list(result.restored),
-        "ended": list(result.ended),
-        "judged": [{"id": item_id, "status": status} for item_id, status in result.judged],
-        "unlinked": result.unlinked,
-    }
+    judged = [{"id": item_id, "status": status} for item_id, status in result.judged]
+    return fields_json(result, "run restored ended unlinked threads") | {"judged": judged}
 
 
 @command(
@@ -325,13 +320,7 @@ def revoked_json(result: RevokeResult) -> Json:
     """A revocation as JSON."""
     receipt = result.erased.receipt if result.erased else None
     return {
-        "source": result.source,
-        "preview": result.preview,
-        "run": result.run,
-        "ids": list(result.ids),
-        "descendants": list(result.descendants),
-        "restored": list(result.restored),
-        "notes": list(result.notes),
+        **fields_json(result, "source preview run ids descendants restored notes"),
         "removed": dict(receipt.removed) if receipt else None,
         "out_of_reach": list(receipt.out_of_reach) if receipt else [],
     }

@@ -25,7 +25,7 @@ from bethink.cli.output import dim, green, red, yellow
 from bethink.core import plural
 from bethink.errors import BethinkError, Refused, SchemaTooNew, StoreDamaged
 from bethink.importers import IMPORTERS, KINDS
-from bethink.render.wire import dumps
+from bethink.render.wire import dumps, fields_json
 
 if TYPE_CHECKING:
     from bethink.api.export_origin import ExportClaims
@@ -351,26 +351,23 @@ def _print_preview(app: App, tally: Tally) -> None:
 
 def tally_json(tally: Tally) -> Json:
     """Result of an import as JSON."""
-    counts = ("stored", "updated", "duplicates", "repeated", "waiting", "links", "edits")
     return {
         "format": tally.kind,
         "source": tally.source,
         "dry_run": tally.preview,
         "run": tally.run or None,
-        **{name: getattr(tally, name) for name in (*counts, "threads", "redacted")},
+        **fields_json(tally, "stored updated duplicates repeated waiting links edits"),
+        **fields_json(tally, "threads redacted"),
         "kinds": dict(tally.kinds),
         "first": [glimpse._asdict() for glimpse in tally.first],
-        "ids": tally.ids,
-        "n_refused": tally.n_refused,
-        "warnings": tally.warnings,
+        **fields_json(tally, "ids n_refused warnings"),
         "claims": None if tally.claims is None else tally.claims._asdict(),
         "refused": [
             {
                 "where": where,
                 "line": int(where[5:]) if where[5:].isdecimal() else None,
                 "kind": error.rule,
-                "message": error.message,
-                "remedy": error.remedy,
+                **fields_json(error, "message remedy"),
             }
             for where, error in tally.refused
         ],

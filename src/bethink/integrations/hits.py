@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bethink.core.characters import strip_hidden
-from bethink.core.json_values import iso
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import MissingExtra, Refused
 from bethink.memory import Memory
 from bethink.model import Candidate, Recall
 from bethink.prompts.template import fence_code, fence_lines, format_entry
-from bethink.render.wire import passage_json
+from bethink.render.wire import fields_json, passage_json
 from bethink.retrieval.answer_text import UNSURE_NOTICE
 from bethink.retrieval.explain import match_reasons
 from bethink.retrieval.profile import Profile
@@ -107,17 +106,7 @@ def hit_metadata(hit: Candidate, answer: Recall) -> dict[str, Any]:
         "relevance": hit.relevance,
         "score": hit.score,
         "reasons": list(match_reasons(hit, answer)),
-        "trust": item.trust,
-        "when": iso(item.when),
-        "kind": item.kind,
-        "level": item.level,
-        "source": item.source,
-        "speaker": item.speaker,
-        "session": item.session,
-        "topic": item.topic,
-        "tags": list(item.tags),
-        "status": item.status,
-        "flags": list(item.flags),
+        **fields_json(item, "trust when kind level source speaker session topic tags status flags"),
         "profile": answer.profile,
         "outcome": answer.status,
         "confidence": answer.confidence,

@@ -35,7 +35,8 @@ class JobContext:
     classification whose words a plan may repeat to its reader. ``min_age_days``, if given,
     replaces the minimum age of jobs that judge by age. ``similarity``, if given, is the
     cosine from which two wordings are duplicates. ``model`` is None where rules are used,
-    which is the default. ``judge`` says what a newer memory does to an older one.
+    which is the default. ``judge`` says what a newer memory does to an older one. ``run`` is
+    the id of the run that carries out a plan.
     """
 
     store: Store
@@ -51,6 +52,7 @@ class JobContext:
     shown: int = 3
     min_age_days: float | None = None
     similarity: float | None = None
+    run: str = ""
     make_id: Callable[[datetime], str] = make_id
 
     @property
@@ -65,7 +67,10 @@ class JobContext:
 
 
 class Action(Protocol):
-    """A side effect of a proposal: idempotent, of what can be rebuilt, so it is not undone."""
+    """A side effect of a proposal: idempotent, of what can be rebuilt.
+
+    It is not undone, unless it records links, or the proposal names threads.
+    """
 
     def __call__(self, work: JobContext) -> None: ...
 
@@ -105,7 +110,8 @@ class Proposal(NamedTuple):
     the job read: if one is no longer live, nothing is applied. ``read`` are these memories, for
     the plan, which drops them. ``about`` are memories whose words it repeats besides. One that
     is ``secret`` may be applied, but not read. An empty proposal is a remark, but for one
-    with a ``place``: how far a job has looked that found nothing to do.
+    with a ``place``: how far a job has looked that found nothing to do. ``thread`` is one that
+    it makes or extends: its id, a hash of its members, and those that join an existing one.
     """
 
     why: str
@@ -123,6 +129,7 @@ class Proposal(NamedTuple):
     remark: str = ""
     place: str | None = None
     read: Mapping[str, Item] = MappingProxyType({})
+    thread: tuple[str, ...] = ()
 
     @property
     def text(self) -> str | None:

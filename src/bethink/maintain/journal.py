@@ -13,6 +13,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bethink.core.json_values import Json, iso
@@ -21,7 +22,7 @@ from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.ingest.inbox import is_sealed, unseal
 from bethink.ingest.record_builder import parent_ids
 from bethink.maintain.job import ACTOR, JobContext, Proposal
-from bethink.model import Draft, Item
+from bethink.model import Draft, Item, Link
 from bethink.model.item import REFUSED, WAITING
 from bethink.ports import Event, Store
 
@@ -39,15 +40,17 @@ _RUN_BEGAN, _STEP_DONE, _STORING_SUCCESSOR, _RUN_UNDONE = (
     "undone",
 )
 _MAX_LINES = 1_000_000
+_RUNS_LOOKED_AT = 50
 _LEVEL = "class"  # the first name in a line of a run: the store's views look for it there
 
 
 class RunRecord(NamedTuple):
-    """A run: its id, when it began, and the number of proposals per job."""
+    """A run: its id, when it began, the number of proposals per job, whether it was undone."""
 
     run: str
     at: datetime
     jobs: Mapping[str, int]
+    undone: bool = False
 
 
 class RunTrail(NamedTuple):
@@ -57,6 +60,7 @@ class RunTrail(NamedTuple):
     ended: tuple[str, ...]
     statuses: tuple[tuple[str, str, str], ...]
     links: tuple[tuple[str, str, str], ...]
+    threads: tuple[tuple[str, ...], ...]
     undone: bool
 
 
@@ -115,9 +119,17 @@ def record_step(step: StepRecord, made: Successor | None, work: JobContext) -> N
         lines[max(levels, default=highest_seen(store))].setdefault(name, []).append(change)
     if proposal.actions or not lines:
         lines[highest_seen(store)]["deeds"] = len(proposal.actions)
+    if proposal.thread:
+        lines[highest_seen(store)]["thread"] = proposal.thread
     for level, line in sorted(lines.items()):
         head = {_LEVEL: level, "job": step.job, "why": proposal.rule}
         _write_line(_STEP_DONE, step.run, {**head, **line}, work)
+
+
+def record_links(links: Iterable[Link], work: JobContext) -> None:
+    """Record links that an action of a run is about to add, for those who see all of it."""
+    ends = [(link.src.id, link.type, link.dst.id) for link in links]
+    _write_line(_STEP_DONE, work.run, {_LEVEL: highest_seen(work.store), "links": ends}, work)
 
 
 def record_additions(steps: Iterable[tuple[StepRecord, Successor]], work: JobContext) -> None:
@@ -174,7 +186,8 @@ def highest_seen(store: Store) -> int:
 def run_trail(run: str, store: Store) -> RunTrail | None:
     """Return what a run did; None where there was no such run."""
     lines = store.admin.changes(item=run, actor=None, limit=_MAX_LINES)
-    if not lines and all(begun.run != run for begun in recent_runs(store, _MAX_LINES)):
+    begun = store.admin.changes(item=ALL_RUNS, actor=None, limit=_MAX_LINES) if not lines else ()
+    if not lines and all(_parse_detail(line.detail).get("run") != run for line in begun):
         return None
     details = [_parse_detail(line.detail) for line in reversed(lines)]
     return RunTrail(
@@ -189,6 +202,7 @@ def run_trail(run: str, store: Store) -> RunTrail | None:
         ended=tuple(dict.fromkeys(item for detail in details for item in detail.get("ends", ()))),
         statuses=tuple(tuple(judged) for detail in details for judged in detail.get("judges", ())),
         links=tuple(tuple(link) for detail in details for link in detail.get("links", ())),
+        threads=tuple(tuple(detail["thread"]) for detail in details if "thread" in detail),
         undone=any(line.kind == _RUN_UNDONE for line in lines),
     )
 
@@ -209,9 +223,24 @@ def successors_in_run(run: str, store: Store) -> dict[str, str]:
 
 def recent_runs(store: Store, limit: int = 20) -> list[RunRecord]:
     """Return the last runs, newest first."""
-    lines = store.admin.changes(item=ALL_RUNS, actor=None, limit=limit)
-    starts = [(line, _parse_detail(line.detail)) for line in lines if line.kind == _RUN_BEGAN]
-    return [RunRecord(detail["run"], line.at, detail["jobs"]) for line, detail in starts]
+    changes = partial(store.admin.changes, actor=None)
+    starts = [
+        (line.at, _parse_detail(line.detail))
+        for line in changes(item=ALL_RUNS, limit=limit)
+        if line.kind == _RUN_BEGAN
+    ]
+    return [
+        RunRecord(start["run"], at, start["jobs"], _RUN_UNDONE in (line.kind for line in last))
+        for at, start in starts
+        for last in [changes(item=start["run"], limit=1)]
+    ]
+
+
+def undone_threads(store: Store) -> set[tuple[str, ...]]:
+    """Return the threads that undone ones of the last runs had made: id and hash of members."""
+    runs = (run.run for run in recent_runs(store, _RUNS_LOOKED_AT) if run.undone)
+    trails = (run_trail(run, store) for run in runs)
+    return {thread[:2] for trail in trails if trail is not None for thread in trail.threads}
 
 
 def last_user_write(store: Store) -> datetime | None:

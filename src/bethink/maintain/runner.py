@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from bethink.core import plural
@@ -46,6 +47,7 @@ from bethink.maintain.succession import (
     find_successor,
     read_parents,
 )
+from bethink.maintain.threads import take_back_thread
 from bethink.model import Item, Link, Node
 from bethink.model.item import REFUSED, WAITING
 from bethink.ports import Progress
@@ -177,6 +179,7 @@ def execute_plan(plan: Plan, work: JobContext, *, progress: Progress | None = No
     if not plan.steps:
         return Report(None, plan, left=plan.left)
     run = begin_run(Counter(step.job.name for step in plan.steps), work)
+    work = replace(work, run=run)
     done: list[AppliedProposal] = []
     left = list(plan.left)
     number = 0
@@ -344,6 +347,7 @@ class UndoResult(NamedTuple):
     ended: tuple[str, ...]
     judged: tuple[tuple[str, str], ...]
     unlinked: int
+    threads: tuple[str, ...]
     preview: bool
 
 
@@ -356,7 +360,7 @@ def undo_run(run: str, work: JobContext, *, preview: bool = False) -> UndoResult
     if trail is None:
         raise NotFound(f"there is no run {run!r}", remedy="list runs with: bethink maintain --runs")
     undone = _preview_undo(run, trail, work)
-    if not (undone.restored or undone.ended or undone.judged or undone.unlinked):
+    if not any(undone[1:-1]):
         reason = "was already undone" if trail.undone else "made no change that can be undone"
         raise Refused(f"{run} {reason}")
     if not preview:
@@ -389,7 +393,10 @@ def _preview_undo(run: str, trail: RunTrail, work: JobContext) -> UndoResult:
         for link in work.store.graph.links_of([src for src, _, _ in trail.links], incoming=False)
     }
     unlinked = len(there.intersection(trail.links))
-    return UndoResult(run, tuple(restored), tuple(ended), tuple(judged), unlinked, preview=True)
+    there_now = (key for key, *_ in trail.threads if work.store.activity.thread(key) is not None)
+    threads = () if trail.undone else tuple(there_now)
+    changed = (tuple(restored), tuple(ended), tuple(judged), unlinked, threads)
+    return UndoResult(run, *changed, preview=True)
 
 
 def _is_held(item: Item) -> bool:
@@ -414,4 +421,6 @@ def _apply_undo(undone: UndoResult, trail: RunTrail, work: JobContext) -> None:
         live = store.items.end(undone.ended, how=how, actor=ACTOR, now=now)
         if held := sorted(set(undone.ended).difference(live)):
             store.admin.refile(held, how=how, actor=ACTOR, now=now)
+    for key, _, *added in trail.threads if undone.threads else ():
+        take_back_thread(key, added, work)
     record_undo(undone.run, work)

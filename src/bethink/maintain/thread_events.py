@@ -16,7 +16,7 @@ from bethink.errors import NotFound
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.maintain.consolidate import entity_name
 from bethink.maintain.job import ACTOR, Action, JobContext, Proposal, iter_items
-from bethink.maintain.journal import GENERATED_PREFIX, HIGHEST_CLASSIFICATION
+from bethink.maintain.journal import GENERATED_PREFIX, HIGHEST_CLASSIFICATION, dependence
 from bethink.model import Item, Thread, ThreadEvent
 from bethink.model.item import Lifecycle, Role, ThreadEventKind, ThreadKind, ThreadState
 
@@ -310,4 +310,15 @@ def thread_proposals(
         rule = "its memories no longer form a thread"
         if now is not None:
             rule = f"{len(members)} memories of one thread"
-        yield Proposal(shown.headline, rule, actions=tuple(actions), about=members)
+        made = thread_mark(now, before.get((levels[-1], key))) if now is not None else ()
+        yield Proposal(shown.headline, rule, actions=tuple(actions), about=members, thread=made)
+
+
+def thread_mark(thread: Thread, before: Thread | None) -> tuple[str, ...]:
+    """Return what tells an undo of a thread: see `Proposal.thread`; nothing if no memory joins."""
+    members = [member.item for member in thread.members]
+    known = {member.item for member in before.members} if before else set()
+    added = [item for item in members if item not in known]
+    if not added:
+        return ()
+    return (thread.id, dependence(*sorted(members)), *(added if before else ()))

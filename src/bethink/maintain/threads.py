@@ -10,16 +10,24 @@ import hashlib
 import heapq
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bethink.core.arrays import Vector, np
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.maintain.insights import NEEDS_WHOLE_MEMORY
 from bethink.maintain.job import PAGE_SIZE, JobContext, Proposal, batches
-from bethink.maintain.journal import GENERATED_PREFIX, HIGHEST_CLASSIFICATION, Place, dependence
+from bethink.maintain.journal import (
+    GENERATED_PREFIX,
+    HIGHEST_CLASSIFICATION,
+    Place,
+    dependence,
+    undone_threads,
+)
 from bethink.maintain.thread_events import (
     REACH,
+    DropThread,
+    PutThread,
     Seen,
     ThreadMemory,
     ThreadView,
@@ -98,6 +106,8 @@ class FindThreads:
             here = place.describe(next_aging(found.values(), work.now))
         keys = sorted({key for _, key in (*found, *before)})
         due = [one for key in keys for one in thread_proposals(key, search.levels, found, before)]
+        undone = undone_threads(work.store) if due else set()
+        due = [one for one in due if one.thread[:2] not in undone]
         yield from due
         # Vectors that come later are no change of a memory.
         if not due and not search.lacks_vectors:
@@ -172,37 +182,55 @@ class ThreadSearch:
             if len(seen) < 2:
                 continue
             if thread is None or len(thread.members) < len(seen):
-                thread = self._thread(key, seen, view.work)
+                thread = make_thread(key, seen, self._rules.match, view.work)
             found[view.level, key] = thread
 
-    def _thread(
-        self, key: str, members: Sequence[tuple[ThreadMemory, float]], work: JobContext
-    ) -> Thread:
-        items = [item for item, _ in members]
-        anchor = next((item.anchor for item in items if item.anchor is not None), None)
-        events = thread_events(items)
-        found = tuple(
-            Member(
-                item.id,
-                member_role(item.stated, score, first=at == 0, match=self._rules.match),
-                1.0 if at == 0 else score,
-                item.stored_at,
-            )
-            for at, (item, score) in enumerate(members)
+
+def make_thread(
+    key: str, members: Sequence[tuple[ThreadMemory, float]], match: float, work: JobContext
+) -> Thread:
+    """Make the thread of memories in the order of time, each with its score."""
+    items = [item for item, _ in members]
+    anchor = next((item.anchor for item in items if item.anchor is not None), None)
+    events = thread_events(items)
+    found = tuple(
+        Member(
+            item.id,
+            member_role(item.stated, score, first=at == 0, match=match),
+            1.0 if at == 0 else score,
+            item.stored_at,
         )
-        state = thread_state(events, work.now, anchored=anchor is not None)
-        return Thread(
-            id=key,
-            headline=thread_headline(anchor, items, work),
-            kind=thread_kind(anchor, events),
-            anchor=anchor,
-            members=tuple(sorted(found)),
-            events=events,
-            created_at=items[0].when,
-            updated_at=items[-1].when,
-            state=state,
-            lifecycle=thread_lifecycle(events, state, work.now),
-        )
+        for at, (item, score) in enumerate(members)
+    )
+    state = thread_state(events, work.now, anchored=anchor is not None)
+    return Thread(
+        id=key,
+        headline=thread_headline(anchor, items, work),
+        kind=thread_kind(anchor, events),
+        anchor=anchor,
+        members=tuple(sorted(found)),
+        events=events,
+        created_at=items[0].when,
+        updated_at=items[-1].when,
+        state=state,
+        lifecycle=thread_lifecycle(events, state, work.now),
+    )
+
+
+def take_back_thread(key: str, added: Sequence[str], work: JobContext) -> None:
+    """Take what a run added out of a thread, for every reader; all of it where it made it."""
+    for level in range(HIGHEST_CLASSIFICATION + 1):
+        seen = replace(work, store=work.store.below(level))
+        thread = seen.store.activity.thread(key)
+        if thread is None:
+            continue
+        items = seen.store.items.get([one.item for one in thread.members if one.item not in added])
+        scores = {one.item: one.weight for one in thread.members if one.item in items}
+        left = sorted((ThreadMemory.of(items[item]), score) for item, score in scores.items())
+        if added and len(left) > 1:
+            PutThread(make_thread(key, left, FindThreads().match, seen), level)(work)
+        else:
+            DropThread(key, level)(work)
 
 
 class _Folding:

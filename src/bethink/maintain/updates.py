@@ -21,6 +21,7 @@ from bethink.maintain.journal import (
     highest_seen,
     keep_place,
     read_place,
+    record_links,
 )
 from bethink.model import Item, Link
 from bethink.ports import Event, Store, is_judged
@@ -110,8 +111,9 @@ def _judge_stretch(stretch: _Stretch, work: JobContext) -> None:
     items = [live[one] for one in dict.fromkeys(line.item for line in ready) if one in live]
     said = [_as_said(item, work.store) for item in items]
     links = judge_stored(said, vectors, work.write_context())
-    if links:
-        work.store.graph.add_links(_of_unchanged(links, work), now=work.now)
+    if links := _of_unchanged(links, work) if links else []:
+        record_links(links, work)
+        work.store.graph.add_links(links, now=work.now)
     whole = len(ready) == len(stretch.waiting)
     through = stretch.through if whole else ready[-1].seq if ready else stretch.after
     if through > stretch.after:

@@ -18,7 +18,6 @@ from bethink.core.sentences import shorten
 from bethink.errors import BethinkError, Refused
 from bethink.model import (
     Candidate,
-    Degraded,
     Entity,
     Evidence,
     FileHistory,
@@ -202,34 +201,19 @@ def recall_json(
     query = answer.query
     out: Json = {
         "query": {
-            "text": query.text,
-            "now": iso(query.now),
-            "as_of": iso(query.as_of),
-            "k": query.k,
+            **fields_json(query, "text now as_of k"),
             "most": dict(query.most),
-            "max_tokens": query.max_tokens,
-            "offset": query.offset,
-            "whole": query.whole,
-            "min_confidence": query.min_confidence,
-            "min_relevance": query.min_relevance,
+            **fields_json(query, "max_tokens offset whole min_confidence min_relevance"),
             "filters": filters_json(query.filters),
         },
-        "profile": answer.profile,
-        "strategy": answer.strategy,
-        "status": answer.status,
-        "reason": answer.reason,
-        "confidence": answer.confidence,
+        **fields_json(answer, "profile strategy status reason confidence"),
         "confidence_reasons": [reason._asdict() for reason in answer.assessed],
         "insights": [hit_json(hit, answer) for hit in answer.insights],
         "items": [hit_json(hit, answer) for hit in answer.items],
         "raw": [hit_json(hit, answer) for hit in answer.raw],
-        "captions": [caption._asdict() for caption in answer.captions],
-        "timelines": [line._asdict() for line in answer.timelines],
-        "relations": [relation._asdict() for relation in answer.relations],
-        "evidences": list(answer.evidences),
+        **fields_json(answer, "captions timelines relations evidences"),
         "order": [hit.item.id for hit in answer.hits],
-        "warnings": list(answer.warnings),
-        "degraded": [degraded_json(part) for part in answer.degraded],
+        **fields_json(answer, "warnings degraded"),
         "nearest_miss": hit_json(answer.nearest_miss, answer) if answer.nearest_miss else None,
         "page": answer.page._asdict(),
     }
@@ -252,10 +236,6 @@ def filters_json(filters: Filters) -> Json:
     return out
 
 
-def degraded_json(part: Degraded) -> Json:
-    return {"part": part.part, "reason": part.reason}
-
-
 def outcome_json(outcome: Remembered | Refused) -> Json:
     """Return the outcome of one of many drafts, which may be a refusal."""
     if not isinstance(outcome, Refused):
@@ -270,25 +250,20 @@ def remembered_json(result: Remembered) -> Json:
 
 def waiting_json(waiting: Waiting) -> Json:
     """Return a memory of the inbox: why it waits, and the fields that were given."""
-    own = {name: getattr(waiting, name) for name in ("id", "text", "state", "reason", "worth")}
-    names = ("source", "source_class", "kind", "topic", "level", "speaker")
-    given = {name: getattr(waiting.draft, name) for name in names}
-    flags = list(waiting.item.flags)
-    return {**own, "since": iso(waiting.item.stored_at), "flags": flags, **given}
+    return {
+        **fields_json(waiting, "id text state reason worth"),
+        "since": iso(waiting.item.stored_at),
+        "flags": list(waiting.item.flags),
+        **fields_json(waiting.draft, "source source_class kind topic level speaker"),
+    }
 
 
 def entity_json(entity: Entity) -> Json:
     return {
-        "id": entity.id,
-        "kind": entity.kind,
-        "name": entity.name,
-        "aliases": list(entity.aliases),
-        "mentions": entity.mentions,
-        "momentum": entity.momentum,
+        **fields_json(entity, "id kind name aliases mentions momentum"),
         "pace": pace_of(entity.momentum),
         "layers": dict(entity.layers),
-        "pinned": entity.pinned,
-        "last_seen_at": iso(entity.last_seen_at),
+        **fields_json(entity, "pinned last_seen_at"),
     }
 
 
@@ -296,21 +271,8 @@ def why_not_json(result: WhyNot) -> Json:
     return {
         "id": result.item.id,
         "text": result.item.text,
-        "returned": result.returned,
-        "stage": result.stage,
-        "reason": result.reason,
-        "score": finite_or_none(result.score),
-        "needed": finite_or_none(result.needed),
-        "remedy": result.remedy,
-        "channels": [
-            {
-                "channel": look.channel,
-                "score": finite_or_none(look.score),
-                "needed": finite_or_none(look.needed),
-                "why": look.why,
-            }
-            for look in result.looks
-        ],
+        **fields_json(result, "returned stage reason score needed remedy"),
+        "channels": [fields_json(look, "channel score needed why") for look in result.looks],
     }
 
 
@@ -379,26 +341,13 @@ def thread_json(thread: Thread, items: Mapping[str, Item] = _NO_ITEMS) -> Json:
     """A thread with its members and events; with the members' texts where they are given."""
     members = [
         {
-            "item": member.item,
-            "role": member.role,
-            "weight": member.weight,
+            **fields_json(member, "item role weight"),
             **({"text": items[member.item].text} if member.item in items else {}),
         }
         for member in thread.members
     ]
-    events = [event._asdict() | {"at": iso(event.at)} for event in thread.events]
-    return {
-        "id": thread.id,
-        "headline": thread.headline,
-        "kind": thread.kind,
-        "anchor": thread.anchor,
-        "lifecycle": thread.lifecycle,
-        "state": thread.state,
-        "created_at": iso(thread.created_at),
-        "updated_at": iso(thread.updated_at),
-        "members": members,
-        "events": events,
-    }
+    names = "id headline kind anchor lifecycle state created_at updated_at"
+    return {**fields_json(thread, names), "members": members, **fields_json(thread, "events")}
 
 
 def insight_json(branch: InsightNode) -> Json:
@@ -410,8 +359,7 @@ def insight_json(branch: InsightNode) -> Json:
         "title": item.caption,
         "text": item.text,
         "stale": branch.stale,
-        "trust": item.trust,
-        "confidence": item.confidence,
+        **fields_json(item, "trust confidence"),
         "made_by": item.metadata.get("made_by"),
         "points": [
             {
@@ -452,9 +400,16 @@ def record_json(record: NamedTuple) -> Json:
     return {name: _value_json(value) for name, value in record._asdict().items()}
 
 
+def fields_json(value: object, names: str) -> Json:
+    """Some fields of a value, by their names; lists, times and numbers as JSON has them."""
+    return {name: _value_json(getattr(value, name)) for name in names.split()}
+
+
 def _value_json(value: object) -> object:
     if isinstance(value, datetime):
         return iso(value)
+    if isinstance(value, float):
+        return finite_or_none(value)
     if hasattr(value, "_asdict"):
         return {name: _value_json(part) for name, part in value._asdict().items()}
     return [_value_json(part) for part in value] if isinstance(value, tuple) else value

@@ -54,6 +54,21 @@ def test_a_dry_run_shows_and_a_run_does(call: Caller) -> None:
     assert "use --yes to apply" in asked.err
     assert undone.out.splitlines()[-1] == f"undone {done['run']}"
     assert call("show", ids[0], "--json").told["live_to"] is None
+    assert "undone" not in listed.out
+    assert call("maintain", "--runs").out.endswith("  undone\n")
+    assert call("maintain", "--runs", "--json").told["runs"][0]["undone"] is True
+
+
+def test_threads_are_taken_back(call: Caller) -> None:
+    """The preview says how many, the run that they can be."""
+    for text in ("The lock was painted", "The lock was closed"):
+        call.remember(text, "--topic", "lock")
+
+    done = call("maintain", "--job", "threads")
+    run = done.out.split("bethink undo ")[1].split()[0]
+
+    assert "would take back 1 thread" in call("undo", run).out
+    assert len(call("undo", run, "--yes", "--json").told["threads"]) == 1
 
 
 def test_many_small_things_are_shown_in_brief(call: Caller) -> None:

@@ -209,6 +209,21 @@ def test_due_work_is_done_once_a_day_and_in_small_parts(memory: Memory, clock: F
     assert later is not None
 
 
+def test_an_undone_run_leaves_no_link_to_what_it_made(memory: Memory, clock: FixedClock) -> None:
+    """A memory lists no link to one that is gone; what is gone still tells its origin."""
+    ids = add_cold(memory, clock)
+    add_others(memory)
+    report = memory.maintain("consolidate", share=0.5)
+    made = report.done[0].successor
+    assert made is not None
+    assert report.run is not None
+
+    memory.undo_run(report.run)
+
+    assert all(memory.links(one) == [] for one in ids)
+    assert {link.dst.id for link in memory.links(made)} == set(ids)
+
+
 def test_runs_are_listed_newest_first(memory: Memory, clock: FixedClock) -> None:
     """With the jobs that took part."""
     add_cold(memory, clock)

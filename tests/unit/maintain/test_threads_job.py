@@ -287,14 +287,43 @@ def test_what_maintenance_made_joins_a_thread_by_its_name_alone(
     assert {memory.get(one.item).source_class for one in thread.members} == {"user", "derived"}
 
 
-def test_a_run_of_threads_leaves_nothing_to_undo(memory: Memory) -> None:
-    """They are made of the memories and can be made again; no memory was touched."""
+def test_undoing_a_run_takes_its_threads_back(memory: Memory) -> None:
+    """They are not found again until another memory joins them."""
     tell(memory, *CASE)
     run = memory.maintain("threads").run
     assert run is not None
+    (thread,) = memory.threads()
 
-    with pytest.raises(Refused, match="no change that can be undone"):
+    undone = memory.undo_run(run)
+
+    assert undone.threads == (thread.id,)
+    assert memory.threads() == []
+    assert [begun.undone for begun in memory.maintenance()] == [True]
+    with pytest.raises(Refused, match="already undone"):
         memory.undo_run(run)
+    assert memory.maintain("threads").run is None
+    tell(memory, (0, "FW-12 broke again"))
+    assert len(found(memory)[HEADLINE].members) == len(CASE) + 1
+
+
+def test_undoing_a_run_takes_out_only_what_it_added_to_a_thread(memory: Memory) -> None:
+    """The thread is again as it was before, for every reader."""
+    tell(memory, *CASE[:2], classification=0)
+    tell(memory, CASE[2], classification=2)
+    before = found(memory)
+    tell(memory, CASE[3], classification=0)
+    tell(memory, CASE[4], classification=2)
+    run = memory.maintain("threads").run
+    assert run is not None
+    low = memory.store.below(1).activity
+    assert [len(one.members) for one in (*memory.threads(), *low.threads())] == [5, 3]
+
+    memory.undo_run(run)
+
+    assert {thread.headline: thread for thread in memory.threads()} == before
+    assert [len(one.members) for one in low.threads()] == [2]
+    assert [begun.undone for begun in memory.maintenance()] == [True, False]
+    assert memory.maintain("threads").run is None
 
 
 def test_one_erased_meanwhile_does_not_stop_a_run(memory: Memory, clock: FixedClock) -> None:

@@ -329,3 +329,16 @@ def test_long_stretches_of_the_journal_are_passed_once(
     run(memory)
 
     assert 0 not in read
+
+
+def test_undoing_a_run_takes_its_links_back(memory: Memory, judge: Judge) -> None:
+    """They stay removed: the memories are not judged again."""
+    ids = without_judging(memory, judge, OLD, NEW)
+    run = memory.maintain("updates").run
+    assert run is not None
+
+    undone = memory.undo_run(run)
+
+    assert undone.unlinked == 1
+    assert memory.store.graph.links_of(ids, UPDATE_TYPES) == []
+    assert memory.maintain("updates").run is None

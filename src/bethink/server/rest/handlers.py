@@ -25,6 +25,7 @@ from bethink.ports.values import Usage
 from bethink.render.quoting import one_line
 from bethink.render.wire import (
     dumps,
+    fields_json,
     hit_json,
     item_json,
     mapping_json,
@@ -179,9 +180,7 @@ def _link_json(link: Link) -> Json:
         "from": link.src._asdict(),
         "type": link.type,
         "to": link.dst._asdict(),
-        "weight": link.weight,
-        "confidence": link.confidence,
-        "source": link.source,
+        **fields_json(link, "weight confidence source"),
     }
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bethink.core.characters import strip_hidden
-from bethink.core.json_values import Json, iso
+from bethink.core.json_values import Json
 from bethink.errors import NotFound
 from bethink.model import Item
 from bethink.model.item import AUDIENCE, REFUSED, WAITING
 from bethink.render.quoting import MAX_QUOTE_CHARS, truncate
+from bethink.render.wire import fields_json
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -39,17 +40,7 @@ def sanitize(value: object, max_length: int | None = MAX_QUOTE_CHARS) -> Any:
 def memory_json(item: Item) -> Json:
     """Return a memory as JSON: what a model needs to cite, judge and change it."""
     return {
-        "id": item.id,
-        "text": item.text,
-        "kind": item.kind,
-        "level": item.level,
-        "topic": item.topic,
-        "when": iso(item.when),
-        "trust": item.trust,
-        "source": item.source,
-        "speaker": item.speaker,
-        "status": item.status,
-        "pinned": item.pinned,
+        **fields_json(item, "id text kind level topic when trust source speaker status pinned"),
         "flags": list(item.flags),
         **({"audience": item.metadata[AUDIENCE]} if AUDIENCE in item.metadata else {}),
     }

@@ -15,8 +15,8 @@ from bethink.memory import Memory
 from bethink.model import Candidate, Item, Passage, Recall
 from bethink.render.quoting import Quote, fence_quotes, one_line, quote_hit, quote_item, truncate
 from bethink.render.wire import (
-    degraded_json,
     evidence_json,
+    fields_json,
     file_history_json,
     passage_json,
     provenance_json,
@@ -54,9 +54,7 @@ def recall_reply(call: Call, answer: Recall) -> Reply:
     left_out, cursor = _remaining(answer, hits)
     by_tokens = len(hits) < len(answer.hits)
     content = {
-        "status": answer.status,
-        "reason": answer.reason,
-        "confidence": answer.confidence,
+        **fields_json(answer, "status reason confidence"),
         "notice": NOTICE,
         "memories": [hit_json(hit, answer) for hit in hits],
         "returned": len(hits),
@@ -65,8 +63,7 @@ def recall_reply(call: Call, answer: Recall) -> Reply:
         "cursor": cursor,
         "tokens": tokens,
         "captions": [caption.text for caption in answer.captions],
-        "warnings": list(answer.warnings),
-        "degraded": [degraded_json(part) for part in answer.degraded],
+        **fields_json(answer, "warnings degraded"),
         "nearest_miss": miss_json(answer.nearest_miss),
         "profile": answer.profile,
     }
@@ -224,10 +221,8 @@ def hit_json(hit: Candidate, answer: Recall) -> Json:
         "reasons": list(match_reasons(hit, answer)),
         "relations": [
             {
-                "type": relation.type,
-                "other": relation.other,
+                **fields_json(relation, "type other inbound"),
                 "text": truncate(relation.text, SNIPPET_CHARS),
-                "inbound": relation.inbound,
             }
             for relation in relations_of_hit(answer, hit)
         ],
