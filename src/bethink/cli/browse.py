@@ -298,11 +298,13 @@ def _print_threads(app: App, found: list[Thread]) -> None:
 @pass_app
 def thread(app: App, thread_id: str) -> None:
     """Show one thread as a timeline."""
+    from bethink.retrieval.provenance import mark_outdated  # not needed for help
+
     with app.open() as memory:
         found = memory.thread(thread_id)
         ids = tuple(member.item for member in found.members)
         seen = memory.browse(limit=10_000, ids=ids, include_superseded=True) if ids else []
-        items = {item.id: item for item in seen}
+        items = {item.id: item for item in mark_outdated(seen, memory.store)}
     if app.json:
         app.out.json(thread_json(found, items))
         return

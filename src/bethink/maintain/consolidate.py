@@ -29,7 +29,7 @@ from bethink.maintain.job import (
     exemption_reason,
     heat_by_id,
     is_made_by,
-    iter_items,
+    iter_current,
     limit_text,
 )
 from bethink.model import Draft, Item
@@ -250,7 +250,7 @@ class Consolidate:
                     yield proposal
 
     def _find_groups(self, work: JobContext) -> list[tuple[_LearningGroup, list[Item]]]:
-        found = [item for item in iter_items(work, levels=("item",)) if self._is_due(item, work)]
+        found = [item for item in iter_current(work, levels=("item",)) if self._is_due(item, work)]
         warm = heat_by_id(found, work)
         cold = [item for item in found if warm[item.id][0] < self.max_heat]
         grouped = _group_by_entity(cold)
@@ -375,7 +375,7 @@ class Concepts:
     def _cluster_facts(self, work: JobContext) -> list[list[Item]]:
         facts = [
             item
-            for item in iter_items(work, kinds=self.kinds)
+            for item in iter_current(work, kinds=self.kinds)
             if item.entities and not item.flags and item.level != "insight"
         ]
         by_kind: defaultdict[tuple[int, int, str | None], list[Item]] = defaultdict(list)

@@ -41,6 +41,7 @@ from bethink.maintain.job import (
     Proposal,
     is_made_by,
     is_valid,
+    iter_current,
     iter_items,
     similarity_matrix,
     vectors_of,
@@ -238,7 +239,7 @@ class Insights:
         """Return the memories to make leaves of, and when one next becomes valid or ceases to."""
         items: dict[str, LooseMemory] = {}
         until: datetime | None = None
-        for item in iter_items(work, levels=self.levels, include_expired=True):
+        for item in iter_current(work, levels=self.levels, include_expired=True):
             moments = (item.valid_from, item.valid_to, until)
             until = min((at for at in moments if at and at > work.now), default=None)
             if is_valid(item, work) and not item.flags and not is_made_by(item, self.name):

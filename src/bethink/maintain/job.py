@@ -21,6 +21,7 @@ from bethink.lang.dates import DAY_S
 from bethink.model import Draft, Filters, Item, Link, Status
 from bethink.ports import Budget, Embedder, JudgePairs, LanguageModel, Scope, Store, Usage
 from bethink.retrieval.heat import UseCounts, heat
+from bethink.retrieval.provenance import mark_outdated
 
 ACTOR = "maintain"
 EXEMPT_LAYERS = frozenset({"goal", "caveat"})
@@ -216,6 +217,12 @@ def iter_items(work: JobContext, **narrower: Any) -> Iterator[Item]:
     while page := work.store.items.browse(scope, limit=PAGE_SIZE, after=last):
         yield from page
         last = page[-1].id
+
+
+def iter_current(work: JobContext, **narrower: Any) -> Iterator[Item]:
+    """Yield as `iter_items` does, without what a newer memory outdates: nothing may quote it."""
+    for page in batches(iter_items(work, **narrower), PAGE_SIZE):
+        yield from (one for one in mark_outdated(page, work.store) if one.status == "active")
 
 
 def visible_items(ids: Iterable[str], levels: tuple[str, ...], work: JobContext) -> dict[str, Item]:

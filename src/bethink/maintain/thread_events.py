@@ -15,10 +15,19 @@ from bethink.core.sentences import caption
 from bethink.errors import NotFound
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.maintain.consolidate import entity_name
-from bethink.maintain.job import ACTOR, Action, JobContext, Proposal, iter_items
+from bethink.maintain.job import (
+    ACTOR,
+    PAGE_SIZE,
+    Action,
+    JobContext,
+    Proposal,
+    batches,
+    iter_items,
+)
 from bethink.maintain.journal import GENERATED_PREFIX, HIGHEST_CLASSIFICATION, dependence
 from bethink.model import Item, Thread, ThreadEvent
 from bethink.model.item import Lifecycle, Role, ThreadEventKind, ThreadKind, ThreadState
+from bethink.retrieval.provenance import mark_outdated
 
 REACH = timedelta(days=45)  # a thread that was quiet for so long is closed
 DORMANT_AFTER = timedelta(days=14)
@@ -95,20 +104,14 @@ class ThreadMemory(NamedTuple):
     stored_at: datetime
     classification: int
     is_derived: bool
+    is_outdated: bool
 
     @classmethod
     def of(cls, item: Item) -> ThreadMemory:
-        return cls(
-            item.when,
-            item.text,
-            item.id,
-            item.entities,
-            anchor_of(item),
-            stated_event(item.kind, item.text),
-            item.stored_at,
-            item.classification,
-            item.source_class == DERIVED_SOURCE,
-        )
+        told = item.entities, anchor_of(item), stated_event(item.kind, item.text)
+        marks = item.source_class == DERIVED_SOURCE, item.status == "superseded"
+        head = item.when, item.text, item.id
+        return cls(*head, *told, item.stored_at, item.classification, *marks)
 
 
 def thread_events(items: Sequence[ThreadMemory]) -> tuple[ThreadEvent, ...]:
@@ -158,13 +161,12 @@ _HEADLINE_CHARACTERS = 80  # characters
 
 
 def thread_headline(anchor: str | None, items: Sequence[ThreadMemory], work: JobContext) -> str:
-    """Return the topic, or the ticket and the first words that all its readers may see."""
+    """Return the topic, or the ticket and the first words that all may see and that still hold."""
     kind, _, key = (anchor or "").partition(":")
     if kind == "topic":
         return key
-    shown = next(
-        (item for item in items if item.classification <= MAX_HEADLINE_CLASSIFICATION), None
-    )
+    open_to_all = (one for one in items if one.classification <= MAX_HEADLINE_CLASSIFICATION)
+    shown = next((item for item in open_to_all if not item.is_outdated), None)
     name = entity_name(anchor, work) if anchor is not None else ""
     if shown is None:  # the caller may not be allowed to read these
         return name or f"memories since {items[0].when:%Y-%m-%d}"
@@ -192,8 +194,10 @@ _HUB_SHARE, _HUB_LEAST = 0.2, 8.0
 
 
 def thread_items(work: JobContext, levels: tuple[str, ...] = ()) -> Iterator[Item]:
-    """Yield all memories, with what is superseded or no longer valid."""
-    return iter_items(work, levels=levels, include_superseded=True, include_expired=True)
+    """Yield all memories, with what is superseded, and says so, or no longer valid."""
+    found = iter_items(work, levels=levels, include_superseded=True, include_expired=True)
+    for page in batches(found, PAGE_SIZE):
+        yield from mark_outdated(page, work.store)
 
 
 def thread_views(work: JobContext) -> tuple[ThreadView, ...]:

@@ -45,6 +45,7 @@ from bethink.maintain.thread_events import (
     thread_views,
 )
 from bethink.model import Member, Thread
+from bethink.retrieval.provenance import mark_outdated
 
 _MAX_COMPARED = 40  # memories of an entity that one is compared with
 _BLOCK = 500
@@ -224,9 +225,9 @@ def take_back_thread(key: str, added: Sequence[str], work: JobContext) -> None:
         thread = seen.store.activity.thread(key)
         if thread is None:
             continue
-        items = seen.store.items.get([one.item for one in thread.members if one.item not in added])
-        scores = {one.item: one.weight for one in thread.members if one.item in items}
-        left = sorted((ThreadMemory.of(items[item]), score) for item, score in scores.items())
+        scores = {one.item: one.weight for one in thread.members if one.item not in added}
+        items = mark_outdated(list(seen.store.items.get(list(scores)).values()), seen.store)
+        left = sorted((ThreadMemory.of(item), scores[item.id]) for item in items)
         if added and len(left) > 1:
             PutThread(make_thread(key, left, FindThreads().match, seen), level)(work)
         else:

@@ -11,6 +11,7 @@ from bethink.core.registry import pydantic_schema
 from bethink.model import Draft, Filters, Item, Link, Node
 from bethink.ports import Scope, Store
 from bethink.retrieval.scope import rejection_reason
+from bethink.retrieval.stages.diversify import still_holds
 
 # Links to sources, causes, code, replaced memories and similar memories.
 PROVENANCE_LINK_TYPES = (
@@ -180,8 +181,25 @@ def _visible_sources(store: Store, ids: set[str], scope: Scope) -> dict[str, Ite
     """The sources of insights that the caller is allowed to see."""
     filters = Filters(max_classification=scope.filters.max_classification, include_expired=True)
     wide = Scope(filters, scope.moment, scope.as_of)
-    items = store.items.get(sorted(ids), as_of=scope.as_of)
-    return {key: item for key, item in items.items() if rejection_reason(item, wide) is None}
+    found = store.items.get(sorted(ids), as_of=scope.as_of)
+    items = mark_outdated(list(found.values()), store)
+    return {item.id: item for item in items if rejection_reason(item, wide) is None}
+
+
+def mark_outdated(items: Sequence[Item], store: Store) -> list[Item]:
+    """Return memories, as superseded where a newer one outdates them: only a link may say so."""
+    by_id = {item.id: item for item in items}
+    links = store.graph.links_of(list(by_id), ("supersedes",))
+    found = {(link.src.id, link.dst.id) for link in links if link.dst.id in by_id}
+    live = {
+        item.id: item
+        for item in store.items.get([newer for newer, _ in found]).values()
+        if item.live_to is None and item.status != "quarantined"
+    }
+    for newer, older in found:
+        if newer in live and still_holds(live[newer], by_id[older]):
+            by_id[older] = by_id[older]._replace(status="superseded")
+    return list(by_id.values())
 
 
 def _points(

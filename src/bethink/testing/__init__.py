@@ -29,22 +29,10 @@ from bethink.testing.conformance import (
 )
 
 __all__ = [
-    "FixedClock",
-    "LawBroken",
-    "ScriptedModel",
-    "check_assembler",
-    "check_embedder",
-    "check_fusion",
-    "check_importer",
-    "check_pool",
-    "check_reranker",
-    "check_retriever",
-    "check_stage",
-    "check_store",
-    "sample_context",
-    "sample_memory",
-    "sample_pools",
-]
+    "FixedClock", "LawBroken", "ScriptedModel", "check_assembler", "check_embedder",
+    "check_fusion", "check_importer", "check_pool", "check_reranker", "check_retriever",
+    "check_stage", "check_store", "sample_context", "sample_memory", "sample_pools",
+]  # fmt: skip
 
 
 @dataclass(slots=True)

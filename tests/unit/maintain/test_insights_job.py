@@ -27,8 +27,9 @@ from bethink.maintain.insights import (
     split_by_meaning,
 )
 from bethink.maintain.insights import point_text as told_of
+from bethink.maintain.journal import record_links
 from bethink.maintain.runner import Report
-from bethink.model import Candidate, Draft, Evidence, Item, Query, Remembered
+from bethink.model import Candidate, Draft, Evidence, Item, Link, Node, Query, Remembered
 from bethink.models import open_embedder
 from bethink.models.embed.contextual import join_contextual
 from bethink.models.embed.encoder import EncoderEmbedder
@@ -911,3 +912,42 @@ def test_the_text_of_an_insight_is_one_line_without_escapes(clock: FixedClock) -
     line = next(line for line in text.splitlines() if line.count("; ") >= 3)
     assert "\\n" not in text
     assert line.startswith("- 20")
+
+
+def test_what_is_outdated_is_not_quoted(memory: Memory) -> None:
+    """A newer statement leaves the leaf stale, and the next run makes it without the older."""
+    ids = tell(memory, "lock", 4)
+    memory.maintain(SMALL)
+    assert "lock number 0" in leaf_of(memory).text
+    (new,) = tell(memory, "lock", 1, first=9)
+
+    ends = Node("item", new), Node("item", ids[0])
+    memory.store.graph.add_links([Link(*ends, "supersedes", confidence=0.95)], now=NOW)
+
+    assert memory.get(ids[0]).status == "active"
+    assert [leaf.stale for leaf in memory.insights()] == [True]
+    grow(memory)
+    assert "lock number 0" not in leaf_of(memory).text
+    assert [leaf.stale for leaf in memory.insights()] == [False]
+
+    memory.forget(new)
+    grow(memory)
+    assert ids[0] not in dict(leaf_of(memory).metadata["seen"])  # it waits for another leaf
+    assert memory.get(ids[0]).status == "active"
+
+
+def test_links_that_a_run_adds_let_the_next_one_look_again(memory: Memory) -> None:
+    """Though no memory was changed since."""
+    ids = tell(memory, "lock", 4)
+    grow(memory)
+    (new,) = tell(memory, "weir", 1, first=9)
+    memory.maintain(SMALL)  # it keeps its place
+
+    record_links(
+        [Link(Node("item", new), Node("item", ids[0]), "supersedes")], memory.session.job_context()
+    )
+    memory.store.graph.add_links(
+        [Link(Node("item", new), Node("item", ids[0]), "supersedes")], now=NOW
+    )
+
+    assert memory.maintain(SMALL).run is not None

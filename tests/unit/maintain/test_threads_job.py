@@ -29,7 +29,7 @@ from bethink.maintain.thread_events import (
     thread_state,
 )
 from bethink.maintain.threads import FindThreads
-from bethink.model import THREAD_EVENT_KINDS, Item, Member, Thread, ThreadEvent
+from bethink.model import THREAD_EVENT_KINDS, Item, Link, Member, Node, Thread, ThreadEvent
 from bethink.model.item import ThreadEventKind
 from bethink.testing import FixedClock
 from cold_memories import LONG_AGO, open_memory
@@ -285,6 +285,19 @@ def test_what_maintenance_made_joins_a_thread_by_its_name_alone(
 
     assert thread.headline == "locks"
     assert {memory.get(one.item).source_class for one in thread.members} == {"user", "derived"}
+
+
+def test_a_headline_is_never_outdated(memory: Memory) -> None:
+    """The first memory that still holds gives it; what is outdated stays in the thread, marked."""
+    old, new = tell(memory, (0, "FW-12 opens at five"), (1, "FW-12 opens at seven"))
+    assert found(memory).keys() == {"FW-12 opens at five"}
+
+    ends = Node("item", new), Node("item", old)
+    memory.store.graph.add_links([Link(*ends, "supersedes")], actor="user", now=NOW)
+
+    (thread,) = found(memory).values()
+    assert thread.headline == "FW-12 opens at seven"
+    assert [event.item for event in thread.events] == [old, new]
 
 
 def test_undoing_a_run_takes_its_threads_back(memory: Memory) -> None:

@@ -135,7 +135,7 @@ class NewerFirst:
             for link in ctx.links_of(first, UPDATE_LINKS, incoming=False)
             if link.src.id in found
             and link.dst.id in first
-            and _still_holds(found[link.src.id].item, found[link.dst.id].item)
+            and still_holds(found[link.src.id].item, found[link.dst.id].item)
             and self._is_update(link, found)
         ]
         if not updates:
@@ -210,7 +210,7 @@ class NewerFirst:
             found[before.item.id] = before.with_evidence(self.name, "add", lift, why, via=after)
 
 
-def _still_holds(newer: Item, older: Item) -> bool:
+def still_holds(newer: Item, older: Item) -> bool:
     """Whether a link may count: who speaks and how trusted may have changed since it was made.
 
     Words that were changed are as new as the change.

@@ -11,7 +11,7 @@ from bethink.core.json_values import Json, iso
 from bethink.errors import NotFound, Refused
 from bethink.render.quoting import Quote, fence_quotes, one_line, quote_item, truncate
 from bethink.render.wire import entity_json, insight_json, thread_json
-from bethink.retrieval.provenance import InsightNode, InsightPoint
+from bethink.retrieval.provenance import InsightNode, InsightPoint, mark_outdated
 from bethink.server.tools.answers import (
     NOTICE,
     count_fitting,
@@ -149,7 +149,7 @@ def _thread_reply(call: Call, thread_id: str) -> Reply:
         ids = tuple(member.item for member in page)
         if ids:
             found = memory.browse(limit=len(ids), ids=ids, include_superseded=True)
-            items.update({item.id: item for item in found})
+            items.update({item.id: item for item in mark_outdated(found, memory.store)})
         return [items[member].text if member in items else "" for member in ids]
 
     members, left_out = newest_page(
