@@ -30,14 +30,6 @@ JOBS: Registry[Callable[[], Job]] = Registry(
 # Jobs of a run without names. Concepts restate facts, which only some profiles use;
 # forgetting must be named explicitly.
 DEFAULT_JOBS = (
-    "duplicates",
-    "consolidate",
-    "entities",
-    "updates",
-    "relate",
-    "extract",
-    "threads",
-    "insights",
-    "notes",
-    "expire",
-)
+    "duplicates", "consolidate", "entities", "updates", "relate", "extract", "threads", "insights",
+    "notes", "expire",
+)  # fmt: skip

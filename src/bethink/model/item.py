@@ -296,18 +296,9 @@ Lifecycle = Literal["active", "dormant", "closed"]
 ThreadState = Literal["ongoing", "blocked", "stable", "resolved", "uncertain"]
 Role = Literal["trigger", "core", "context", "outcome"]
 ThreadEventKind = Literal[
-    "observation",
-    "update",
-    "state_change",
-    "blocker_added",
-    "blocker_cleared",
-    "decision_made",
-    "question_opened",
-    "question_closed",
-    "milestone_reached",
-    "setback",
-    "resolution_declared",
-]
+    "observation", "update", "state_change", "blocker_added", "blocker_cleared", "decision_made",
+    "question_opened", "question_closed", "milestone_reached", "setback", "resolution_declared",
+]  # fmt: skip
 
 THREAD_KINDS: tuple[str, ...] = get_args(ThreadKind)
 LIFECYCLES: tuple[str, ...] = get_args(Lifecycle)

@@ -13,19 +13,8 @@ from bethink.model.anchor import anchor_name
 from bethink.model.item import SHARED_CLASSIFICATION
 from bethink.ports import Scope
 
-# Filters that name the allowed values of one field, and what a value is called.
-_FIELD_FILTERS = (
-    ("ids", "id", "id"),
-    ("levels", "level", "level"),
-    ("kinds", "kind", "kind"),
-    ("layers", "layer", "layer"),
-    ("topics", "topic", "topic"),
-    ("tiers", "tier", "tier"),
-    ("sources", "source", "source"),
-    ("sessions", "session", "session"),
-    ("speakers", "speaker", "speaker"),
-    ("users", "user", "user"),
-)
+# Fields of which filters name the allowed values, in the plural.
+_FIELDS = ("id", "level", "kind", "layer", "topic", "tier", "source", "session", "speaker", "user")
 
 
 def rejection_reason(item: Item, scope: Scope) -> str | None:
@@ -104,8 +93,8 @@ def _check_period(item: Item, filters: Filters) -> str | None:
 
 
 def _check_fields(item: Item, filters: Filters) -> str | None:
-    for name, field, label in _FIELD_FILTERS:
-        allowed: tuple[str, ...] = getattr(filters, name)
+    for field in _FIELDS:
+        allowed: tuple[str, ...] = getattr(filters, f"{field}s")
         if allowed:
             value: str | None = getattr(item, field)
             if value is None and field == "topic" and filters.include_untopiced:
@@ -113,7 +102,7 @@ def _check_fields(item: Item, filters: Filters) -> str | None:
             if field == "user" and filters.include_shared and _is_shared(item):
                 continue
             if value not in allowed:
-                actual = f"{label} {value!r}" if value is not None else f"no {label}"
+                actual = f"{field} {value!r}" if value is not None else f"no {field}"
                 return f"has {actual}, not {_any_of(allowed)}"
     return None
 

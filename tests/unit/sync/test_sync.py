@@ -941,3 +941,92 @@ def test_a_kill_at_any_write_of_a_sync_loses_nothing(
     settle_down(laptop, desktop)
     assert kills == 200
     assert len(laptop.texts()) == 1 + number - number // 7
+
+
+def relations(machine: Machine, entity: str) -> set[tuple[str, str, str]]:
+    return {(one.src.id, one.type, one.dst.id) for one in machine.memory.links(entity)}
+
+
+@pytest.fixture
+def merged(pair: tuple[Machine, Machine]) -> tuple[Machine, Machine]:
+    """Two machines with Anna, who is also Annie, and a relation of Annie."""
+    for name in ("Anna", "Annie", "Bob"):
+        pair[0].memory.remember(f"{name} keeps a key", id=name, entities=(f"person:{name}",))
+    pair[0].memory.link("person:annie", "works_with", "person:bob")
+    pair[0].memory.merge_entities("person:anna", "person:annie")
+    settle_down(*pair)
+    for machine in pair:
+        assert ("person:anna", "works_with", "person:bob") in relations(machine, "person:bob")
+    return pair
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_relation_that_a_merge_copied_is_removed_everywhere(
+    merged: tuple[Machine, Machine], at: int, *, is_own: bool
+) -> None:
+    """With the one that it was copied from; until then the hashes differ."""
+    if is_own:
+        merged[at].memory.link("person:anna", "works_with", "person:bob")
+        settle_down(*merged)
+
+    merged[at].memory.unlink("person:anna", "works_with", "person:bob")
+    assert merged[0].hash != merged[1].hash
+    settle_down(*merged)
+
+    for machine in merged:
+        assert relations(machine, "person:bob") == set()
+    merged[1].memory.split_entities("person:anna", "person:annie")
+    settle_down(*merged)
+    assert relations(merged[0], "person:annie") == set()
+
+
+def test_a_copied_relation_that_is_missing_shows_in_the_hash(
+    merged: tuple[Machine, Machine],
+) -> None:
+    """Where the tables differ, the hashes do."""
+    before = merged[0].hash
+    store: Any = merged[0].memory.store
+    with store._connections.write_transaction() as db:
+        db.execute("DELETE FROM link WHERE src = 'person:anna' AND type = 'works_with'")
+
+    assert merged[0].hash != before
+
+
+def test_a_relation_that_a_memory_states_is_removed_everywhere(
+    pair: tuple[Machine, Machine],
+) -> None:
+    laptop, desktop = pair
+    laptop.memory.remember("Anna and Bob", id="two", entities=("person:Anna", "person:Bob"))
+    laptop.memory.link("person:anna", "works_with", "person:bob", context="two")
+    settle_down(*pair)
+    desktop.memory.unlink("person:anna", "works_with", "person:bob")
+    settle_down(*pair)
+    assert relations(laptop, "person:bob") == relations(desktop, "person:bob") == set()
+
+
+def test_what_waits_for_its_entities_is_not_taken_for_removed(
+    pair: tuple[Machine, Machine], make: Callable[..., Machine]
+) -> None:
+    """A relation and a merge come before what mentions their ends, which is mentioned here too."""
+    laptop, desktop = pair
+    for name in ("Anna", "Annie", "Bob"):
+        laptop.memory.remember(f"{name} keeps a key", id=name, entities=(f"person:{name}",))
+    settle_down(*pair)
+    desktop.memory.link("person:anna", "works_with", "person:bob")
+    desktop.memory.merge_entities("person:anna", "person:annie")
+    desktop.sync()
+    tablet = make("tablet", skew=timedelta(hours=1))
+    tablet.sync(accept=["desktop"])  # it has nothing of the laptop
+    tablet.memory.remember(
+        "Anna, Annie and Bob meet", entities=("person:Anna", "person:Annie", "person:Bob")
+    )
+    tablet.sync()
+    assert ("person:anna", "works_with", "person:bob") in relations(tablet, "person:bob")
+    tablet.sync(accept=["laptop"])
+    for machine in pair:
+        machine.sync(accept=["tablet"])
+    settle_down(laptop, desktop, tablet)
+    for machine in (laptop, desktop, tablet):
+        assert relations(machine, "person:bob") == {("person:anna", "works_with", "person:bob")}
+        assert machine.memory.links("person:annie") == machine.memory.links("person:anna")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import product
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -60,11 +61,12 @@ _SELECT_STATING = """
     SELECT w.value FROM carray(?) AS w WHERE EXISTS (SELECT 1 FROM item AS i WHERE i.id = w.value)
 """
 # What a memory above the ceiling states stays.
-_REMOVE_LINK = """
-    DELETE FROM link WHERE src_kind = ? AND src = ? AND type = ? AND dst_kind = ? AND dst = ?
+_THIS_LINK = """
+    FROM link WHERE src_kind = ? AND src = ? AND type = ? AND dst_kind = ? AND dst = ?
     AND ? >= coalesce((SELECT i.classification FROM item AS i WHERE i.id = stated_by
         ORDER BY i.rev DESC LIMIT 1), 0)
 """
+_MERGED_HERE = "SELECT src FROM link WHERE dst = ? AND type = 'same_as' AND src_kind = 'entity'"
 _IS_LOGGED = "SELECT count(*) FROM meta WHERE name = 'sync'"
 _ADD_UNLOGGED = """
     INSERT OR IGNORE INTO unlogged (item) SELECT id FROM item WHERE id = ? LIMIT 1
@@ -299,12 +301,7 @@ class SqlGraph:
 
     def remove_links(self, links: Sequence[Link], *, actor: str, now: datetime) -> int:
         with self._connections.write_transaction() as db:
-            removed = []
-            for link in links:
-                ends = (link.src.kind, link.src.id, link.type, link.dst.kind, link.dst.id)
-                db.execute(_REMOVE_LINK, (*ends, self._connections.ceiling))
-                if db.changes():
-                    removed.append(link)
+            removed = [one for one in links if _remove_link(db, one, self._connections.ceiling)]
             lines = [_link_line(link)._replace(kind="unlinked") for link in removed]
             history.write_journal(db, lines, actor=actor, at=to_ms(now))
             return len(removed)
@@ -349,6 +346,22 @@ def _note_unlogged(db: Database, links: Sequence[Link]) -> None:
     if db.execute(_IS_LOGGED).get:
         ends = ([link.src.id, link.dst.id, link.context, link.source] for link in links)
         db.executemany(_ADD_UNLOGGED, [(end,) for found in ends for end in found if end])
+
+
+def _remove_link(db: Database, link: Link, ceiling: int) -> bool:
+    """Remove a link; of entities also those that merges have copied it from, or would again."""
+    ends = [[link.src.id], [link.dst.id]]
+    for merged in ends if link.src.kind == "entity" else ():
+        for entity in merged:  # it grows
+            merged += [row[0] for row in select(db, _MERGED_HERE, (entity,))]
+    found: list[Row] = []
+    for src, dst in product(*ends):
+        key = (link.src.kind, src, link.type, link.dst.kind, dst, ceiling)
+        found += select(db, f"SELECT stated_by {_THIS_LINK}", key)
+        db.execute(f"DELETE {_THIS_LINK}", key)
+    if db.execute(_IS_LOGGED).get:
+        db.executemany(_ADD_UNLOGGED, found)
+    return bool(found)
 
 
 def _link_line(link: Link) -> history.JournalLine:

@@ -28,6 +28,8 @@ from bethink.store.sql.oplog.capture import (
     read_edge_ops,
     read_merges,
     read_ops,
+    read_sync,
+    write_sync,
 )
 from bethink.store.sql.oplog.fold import (
     Folded,
@@ -118,8 +120,10 @@ class Applying:
             # A tombstone also of what never was here: it does not come.
             self._db.executemany(_BURY, [(item, now, actor) for item in self.erased])
         if self._entities or any(item[:1] in ("=", EDGE) for item in ids):
-            self._relate_again()
-            self._merge_again(now)
+            waiting = [*self._relate_again(), *self._merge_again(now)]
+            known = read_sync(self._db)
+            if known.get("waiting", []) != waiting:
+                write_sync(self._db, known | {"waiting": waiting})
         into = {gone: kept for gone, kept, _ in select(self._db, SELECT_MERGES)}
         for entity in [*self._entities]:  # what is merged counts where it was merged into
             while entity := into.get(entity, ""):
@@ -282,9 +286,13 @@ class Applying:
                     split_entities(self._db, kept, gone)
                     del left[gone]
 
-    def _relate_again(self) -> None:
-        """Make the relations between entities that no memory states what the log says."""
-        wanted, here = dict(resolve_edges(read_edge_ops(self._db)).values()), read_edges(self._db)
+    def _relate_again(self) -> list[str]:
+        """Make the relations between entities that no memory states what the log says.
+
+        Return those that wait for entities.
+        """
+        logged, here = resolve_edges(read_edge_ops(self._db)), read_edges(self._db)
+        wanted = dict(logged.values())
         changed = {key: one for key, one in wanted.items() if here.get(key) != one}
         ends = to_json_ids(sorted(entities_of(changed)))
         known = {row[0] for row in select(self._db, EXISTING, (ends,))} if changed else set()
@@ -294,13 +302,15 @@ class Applying:
             self._split(select(self._db, SELECT_MERGES))  # they copy what they relate
             self._db.executemany(_DROP_LINK, gone)
             self._db.executemany(_ADD_LINK, new)
+        late = {key for key in changed if not entities_of([key]) <= known}
+        return [mark for mark, (key, _) in logged.items() if key in late]
 
-    def _merge_again(self, now: int) -> None:
-        """Make the merges of entities what the log says."""
+    def _merge_again(self, now: int) -> list[str]:
+        """Make the merges of entities what the log says; return those that wait for entities."""
         wanted = resolve_merges(op for ops in read_merges(self._db).values() for op in ops)
         merges = select(self._db, SELECT_MERGES)
         if {(gone, kept) for gone, kept, _ in merges} == wanted.keys():
-            return
+            return []
         self._split(merges)
         ends = to_json_ids(sorted({end for ends in wanted for end in ends}))
         known = {row[0] for row in select(self._db, EXISTING, (ends,))}
@@ -311,3 +321,5 @@ class Applying:
                     merge_entities(self._db, kept, gone, ats.get((gone, kept), now))
                 except (NotFound, Refused):  # of an entity that was split in between
                     continue
+        made = {(gone, kept) for gone, kept, _ in select(self._db, SELECT_MERGES)}
+        return [f"={gone}" for ends, (gone, _) in wanted.items() if ends not in made]

@@ -210,9 +210,10 @@ def _uses(db: Database) -> list[int]:
 
 
 def capture(db: Database, now: int) -> list[str]:
-    """Log what changed since the last time; return memories whose rows differ from the log.
+    """Log what changed since the last time; return what differs from the log.
 
-    Those are rows that were changed in place, which only a repair does.
+    Those are rows that were changed in place, which only a repair does, and what waits for its
+    entities, which may be known by now.
     """
     if is_up_to_date(db):
         return []
@@ -228,12 +229,13 @@ def capture(db: Database, now: int) -> list[str]:
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         rewritten += _capture_items(db, writer, batch, known["device"], is_first=is_first)
-    _capture_merges(db, writer, now)
-    _capture_edges(db, writer, now)
+    waiting = known.get("waiting", [])
+    _capture_merges(db, writer, now, waiting)
+    _capture_edges(db, writer, now, waiting)
     writer.finish()
     db.execute("DELETE FROM unlogged")
     note_captured(db, head)
-    return rewritten
+    return rewritten + waiting
 
 
 def note_captured(db: Database, seq: int) -> None:
@@ -459,7 +461,7 @@ def _name_entities(db: Database, drafts: Iterable[Draft], states: Mapping[str, S
                 draft.data.setdefault("entities", {})[end] = [kind, name, told]
 
 
-def _capture_merges(db: Database, writer: LogWriter, now: int) -> None:
+def _capture_merges(db: Database, writer: LogWriter, now: int, waiting: Collection[str]) -> None:
     """Log merges and splits of entities, under the name of the one that is gone."""
     by_entity = read_merges(db)
     logged = resolve_merges(op for ops in by_entity.values() for op in ops)
@@ -469,8 +471,8 @@ def _capture_merges(db: Database, writer: LogWriter, now: int) -> None:
     known = {row[0] for row in select(db, EXISTING, (here,))} if logged else set()
     changes += [
         ("split", *logged[ends], now)
-        for ends in logged
-        if ends not in effective and known.issuperset(ends)
+        for ends, (gone, _) in logged.items()
+        if ends not in effective and known.issuperset(ends) and f"={gone}" not in waiting
     ]
     for kind, gone, kept, at in changes:
         level = max(int(db.execute(_LEAST_LEVEL, (end,)).get) for end in (gone, kept))
@@ -478,7 +480,7 @@ def _capture_merges(db: Database, writer: LogWriter, now: int) -> None:
         writer.add(Draft(f"={gone}", kind, at, level, {"kept": kept}), clock)
 
 
-def _capture_edges(db: Database, writer: LogWriter, now: int) -> None:
+def _capture_edges(db: Database, writer: LogWriter, now: int, waiting: Collection[str]) -> None:
     """Log the relations between entities that no memory states, and those that are gone."""
     ops = read_edge_ops(db)
     here = {_edge_mark(key): (key, values) for key, values in read_edges(db).items()}
@@ -489,7 +491,7 @@ def _capture_edges(db: Database, writer: LogWriter, now: int) -> None:
     gone = {
         item: {op.level for op in ops[item]}
         for item, (key, _) in logged.items()
-        if item not in here and known.issuperset(entities_of([key]))
+        if item not in {*here, *waiting} and known.issuperset(entities_of([key]))
     }
     for item, series, clock in select(db, _STUBS_OF_EDGES):
         gone.setdefault(item, set()).add(level_of(series))

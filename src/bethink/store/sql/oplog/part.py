@@ -19,7 +19,7 @@ from bethink.store.sql.oplog import capture as log
 from bethink.store.sql.oplog.apply import IN_FILE, Applying
 from bethink.store.sql.oplog.capture import ADD_OP, SET_UPTO, Draft, LogWriter
 from bethink.store.sql.oplog.fold import WITHDRAWN, level_of
-from bethink.store.sql.oplog.shape import parse_op
+from bethink.store.sql.oplog.shape import MERGED, parse_op
 from bethink.store.sql.oplog.state import add_link
 from bethink.store.sql.rows import CONTENT, content_hash
 from bethink.store.sql.sql_functions import from_ms, to_json_ids, to_ms
@@ -63,6 +63,10 @@ _DIGEST_CHILDREN = f"SELECT id, rev, {', '.join(CONTENT)} FROM item WHERE parent
 _DIGEST_LINKS = """
     SELECT src_kind, src, type, dst_kind, dst, stated_by, weight, confidence, context, source,
         created_at FROM link
+"""
+_DIGEST_COPIES = f"""
+    SELECT src, type, dst, stated_by FROM link
+    WHERE src_kind = 'entity' AND source LIKE '{MERGED}:%'
 """
 _ADD_DEVICE = "INSERT OR REPLACE INTO device (id, name, key, accepted) VALUES (?, ?, ?, ?)"
 _PARENT = CONTENT.index("parent")
@@ -367,7 +371,8 @@ def _digest(db: Database, ceiling: int) -> int:
         if levels.get(row[0], 0) <= ceiling:
             total += _hash(row)
     if ceiling >= HIGHEST:
-        total += sum(_hash(row) for row in select(db, "SELECT id FROM tombstone"))
+        others = [*select(db, "SELECT id FROM tombstone"), *select(db, _DIGEST_COPIES)]
+        total += sum(map(_hash, others))
     return total % 2**128
 
 
