@@ -30,6 +30,7 @@ from bethink.store.url import is_server
 
 if TYPE_CHECKING:
     from bethink.access.people import Directory
+    from bethink.people import PersonMemory
 
 __all__ = ["Memory", "utc_now"]
 
@@ -139,7 +140,7 @@ class Memory(
         """
         return self._of(self.session.bounded(ceiling))
 
-    def seen_by(self, name: str, directory: Directory | None = None) -> Memory:
+    def seen_by(self, name: str, directory: Directory | None = None) -> PersonMemory:
         """Return the space as one of its people sees it (docs/team.md).
 
         The directory says who there is; without one it is the server's own.
@@ -150,7 +151,7 @@ class Memory(
         people = directory or Directory(config_folder(os.environ))
         # By name: people stand above the memory that they see.
         seen_by = import_object("bethink.people:seen_by")
-        seen: Memory = seen_by(self, name, people, Right.ADMIN)
+        seen: PersonMemory = seen_by(self, name, people, Right.ADMIN)
         return seen
 
     def close(self) -> None:

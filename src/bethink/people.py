@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from bethink.access.people import Directory, Person
 from bethink.access.policy import Right
@@ -29,6 +29,7 @@ from bethink.store.joined import JoinedStore
 
 if TYPE_CHECKING:
     from bethink.api.maintenance import ReindexCounts
+    from bethink.api.options import MemoryChanges, MemoryFields
     from bethink.config.settings import Settings
     from bethink.ingest.revision import Undo
     from bethink.ports import Embedder, EraseReceipt, Progress, Store
@@ -196,9 +197,16 @@ class PersonMemory(Memory):
 
     # What is written.
 
-    def remember(self, text: str, *, audience: str | None = None, **fields: Any) -> Remembered:
+    def remember(
+        self,
+        text: str,
+        *,
+        review: bool = False,
+        audience: str | None = None,
+        **fields: Unpack[MemoryFields],
+    ) -> Remembered:
         """Store one memory for an audience: the space, "private", or names with commas."""
-        return self._at(self._key(audience)).remember(text, **fields)
+        return self._at(self._key(audience)).remember(text, review=review, **fields)
 
     def remember_many(
         self,
@@ -251,7 +259,7 @@ class PersonMemory(Memory):
         *,
         revision: int | None = None,
         audience: str | None = None,
-        **changes: Any,
+        **changes: Unpack[MemoryChanges],
     ) -> Item:
         """Store a new revision of a memory; with ``audience`` it moves to those who see it then."""
         holder, known = self._holder(item_id)
@@ -265,7 +273,7 @@ class PersonMemory(Memory):
             if revision not in {None, item.rev}:
                 again = "read it again and repeat the change"
                 raise Conflict(f"{known} is no longer in revision {revision}", remedy=again)
-            return self._move(item, holder, key, changes)
+            return self._move(item, holder, key, {**changes})
         if changes.keys() - {"force"}:
             return holder.update(known, revision=revision, **changes)
         return holder.stored(known)
@@ -388,7 +396,7 @@ class PersonMemory(Memory):
         """Return the same without anything above a classification."""
         return type(self)(self._home.below(ceiling), self._seat)
 
-    def seen_by(self, name: str, directory: Directory | None = None) -> Memory:
+    def seen_by(self, name: str, directory: Directory | None = None) -> Self:
         """Refuse: what one person sees is not shown to another."""
         raise Forbidden("one person cannot look with another's eyes", scope="")
 

@@ -34,6 +34,22 @@ def accepted(memory: Memory) -> None:
     memory.put_thread("Databases", [stored.id], kind="work")
 
 
+def accepted_of_people(space: Memory) -> None:
+    """A person says who sees a memory."""
+    ben = space.seen_by("ben")
+    stored: Remembered = ben.remember("Ben looks for a flat", audience="private", topic="home")
+    ben.update(stored.id, audience="anna, carl", revision=1, pinned=True)
+    ben.below(1).remember("Anna and Ben swap shifts", audience="anna")
+
+
+def refused_of_people(space: Memory) -> None:
+    """The space has no audience; who sees a memory is a text."""
+    space.remember("text", audience="private")  # type: ignore[call-arg]
+    space.seen_by("ben").remember("text", audience=["anna"])  # type: ignore[arg-type]
+    space.seen_by("ben").remember("text", topik="db")  # type: ignore[call-arg]
+    space.seen_by("ben").update("id", topik="db")  # type: ignore[call-arg]
+
+
 async def awaited() -> None:
     """The same of `AsyncMemory`, with the types of the results."""
     async with AsyncMemory.open("work", embedder="none") as memory:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +19,7 @@ from bethink.errors import BethinkError, Conflict, Forbidden, NotFound, Refused
 from bethink.model import Draft
 from bethink.model.item import AUDIENCE
 from bethink.people import PersonMemory, seen_by
+from bethink.store.sqlite.lock import FileLock, hold_lock
 from bethink.testing import FixedClock
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -438,6 +441,50 @@ def test_a_person_keeps_no_more_than_the_limit(team: Team) -> None:
     assert team.ben.remember("There is room again").status == "stored"
     team.directory.set_limits("ben", "team", {"memories": 0})
     assert team.ben.remember("And now any number").status == "stored"
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from bethink import Memory
+from bethink.access.people import Directory
+from bethink.config.settings import Settings
+from bethink.errors import Refused
+
+folder, who = Path(sys.argv[1]), sys.argv[2]
+settings = Settings(data_dir=folder / "data", embedder="none", actor="http")
+with Memory.open("team", settings=settings) as space:
+    ben = space.seen_by("ben", Directory(folder))
+    for number in range(6):
+        try:
+            ben.remember(f"Note {number} of {who}", audience=("space", "private")[number % 2])
+        except Refused:
+            break
+"""
+
+
+def test_processes_share_the_limit_of_a_person(team: Team, tmp_path: Path) -> None:
+    """Two servers over one store count together, whichever shelf a memory is for."""
+    team.directory.set_limits("ben", "team", {"memories": 6})
+    ben = team.ben.person.id
+    with team.directory.counting(ben), team.directory.counting(ben):
+        assert not FileLock(tmp_path / f"people-{ben}.lock").acquire(0)
+
+    writers = [
+        subprocess.Popen([sys.executable, "-c", _WRITER, str(tmp_path), who]) for who in "ab"
+    ]
+
+    assert [one.wait() for one in writers] == [0, 0]
+    assert sum(len(ids) for _, ids in team.ben.own_memories()) == 6
+
+
+def test_a_look_at_limits_takes_no_lock(team: Team, tmp_path: Path) -> None:
+    """They can be read while somebody changes people, and where nothing can be written."""
+    team.directory.set_limits("ben", "team", {"memories": 6})
+    with hold_lock(FileLock(tmp_path / "people.json.lock"), "people"):
+        assert team.directory.set_limits("ben", "team", {}) == {"memories": 6}
+    with pytest.raises(NotFound):
+        team.directory.set_limits("ben", "other", {})
 
 
 def test_of_many_those_that_fit_are_stored(team: Team) -> None:

@@ -336,14 +336,15 @@ class Guard:
         """Return the principal, the caller to count the request for, and a refusal if any."""
         try:
             found = await self._find_principal(scope)
+            own_rate = self._own_rate(found)
         except BadSetting as error:
-            # The token file was damaged while running: no caller can be authenticated.
+            # A file was damaged while running: no caller can be authenticated.
             _log.error("%s", error.message)
             return ANONYMOUS, "", TOKENS_UNREADABLE
         caller = (found.person or found.key) if found and found.key else ""
         caller = caller or f"from {_client_network(scope)}"
         is_exempt = found is not None and self._is_exempt(scope, found)
-        wait = 0 if is_exempt else self._limiter.acquire(caller, self._own_rate(found))
+        wait = 0 if is_exempt else self._limiter.acquire(caller, own_rate)
         if wait:
             return ANONYMOUS, caller, rate_limited(wait)
         if found is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
@@ -32,7 +32,7 @@ ROLES = {
 }
 LIMITS = ("memories", "requests")  # requests: a minute
 _MAX_LIMIT = 10**9
-_COUNTING: dict[tuple[Path, str], RLock] = {}
+_COUNTING: dict[Path, tuple[RLock, list[str]]] = {}  # with who holds it, for calls within calls
 _NAME = lazy_pattern(r"[a-z0-9][a-z0-9._-]{0,63}")
 _TAKEN_NAMES = frozenset({"space", "private"})  # audiences
 
@@ -133,15 +133,28 @@ class Directory:
         known = (one.limits.get(space, {}) for one in self.people() if one.id == person)
         return next(known, {}).get(what, 0)
 
-    def counting(self, person: str) -> RLock:
-        """Return the lock of what a person adds: of two calls not both take the last place."""
-        return _COUNTING.setdefault((self.path, person), RLock())
+    @contextmanager
+    def counting(self, person: str) -> Iterator[None]:
+        """Hold what a person adds: of two calls, of any process, not both take the last place."""
+        from bethink.store.sqlite.lock import FileLock, hold_lock  # only writing needs it
+
+        path = self.path.with_name(f"people-{person}.lock")
+        threads, held = _COUNTING.setdefault(path, (RLock(), []))
+        with threads, nullcontext() if held else hold_lock(FileLock(path), str(path)):
+            held.append(person)
+            try:
+                yield
+            finally:
+                held.pop()
 
     def set_limits(self, name: str, space: str, limits: Mapping[str, int]) -> dict[str, int]:
         """Change limits of a member of a space, 0 for none; return all that there are."""
         if limits.keys() - LIMITS or not all(0 <= one <= _MAX_LIMIT for one in limits.values()):
             raise Refused(f"a limit of {' or '.join(LIMITS)} is a number from 0 to {_MAX_LIMIT:,}")
-        with self._changing(self.find(name).id, space) as one:
+        person = self.find(name)
+        if not limits and space in person.roles:  # only a look
+            return dict(person.limits.get(space, {}))
+        with self._changing(person.id, space) as one:
             both = {**one[0].limits.get(space, {}), **limits}
             left = {what: number for what, number in both.items() if number}
             one[0] = one[0]._replace(limits={**one[0].limits, space: left})

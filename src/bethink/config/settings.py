@@ -35,16 +35,9 @@ from bethink.core.small_files import read_small_file
 from bethink.errors import BadSetting
 
 __all__ = [
-    "SETTINGS",
-    "SPACE_NAME",
-    "Origin",
-    "Setting",
-    "Settings",
-    "load_settings",
-    "refuse_in_project",
-    "set_project_setting",
-    "set_user_setting",
-]
+    "SETTINGS", "SPACE_NAME", "Origin", "Setting", "Settings", "load_settings",
+    "refuse_in_project", "set_project_setting", "set_user_setting",
+]  # fmt: skip
 
 
 ENV_PREFIX = "BETHINK_"
@@ -388,18 +381,10 @@ def _bad_value(setting: Setting, value: object, where: str) -> BadSetting:
     )
 
 
-USER_ONLY_SETTINGS = frozenset(
-    {
-        "data_dir",
-        "max_classification",
-        "personal_numbers",
-        "actor",
-        "audit_reads",
-        *(f"review_{name}" for name in REVIEWED),
-        "allowed_roots",
-        "notes_trust",
-    }
-)
+USER_ONLY_SETTINGS = frozenset((
+    "data_dir", "max_classification", "personal_numbers", "actor", "audit_reads",
+    *(f"review_{name}" for name in REVIEWED), "allowed_roots", "notes_trust",
+))  # fmt: skip
 # The personal space, that of the desktop app, and those of other projects.
 _PRIVATE_SPACE = lazy_pattern(r"personal|desktop|.*-[0-9a-f]{8}")
 

@@ -13,7 +13,7 @@ import pytest
 
 from bethink.access.guard import MAX_BODY_BYTES, Guard, GuardConfig, make_guard_config
 from bethink.access.hosts import Address
-from bethink.access.policy import principal_of
+from bethink.access.policy import Principal, Right, principal_of
 from bethink.errors import BadSetting
 from rows import each_row
 from server_app import HERE, URL, Callers, make_guard
@@ -300,6 +300,21 @@ def test_a_spoilt_file_of_tokens_lets_nobody_in(callers: Callers) -> None:
             answer = await client.get("/", headers=callers.headers["admin"])
             assert (answer.status_code, answer.json()["error"]["kind"]) == (503, "no_tokens")
             assert str(callers.tokens.path) not in answer.text
+
+    run(work())
+
+
+def test_a_spoilt_file_of_people_lets_nobody_in(callers: Callers) -> None:
+    """Also a caller whose token another server has verified: their limits cannot be read."""
+    ben = Principal("ben", Right.READ, key="ben", person="p1")
+
+    async def work() -> None:
+        async with client_of(make_guard(callers, verify=lambda _: ben)) as client:
+            headers = {"Authorization": "Bearer of-elsewhere"}
+            assert (await client.get("/", headers=headers)).status_code == 200
+            callers.tokens.people.path.write_text("spoilt")
+            answer = await client.get("/", headers=headers)
+            assert (answer.status_code, answer.json()["error"]["kind"]) == (503, "no_tokens")
 
     run(work())
 

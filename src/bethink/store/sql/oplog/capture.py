@@ -229,7 +229,7 @@ def capture(db: Database, now: int) -> list[str]:
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
         rewritten += _capture_items(db, writer, batch, known["device"], is_first=is_first)
-    waiting = known.get("waiting", [])
+    waiting: list[str] = known.get("waiting", [])
     _capture_merges(db, writer, now, waiting)
     _capture_edges(db, writer, now, waiting)
     writer.finish()
