@@ -214,6 +214,13 @@ def test_a_memory_is_corrected_pinned_linked_forgotten_restored(
     text.press("Control+Enter")
     expect(page.get_by_text("Corrected; this is revision 2.")).to_be_visible()
     expect(page.locator(".revision .text").last).to_contain_text("odd → even")
+    around = page.locator("section, .card").filter(has_text="Before and after")
+    expect(around.locator("strong").last).to_contain_text("in even weeks")
+
+    page.get_by_role("button", name="Correct").click()
+    page.get_by_label("Tags").fill("rota, people")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("rota, people")).to_be_visible()
 
     page.get_by_role("button", name="Pin", exact=True).click()
     expect(page.get_by_role("button", name="Unpin")).to_be_visible()
@@ -336,6 +343,19 @@ def test_a_person_switches_between_the_spaces_of_a_server(browser: Browser, tmp_
         expect(page.get_by_text("Read only")).to_be_visible()
         page.get_by_role("link", name="Sharing").click()
         expect(page.get_by_role("row", name="anna you")).to_contain_text("reader")
+        page.goto(f"{url}/spaces/work/ui/memories?do=add")
+        page.get_by_label("One fact").fill("The heron eats at six")
+        page.get_by_role("button", name="Save").click()
+        page.get_by_role("link", name="Open it").click()
+        expect(
+            page.get_by_text("anna (user)").or_(page.get_by_text("anna (agent)"))
+        ).to_be_visible()
+        page.get_by_role("button", name="Correct").click()
+        page.get_by_label("Seen by").fill("private")
+        expect(page.get_by_text("loses its history")).to_be_visible()
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("Corrected; this is")).to_be_visible()
+        expect(page.get_by_role("region", name="Text")).to_contain_text("The heron eats at six")
         page.goto(f"{url}/spaces/secret/ui/memories")
         expect(page.get_by_text("Here you see nothing of this name.")).to_be_visible()
         expect(page.get_by_text("The spy")).to_have_count(0)
@@ -489,6 +509,16 @@ def test_the_keyboard_goes_everywhere(page: Page, demo: Inspector) -> None:
             return shown.is_visible()
 
         wait_until(page, is_there, f"{keys} does not go to {heading}")
+    open_view(page, demo, f"/ask?q={quote(QUESTION)}", "Ask")
+    for keys, view in (("gt", "/trace"), ("gc", "/compare"), ("ga", "/ask")):
+
+        def keeps(keys: str = keys, view: str = view) -> bool:
+            page.keyboard.type(keys)
+            page.wait_for_timeout(100)
+            return view in page.url
+
+        wait_until(page, keeps, f"{keys} does not go to {view}")
+        assert parse_qs(urlsplit(page.url).query)["q"] == [QUESTION]
 
 
 def test_the_pages_are_accessible(signed_in: BrowserContext, page: Page, demo: Inspector) -> None:

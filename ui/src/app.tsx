@@ -4,7 +4,7 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import icon from "./icon.svg";
 import { ApiError, base, connected } from "./lib/api";
-import { conflicts, loadConflicts, loadWaiting, waiting } from "./lib/counts";
+import { conflicts, loadConflicts, loadMembers, loadWaiting, waiting } from "./lib/counts";
 import { count } from "./lib/format";
 import { helpOpen, startKeys } from "./lib/keys";
 import { loadSession, may, session, sessionError, signedIn, signIn, signOut } from "./lib/session";
@@ -158,8 +158,11 @@ function Shell() {
   useEffect(() => {
     void loadConflicts();
     void loadWaiting();
+    void loadMembers();
   }, []);
-  useLayoutEffect(() => startKeys(new Map(shown.map((view) => [view.key!, link(view.path)])), may("remember") ? link("/memories", { do: "add" }) : "", route), [route]);
+  const question = new URLSearchParams(url.split("?")[1] ?? "").get("q");
+  const places = new Map(shown.map((view) => [view.key!, link(view.path, view.keepsQuestion ? { q: question } : {})]));
+  useLayoutEffect(() => startKeys(places, may("remember") ? link("/memories", { do: "add" }) : "", route), [route, question]);
   // A reader of the screen hears where it is; the first page is read anyway.
   const before = useRef(path);
   useEffect(() => {
@@ -168,7 +171,6 @@ function Shell() {
     scrollTo(0, 0);
     document.getElementById("main")?.focus({ preventScroll: true });
   }, [path]);
-  const question = new URLSearchParams(url.split("?")[1] ?? "").get("q");
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -186,7 +188,7 @@ function Shell() {
             return (
               <a
                 key={view.path}
-                href={view.keepsQuestion && question ? link(view.path, { q: question }) : target}
+                href={places.get(view.key!)}
                 aria-current={here ? "page" : undefined}
               >
                 <span>

@@ -1,4 +1,4 @@
-// What the shell counts beside the names of views: conflicts to settle, memories to review.
+// What the shell knows beside the views: conflicts to settle, memories to review, who there is.
 import { signal } from "@preact/signals";
 import { ApiError, call, type Answer } from "./api";
 import { may } from "./session";
@@ -18,6 +18,19 @@ export const waiting = signal(0);
 export async function loadWaiting(): Promise<void> {
   if (!may("inbox")) return;
   await quietly(async () => void (waiting.value = (await call("GET /v1/inbox", { limit: 1 })).total));
+}
+
+/** The people of the space. */
+export const members = signal<Answer<"GET /v1/members">["members"]>([]);
+
+export async function loadMembers(): Promise<void> {
+  await quietly(async () => void (members.value = (await call("GET /v1/members", {})).members));
+}
+
+/** Who did something, by name: the journal has the id of a person, and how a program came in. */
+export function actorName(actor: string): string {
+  const id = actor.slice(actor.lastIndexOf(":") + 1);
+  return members.value.find((one) => one.id === id)?.name ?? (id || actor);
 }
 
 /** Load what only is a hint; the views say what does not work. */

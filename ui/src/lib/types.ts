@@ -428,13 +428,14 @@ export interface Operations {
     answer: {
       id: string;
       status: "stored" | "duplicate" | "repeated" | "waiting" | "left_out";
-      collisions: {
+      collisions: ({
         id: string;
         kind: string;
-        similarity: number;
+        similarity: number | null;
         action: string;
         text: string;
-      }[];
+        probability: number | null;
+      })[];
       redacted: string[];
       entities: string[];
       flags: string[];
@@ -1267,6 +1268,7 @@ export interface Operations {
     arguments: Record<string, never>;
     answer: {
       members: {
+        id: string;
         name: string;
         role: string;
         you: boolean;

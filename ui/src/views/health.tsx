@@ -1,6 +1,7 @@
 // Health: checks of the store, what it holds, its journal, and maintenance with preview and undo.
 import { useState } from "preact/hooks";
 import { ApiError, call, download, forPeople, type Answer } from "../lib/api";
+import { actorName } from "../lib/counts";
 import { bytes, count, moment, plural } from "../lib/format";
 import { useResource } from "../lib/resource";
 import { may } from "../lib/session";
@@ -273,7 +274,7 @@ function Journal(props: { turn: number; total: number }) {
                     "–"
                   )}
                 </td>
-                <td role="cell" data-label="By">{oneLine(event.actor, 40)}</td>
+                <td role="cell" data-label="By">{oneLine(actorName(event.actor), 40)}</td>
                 <td role="cell" data-label="Detail" class="muted">{oneLine(detail(event.detail), 100)}</td>
               </tr>
             ))}

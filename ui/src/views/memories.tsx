@@ -41,7 +41,7 @@ export function Memories() {
   return (
     <Page
       title="Memories"
-      lead="Everything that is stored, newest first."
+      lead="Everything, what was stored last first."
       actions={
         may("remember") && (
           <>
@@ -116,7 +116,7 @@ function FilterFields() {
   );
 }
 
-const HEAD = ["Memory", "Kind", "From", "When"];
+const HEAD = ["Memory", "Kind", "From", "Happened"];
 const DOUBTFUL = 1; // trust up to which it is said of each
 
 function cells(row: Row) {

@@ -2,12 +2,13 @@
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, call, forPeople, type Answer, type Arguments } from "../lib/api";
+import { members } from "../lib/counts";
 import { plural } from "../lib/format";
 import { savesOnEnter } from "../lib/keys";
 import { useResource } from "../lib/resource";
-import { may } from "../lib/session";
+import { may, session } from "../lib/session";
 import { oneLine } from "../lib/text";
-import { link } from "../lib/url";
+import { link, memoryLink } from "../lib/url";
 import { Dialog, ErrorNote, tell } from "../parts/basics";
 import type { Item } from "./memory";
 
@@ -37,6 +38,27 @@ export function useAttempt() {
   return { error, busy, attempt };
 }
 
+/** Tags as they are written: with commas between. */
+export function listed(tags: string): string[] {
+  return tags.split(",").map((tag) => tag.trim()).filter(Boolean);
+}
+
+/** Who sees a memory; only people of a space are asked. */
+export function Audience(props: { value: string; onInput: (event: { currentTarget: { value: string } }) => void }) {
+  if (!session.value?.person) return null;
+  return (
+    <label class="field">
+      Seen by
+      <input class="input" list="audiences" placeholder="space" value={props.value} onInput={props.onInput} />
+      <datalist id="audiences">
+        {["space", "private", ...members.value.filter((one) => !one.you).map((one) => one.name)].map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
 export function CorrectDialog(props: Common) {
   return (
     <Dialog open={props.open} title="Correct this memory" onClose={props.onClose}>
@@ -47,21 +69,30 @@ export function CorrectDialog(props: Common) {
 
 function CorrectForm(props: Common) {
   const { item } = props;
+  const { route } = useLocation();
   const [text, setText] = useState(item.text);
   const [kind, setKind] = useState(item.kind);
   const [topic, setTopic] = useState(item.topic ?? "");
+  const [tags, setTags] = useState(item.tags.join(", "));
+  const before = String(item.metadata["bethink.audience"] ?? "");
+  const [audience, setAudience] = useState(before);
   const { error, busy, attempt } = useAttempt();
   const changes: Arguments<"PATCH /v1/memories/{id}"> = { id: item.id };
   if (text !== item.text) changes.text = text;
   if (kind !== item.kind) changes.kind = kind;
   if (topic !== (item.topic ?? "")) changes.topic = topic;
+  if (tags !== item.tags.join(", ")) changes.tags = listed(tags);
+  if (audience !== before) changes.audience = audience || "space";
   const changed = Object.keys(changes).length > 1 && text.trim() !== "";
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (busy || !changed) return;
     void attempt(async () => {
       const answer = await call("PATCH /v1/memories/{id}", changes);
-      props.onDone(`Corrected; this is revision ${answer.rev}.`);
+      const told = `Corrected; this is revision ${answer.rev}.`;
+      if (answer.id === item.id) return props.onDone(told);
+      tell(told); // for others it is another memory
+      route(memoryLink(answer.id));
     });
   };
   return (
@@ -80,7 +111,13 @@ function CorrectForm(props: Common) {
           Topic
           <input class="input" value={topic} onInput={(event) => setTopic(event.currentTarget.value)} />
         </label>
+        <label class="field">
+          Tags
+          <input class="input" placeholder="with commas" value={tags} onInput={(event) => setTags(event.currentTarget.value)} />
+        </label>
+        <Audience value={audience} onInput={(event) => setAudience(event.currentTarget.value)} />
       </div>
+      {audience !== before && <p class="notice warn">Who no longer sees it loses its history, too; that cannot be undone.</p>}
       <ErrorNote error={error} />
       <div class="row">
         <button class="button primary" disabled={busy || !changed} title="Ctrl+Enter">

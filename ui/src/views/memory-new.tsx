@@ -3,12 +3,11 @@ import { useState } from "preact/hooks";
 import { call, importExport, type Answer, type Arguments } from "../lib/api";
 import { count, plural } from "../lib/format";
 import { savesOnEnter } from "../lib/keys";
-import { useResource } from "../lib/resource";
-import { may, session } from "../lib/session";
+import { may } from "../lib/session";
 import { oneLine } from "../lib/text";
 import { memoryLink } from "../lib/url";
 import { Dialog, ErrorNote } from "../parts/basics";
-import { useAttempt } from "./memory-actions";
+import { Audience, listed, useAttempt } from "./memory-actions";
 
 interface Common {
   open: boolean;
@@ -32,8 +31,6 @@ function AddForm(props: Common) {
   const [fields, setFields] = useState<Record<string, string>>({});
   const [stored, setStored] = useState<Stored | null>(null);
   const { error, busy, attempt } = useAttempt();
-  const person = session.value?.person;
-  const members = useResource(person ? "members" : null, (abort) => call("GET /v1/members", {}, abort)).data?.members ?? [];
   const set = (name: string) => (event: { currentTarget: { value: string } }) => {
     const { value } = event.currentTarget;
     setFields((before) => ({ ...before, [name]: value }));
@@ -43,8 +40,7 @@ function AddForm(props: Common) {
     if (busy || !text.trim()) return;
     const { tags = "", ...rest } = fields;
     const given: Arguments<"POST /v1/memories"> = { text, ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value.trim())) };
-    const listed = tags.split(",").map((tag) => tag.trim()).filter(Boolean);
-    if (listed.length) given.tags = listed;
+    if (listed(tags).length) given.tags = listed(tags);
     void attempt(async () => {
       setStored(null);
       setStored(await call("POST /v1/memories", given));
@@ -80,17 +76,7 @@ function AddForm(props: Common) {
           Happened
           <input class="input" placeholder="yesterday" value={fields.occurred_at ?? ""} onInput={set("occurred_at")} />
         </label>
-        {person && (
-          <label class="field">
-            Seen by
-            <input class="input" list="audiences" placeholder="space" value={fields.audience ?? ""} onInput={set("audience")} />
-            <datalist id="audiences">
-              {["space", "private", ...members.filter((one) => !one.you).map((one) => one.name)].map((name) => (
-                <option key={name} value={name} />
-              ))}
-            </datalist>
-          </label>
-        )}
+        <Audience value={fields.audience ?? ""} onInput={set("audience")} />
       </div>
       <ErrorNote error={error} />
       {stored && <Told stored={stored} />}

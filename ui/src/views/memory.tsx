@@ -10,7 +10,7 @@ import { diff, oneLine } from "../lib/text";
 import { link, memoryLink, useAddress } from "../lib/url";
 import { Badge, Card, Empty, ErrorNote, Loading, MemoryText, Menu, Page, tell, Time } from "../parts/basics";
 import { Settle } from "../parts/settle";
-import { conflicts } from "../lib/counts";
+import { actorName, conflicts } from "../lib/counts";
 import { CorrectDialog, EraseDialog, ForgetDialog, LinkDialog } from "./memory-actions";
 
 export type Item = Answer<"GET /v1/memories/{id}">["memory"];
@@ -41,7 +41,7 @@ export function Memory() {
             <Revisions id={item.id} turn={turn} />
             <Links item={item} turn={turn} onDone={reload} />
             <Origin id={item.id} turn={turn} />
-            <Around id={item.id} />
+            <Around id={item.id} turn={turn} />
           </div>
           <div class="stack">
             <Facts item={item} />
@@ -103,7 +103,7 @@ function Facts(props: { item: Item }) {
     ["Stored", <Time at={item.stored_at} />],
     ["Revision", `${item.rev}, since ${moment(item.live_from)}`],
     ["Source", oneLine(item.source || "–", 200)],
-    ["Written by", `${item.writer || "–"} (${item.source_class})`],
+    ["Written by", `${actorName(item.writer) || "–"} (${item.source_class})`],
     ["Trust", `${trustWords(item.trust)} (${item.trust} of 3)`],
     ["Class", classWords(item.classification)],
     ["Importance", score(item.importance, 2)],
@@ -277,8 +277,8 @@ function Origin(props: { id: string; turn: number }) {
   );
 }
 
-function Around(props: { id: string }) {
-  const found = useResource(`around ${props.id}`, (abort) => call("GET /v1/memories/{id}/timeline", { id: props.id, window: 4 }, abort));
+function Around(props: { id: string; turn: number }) {
+  const found = useResource(`around ${props.id} ${props.turn}`, (abort) => call("GET /v1/memories/{id}/timeline", { id: props.id, window: 4 }, abort));
   const memories = found.data?.memories ?? [];
   if (memories.length < 2) return null;
   return (

@@ -356,7 +356,7 @@ class RestApi:
         people, me = self._executor.people, principal_of(request.scope).person
         space = resolve_space(None, self._executor.loader.settings).name
         found = [
-            {"name": one.name, "role": one.roles[space], "you": one.id == me}
+            {"id": one.id, "name": one.name, "role": one.roles[space], "you": one.id == me}
             for one in (people.people() if people else ())
             if space in one.roles
         ]

@@ -355,7 +355,7 @@ _PLAIN_SCHEMAS: dict[str, Json] = {
         **_SESSION["properties"],
         spaces=described(list[str], "The spaces of this server that the caller may read."),
     ),
-    "members": record(members=[record(name=str, role=str, you=bool)]),
+    "members": record(members=[record(id=str, name=str, role=str, you=bool)]),
     "login": record("person", **_SESSION["properties"], page_key=described(str, _PAGE_KEY)),
     "logout": record(ended=bool),
     "watch": {"type": "string"},
