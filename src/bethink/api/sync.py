@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from bethink.api.session import SessionMethods
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import BethinkError, ModelError, NotFound, Refused
+from bethink.errors import ModelError, NotFound, Refused
 from bethink.model import Item
 from bethink.ports import Store, SyncConflict
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bethink.sync.session import FolderSync, Syncing, SyncReport
 
 PASSPHRASE, TOKEN = "BETHINK_SYNC_PASSPHRASE", "BETHINK_SYNC_TOKEN"
+_NEW_KEY = "head -c 32 /dev/urandom >"
 DEFAULT_CEILING = 2  # secret memories leave this machine only on request
 _WEB = ("http://", "https://")
 
@@ -188,7 +189,9 @@ class SyncMethods(SessionMethods):
         item = self.session.stored_item(item_id)
         found = [one for one in self.conflicts() if one.item.id == item.id]
         if not found:
-            raise NotFound(f"{item.id} has no conflict to settle")
+            raise NotFound(
+                f"{item.id} has no conflict to settle", remedy="bethink conflicts lists them"
+            )
         other = found[0].others[-1]
         if keep != "current" and other.kind == "edited":
             self._take_text(item, other.text, apart=keep == "both")
@@ -198,7 +201,10 @@ class SyncMethods(SessionMethods):
             actor = self.settings.actor
             self.store.items.set_status([item.id], "superseded", actor=actor, now=self.now)
         elif keep == "both":
-            raise Refused(f"{item.id} was {other.kind} elsewhere: there is no other text")
+            raise Refused(
+                f"{item.id} was {other.kind} elsewhere: there is no other text",
+                remedy="--keep current keeps it, --keep other takes that",
+            )
         self.store.sync.set_conflict(item.id, None, now=self.now)
         return self.session.stored_item(item.id)
 
@@ -232,9 +238,10 @@ def _read_secret(key: str | Path | None) -> bytes | None:
         try:
             found = Path(key).expanduser().read_bytes()
         except OSError as error:
-            raise BethinkError(f"the key {key} cannot be read: {error.strerror}") from error
+            told = f"the key {key} cannot be read: {error.strerror}"
+            raise Refused(told, remedy=f"a new one: {_NEW_KEY} {key}") from error
         if len(found) < 16:
-            raise Refused(f"the key {key} is too short", remedy=f"head -c 32 /dev/urandom > {key}")
+            raise Refused(f"the key {key} is too short", remedy=f"a new one: {_NEW_KEY} {key}")
         return found
     said = os.environ.get(PASSPHRASE, "")
     return said.encode() if said else None

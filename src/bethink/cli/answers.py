@@ -5,6 +5,7 @@ Nothing here needs click, so that a plain `recall` starts without it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ from bethink.render.quoting import TRUST_LABELS, passage_label
 from bethink.retrieval.answer_text import UNSURE_NOTICE, relation_lines, relations_of_hit
 from bethink.retrieval.explain import WhyNot, explain, item_reasons, match_reasons
 from bethink.retrieval.heat import pace_of
+from bethink.retrieval.stages.assemble import warnings_for
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
@@ -98,7 +100,7 @@ def print_item(out: Printer, item: Item) -> None:
     out.line()
     out.block(item.text, indent=2, stored=True)
     out.line()
-    fields = [("stored", f"{format_time(item.stored_at)} by {item.writer}")]
+    fields = [("stored", f"{format_time(item.stored_at)} by {shown_actor(item.writer)}")]
     fields.append(("source", f"{item.source} ({item.source_class}, trust {item.trust} of 3)"))
     defaults = Item(id="", text="", stored_at=item.stored_at, source="")
     fields += [
@@ -129,19 +131,30 @@ def _format_value(value: object) -> str:
     return str(dict(value)) if isinstance(value, Mapping) else str(value)
 
 
-def print_items(out: Printer, items: Sequence[Item], *, highlighted: str | None = None) -> None:
-    """Print one memory per line; the ``highlighted`` id is marked."""
-    heads = columns("id", "when", "kind", "*text")
+def print_items(
+    out: Printer, items: Sequence[Item], *, by: str = "stored", highlighted: str | None = None
+) -> None:
+    """Print one memory per line: when it was ``stored``, or ``when`` it happened."""
+    heads = columns("id", by, "kind", "*text")
     rows = [
         (
             _format_id(out, item, highlighted),
-            dim(format_time(item.when)),
+            dim(format_time(item.stored_at if by == "stored" else item.when)),
             item.kind,
-            one_line(f"{item.speaker}: {item.text}" if item.speaker else item.text, 300),
+            one_line(_listed_text(item, by), 300),
         )
         for item in items
     ]
     print_table(out, heads, rows)
+
+
+def _listed_text(item: Item, by: str) -> str:
+    """Who said it and the text, after the day it happened where no other column tells that."""
+    text, day = (
+        f"{item.speaker}: {item.text}" if item.speaker else item.text,
+        format_date(item.when),
+    )
+    return text if by == "when" or day == format_date(item.stored_at) else f"[{day}] {text}"
 
 
 def _format_id(out: Printer, item: Item, highlighted: str | None) -> Styled:
@@ -152,6 +165,17 @@ def _format_id(out: Printer, item: Item, highlighted: str | None) -> Styled:
 def shown_id(out: Printer, item_id: str) -> str:
     """An id to read and type: short at a terminal, whole where a program reads it."""
     return short_id(item_id) if out.terminal else item_id
+
+
+def shown_actor(actor: str) -> str:
+    """Who did something, a person by name: the journal has only an id."""
+    way, colon, who = actor.rpartition(":")
+    if not colon:
+        return actor
+    from bethink.access.people import Directory  # seldom needed
+    from bethink.config.paths import config_folder
+
+    return f"{way}:{Directory(config_folder(os.environ)).name_of(who)}"
 
 
 def print_revisions(out: Printer, revisions: Sequence[Item]) -> None:
@@ -237,9 +261,9 @@ def _is_marked(relation: Relation, answer: Recall) -> bool:
 def _print_remarks(out: Printer, answer: Recall) -> None:
     for timeline in answer.timelines:
         out.line(dim("timeline:"), f" {one_line(timeline.subject)}: {' → '.join(timeline.items)}")
-    marked = {f"{hit.see_newer} supersedes {hit.item.id}" for hit in answer.hits}
+    repeated = warnings_for((), answer.relations)  # told at the hits
     for warning in answer.warnings:
-        if warning not in marked:
+        if warning not in repeated:
             out.line(yellow("warning:"), f" {warning}")
     for part in answer.degraded:
         out.line(yellow("degraded:"), f" {part.part}: {part.reason}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
-from bethink.cli.output import Piece, Printer, printable
+from bethink.cli.output import Piece, Printer, dim, printable
 from bethink.errors import BadSetting, BethinkError, UntrustedSpace
 
 if TYPE_CHECKING:
@@ -127,6 +127,31 @@ class App:
         """Print a remark for people; nothing that a program would need."""
         if not (self.quiet or self.json):
             self.err.line(*pieces)
+
+    def report(self, document: object, *pieces: Piece, done: bool = True) -> None:
+        """Print a document with --json; else what was done, or that nothing was."""
+        if self.json:
+            self.out.json(document)
+        elif done:
+            self.out.line(*pieces)
+        else:
+            self.note(dim("nothing was changed; use --yes to apply"))
+
+    def remark(self, document: object, *pieces: Piece) -> None:
+        """Print a document with --json; else a remark for people."""
+        if self.json:
+            self.out.json(document)
+        self.note(*pieces)
+
+    def listing(self, documents: Sequence[object], show: Callable[[], None], none: str) -> int:
+        """Print a list, as documents with --json, or that there is none, and return the code."""
+        if self.json:
+            self.out.json(documents)
+        elif documents:
+            show()
+        else:
+            self.note(none)
+        return 0 if documents else 1
 
     def _printer(self, stream: TextIO) -> Printer:
         terminal = stream.isatty()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bethink.cli.answers import print_item, print_items, print_revisions
+from bethink.cli.answers import print_item, print_items, print_revisions, shown_actor
 from bethink.cli.app import App
 from bethink.cli.options import (
     command,
@@ -79,17 +80,21 @@ def show(app: App, item_id: str, *, with_history: bool) -> None:
 @option("--after ID", "Continue after this memory.", shell_complete=complete_ids)
 @pass_app
 def list_memories(app: App, /, limit: int, after: str | None, **where: Any) -> int:
-    """List memories, newest first."""
+    """List memories, newest first.
+
+    By when they were stored; [2026-03-01] before a text is the day it happened, if another.
+    """
     with app.open() as memory:
         filters = filters_from_options(where)
         items = memory.browse(limit=limit + 1, after=after, **filters)
         unmatched = _unmatched_filters(memory, filters) if filters and not items else ()
-    _print_or_dump_items(app, items[:limit])
+    documents = [item_json(item) for item in items[:limit]]
+    code = app.listing(documents, lambda: print_items(app.out, items[:limit]), "nothing found")
     for line in unmatched:
         app.note(yellow(line))
     if len(items) > limit:
         app.note(dim(f"more: --after {items[limit - 1].id}"))
-    return 0 if items else 1
+    return code
 
 
 def _unmatched_filters(memory: Memory, filters: Json) -> tuple[str, ...]:
@@ -112,7 +117,8 @@ def _unmatched_filters(memory: Memory, filters: Json) -> tuple[str, ...]:
 def timeline(app: App, item_id: str | None, around: str | None, window: int) -> None:
     """Show the memories before and after a memory.
 
-    Its neighbours in the same conversation, else those stored around it, oldest first.
+    Its neighbours in the same conversation, each with when it was said, else those stored
+    around it, each with when it was stored. Oldest first.
     """
     from bethink.api.browse import merge_timeline  # not needed for help
 
@@ -122,18 +128,9 @@ def timeline(app: App, item_id: str | None, around: str | None, window: int) -> 
     with app.open() as memory:
         middle = memory.get(ids.pop())
         items = memory.timeline(middle.id, window=window)
-    _print_or_dump_items(app, merge_timeline(middle, items), highlighted=middle.id)
-
-
-def _print_or_dump_items(
-    app: App, items: Sequence[Item], *, highlighted: str | None = None
-) -> None:
-    if app.json:
-        app.out.json([item_json(item) for item in items])
-    elif items:
-        print_items(app.out, items, highlighted=highlighted)
-    else:
-        app.note("nothing found")
+    items, by = merge_timeline(middle, items), "when" if middle.seq is not None else "stored"
+    show = partial(print_items, app.out, items, by=by, highlighted=middle.id)
+    app.listing([item_json(item) for item in items], show, "nothing found")
 
 
 @command("history", examples=["bethink history 1abc"])
@@ -146,10 +143,8 @@ def history(app: App, item_id: str) -> None:
     """
     with app.open() as memory:
         revisions = memory.history(item_id)
-    if app.json:
-        app.out.json([item_json(revision) for revision in revisions])
-    else:
-        print_revisions(app.out, revisions)
+    documents = [item_json(revision) for revision in revisions]
+    app.listing(documents, lambda: print_revisions(app.out, revisions), "nothing found")
 
 
 @command("events", examples=["bethink events --limit 20", "bethink events --after 120"])
@@ -167,20 +162,16 @@ def events(app: App, after: int | None, limit: int) -> int:
         else:
             found = memory.events(after=after, limit=limit + 1)
     has_more, found = len(found) > limit, found[:limit]
-    if app.json:
-        app.out.json([mapping_json(event._asdict()) for event in found])
-    elif found:
-        rows = [
-            (f"{one.seq}", dim(format_time(one.at)), bold(one.kind), one.actor, _about_event(one))
-            for one in found
-            if one.kind != _BOOKKEEPING
-        ]
-        print_table(app.out, columns(">n", "at", "what", "by", "*about"), rows)
-        if has_more:
-            app.note(dim(f"more: --after {found[-1].seq}"))
-    else:
-        app.note("nothing found")
-    return 0 if found else 1
+    rows = [
+        (f"{one.seq}", dim(format_time(one.at)), bold(one.kind), shown_actor(one.actor),
+         _about_event(one))
+        for one in found if one.kind != _BOOKKEEPING
+    ]  # fmt: skip
+    show = partial(print_table, app.out, columns(">n", "at", "what", "by", "*about"), rows)
+    code = app.listing([mapping_json(one._asdict()) for one in found], show, "nothing found")
+    if has_more:
+        app.note(dim(f"more: --after {found[-1].seq}"))
+    return code
 
 
 _BOOKKEEPING = "place"  # how far a job has come; only --json shows it
@@ -269,13 +260,9 @@ def threads(app: App, state: str | None, lifecycle: str | None, limit: int) -> i
             for thread in memory.threads(limit=10_000)
             if state in (None, thread.state) and lifecycle in (None, thread.lifecycle)
         ][:limit]
-    if app.json:
-        app.out.json([thread_json(thread) for thread in found])
-    elif found:
-        _print_threads(app, found)
-    else:
-        app.note("no threads found; bethink maintain --job threads detects them")
-    return 0 if found else 1
+    none = "no threads found; bethink maintain --job threads detects them"
+    documents = [thread_json(thread) for thread in found]
+    return app.listing(documents, lambda: _print_threads(app, found), none)
 
 
 def _print_threads(app: App, found: list[Thread]) -> None:

@@ -11,7 +11,7 @@ import click
 
 from bethink.cli.app import App, confirm
 from bethink.cli.options import Group, command, option, pass_app
-from bethink.cli.output import bold, columns, dim, format_time, green, print_table, yellow
+from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
 from bethink.config.paths import config_folder
 from bethink.config.settings import SETTINGS, set_project_setting, set_user_setting
 from bethink.config.spaces import (
@@ -142,15 +142,13 @@ def _write_setting(app: App, name: str, value: str | None, *, project: bool) -> 
     path = (set_project_setting if project else set_user_setting)(name, value)
     if project and name == "space" and value is not None:
         _trust(app, value)  # who writes it into the project's file allows it
-    if app.json:
-        app.out.json({"name": name, "value": value, "file": str(path)})
-    else:
-        app.note(green(f"wrote {path}"))
+    said = "default" if value is None else _format_setting(value)
+    told = green(f"wrote {name} = {said}"), dim(f" to {path}")
+    app.remark({"name": name, "value": value, "file": str(path)}, *told)
 
 
-config.add_command(get)
-config.add_command(set_value)
-config.add_command(unset)
+for _subcommand in (get, set_value, unset):
+    config.add_command(_subcommand)
 
 
 # SQLite's logs, the journal's secret, a half-created space, and copies from before a
@@ -182,39 +180,27 @@ def spaces(ctx: click.Context) -> int:
     return _list_spaces(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
 
 
-def _list_server_spaces(app: App) -> int:
-    current, names = app.where(), app.space_names()
-    if app.json:
-        app.out.json([{"name": name, "current": name == current.name} for name in names])
-        return 0 if names else 1
-    for name in names:
-        app.out.line("* " if name == current.name else "  ", bold(name))
-    if not names:
-        app.note("no spaces yet; bethink remember creates one")
-    app.note(dim(f"current space: {current.name} ({current.why})"))
-    return 0 if names else 1
-
-
 def _list_spaces(app: App) -> int:
-    if is_server(app.settings.store):
-        return _list_server_spaces(app)
     current = app.where()
-    found = list_spaces(data_dir(app.settings))
-    if app.json:
-        app.out.json([_space_json(space, current.name) for space in found])
-    elif found:
+    rows: list[tuple[Piece, ...]]
+    if is_server(app.settings.store):
+        names = app.space_names()
+        documents = [{"name": name, "current": name == current.name} for name in names]
+        rows = [("*" if name == current.name else "", bold(name)) for name in names]
+        heads = columns("", "space")
+    else:
+        found = list_spaces(data_dir(app.settings))
+        documents = [_space_json(space, current.name) for space in found]
         heads = columns("", "space", ">size", "changed", "*file")
         rows = [
             ("*" if space.name == current.name else "", bold(space.name), _format_size(space.size),
              dim(format_time(space.modified)), dim(str(space.path)))
             for space in found
         ]  # fmt: skip
-        print_table(app.out, heads, rows)
-    else:
-        app.note("no spaces yet; bethink remember creates one")
-    if not app.json:
-        app.note(dim(f"current space: {current.name} ({current.why})"))
-    return 0 if found else 1
+    none = "no spaces yet; bethink remember creates one"
+    code = app.listing(documents, lambda: print_table(app.out, heads, rows), none)
+    app.note(dim(f"current space: {current.name} ({current.why})"))
+    return code
 
 
 def _space_json(space: SpaceInfo, current: str) -> Json:
@@ -280,14 +266,10 @@ def remove(app: App, name: str, *, yes: bool) -> int:
     if confirmed:
         remove_space_files(name, space.path)
         _remove_notes(data_dir(app.settings) / name, notes)
-    if app.json:
-        document = {"removed": confirmed, "preview": not confirmed, **_space_json(space, "")}
-        app.out.json(document | {"notes": [str(note) for note in notes]})
-    elif confirmed:
-        with_notes = dim(f"  with {plural(len(notes), 'note')}") if notes else ""
-        app.out.line(green("removed"), " ", bold(name), with_notes)
-    else:
-        app.note(dim("nothing was changed; use --yes to apply"))
+    document = {"removed": confirmed, "preview": not confirmed, **_space_json(space, "")}
+    document["notes"] = [str(note) for note in notes]
+    with_notes = dim(f"  with {plural(len(notes), 'note')}") if notes else ""
+    app.report(document, green("removed"), " ", bold(name), with_notes, done=confirmed)
     return 0
 
 
@@ -301,12 +283,8 @@ def _remove_from_server(app: App, name: str, *, yes: bool) -> int:
             remove_from_server(app.settings.store, shelf)
         remove_from_server(app.settings.store, name)
         forget_members(name)
-    if app.json:
-        app.out.json({"removed": confirmed, "preview": not confirmed, "name": name})
-    elif confirmed:
-        app.out.line(green("removed"), " ", bold(name))
-    else:
-        app.note(dim("nothing was changed; use --yes to apply"))
+    document = {"removed": confirmed, "preview": not confirmed, "name": name}
+    app.report(document, green("removed"), " ", bold(name), done=confirmed)
     return 0
 
 
@@ -410,14 +388,9 @@ def trust(app: App, name: str | None, *, revoke: bool) -> int:
         app.note(green(f"{project} may use the space {name}"))
         return 0
     found = trusted_spaces(app.settings.config)
-    if app.json:
-        app.out.json([entry._asdict() for entry in found])
-    elif found:
-        heads = columns("space", "*project")
-        print_table(app.out, heads, [(bold(entry.space), entry.project) for entry in found])
-    else:
-        app.note("no project may use any space but its own")
-    return 0 if found else 1
+    heads, rows = columns("space", "*project"), [(bold(one.space), one.project) for one in found]
+    documents, show = [one._asdict() for one in found], lambda: print_table(app.out, heads, rows)
+    return app.listing(documents, show, "no project may use any space but its own")
 
 
 def _trust(app: App, space: str) -> str:

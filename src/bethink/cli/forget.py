@@ -120,10 +120,7 @@ def _sweep(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, options: J
 
 
 def _report_unchanged(app: App, preview: Forgotten) -> int:
-    if app.json:
-        app.out.json(_forgotten_json(preview))
-    else:
-        app.note(dim("nothing was changed; use --yes to apply"))
+    app.report(_forgotten_json(preview), done=False)
     return 0
 
 
@@ -241,12 +238,8 @@ def undo(app: App, item_id: str | None, *, yes: bool) -> int:
         done = yes or confirm(app, "Undo this change?")
         if done:
             item = memory.get(memory.undo(item_id).item)
-    if app.json:
-        app.out.json(_undo_json(preview, item, done=done))
-    elif done:
-        app.out.line(green("undone"), " ", bold(item.id), f"  {one_line(item.text, 70)}")
-    else:
-        app.note(dim("nothing was changed; use --yes to apply"))
+    told = green("undone"), " ", bold(item.id), f"  {one_line(item.text, 70)}"
+    app.report(_undo_json(preview, item, done=done), *told, done=done)
     return 0
 
 

@@ -42,14 +42,8 @@ def inbox(ctx: click.Context, /, **filters: Any) -> int:
     app = ctx.ensure_object(App)
     with app.open() as memory:
         found = memory.inbox(**filters)
-    if app.json:
-        app.out.json([waiting_json(one) for one in found])
-    else:
-        _print_waiting(app, found)
-        app.note(
-            dim(f"{plural(len(found), 'memory')} in the inbox" if found else "the inbox is empty")
-        )
-    return 0 if found else 1
+    documents = [waiting_json(one) for one in found]
+    return app.listing(documents, lambda: _print_waiting(app, found), "the inbox is empty")
 
 
 def _print_waiting(app: App, found: Sequence[Waiting]) -> None:
@@ -57,6 +51,7 @@ def _print_waiting(app: App, found: Sequence[Waiting]) -> None:
         app.out.line(bold(one.id), "  ", one_line(one.text, max(20, app.out.width - 20)))
         worth = "" if one.worth is None else f"worth {one.worth:.2f}; "
         app.out.line(dim(f"    {worth}{one_line(one.reason)}; {one_line(one.draft.source)}"))
+    app.note(dim(f"{plural(len(found), 'memory')} in the inbox"))
 
 
 def _chosen(memory: Memory, app: App, ids: tuple[str, ...], given: dict[str, Any]) -> list[str]:

@@ -111,10 +111,8 @@ def _other_end(link_: Link, own: str) -> str:
 
 
 def _print_link_result(app: App, action: str, link_: Link) -> None:
-    if app.json:
-        app.out.json({action: _link_json(link_)})
-    else:
-        app.out.line(green(action), f" {link_.src.id} {link_.type} {link_.dst.id}")
+    ends = f" {link_.src.id} {link_.type} {link_.dst.id}"
+    app.report({action: _link_json(link_)}, green(action), ends)
 
 
 def _link_json(link_: Link) -> Json:
@@ -137,8 +135,8 @@ _MAX_ADJUSTMENT = 20.0
 def boost(app: App, /, ids: tuple[str, ...], by: float) -> None:
     """Mark a memory as relevant.
 
-    Each boost adds one, up to ten either way; profiles that use relevance rank boosted
-    memories higher. A boost is a revision, so it can be looked up and undone.
+    Each boost adds one, up to ten either way, and raises the scores of later answers by 2 %
+    (profile default). A boost is a revision, so it can be looked up and undone.
     """
     _adjust_relevance(app, ids, by)
 
@@ -211,15 +209,11 @@ def entities(
 def _list_entities(app: App, limit: int, offset: int, filters: _EntityFilters) -> int:
     with app.open() as memory:
         found = memory.entities(limit=limit, offset=offset, **filters)
-    if app.json:
-        app.out.json([entity_json(entity) for entity in found])
-    elif found:
-        print_entities(app.out, found)
-        if len(found) == limit:
-            app.note(dim(f"more: --offset {offset + limit}"))
-    else:
-        app.note("nothing found")
-    return 0 if found else 1
+    documents = [entity_json(entity) for entity in found]
+    code = app.listing(documents, lambda: print_entities(app.out, found), "nothing found")
+    if len(found) == limit:
+        app.note(dim(f"more: --offset {offset + limit}"))
+    return code
 
 
 @entities.command(
@@ -257,9 +251,6 @@ def split(app: App, kept: str, gone: str) -> None:
 
 
 def _print_entity_result(app: App, action: str, entity: Entity) -> None:
-    if app.json:
-        app.out.json(entity_json(entity))
-    else:
-        names = ", ".join((entity.name, *entity.aliases))
-        details = dim(f"  {names}; {plural(entity.mentions, 'memory')}")
-        app.out.line(green(action), " ", bold(entity.id), details)
+    names = ", ".join((entity.name, *entity.aliases))
+    details = dim(f"  {names}; {plural(entity.mentions, 'memory')}")
+    app.report(entity_json(entity), green(action), " ", bold(entity.id), details)

@@ -118,7 +118,8 @@ def print_report(app: App, report: Report, *, preview: bool) -> None:
     for job, group in groupby(report.done, key=lambda applied: applied.job):
         for done in _limit_minor(app, job, list(group)):
             successor = f" -> {done.successor}" if done.successor else ""
-            app.out.line(green(done.job), f"  {done.proposal.why}", bold(successor))
+            told = "; done: ".join([done.proposal.why, *done.proposal.action_texts])
+            app.out.line(green(done.job), f"  {told}", bold(successor))
     _print_skipped(app, report.left)
     for remark in report.plan.remarks:
         app.out.line(dim(f"{remark.job}  {remark.why}"))
@@ -188,7 +189,7 @@ def _print_runs(app: App, runs: list[RunRecord]) -> int:
         undone = yellow("  undone") if run.undone else ""
         app.out.line(bold(run.run), f"  {format_time(run.at)}  {jobs}", undone)
     if not runs:
-        app.note("maintenance has not run yet")
+        app.note("no run of maintenance has changed anything yet")
     return 0 if runs else 1
 
 
@@ -227,12 +228,8 @@ def undo_run(app: App, run: str, *, yes: bool) -> int:
             _print_run(app, result, memory)
         if yes or confirm(app, "Undo this change?"):
             result = memory.undo_run(run)
-    if app.json:
-        app.out.json({"done": not result.preview, **_run_json(result)})
-    elif result.preview:
-        app.note(dim("nothing was changed; use --yes to apply"))
-    else:
-        app.out.line(green("undone"), " ", bold(run))
+    document, done = {"done": not result.preview, **_run_json(result)}, not result.preview
+    app.report(document, green("undone"), " ", bold(run), done=done)
     return 0
 
 
@@ -405,10 +402,7 @@ def stop(app: App) -> int:
     ended = stop_worker()
     if ended is False:
         raise StoreError("the worker is still running", remedy="bethink worker status")
-    if app.json:
-        app.out.json({"stopped": bool(ended)})
-    else:
-        app.note(green("stopped") if ended else "no worker was running")
+    app.remark({"stopped": bool(ended)}, green("stopped") if ended else "no worker was running")
     return 0 if ended else _EXIT_NO_WORKER
 
 

@@ -100,10 +100,8 @@ def set_role(app: App, /, name: str, role: str) -> None:
     """
     space = app.where().name
     before = _directory().set_role(name, space, role)
-    if app.json:
-        app.out.json({"name": name, "role": role, "before": before})
-    else:
-        app.note(green(f"{name}: {role} of {space}"), dim(f", before {before}"))
+    told = green(f"{name}: {role} of {space}"), dim(f", before {before}")
+    app.remark({"name": name, "role": role, "before": before}, *told)
 
 
 @command("list", examples=["bethink people list", "bethink people list --json"])
@@ -118,20 +116,16 @@ def _list(app: App) -> int:
     roles = directory.roles(space)
     members = [one for one in directory.people() if one.id in roles]
     limits = {one.id: one.limits.get(space, {}) for one in members}
-    if app.json:
-        shown = ((one, {"role": roles[one.id], "limits": limits[one.id]}) for one in members)
-        app.out.json(
-            [{"name": one.name, "id": one.id, "created": one.created} | more for one, more in shown]
-        )
-    elif members:
-        rows = [
-            (bold(one.name), roles[one.id], _say_limits(limits[one.id]), dim(one.id))
-            for one in members
-        ]
-        print_table(app.out, columns("name", "role", "limits", "*id"), rows)
-    else:
-        app.note(f"no people were added to {space}: everyone who can open it sees all of it")
-    return 0 if members else 1
+    shown = ((one, {"role": roles[one.id], "limits": limits[one.id]}) for one in members)
+    documents = [
+        {"name": one.name, "id": one.id, "created": one.created} | more for one, more in shown
+    ]
+    rows = [
+        (bold(one.name), roles[one.id], _say_limits(limits[one.id]), dim(one.id)) for one in members
+    ]
+    heads = columns("name", "role", "limits", "*id")
+    none = f"no people were added to {space}: everyone who can open it sees all of it"
+    return app.listing(documents, lambda: print_table(app.out, heads, rows), none)
 
 
 def _say_limits(limits: Mapping[str, int]) -> str:
@@ -153,10 +147,8 @@ def limit(app: App, /, name: str, *, memories: int | None, requests: int | None)
     given = {"memories": memories, "requests": requests}
     wanted = {what: number for what, number in given.items() if number is not None}
     kept = _directory().set_limits(name, app.where().name, wanted)
-    if app.json:
-        app.out.json({"name": name, "limits": kept})
-    else:
-        app.note(green(f"{name}: {_say_limits(kept) or 'no limits'}"))
+    told = green(f"{name}: {_say_limits(kept) or 'no limits'}")
+    app.remark({"name": name, "limits": kept}, told)
 
 
 @command(
@@ -270,22 +262,13 @@ def reads(app: App, /, name: str | None) -> int:
         for one in ReadAudit(app.settings).lines()
         if wanted in {None, one["who"]}
     ]
-    if app.json:
-        app.out.json(found)
-    elif found:
-        rows = [
-            (dim(one["at"][:19]), bold(one["who"]), one["operation"], dim(" ".join(one["ids"])))
-            for one in found
-        ]
-        print_table(app.out, columns("at", "who", "operation", "*memories"), rows)
-    else:
-        app.note("no reads were recorded")
-    return 0 if found else 1
+    rows = [
+        (dim(one["at"][:19]), bold(one["who"]), one["operation"], dim(" ".join(one["ids"])))
+        for one in found
+    ]
+    heads = columns("at", "who", "operation", "*memories")
+    return app.listing(found, lambda: print_table(app.out, heads, rows), "no reads were recorded")
 
 
-people.add_command(reads)
-people.add_command(add)
-people.add_command(set_role)
-people.add_command(limit)
-people.add_command(list_people)
-people.add_command(remove)
+for _subcommand in (reads, add, set_role, limit, list_people, remove):
+    people.add_command(_subcommand)

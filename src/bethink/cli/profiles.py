@@ -47,27 +47,17 @@ def _list_profiles(app: App) -> int:
     named = profile_names(app.settings.profile_folders())
     titles = {name: _profile_title(app, name) for name in named}
     current = app.settings.profile
-    if app.json:
-        app.out.json(
-            [
-                {
-                    "name": name,
-                    "title": titles[name].text,
-                    "usable": titles[name].style == "",
-                    "file": str(file) if file else None,
-                    "current": name == current,
-                }
-                for name, file in named.items()
-            ]
-        )
-        return 0
-    heads = columns("", "profile", "*description", "from")
+    documents = [
+        {"name": name, "title": titles[name].text, "usable": titles[name].style == "",
+         "file": str(file) if file else None, "current": name == current}
+        for name, file in named.items()
+    ]  # fmt: skip
     rows = [
         ("*" if name == current else "", bold(name), titles[name], dim(str(file or "built in")))
         for name, file in named.items()
     ]
-    print_table(app.out, heads, rows)
-    return 0
+    heads = columns("", "profile", "*description", "from")
+    return app.listing(documents, lambda: print_table(app.out, heads, rows), "no profiles")
 
 
 def _profile_title(app: App, name: str) -> Styled:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from bethink.errors import BethinkError
 from bethink.render.wire import item_json
 
 if TYPE_CHECKING:
+    from bethink.api.sync import Conflicted
     from bethink.core.json_values import Json
     from bethink.memory import Memory
     from bethink.sync.session import SyncReport
@@ -90,7 +92,7 @@ def _sync_space(app: App, target: str, options: Json, *, goes_on: bool) -> bool:
             memory.retire_machine(target, retired)
         targets = [target] if target else [one["target"] for one in memory.sync_status()["targets"]]
         if not targets and not is_one_of_all:
-            raise click.UsageError("give a TARGET the first time")
+            raise click.UsageError("give a TARGET the first time: a folder, ssh://HOST, a URL")
         return _sync_all(app, memory, targets, options, goes_on=goes_on)
 
 
@@ -108,7 +110,7 @@ def _sync_all(
             continue
         failed |= bool(report.problems)
         if not goes_on or report.changed or report.erased or report.sent or report.problems:
-            _print_report(app, report)
+            _print_report(app, report, memory.sync_status()["name"])
     return failed
 
 
@@ -118,7 +120,7 @@ def _answer(memory: Memory) -> None:
     serve_lines(sys.stdin, sys.stdout, memory.answer_sync)
 
 
-def _print_report(app: App, report: SyncReport) -> None:
+def _print_report(app: App, report: SyncReport, own: str) -> None:
     if app.json:
         from dataclasses import asdict  # already loaded by click
 
@@ -130,9 +132,12 @@ def _print_report(app: App, report: SyncReport) -> None:
     parts += [f"{len(report.erased)} erased"] if report.erased else []
     parts += [f"{plural(report.sent, 'operation')} sent"]
     app.out.line(green("synchronised"), f" with {report.target}: {', '.join(parts)}")
+    names = [own, *(one.name for one in report.unknown)]
     for one in report.unknown:
-        app.out.line(yellow("new machine "), bold(one.name), dim(f"  {one.id}; not accepted yet"))
-        app.out.line(dim(f"apply its changes: bethink sync {report.target} --accept {one.name}"))
+        waits = dim(f"  {one.id}: nothing is taken from it yet")
+        app.out.line(yellow("new machine "), bold(one.name), waits)
+        code = one.name if names.count(one.name) == 1 else one.id
+        app.out.line(dim(f"  accept it: bethink sync {report.target} --accept {code}"))
     for problem in report.problems:
         app.out.line(yellow("not applied "), problem)
     for name in report.held:
@@ -177,26 +182,23 @@ def conflicts(app: App) -> int:
     """
     with app.open() as memory:
         found = memory.conflicts()
-    if app.json:
-        app.out.json(
-            [
-                {
-                    "item": item_json(one.item),
-                    "others": [{**other._asdict(), "at": iso(other.at)} for other in one.others],
-                }
-                for one in found
-            ]
-        )
-    for one in () if app.json else found:
+    documents = [
+        {
+            "item": item_json(one.item),
+            "others": [{**other._asdict(), "at": iso(other.at)} for other in one.others],
+        }
+        for one in found
+    ]
+    return app.listing(documents, lambda: _print_conflicts(app, found), "no conflicts")
+
+
+def _print_conflicts(app: App, found: Sequence[Conflicted]) -> None:
+    for one in found:
         app.out.line(bold(one.item.id), f"  {one_line(one.item.text, 90)}")
         for other in one.others:
             said = f": {one_line(other.text, 90)}" if other.text else ""
-            app.out.line(
-                yellow(f"  {other.kind}"), f" on {other.device}, ", format_time(other.at), said
-            )
-    if not found:
-        app.note(dim("no conflicts"))
-    return 0 if found else 1
+            told = f" on {other.device}, {format_time(other.at)}{said}"
+            app.out.line(yellow(f"  {other.kind}"), told)
 
 
 @command("settle", examples=["bethink settle 1abc", "bethink settle 1abc --keep other"])
@@ -214,7 +216,5 @@ def settle(app: App, item: str, keep: Any) -> None:
     """
     with app.open() as memory:
         settled = memory.settle(item, keep)
-    if app.json:
-        app.out.json(item_json(settled))
-    else:
-        app.out.line(green("settled "), bold(settled.id), f"  {one_line(settled.text, 90)}")
+    done, text = "forgot " if settled.live_to else "settled ", one_line(settled.text, 90)
+    app.report(item_json(settled), green(done), bold(settled.id), f"  {text}")

@@ -78,10 +78,8 @@ def export(app: App, file: str, form: str | None, *, markdown: bool) -> None:
         app.note(yellow(f"{plural(damaged, 'record')} of damaged data; see bethink doctor"))
     if file == "-":
         return
-    if app.json:
-        app.out.json({"file": file, "records": count})
-    else:
-        app.note(green(f"wrote {plural(count, 'record')} to {file}"))
+    told = green(f"wrote {plural(count, 'record')} to {file}")
+    app.remark({"file": file, "records": count}, told)
 
 
 def _export_to_remind(app: App, file: str) -> None:

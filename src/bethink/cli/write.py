@@ -182,7 +182,8 @@ def print_remembered(app: App, result: Remembered) -> None:
     for collision in result.collisions:
         label = f"{_COLLISION_LABELS[collision.kind]} {collision.id}"
         app.out.line(dim(f"  {label}: {one_line(collision.text, 60)}"))
-        app.out.line(dim(f"    similarity {collision.similarity:.2f}, {collision.action}"))
+        name = "similarity" if collision.probability is None else "probability"
+        app.out.line(dim(f"    {name} {getattr(collision, name):.2f}, {collision.action}"))
         if collision.resolve:
             app.out.line(dim("    resolve: "), collision.resolve)
     for title, entries in (

@@ -559,14 +559,11 @@ def list_tokens(app: App) -> int:
 
 def _print_tokens(app: App) -> int:
     found, now = [*_open_tokens().all(), *_open_connections().all()], datetime.now(UTC)
-    if app.json:
-        app.out.json([record.to_json() | {"expired": record.has_expired(now)} for record in found])
-    elif found:
-        heads = columns("name", "scope", "made", "until", "*spaces")
-        print_table(app.out, heads, [_token_row(record, now) for record in found])
-    else:
-        app.note("there are no tokens; create one with: bethink token create")
-    return 0 if found else 1
+    documents = [record.to_json() | {"expired": record.has_expired(now)} for record in found]
+    heads = columns("name", "scope", "made", "until", "*spaces")
+    rows = [_token_row(record, now) for record in found]
+    none = "there are no tokens; create one with: bethink token create"
+    return app.listing(documents, lambda: print_table(app.out, heads, rows), none)
 
 
 def _token_row(record: Token, now: datetime) -> tuple[Piece, ...]:
@@ -595,13 +592,8 @@ def revoke(app: App, name: str) -> None:
     """
     if not _open_connections().revoke_named(name):
         _open_tokens().revoke(name)
-    if app.json:
-        app.out.json({"revoked": name})
-    else:
-        app.out.line(green("revoked"), " ", bold(name))
+    app.report({"revoked": name}, green("revoked"), " ", bold(name))
 
 
-token.add_command(create)
-token.add_command(sign_in)
-token.add_command(list_tokens)
-token.add_command(revoke)
+for _subcommand in (create, sign_in, list_tokens, revoke):
+    token.add_command(_subcommand)

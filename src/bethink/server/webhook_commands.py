@@ -99,14 +99,10 @@ def _print_secret(app: App, hook: Webhook) -> None:
 def list_hooks(app: App) -> int:
     """List the webhooks of every space, and how sending goes."""
     found = _open_hooks().all()
-    if app.json:
-        app.out.json([hook.to_json() for hook in found])
-    elif found:
-        heads = columns("name", "space", "state", "kinds", "*url")
-        print_table(app.out, heads, [_row(hook) for hook in found])
-    else:
-        app.note("there are no webhooks; add one with: bethink webhook add NAME URL")
-    return 0 if found else 1
+    heads, rows = columns("name", "space", "state", "kinds", "*url"), [_row(one) for one in found]
+    documents, show = [one.to_json() for one in found], lambda: print_table(app.out, heads, rows)
+    none = "there are no webhooks; add one with: bethink webhook add NAME URL"
+    return app.listing(documents, show, none)
 
 
 def _row(hook: Webhook) -> tuple[Piece, ...]:
@@ -125,4 +121,4 @@ def remove(app: App, name: str) -> None:
     Running servers notice.
     """
     _open_hooks().remove(name)
-    app.out.json({"removed": name}) if app.json else app.out.line(green("removed"), " ", bold(name))
+    app.report({"removed": name}, green("removed"), " ", bold(name))

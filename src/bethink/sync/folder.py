@@ -56,6 +56,8 @@ class Folder:
     def __init__(self, root: Path, space: str, secret: bytes | None) -> None:
         """Use a folder that exists; ``secret`` encrypts what is written."""
         if not root.is_dir():
+            if root.exists():
+                raise Refused(f"{root} is no folder", remedy="name a folder of its own")
             raise Refused(f"there is no folder {root}", remedy=f"mkdir {root}")
         if not _SPACE_NAME.fullmatch(space):
             raise Refused(f"a space named {space!r} cannot be a folder")

@@ -185,10 +185,14 @@ class FolderSync:
         if own is None:
             return
         if bool(own["salt"]) != (self._folder.secret is not None):
-            how = "encrypted" if own["salt"] else "not encrypted"
+            how, remedy = (
+                ("encrypted", "give the same passphrase or key")
+                if own["salt"]
+                else ("not encrypted", "leave out --key and BETHINK_SYNC_PASSPHRASE")
+            )
             raise Refused(
                 f"the files of this machine are {how} here; nothing was written",
-                remedy="give the same passphrase or key, or use another folder",
+                remedy=f"{remedy}, or use another folder",
             )
         self._salt = own["salt"]
         if self._folder.secret is not None:  # refuses another one
@@ -204,10 +208,15 @@ class FolderSync:
         found = {}
         seen = set()
         listed = list(self._folder.devices())
-        named = Counter(said["name"] for _, said in listed if not isinstance(said, str))
+        here = [said for _, said in listed if not isinstance(said, str)]
+        named = Counter(said["name"] for said in here)
         if several := [one for one in sorted(accept) if named[one] > 1]:
-            raise Refused(f"several machines are called {several[0]}: accept one by its code")
-        retired = self._retired(listed, accept, known)
+            codes = (said["id"] for said in here if said["name"] == several[0])
+            raise Refused(
+                f"several machines are called {several[0]}",
+                remedy=f"accept one by its code: {', '.join(codes)}",
+            )
+        retired = self._retired(here, accept, known)
         for folder, said in listed:
             if isinstance(said, str):
                 report.problems.append(f"{folder}: {said}")
@@ -221,20 +230,25 @@ class FolderSync:
                 found[folder] = said
                 if not is_known:
                     store.add_device(Device(said["id"], said["name"], said["key"], True))
+            elif said["id"] == self._syncing.identity().id:
+                told = "this machine was retired: others take nothing from it until one of them"
+                report.problems.append(f"{told} says --accept {said['id']}")
             else:
                 report.unknown.append(Device(said["id"], said["name"], said["key"]))
         if accept - seen:
-            raise NotFound(f"no machine {', '.join(sorted(accept - seen))} writes here")
+            raise NotFound(
+                f"no machine {', '.join(sorted(accept - seen))} writes here",
+                remedy=f"there are {', '.join(sorted(named))}" if named else "",
+            )
         return found
 
     def _retired(
         self,
-        listed: Iterable[tuple[str, dict[str, Any] | str]],
+        here: Iterable[dict[str, Any]],
         accept: set[str],
         known: Mapping[str, Device],
     ) -> set[str]:
         """Return the machines that are no longer trusted, as those say that are."""
-        here = [said for _, said in listed if not isinstance(said, str)]
         for one in here:
             if one["id"] in known and known[one["id"]].accepted:
                 with suppress(ValueError, TypeError, AttributeError):
@@ -349,7 +363,7 @@ class FolderSync:
             state = self._folder.state(device)
             read = state.get("vector", {})
             if any(read.get(series, 0) < upto for series, upto in vector.items()):
-                when = state.get("at", "never")
+                when = state.get("at", "never")[:16].replace("T", " ")
                 self._syncing.report.waiting.append(f"{device['name']} (last here {when})")
 
 
@@ -357,7 +371,9 @@ def retire(folder: Folder, device: str) -> None:
     """Remove the files of a machine that will not come back; others write what they hold."""
     path = folder.root / device
     if not re.fullmatch("[0-9a-f]{16}", device) or path.is_symlink() or not path.is_dir():
-        raise NotFound(f"no machine {device!r} writes here")
+        raise NotFound(
+            f"no machine has the code {device!r} here", remedy="bethink sync status shows the codes"
+        )
     for file in (path / "device.json", path / "state.json", *sorted(path.glob("*.ops"))):
         file.unlink(missing_ok=True)
     if not any(path.iterdir()):

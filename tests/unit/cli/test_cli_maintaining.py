@@ -109,7 +109,7 @@ def test_where_nothing_is_ripe_it_says_so(call: Caller) -> None:
     said = call("maintain", "--job", "consolidate", "--job", "duplicates")
 
     assert (said.code, said.out) == (0, "nothing to do\n")
-    assert call("maintain", "--runs").err == "maintenance has not run yet\n"
+    assert call("maintain", "--runs").err == "no run of maintenance has changed anything yet\n"
     assert call("maintain", "--runs", "--json").told == {"runs": []}
 
 

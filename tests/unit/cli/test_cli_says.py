@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from caller import Caller
+from caller import Caller, Said
 
 from bethink import Memory
 from bethink.cli.answers import shown_id
@@ -373,3 +373,100 @@ def test_the_other_word_for_help_takes_what_help_takes(call: Caller) -> None:
     assert call("help", "inbox", "accept").out == call("inbox", "accept", "--help").out
     assert call("help", "--all").out == call("--help", "--all").out
     assert call("help", "--json").out == call("--help").out
+
+
+def test_a_list_shows_the_time_it_is_sorted_by(call: Caller) -> None:
+    """The time of storing; the day on which something else happened is at its text."""
+    call.remember("We met Ana in Porto", "--occurred-at", "2024-03-05")
+    newest = call.remember("Deploys happen on Tuesdays")
+
+    listed = call("list").out.splitlines()
+
+    assert listed[0].split() == ["id", "stored", "kind", "text"]
+    assert listed[1].partition("  ")[0] == newest
+    assert "[20" not in listed[1]
+    assert listed[2].endswith("[2024-03-05] We met Ana in Porto")
+    assert call("timeline", newest).out.splitlines()[0].split()[1] == "stored"
+
+
+def test_a_timeline_of_a_conversation_shows_when_it_was_said(call: Caller) -> None:
+    """Its turns are sorted by their numbers, not by when they were stored."""
+    turns = [
+        {"text": f"Turn {n}", "session": "s", "seq": n, "occurred_at": f"2024-03-0{n}"}
+        for n in (2, 1)
+    ]
+    with Memory.open(settings=load_settings()) as memory:
+        first = memory.remember_many(turns)[0].id
+
+    lines = call("timeline", first).out.splitlines()
+
+    assert [line.split()[1] for line in lines] == ["when", "2024-03-01", "2024-03-02"]
+
+
+def test_a_correction_has_a_probability(call: Caller) -> None:
+    """Only of what says the same it is told how similar it is."""
+    call.set("BETHINK_EMBEDDER", "encoder")
+    call.remember("The staging database is on port 5433")
+
+    newer = call("remember", "The staging database is on port 5444 now").out
+    again = call("remember", "The staging database is on port 5444 now.").out
+
+    assert "probability 0.9" in newer
+    assert "similarity" not in newer
+    assert "similarity 1.00" in again
+
+
+@each_row("words", [("list",), ("recall", "Tuesdays"), ("why-not", "ID", "Tuesdays")])
+def test_a_period_that_ends_before_it_begins_is_refused(
+    call: Caller, words: tuple[str, ...]
+) -> None:
+    """An empty answer would look as if nothing had happened then."""
+    item = call.remember("Deploys happen on Tuesdays")
+    asked = [item if word == "ID" else word for word in words]
+
+    said = call(*asked, "--since", "2026-12-01", "--until", "2025-01-01")
+
+    assert said.code == 2
+    assert "since 2026-12-01 is not before until 2025-01-01" in said.err
+    assert call(*asked, "--since", "2026-01-01", "--until", "2026-01-01").code == 2
+
+
+def test_sync_says_what_happened_and_what_to_do(call: Caller) -> None:
+    """Two machines of one name, a folder, a conflict: each message can be followed."""
+
+    def on(machine: str, *words: str) -> Said:
+        call.set("BETHINK_DATA_DIR", str(call.folder / machine))
+        return call(*words)
+
+    room = call.folder / "room"
+    room.mkdir()
+    (call.folder / "file").write_text("x", "utf-8")
+    one = on("a", "remember", "The deploy key is in vault B", "--json").told["id"]
+    on("a", "sync", "room", "--name", "vm")
+    met = on("b", "sync", "room", "--name", "vm").out
+    code = on("a", "sync", "status", "--json").told["device"]
+    own = on("b", "sync", "status", "--json").told["device"]
+
+    assert f"{code}: nothing is taken from it yet" in met
+    assert f"--accept {code}" in met  # the name is that of both
+    assert code in on("b", "sync", "room", "--accept", "vm").err
+    assert "1 memory changed here" in on("b", "sync", "room", "--accept", code).out
+    on("a", "sync", "room", "--accept", own)
+    assert "there are vm" in on("a", "sync", "--accept", "nosuch").err
+    assert "sync status shows the codes" in on("a", "sync", "room", "--retire", "vm").err
+    assert "is no folder" in on("a", "sync", "file").err
+    assert "urandom > nosuch" in on("a", "sync", "room", "--key", "nosuch").err
+    assert "leave out --key" in on("a", "sync", "room", "--key", __file__).err
+    assert "bethink conflicts lists them" in on("a", "settle", one).err
+
+    on("a", "update", one, "The deploy key is in vault C")
+    assert on("a", "sync").out.count("T") == 0
+    on("b", "forget", one, "--yes")
+    for machine in "bab":
+        on(machine, "sync")
+    assert "--keep current keeps it" in on("b", "settle", one, "--keep", "both").err
+    assert on("b", "settle", one, "--keep", "other").out.startswith(f"forgot {one}")
+    on("b", "sync", "room", "--retire", code)
+    on("a", "sync")
+    assert "this machine was retired" in on("a", "sync").out
+    assert "no run of maintenance has changed anything" in on("a", "maintain", "--runs").err
