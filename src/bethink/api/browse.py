@@ -30,11 +30,6 @@ def merge_timeline(middle: Item, neighbours: Sequence[Item]) -> list[Item]:
     return sorted(items, key=lambda item: (item.stored_at, item.id))
 
 
-def _check_id(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise Refused(f"{name} is {value!r}, but must be a text")
-
-
 class BrowseMethods(SessionMethods):
     """Lists what an open space holds."""
 
@@ -224,7 +219,6 @@ class ThreadMethods(SessionMethods):
 
     def thread(self, thread_id: str) -> Thread:
         """Get a thread with its visible members and events."""
-        _check_id("thread_id", thread_id)
         found = self._visible_store().activity.thread(thread_id)
         visible = self._redact_threads([found]) if found is not None else []
         if not visible:

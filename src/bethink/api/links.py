@@ -103,7 +103,7 @@ class LinkMethods(SessionMethods):
         ...     memory.link(new, "supersedes", old).weight
         0.5
         """
-        if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 < weight <= 1:
+        if not 0 < weight <= 1:
             raise Refused(f"weight is {weight!r}, but must be above 0 and at most 1")
         if context is not None:
             from bethink.ingest.redaction import redact  # start-up time: few links have one

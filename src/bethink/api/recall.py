@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 from bethink.api.session import SessionMethods, cache_key, resolve_reranker
 from bethink.api.turns import in_turn
 from bethink.api.votes import read_votes
+from bethink.core.arguments import check_argument
 from bethink.core.dataclass import field_types, replace
 from bethink.core.json_values import Json, format_moment
 from bethink.core.named_tuple import NamedTuple
@@ -178,6 +179,9 @@ class RecallMethods(SessionMethods):
         first, chosen = self._choose_profiles(
             given.pop("profile", None), deep=given.pop("deep", False)
         )
+        for name, value in given.items():
+            if (annotation := RecallMethods.recall.__annotations__.get(name)) is not None:
+                check_argument(name, value, annotation)
         filters, now, boost, reranker = (
             given.pop(name, None) for name in ("filters", "now", "boost", "reranker")
         )

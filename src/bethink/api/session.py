@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Self
 from bethink.config.paths import home_folder
 from bethink.config.settings import Settings
 from bethink.config.spaces import resolve_space
+from bethink.core.arguments import check_methods
 from bethink.core.dataclass import replace
 from bethink.core.ids import make_id
 from bethink.core.named_tuple import NamedTuple
@@ -59,20 +60,11 @@ def _judge_pairs(pairs: Sequence[tuple[str, str]]) -> Sequence[PairVerdict]:
     return update_model.judge(pairs)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _leaving_limit(live: int, share: float | None) -> int:
     """Return how many of ``live`` memories may leave recall in one run."""
     if share is not None:
         return int(live * share + 1e-9)
     return max(int(live * DEFAULT_SHARE + 1e-9), min(MIN_LEAVING, live // 2))
-
-
-def _check_id(item_id: object) -> None:
-    if not isinstance(item_id, str):  # a caller without a type checker
-        raise Refused(f"item_id is {item_id!r}, but must be a text")
 
 
 def find_note_or_edge(item_id: str, store: Store, notes: NoteStore | None) -> Item | None:
@@ -387,12 +379,10 @@ class Session:
 
         Also gets a note or an edge that a recall returned, by its whole id.
         """
-        _check_id(item_id)
         return find_note_or_edge(item_id, self.store, self.notes) or self.stored_item(item_id)
 
     def stored_item(self, item_id: str) -> Item:
         """Get a memory from the store, one that can be changed and forgotten."""
-        _check_id(item_id)
         items = self.store.items.get([item_id])
         if item_id in items:
             return items[item_id]
@@ -437,29 +427,22 @@ class Session:
         """Build the context of a maintenance run."""
         from bethink.maintain.job import JobContext  # start-up time: recall does without
 
-        if share is not None and not (_is_number(share) and 0 < share <= 1):
+        if share is not None and not 0 < share <= 1:
             raise Refused(f"share is {share!r}, but must be above 0 and at most 1")
-        if min_age_days is not None and not (
-            _is_number(min_age_days) and 0 <= min_age_days < float("inf")
-        ):
+        if min_age_days is not None and not 0 <= min_age_days < float("inf"):
             raise Refused(f"min_age_days is {min_age_days!r}, but must be a number of days")
-        if similarity is not None and not (_is_number(similarity) and 0.5 <= similarity <= 1):
+        if similarity is not None and not 0.5 <= similarity <= 1:
             raise Refused(f"similarity is {similarity!r}, but must be from 0.5 to 1")
         now = self.clock()
         return JobContext(
-            self.store,
-            self.embedder,
-            now,
-            limit=_leaving_limit(self.store.admin.count(), share),
-            model=self.llm,
-            judge=_judge_pairs,
-            notes_dir=self._notes_target(),
+            self.store, self.embedder, now,
+            limit=_leaving_limit(self.store.admin.count(), share), model=self.llm,
+            judge=_judge_pairs, notes_dir=self._notes_target(),
             notes_trust=self.settings.notes_trust,
             filters=make_filters({"max_classification": 3, **where}, now),
-            shown=self.settings.max_classification,
-            min_age_days=min_age_days,
+            shown=self.settings.max_classification, min_age_days=min_age_days,
             similarity=similarity or self.settings.least_similarity,
-        )
+        )  # fmt: skip
 
     def write_context(self, *, relating: bool = False, review: bool = False) -> WriteContext:
         """Build the context of a write, at the current time."""
@@ -467,17 +450,11 @@ class Session:
 
         actor, now = self.settings.actor, self.clock()
         return WriteContext(
-            self.store,
-            self.embedder,
-            now,
-            actor,
-            make_id,
-            relating=relating,
+            self.store, self.embedder, now, actor, make_id, relating=relating, room=self.room,
             judge=_judge_pairs if self.judging else None,
             personal_numbers=self.settings.personal_numbers,
             review=self.settings.review if review else None,
-            room=self.room,
-        )
+        )  # fmt: skip
 
     def _notes_target(self) -> Path | None:
         """Return where notes are written; a project file cannot point outside the project."""
@@ -501,6 +478,9 @@ class SessionMethods:
     """What all methods of `Memory` share: the open space."""
 
     session: Session
+
+    def __init_subclass__(cls) -> None:
+        check_methods(cls)
 
     @property
     def store(self) -> Store:
@@ -544,3 +524,6 @@ class SessionMethods:
     def profiles(self) -> dict[str, Path | None]:
         """List the available profiles, and the file of each that is the user's own."""
         return self.session.profiles()
+
+
+check_methods(SessionMethods)

@@ -169,6 +169,13 @@ class Setting(NamedTuple):
         """The default value."""
         return cast("SettingValue", getattr(Settings(), self.name))
 
+    def current(self, value: object) -> object:
+        """Return what a value means now, which may be one of an earlier version."""
+        for old, new in self.former:
+            if value == old or (old.endswith(":") and str(value).startswith(old)):
+                return new + str(value).removeprefix(old)
+        return value
+
     @property
     def expected(self) -> str:
         """Description of the allowed values."""
@@ -333,9 +340,7 @@ def parse_value(setting: Setting, text: str, where: str) -> str | int:
 
 
 def validate_value(setting: Setting, value: object, where: str) -> SettingValue:
-    for old, new in setting.former:
-        if value == old or (old.endswith(":") and str(value).startswith(old)):
-            value = new + str(value).removeprefix(old)
+    value = setting.current(value)
     expected_type = (str, Path) if setting.type is Path else setting.type
     is_right_type = isinstance(value, expected_type) and (
         setting.type is bool or not isinstance(value, bool)

@@ -170,20 +170,11 @@ class NotesFolder:
         for number, paragraph in enumerate(split_paragraphs(text), start=1):
             start, end = _paragraph_period(paragraph, file)
             yield Item(
-                id=f"{NOTE_ID_PREFIX}{file.name}#{number}",
-                text=paragraph,
-                stored_at=file.start,
-                source=f"notes/{file.name}.md",
-                source_class="import",
-                writer="notes",
-                level="raw",
-                kind="note",
-                trust=self._trust,
-                occurred_at=start,
-                occurred_end=end,
-                tokens=estimate_tokens(paragraph),
-                flags=content_flags(paragraph),
-            )
+                id=f"{NOTE_ID_PREFIX}{file.name}#{number}", text=paragraph, stored_at=file.start,
+                source=f"notes/{file.name}.md", source_class="import", writer="notes", level="raw",
+                kind="note", trust=self._trust, occurred_at=start, occurred_end=end,
+                tokens=estimate_tokens(paragraph), flags=content_flags(paragraph),
+            )  # fmt: skip
 
     def find(self, item_id: str) -> Item | None:
         """Return the paragraph with this id, if it still exists."""

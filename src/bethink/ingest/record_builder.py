@@ -236,22 +236,16 @@ def make_item(
     made: Json = {name: getattr(draft, name) for name in _COPIED_FIELDS}
     made |= {name: float(getattr(draft, name)) for name in _NUMBER_FIELDS}
     return Item(
-        **made,
-        id=prepared.id,
-        stored_at=ctx.now,
-        writer=ctx.actor,
+        **made, id=prepared.id, stored_at=ctx.now, writer=ctx.actor, flags=prepared.flags,
         kind=draft.kind or _kind_of(prepared, times),
         tier=draft.tier or ("core" if abs(draft.emotion) >= CORE_EMOTION else "general"),
         tags=tuple(dict.fromkeys(draft.tags)),
         entities=tuple(mention.entity.id for mention in mentions),
         caption=caption(draft.text, draft.speaker) if uncaptioned else draft.caption,
         trust=_effective_trust(prepared, batch),
-        pinned=is_pinned(draft),
-        protected=is_protected(draft),
-        occurred_at=happened,
-        occurred_end=ended,
-        flags=prepared.flags,
-    )
+        pinned=is_pinned(draft), protected=is_protected(draft),
+        occurred_at=happened, occurred_end=ended,
+    )  # fmt: skip
 
 
 def _kind_of(prepared: PreparedDraft, times: Sequence[TimeSpan]) -> str:
@@ -381,7 +375,7 @@ def _build_links(
     prepared: PreparedDraft, collisions: Sequence[Collision], now: datetime
 ) -> tuple[Link, ...]:
     similar = (
-        link_items((prepared.id, one.id), "similar_to", now, weight=one.similarity)
+        link_items((prepared.id, one.id), "similar_to", now, weight=one.similarity or 0.0)
         for one in collisions
     )
     parents = parent_ids(prepared.draft)

@@ -342,15 +342,15 @@ def _collision(link: Link, pair: _Pair, mine: Item) -> Collision:
     other = pair.older if mine is pair.newer else pair.newer
     # Never reveal the text of a memory of higher classification to the writer.
     text = other.text if other.classification <= mine.classification else ""
-    resolve = f"bethink forget {pair.older.id}"
+    sure, resolve = link.confidence, f"bethink forget {pair.older.id}"
     if link.type == "contradicts":
         resolve = f"bethink forget {pair.newer.id}"
-        return Collision(other.id, "contradicts", link.confidence, CONTRADICTS, text, resolve)
+        return Collision(other.id, "contradicts", None, CONTRADICTS, text, resolve, sure)
     if link.type == "updates":
-        return Collision(other.id, "related", link.confidence, MAY_UPDATE, text, resolve)
+        return Collision(other.id, "related", None, MAY_UPDATE, text, resolve, sure)
     if other is pair.older:
-        return Collision(other.id, "supersedes", link.confidence, OUTDATED, text, resolve)
-    return Collision(other.id, "superseded", link.confidence, OUTDATED, text, resolve)
+        return Collision(other.id, "supersedes", None, OUTDATED, text, resolve, sure)
+    return Collision(other.id, "superseded", None, OUTDATED, text, resolve, sure)
 
 
 def _merge(judged: Sequence[Collision], near: Sequence[Collision]) -> tuple[Collision, ...]:

@@ -117,20 +117,11 @@ def entry_to_draft(
     }
     original = attach_body(entry.body, kept)
     return Draft(
-        entry.text,
-        level="raw",
-        kind=entry.kind,
-        original=original,
-        source=entry.source,
-        source_class=entry.source_class,
-        tags=entry.tags,
-        topic=entry.topic,
-        classification=classification,
-        session=session,
-        seq=0,
-        metadata={METADATA_KEY: kept},
+        entry.text, level="raw", kind=entry.kind, original=original, source=entry.source,
+        source_class=entry.source_class, tags=entry.tags, topic=entry.topic,
+        classification=classification, session=session, seq=0, metadata={METADATA_KEY: kept},
         force=True,
-    )
+    )  # fmt: skip
 
 
 def is_well_formed(record: object) -> bool:

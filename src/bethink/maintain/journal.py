@@ -185,7 +185,8 @@ def highest_seen(store: Store) -> int:
 
 def run_trail(run: str, store: Store) -> RunTrail | None:
     """Return what a run did; None where there was no such run."""
-    lines = store.admin.changes(item=run, actor=None, limit=_MAX_LINES)
+    found = store.admin.changes(item=run, actor=None, limit=_MAX_LINES)
+    lines = [line for line in found if line.detail.startswith("{")]  # else it is a memory
     begun = store.admin.changes(item=ALL_RUNS, actor=None, limit=_MAX_LINES) if not lines else ()
     if not lines and all(_parse_detail(line.detail).get("run") != run for line in begun):
         return None

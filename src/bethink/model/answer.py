@@ -79,16 +79,17 @@ class Collision(NamedTuple):
 
     It says the same (``exact``) or nearly so (``near``); its fact is replaced by the new
     one (``supersedes``), or replaces it (``superseded``); it disagrees (``contradicts``); or
-    the new one seems to correct it (``related``). ``similarity`` is the likeness or the confidence
-    of the judgement, ``resolve`` the command to undo or settle it.
+    the new one seems to correct it (``related``). ``similarity`` is that of the first two,
+    ``probability`` that of the others; ``resolve`` is the command to undo or settle it.
     """
 
     id: str
     kind: Literal["exact", "near", "supersedes", "superseded", "contradicts", "related"]
-    similarity: float
+    similarity: float | None
     action: str
     text: str
     resolve: str = ""
+    probability: float | None = None
 
 
 @pydantic_schema("bethink.render.wire:remembered_json")

@@ -131,7 +131,9 @@ def open_embedder(name: str | None = None) -> Embedder | None:
     """Create the embedder of a name or "name:argument", not loaded yet.
 
     "none" returns None: search by words alone. Every embedder is created here and nowhere
-    else.
+    else, and a name of an earlier version means what the setting makes of it.
     """
-    chosen = DEFAULT_EMBEDDER if name is None else name
+    from bethink.config.settings import SETTINGS_BY_NAME  # start-up time of the worker's clients
+
+    chosen = str(SETTINGS_BY_NAME["embedder"].current(DEFAULT_EMBEDDER if name is None else name))
     return None if chosen == NONE else open_model(EMBEDDERS, chosen)

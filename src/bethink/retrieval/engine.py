@@ -318,24 +318,17 @@ def _assemble(
     if not passed and (count := count_below_relevance(trace.steps)):
         reason = f"below min_relevance {ctx.query.min_relevance:g} are all {count} that were found"
     return Recall(
-        query=ctx.query,
-        profile=profile.name,
-        status=status,
-        reason=reason,
-        hits=hits,
+        query=ctx.query, profile=profile.name, status=status, reason=reason, hits=hits,
         page=page_of(passed, hits, ctx.query),
         warnings=(*warnings_for(hits, relations), *(w for add in additions for w in add.warnings)),
         degraded=tuple(trace.degraded),
         nearest_miss=_nearest_miss(offered, verdict, ctx) if offered and not passed else None,
-        steps=tuple(trace.steps),
-        run=trace.finish(),
+        steps=tuple(trace.steps), run=trace.finish(),
         captions=tuple(caption for add in additions for caption in add.captions),
         relations=relations,
         timelines=tuple(timeline for add in additions for timeline in add.timelines),
-        ways=_match_kinds(profile),
-        confidence=verdict.confidence,
-        assessed=verdict.reasons,
-    )
+        ways=_match_kinds(profile), confidence=verdict.confidence, assessed=verdict.reasons,
+    )  # fmt: skip
 
 
 def _nearest_miss(offered: Pool, judged: Assessment, ctx: Context) -> Candidate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import SupportsFloat
 
 from bethink.core.dataclass import dataclass
 from bethink.core.lazy import lazy_pattern
@@ -52,18 +53,25 @@ def _sorted_if_changed(candidates: list[Candidate], pool: Pool) -> Pool:
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """Boost important memories and penalise unimportant ones; 0.5 is neutral."""
+    """Boost important memories and penalise unimportant ones; 0.5 is neutral.
+
+    Each step by which `bethink boost` marked one as relevant adds ``marked``, demote takes it.
+    """
 
     strength: float = 0.1
+    marked: float = 0.0
     name: str = "importance"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
         def weigh(cand: Candidate) -> Candidate:
-            importance = 1.0 if cand.item.pinned else cand.item.importance
-            if importance == 0.5:
+            item = cand.item
+            importance = 1.0 if item.pinned else item.importance
+            steps = item.relevance if self.marked else 0.0
+            if importance == 0.5 and not steps:
                 return cand
-            factor = 1.0 + self.strength * (2 * importance - 1)
-            why = "pinned" if cand.item.pinned else f"importance {importance:.2f}"
+            factor = 1.0 + self.strength * (2 * importance - 1) + self.marked * steps
+            why = "pinned" if item.pinned else f"importance {importance:.2f}"
+            why += f", marked relevant {steps:+g}" if steps else ""
             return cand.with_evidence(self.name, "times", factor, why)
 
         return _sorted_if_changed([weigh(cand) for cand in pool], pool)
@@ -132,13 +140,13 @@ class CallerBoost:
 
 def _apply_boost(cand: Candidate, boost: Boost, name: str) -> Candidate:
     result = boost(cand.item)
-    value, why = result if isinstance(result, tuple) else (result, "boosted by the caller")
-    factor = float(value)
-    if not math.isfinite(factor) or factor < 0:
+    given = result if isinstance(result, tuple) else (result, "boosted by the caller")
+    factor, why = given if len(given) == 2 else (math.nan, "")
+    if not isinstance(factor, SupportsFloat) or not 0 <= float(factor) < math.inf:
         return cand.with_evidence(
             name, "times", 1.0, "the caller's boost is not a number from 0 up; ignored"
         )
-    return cand if factor == 1.0 else cand.with_evidence(name, "times", factor, str(why))
+    return cand if factor == 1.0 else cand.with_evidence(name, "times", float(factor), str(why))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,19 +39,12 @@ _AUDIENCE = text("For people of a server: space (all; the default), private, or 
 MEMORY = record(
     "audience",
     audience=described(str, "Who sees it, where not all of the space do."),
-    id=str,
-    text=str,
-    kind=str,
-    level=str,
-    topic=_TEXT_OR_NULL,
-    when=str,
-    trust=int,
-    source=str,
-    speaker=_TEXT_OR_NULL,
-    status=str,
-    pinned=bool,
-    flags=list[str],
-)
+    id=str, text=str, kind=str, level=str, topic=_TEXT_OR_NULL, when=str, trust=int, source=str,
+    speaker=_TEXT_OR_NULL, status=str, pinned=bool, flags=list[str],
+)  # fmt: skip
+COLLISION = record(
+    id=str, kind=str, similarity=nullable(float), action=str, text=str, probability=nullable(float),
+)  # fmt: skip
 HIT = record(
     "audience",
     **MEMORY["properties"],
@@ -187,7 +180,7 @@ REMEMBER = Tool(
             Literal["stored", "duplicate", "repeated", "waiting", "left_out"],
             "waiting: in the inbox, for the user to review; left_out: a turn without content.",
         ),
-        collisions=[record(id=str, kind=str, similarity=float, action=str, text=str)],
+        collisions=[COLLISION],
         redacted=described(list[str], "Kinds of secrets that were removed."),
         entities=list[str],
         flags=list[str],

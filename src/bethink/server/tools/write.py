@@ -61,8 +61,7 @@ def remember(call: Call) -> Reply:
         add_relations(call, stored.id, relations)
     content = remembered_json(stored)
     content["collisions"] = [
-        {name: collision[name] for name in ("id", "kind", "similarity", "action")}
-        | {"text": collision["text"]}
+        {name: value for name, value in collision.items() if name != "resolve"}
         for collision in content["collisions"]
     ]
     return Reply(_format_stored(stored), content)

@@ -246,18 +246,10 @@ def path_item(path: Path, names: Mapping[str, str]) -> Item:
     ends = dict.fromkeys(end for link in path for end in _link_ends(link))
     text = describe_path(path, names)
     return Item(
-        id=path_id(path),
-        text=text,
-        stored_at=newest,
-        source=path[0].source,
-        source_class="tool",
-        writer="links",
-        kind="relation",
-        entities=tuple(ends),
-        trust=1,
-        confidence=min(link.confidence for link in path),
-        tokens=estimate_tokens(text),
-    )
+        id=path_id(path), text=text, stored_at=newest, source=path[0].source, source_class="tool",
+        writer="links", kind="relation", entities=tuple(ends), trust=1,
+        confidence=min(link.confidence for link in path), tokens=estimate_tokens(text),
+    )  # fmt: skip
 
 
 def path_id(path: Path) -> str:

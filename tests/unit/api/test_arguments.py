@@ -1,0 +1,128 @@
+"""A wrong argument is refused in words that name it, never with an error of Python."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bethink import Item, Memory, Refused
+from bethink.errors import BethinkError
+from rows import each_row
+
+_ITSELF = {"close", "using"}  # close the memory, or take parts of it
+_WRONG = ("x", 5, -1.5, True, ["a"], {"a": 1}, None, object())
+
+
+def _calls(memory: Memory, item: str) -> list[tuple[str, str, Any, dict[str, Any]]]:
+    """Every public method with each of its arguments wrong in turn, the others right."""
+    right = {"text": "staging", "path": "x.md", "source": "nobody", "query": "staging"}
+    found = []
+    for name, method in inspect.getmembers(memory, inspect.ismethod):
+        if name.startswith("_") or name in _ITSELF:
+            continue
+        parameters = inspect.signature(method).parameters.values()
+        named = [
+            one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        ]
+        needed = {one.name: right.get(one.name, item) for one in named if one.default is one.empty}
+        found += [
+            (name, one.name, value, {**needed, one.name: value})
+            for one in named
+            for value in _WRONG
+        ]
+    return found
+
+
+def test_no_argument_raises_an_error_of_python(
+    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of every public method; objects that quack like what is wanted are the caller's."""
+    monkeypatch.chdir(tmp_path)
+    item = memory.remember("The staging server is in Porto").id
+    raised = []
+    for name, argument, value, given in _calls(memory, item):
+        try:
+            getattr(memory, name)(**given)
+        except BethinkError:
+            continue
+        except OSError:
+            assert name == "import_"  # a file that is not there
+        except Exception as error:  # noqa: BLE001 the test is about which there are
+            if type(value) is not object:
+                raised.append(f"{name}({argument}={value!r}): {error!r}")
+
+    assert raised == []
+
+
+@each_row(
+    "method, given, told",
+    [
+        ("boost", {"by": "much"}, "by is 'much', but must be a number"),
+        ("demote", {"by": None}, "by is None, but must be a number"),
+        ("get", {"item_id": 5}, "item_id is 5, but must be a text"),
+        ("why", {"types": "causes"}, "types is 'causes', but must be a list of texts"),
+        ("why", {"types": [5]}, "types is [5], but must be a list of texts"),
+        ("recall", {"boost": 3}, "boost is 3, but must be a function"),
+        ("recall", {"profile": 5}, "profile is 5, but must be a text or a Profile"),
+        ("recall", {"most": 5}, "most is 5, but must be a mapping"),
+        ("recall", {"cursor": 5}, "cursor is 5, but must be a text"),
+        ("why_not", {"boost": "up"}, "boost is 'up', but must be a function"),
+        ("recall", {"since": "2026-12-01", "until": "2026-01-01"}, "is not before until"),
+        ("browse", {"since": "2026-12-01", "until": "2026-01-01"}, "is not before until"),
+    ],
+)
+def test_a_refusal_names_the_argument(
+    memory: Memory, method: str, given: dict[str, Any], told: str
+) -> None:
+    item = memory.remember("The staging server is in Porto").id
+    first = {"recall": ["staging"], "why_not": [item, "staging"], "browse": [], "get": []}
+
+    with pytest.raises(Refused) as refused:
+        getattr(memory, method)(*first.get(method, [item]), **given)
+
+    assert told in refused.value.message
+
+
+@each_row("gave", ["x", None, (1, 2, 3), (), -1.0, float("nan")])
+def test_a_boost_that_gives_no_number_changes_nothing(memory: Memory, gave: Any) -> None:
+    memory.remember("The staging server is in Porto")
+
+    (hit,) = memory.recall("staging server", boost=lambda _item: gave).hits
+
+    assert hit.score == memory.recall("staging server").hits[0].score
+    assert "ignored" in str(hit.reason("boost"))
+
+
+def test_a_marked_memory_ranks_higher(memory: Memory) -> None:
+    """With the profile default; the mark is a reason of the score, and demote takes it back."""
+
+    def first() -> Item:
+        return memory.recall("staging server").hits[0].item
+
+    memory.remember("The staging server is in Porto")
+    memory.remember("The staging server has 16 cores")
+    second = memory.recall("staging server").hits[1].item
+
+    memory.boost(second.id, 10)
+    hit = memory.recall("staging server").hits[0]
+
+    assert hit.item.id == second.id
+    assert "marked relevant +10" in str(hit.reason("importance"))
+    memory.demote(second.id, 20)
+    assert first().id != second.id
+
+
+@each_row(
+    "name, model", [("transformer", "encoder"), ("words", "encoder"), ("wordllama", "encoder")]
+)
+def test_a_name_of_an_earlier_version_opens_what_the_setting_means(name: str, model: str) -> None:
+    with (
+        Memory.open(":memory:", embedder=name) as former,
+        Memory.open(":memory:", embedder=model) as now,
+    ):
+        assert former.embedder is not None
+        assert now.embedder is not None
+        assert former.embedder.model == now.embedder.model
