@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from bethink.core.arrays import Matrix as Matrix
-from bethink.core.arrays import Vector as Vector
 from bethink.ports.models import (
     Budget,
     BudgetSpent,
-    CalibratedEmbedder,
     Embedder,
     Embedding,
-    JoiningEmbedder,
     JudgePairs,
     LanguageModel,
     LateInteraction,
@@ -32,18 +28,7 @@ from bethink.ports.models import (
     late_interaction,
     unrelated_similarity,
 )
-from bethink.ports.store import (
-    ActivityStore,
-    GraphStore,
-    ItemSearch,
-    ItemStore,
-    NoteFile,
-    NoteStore,
-    Store,
-    StoreAdmin,
-    SyncStore,
-    VectorStore,
-)
+from bethink.ports.store import NoteFile, NoteStore, Store
 from bethink.ports.values import (
     Activity,
     Background,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bethink.ports import (
+from bethink.ports.store import (
     ActivityStore,
     GraphStore,
     ItemSearch,

@@ -37,6 +37,7 @@ from bethink.render.wire import (
 from bethink.retrieval.profile import SLOTS
 from bethink.retrieval.query_builder import make_filters
 from bethink.server.rest.http_messages import Malformed, WrongMedia, media_type
+from bethink.server.rest.operations import FILTERS, QUESTION_FILTERS
 from bethink.server.tools import recall as recall_tool
 from bethink.server.tools.answers import (
     NOTICE,
@@ -50,7 +51,6 @@ from bethink.server.tools.catalog import RECALL_OPTIONS, REMEMBER
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 from bethink.server.tools.write import Relation, add_relations, draft_fields, read_relations
 
-_FILTERS = ("kind", "topic", "tag", "entity", "source", "session", "user", "since", "until")
 _DEFAULT_PAGE = 50
 _DEFAULT_LINKS = 100
 
@@ -62,7 +62,7 @@ def get_memory(call: Call) -> Reply:
 
 def list_memories(call: Call) -> Reply:
     most = call.arguments.get("limit", _DEFAULT_PAGE)
-    where = call.given(*_FILTERS, "stored_by")
+    where = call.given(*FILTERS, "stored_by")
     pages = call.given("after", "offset")
     found = call.memory.browse(limit=most, **pages, **where)
     if "preview" in call.arguments:
@@ -194,9 +194,6 @@ def events(call: Call) -> Reply:
     return Reply("", {"events": [mapping_json(event._asdict()) for event in found]})
 
 
-_QUESTION_FILTERS = ("kind", "topic", "tag", "entity", "user", "since", "until")
-
-
 def questions(call: Call) -> Reply:
     found = [mapping_json(one._asdict()) for one in call.memory.questions()]
     return Reply("", {"questions": found})
@@ -211,7 +208,7 @@ def save_question(call: Call) -> Reply:
             name: [get_visible(call.memory, one).id for one in ids]
             for name, ids in call.given("relevant", "wrong").items()
         }
-        call.memory.save_question(query, filters=call.given(*_QUESTION_FILTERS), **marked)
+        call.memory.save_question(query, filters=call.given(*QUESTION_FILTERS), **marked)
     return questions(call)
 
 
@@ -432,7 +429,7 @@ _MAX_SESSIONS = 60
 
 
 def times(call: Call) -> Reply:
-    scope = _scope_of(call, call.given(*_FILTERS))
+    scope = _scope_of(call, call.given(*FILTERS))
     found = call.memory.store.search.calendar(scope, sessions=_MAX_SESSIONS)
     days: dict[str, dict[str, int]] = {}
     for entry in found.days:

@@ -47,6 +47,11 @@ _FIELD_TYPES: dict[str, object] = {
 _GIVEN_TIMES = ("stored_at", "live_from")
 
 
+def _reading(name: str, title: str, description: str, takes: Json, gives: Json) -> Tool:
+    """Make an operation that changes nothing."""
+    return Tool(name, title, description, takes, gives, _HANDLERS, read_only=True)
+
+
 def _item_schema() -> Json:
     """Make the schema of a memory with all its fields."""
     made: Json = {}
@@ -60,16 +65,14 @@ def _item_schema() -> Json:
     return record(**made)
 
 
-GET_MEMORY = Tool(
+GET_MEMORY = _reading(
     "get_memory",
     "Get a memory",
     "Get one memory with all its fields, by its id.",
     arguments("id", id=ID),
     record(notice=NOTICE, memory=_item_schema()),
-    _HANDLERS,
-    read_only=True,
 )
-_FILTERS: Json = {
+FILTERS: Json = {
     "kind": text("Only this kind."),
     "topic": text("Only this topic."),
     "tag": text("Only with this tag."),
@@ -80,13 +83,16 @@ _FILTERS: Json = {
     "since": text("Happened at or after this time.", 100),
     "until": text("Happened before this time.", 100),
 }
+QUESTION_FILTERS = {
+    name: schema for name, schema in FILTERS.items() if name not in ("source", "session")
+}
 
-LIST_MEMORIES = Tool(
+LIST_MEMORIES = _reading(
     "list_memories",
     "List memories",
     "List stored memories, newest first, in pages; a page of long texts ends early.",
     arguments(
-        **_FILTERS,
+        **FILTERS,
         stored_by=text("Stored at or before this time.", 100),
         limit=whole("Maximum number of results; default 50.", 1, 500),
         preview=whole("Cut the texts to this many characters.", 20, 10_000),
@@ -95,8 +101,6 @@ LIST_MEMORIES = Tool(
         with_total=described(bool, "Also count all that match."),
     ),
     record(notice=NOTICE, memories=[MEMORY], cursor=nullable(str), total=nullable(int)),
-    _HANDLERS,
-    read_only=True,
 )
 
 REMEMBER_MANY = Tool(
@@ -145,7 +149,7 @@ _WAITING = record(
     worth=nullable(float), flags=list[str],
 )  # fmt: skip
 
-INBOX = Tool(
+INBOX = _reading(
     "inbox",
     "List the inbox",
     "List memories that wait for a review, outside of every recall, oldest first.",
@@ -156,8 +160,6 @@ INBOX = Tool(
         offset=SKIP_FIRST,
     ),
     record(notice=NOTICE, waiting=[_WAITING], total=int),
-    _HANDLERS,
-    read_only=True,
 )
 
 REVIEW = Tool(
@@ -177,7 +179,7 @@ REVIEW = Tool(
 )
 _NODE = record(kind=str, id=str)
 
-LINKS = Tool(
+LINKS = _reading(
     "links",
     "A memory's links",
     "List a memory's links to others: implies, contradicts, supersedes ...",
@@ -198,21 +200,17 @@ LINKS = Tool(
             )
         ],
     ),
-    _HANDLERS,
-    read_only=True,
 )
 
-STATS = Tool(
+STATS = _reading(
     "stats",
     "Counts and sizes",
     "Show the number of memories by kind, and the models in use.",
     arguments(),
     record(space=str, memories=int, entities=int, by_kind=dict),
-    _HANDLERS,
-    read_only=True,
 )
 
-EVENTS = Tool(
+EVENTS = _reading(
     "events",
     "The journal",
     "List the journal: who changed which memory, and when. It never contains a memory's text.",
@@ -221,8 +219,6 @@ EVENTS = Tool(
         limit=whole("Maximum number of results; default 100.", 1, 1000),
     ),
     record(events=[record(seq=int, at=str, kind=str, item=nullable(str), actor=str, detail=str)]),
-    _HANDLERS,
-    read_only=True,
 )
 
 _QUESTION = record(
@@ -233,11 +229,11 @@ _QUESTION = record(
     now=described(str, "When it was saved."),
 )
 
-QUESTIONS = Tool(
+QUESTIONS = _reading(
     "questions", "List the saved questions",
     "List the questions that were saved, with the memories marked as right and wrong answers. "
     "One per line is a file for `bethink eval jsonl`.",
-    arguments(), record(questions=[_QUESTION]), _HANDLERS, read_only=True,
+    arguments(), record(questions=[_QUESTION]),
 )  # fmt: skip
 
 SAVE_QUESTION = Tool(
@@ -249,12 +245,12 @@ SAVE_QUESTION = Tool(
         relevant=entries("Ids of the memories that answer it; empty: nothing stored does.", 100),
         wrong=entries("Ids of memories that do not answer it.", 100),
         remove=described(bool, "Remove it instead."),
-        **{name: schema for name, schema in _FILTERS.items() if name not in ("source", "session")},
+        **QUESTION_FILTERS,
     ),
     record(questions=[_QUESTION]), _HANDLERS, idempotent=True,
 )  # fmt: skip
 
-CONFLICTS = Tool(
+CONFLICTS = _reading(
     "conflicts", "List the conflicts",
     "List the memories that were changed on two machines at once, with the other versions.",
     arguments(),
@@ -262,7 +258,6 @@ CONFLICTS = Tool(
         notice=NOTICE,
         conflicts=[record(memory=MEMORY, others=[record(kind=str, device=str, at=str, text=str)])],
     ),
-    _HANDLERS, read_only=True,
 )  # fmt: skip
 
 SETTLE = Tool(
@@ -273,7 +268,7 @@ SETTLE = Tool(
     record(id=str, text=str), _HANDLERS,
 )  # fmt: skip
 
-SYNC_STATUS = Tool(
+SYNC_STATUS = _reading(
     "sync_status", "Show the state of sync",
     "Show this machine, the others, the targets, and a hash that is equal where the memories are.",
     arguments(),
@@ -281,7 +276,6 @@ SYNC_STATUS = Tool(
         name=str, device=str, devices=[record(id=str, name=str)], conflicts=int, hash=str,
         targets=[record(target=str, ceiling=int, last=str)],
     ),
-    _HANDLERS, read_only=True,
 )  # fmt: skip
 
 _SCORE = nullable(float)
@@ -356,7 +350,7 @@ _RECALL_ARGUMENTS = {
     if name not in ("mark_accessed", "cursor")
 }
 
-INSPECT = Tool(
+INSPECT = _reading(
     "inspect",
     "Recall with everything that happened",
     "Answer a question as recall does, and return all that led to the answer: the evidence of "
@@ -388,11 +382,9 @@ INSPECT = Tool(
         trace=_TRACE,
         why_not=nullable(_WHY_NOT),
     ),
-    _HANDLERS,
-    read_only=True,
 )
 
-PROFILES = Tool(
+PROFILES = _reading(
     "profiles",
     "List the profiles",
     "List the profiles that a recall can use.",
@@ -408,11 +400,9 @@ PROFILES = Tool(
             )
         ]
     ),
-    _HANDLERS,
-    read_only=True,
 )
 
-USAGE = Tool(
+USAGE = _reading(
     "usage",
     "A memory's use",
     "Show how often and when a memory was recalled.",
@@ -424,11 +414,9 @@ USAGE = Tool(
         last_at=nullable(str),
         stamps=described(list[str], "The last recalls, oldest first."),
     ),
-    _HANDLERS,
-    read_only=True,
 )
 
-GRAPH = Tool(
+GRAPH = _reading(
     "graph",
     "What surrounds a memory or an entity",
     "Show the neighbourhood of a memory or an entity: memories and entities as nodes, links and "
@@ -445,16 +433,14 @@ GRAPH = Tool(
         edges=[record(**{"from": str, "to": str}, type=str, weight=float)],
         more=described(bool, "Whether nodes were left out."),
     ),
-    _HANDLERS,
-    read_only=True,
 )
 
-TIMES = Tool(
+TIMES = _reading(
     "times",
     "How many memories by day",
     "Count the memories by the day they happened, and list the conversations with their first "
     "and last moment.",
-    arguments(**_FILTERS),
+    arguments(**FILTERS),
     record(
         days=[record(day=str, count=int, kinds=dict)],
         sessions=described(
@@ -463,18 +449,14 @@ TIMES = Tool(
         ),
         counted=int,
     ),
-    _HANDLERS,
-    read_only=True,
 )
 
-MAINTENANCE = Tool(
+MAINTENANCE = _reading(
     "maintenance",
     "List the maintenance runs",
     "List the last runs of maintenance, newest first, with what each job did.",
     arguments(limit=whole("Maximum number of runs; default 20.", 1, 200)),
     record(runs=[record(run=str, at=str, jobs=dict)]),
-    _HANDLERS,
-    read_only=True,
 )
 
 _NAMESPACE = entries("The labels of a namespace.", 60)
