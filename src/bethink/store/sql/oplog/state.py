@@ -25,7 +25,6 @@ _SELECT_ROWS = f"""
         {", ".join(f"i.{name}" for name in OWN_FIELDS)}
     FROM json_each(?) AS wanted CROSS JOIN item AS i ON i.id = wanted.value ORDER BY i.id, i.rev
 """
-_BEFORE_FIELDS = 7
 _OF = "FROM json_each(?) AS wanted CROSS JOIN {} AS o ON o.id = wanted.value"
 _SELECT_STATUSES = f"SELECT o.id, o.at, o.status {_OF.format('status_change')} ORDER BY o.id, o.at"
 _LINK = "l.src_kind, l.src, l.type, l.dst_kind, l.dst, l.stated_by"
