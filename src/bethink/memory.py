@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from bethink.access.people import Directory
     from bethink.people import PersonMemory
 
-__all__ = ["Memory", "utc_now"]
-
 
 class Memory(
     WriteMethods, RecallMethods, BrowseMethods, ThreadMethods, LinkMethods, FileMethods,

@@ -14,10 +14,10 @@ from bethink.core.ids import IdGenerator
 from bethink.core.json_values import parse_strict_json
 from bethink.core.words import fold, jaccard
 from bethink.errors import Refused
-from bethink.ingest.admission import admit
+from bethink.ingest.admission import WriteContext, admit
 from bethink.ingest.deduplication import shingles_of
 from bethink.ingest.files import read_drafts
-from bethink.ingest.pipeline import WriteContext, remember
+from bethink.ingest.pipeline import remember
 from bethink.model import Draft
 from bethink.store.sqlite import SqliteStore
 

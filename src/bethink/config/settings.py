@@ -34,12 +34,6 @@ from bethink.core.registry import plugins
 from bethink.core.small_files import read_small_file
 from bethink.errors import BadSetting
 
-__all__ = [
-    "SETTINGS", "SPACE_NAME", "Origin", "Setting", "Settings", "load_settings",
-    "refuse_in_project", "set_project_setting", "set_user_setting",
-]  # fmt: skip
-
-
 ENV_PREFIX = "BETHINK_"
 SettingValue = str | int | Path | None  # a truth value is an int
 _SIMILARITY = lazy_pattern(r"words|0\.[5-9]\d{0,3}|1(?:\.0+)?")

@@ -34,9 +34,6 @@ from bethink.model import Collision, Draft, Remembered
 from bethink.model.item import REFUSED, WAITING
 from bethink.ports import Embedding, Record, is_remote, unrelated_similarity
 
-__all__ = ["WriteContext", "remember"]
-
-
 TRANSACTION_SIZE = 500
 _HELD_STATUS: dict[str, Literal["waiting", "left_out"]] = {WAITING: "waiting", REFUSED: "left_out"}
 

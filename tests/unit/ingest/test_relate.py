@@ -12,8 +12,9 @@ import pytest
 from bethink import Memory
 from bethink.core.ids import IdGenerator
 from bethink.ingest import links
+from bethink.ingest.admission import WriteContext
 from bethink.ingest.links import MAX_SIMILAR
-from bethink.ingest.pipeline import WriteContext, remember
+from bethink.ingest.pipeline import remember
 from bethink.lang.words import load_words
 from bethink.model import Draft, Remembered
 from bethink.models.embed.hashing import HashEmbedder

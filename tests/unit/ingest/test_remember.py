@@ -12,9 +12,10 @@ from bethink import Memory
 from bethink.core.ids import IdGenerator
 from bethink.core.words import jaccard
 from bethink.errors import Conflict, LooksPasted, Refused, TooLarge
+from bethink.ingest.admission import WriteContext
 from bethink.ingest.deduplication import NEAR_THRESHOLD as NEAR_SHARE
 from bethink.ingest.deduplication import shingles_of
-from bethink.ingest.pipeline import WriteContext, remember, remember_each
+from bethink.ingest.pipeline import remember, remember_each
 from bethink.model import Draft, Filters, Item, Remembered
 from bethink.models.embed.hashing import HashEmbedder
 from bethink.ports import Scope, TextSearch

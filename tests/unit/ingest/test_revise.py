@@ -10,7 +10,8 @@ import pytest
 
 from bethink.core.ids import IdGenerator
 from bethink.errors import BadText, LooksPasted, Refused
-from bethink.ingest.pipeline import WriteContext, remember
+from bethink.ingest.admission import WriteContext
+from bethink.ingest.pipeline import remember
 from bethink.ingest.revision import revise
 from bethink.model import Draft, Item
 from bethink.models.embed.hashing import HashEmbedder

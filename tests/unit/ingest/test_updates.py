@@ -16,9 +16,9 @@ import pytest
 from bethink import Memory
 from bethink.core.ids import IdGenerator
 from bethink.errors import ModelError
-from bethink.ingest.admission import prepare
+from bethink.ingest.admission import WriteContext, prepare
 from bethink.ingest.deduplication import ComparedDraft
-from bethink.ingest.pipeline import WriteContext, remember
+from bethink.ingest.pipeline import remember
 from bethink.ingest.record_builder import BatchContext, build_record
 from bethink.ingest.updates import (
     CONTRADICTS,

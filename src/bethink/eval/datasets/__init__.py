@@ -15,15 +15,6 @@ from bethink.eval.case import Dataset, Level
 from bethink.eval.datasets.conversations import Protocol, locomo, longmemeval
 from bethink.eval.datasets.jsonl import beir, jsonl_dataset, notes_dataset, open_text, store_files
 
-__all__ = [
-    "DATASETS",
-    "OWN_SETS",
-    "DatasetOptions",
-    "find_datasets",
-    "open_dataset",
-    "select_datasets",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class DatasetOptions:

@@ -7,9 +7,6 @@ from collections.abc import Callable
 from bethink.core.registry import Registry
 from bethink.retrieval.context import Retriever
 
-__all__ = ["RETRIEVERS"]
-
-
 RETRIEVERS: Registry[Callable[..., Retriever]] = Registry(
     "retriever",
     {

@@ -7,9 +7,6 @@ from collections.abc import Callable
 from bethink.core.registry import Registry
 from bethink.retrieval.context import Assembler, Fusion, Stage
 
-__all__ = ["ASSEMBLERS", "FUSIONS", "STAGES"]
-
-
 FUSIONS: Registry[Callable[..., Fusion]] = Registry(
     "fusion",
     {

@@ -7,8 +7,6 @@ from bethink.store.postgres.connections import PgCeiling, PgConnections
 from bethink.store.postgres.opening import open_space
 from bethink.store.sql.store import SqlStore
 
-__all__ = ["PostgresStore"]
-
 
 class PostgresStore(SqlStore):
     """A `Store` on a PostgreSQL server.

@@ -18,8 +18,6 @@ from bethink.store.sqlite.opening import open_space
 if TYPE_CHECKING:
     from bethink.store.sqlite.admin import SqliteAdmin
 
-__all__ = ["SqliteStore"]
-
 
 class SqliteStore(SqlStore):
     """A `Store` in one SQLite file or, without a path, in memory.
