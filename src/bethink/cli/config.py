@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,7 @@ from bethink.cli.output import Piece, bold, columns, dim, format_time, green, pr
 from bethink.config.paths import config_folder
 from bethink.config.settings import SETTINGS, set_project_setting, set_user_setting
 from bethink.config.spaces import (
+    SpaceInfo,
     TrustedSpace,
     data_dir,
     list_spaces,
@@ -24,16 +25,10 @@ from bethink.config.spaces import (
     trusted_spaces,
 )
 from bethink.core import plural
-from bethink.core.json_values import iso
+from bethink.core.json_values import Json, iso
 from bethink.errors import BadSetting, NotFound
 from bethink.store import DEFAULT_STORE, list_shelves, remove_from_server, shelf_folder
 from bethink.store.url import is_server, shown_store
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bethink.config.spaces import SpaceInfo
-    from bethink.core.json_values import Json
 
 
 class ConfigGroup(Group):

@@ -24,11 +24,7 @@ from bethink.core.registry import Registry, location_of
 from bethink.errors import BadProfile, Refused
 from bethink.eval.case import Question
 from bethink.eval.metrics import Difference, Values, get_metric, paired_difference
-from bethink.eval.runner import (
-    ProgressCallback,
-    pool_units,
-    run_recall,
-)
+from bethink.eval.runner import ProgressCallback, pool_units, run_recall
 from bethink.eval.spaces import FilledSpace
 from bethink.eval.tables import Cells, ReportTable, difference_columns, make_table
 from bethink.retrieval.profile import SLOTS, Profile, bounds_of

@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
+from bethink.api.export_origin import ExportClaims
 from bethink.api.links import check_relation
 from bethink.api.session import utc_now
 from bethink.core.json_values import Json
@@ -18,7 +18,7 @@ from bethink.errors import Refused
 from bethink.importers import AUTO, IMPORTERS, KINDS, STREAMS
 from bethink.importers.chat_exports import with_turn_keys
 from bethink.importers.detection import detect_source
-from bethink.importers.entry import Entry, LinkEnd, Reader, ReadProgress, SourceLink
+from bethink.importers.entry import Entry, Importer, LinkEnd, Reader, ReadProgress, SourceLink
 from bethink.importers.intake import Intake, Refusal, Tally
 from bethink.importers.streams import (
     BEGINNING_BYTES,
@@ -38,11 +38,6 @@ from bethink.memory import Memory
 from bethink.model import RELATIONS, FileEdit, Link, Node, Thread
 from bethink.ports import Progress
 from bethink.store.sqlite import SqliteStore
-
-if TYPE_CHECKING:
-    from bethink.api.export_origin import ExportClaims
-    from bethink.importers.entry import Importer
-
 
 LINK_BATCH = 500
 LinkMark = tuple[str, ...]

@@ -11,14 +11,12 @@ import json
 import math
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold
 from bethink.ingest.record_builder import classify_kind
-
-if TYPE_CHECKING:
-    from bethink.ports import Embedding
+from bethink.ports import Embedding
 
 WEIGHTS = Path(__file__).parent / "worth.json"
 _MEANING = "meaning"

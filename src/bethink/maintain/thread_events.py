@@ -15,15 +15,7 @@ from bethink.core.sentences import caption
 from bethink.errors import NotFound
 from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.maintain.consolidate import entity_name
-from bethink.maintain.job import (
-    ACTOR,
-    PAGE_SIZE,
-    Action,
-    JobContext,
-    Proposal,
-    batches,
-    iter_items,
-)
+from bethink.maintain.job import ACTOR, PAGE_SIZE, Action, JobContext, Proposal, batches, iter_items
 from bethink.maintain.journal import GENERATED_PREFIX, HIGHEST_CLASSIFICATION, dependence
 from bethink.model import Item, Thread, ThreadEvent
 from bethink.model.item import Lifecycle, Role, ThreadEventKind, ThreadKind, ThreadState

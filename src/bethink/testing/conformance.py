@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -25,15 +25,12 @@ from bethink.importers.entry import Entry, Importer, ReadProgress
 from bethink.memory import Memory
 from bethink.model import Candidate, Draft, Evidence, Filters, Pool, Query, replay, sort_by_score
 from bethink.models import DEFAULT_EMBEDDER, open_embedder
-from bethink.ports import Scope
+from bethink.ports import Embedder, Embedding, Reranker, Scope, Store
 from bethink.retrieval.context import AnswerExtras, Assembler, Context, Fusion, Retriever, Stage
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.scope import rejection_reason
 from bethink.retrieval.stages import FUSIONS
 from bethink.store import DEFAULT_STORE, find_store
-
-if TYPE_CHECKING:
-    from bethink.ports import Embedder, Embedding, Reranker, Store
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 QUESTIONS = (

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from bethink.core.dataclass import dataclass, replace
 from bethink.model import Pool
-from bethink.ports import Scope, late_interaction
+from bethink.ports import Embedder, Scope, late_interaction
 from bethink.retrieval.context import Context, Retriever, no_embedder
 from bethink.retrieval.query_analysis import time_only_filters
 from bethink.retrieval.retrievers.ranking import ranked_pool, skip_if_filled
-
-if TYPE_CHECKING:
-    from bethink.ports import Embedder
 
 
 @dataclass(frozen=True, slots=True)

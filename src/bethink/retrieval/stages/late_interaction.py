@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from operator import add, attrgetter
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from bethink.core.arrays import Matrix, Vector, np
 from bethink.core.characters import estimate_tokens
@@ -24,13 +24,9 @@ from bethink.model import (
     values_by,
     with_column,
 )
-from bethink.ports import Embedding, late_interaction, unrelated_similarity
+from bethink.ports import Embedding, LateInteraction, late_interaction, unrelated_similarity
 from bethink.retrieval.context import Context, PerEach, PerRecall
 from bethink.retrieval.query_analysis import content_terms, expected_similarity, max_bm25_score
-
-if TYPE_CHECKING:
-    from bethink.ports import LateInteraction
-
 
 _WORD = lazy_pattern(r"\w+")
 
