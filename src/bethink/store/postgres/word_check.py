@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import apsw
 
 from bethink.store.postgres import words
-from bethink.store.postgres.session import Session
-from bethink.store.sql.connection import Row
+
+if TYPE_CHECKING:
+    from bethink.store.postgres.session import Session
+    from bethink.store.sql.connection import Row
 
 _BATCH = 500
 _SELECT_TEXTS = "SELECT rid, text, original FROM item AS i WHERE i.rid > ? ORDER BY i.rid LIMIT ?"

@@ -146,7 +146,6 @@ RID_DTYPE, RID_BYTES = "<i8", 8
 # keeps the number eight bytes long, so that SQLite updates it without moving the blobs.
 _NEW_VERSION = "((random() & 0x3fffffffffffffff) | 0x4000000000000000)"
 
-
 _ROW_BITS = 40
 ROW_MASK = (1 << _ROW_BITS) - 1  # of a key: its row id; above it stands the passage's number
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from bethink.store.sql.search.lexical import ItemLoader
     from bethink.store.sql.search.vector_index import BitColumns, Float16Matrix, IntArray
 
-
 MAX_CACHED_VECTORS = 131_072  # vectors, 67 MB of 256 dimensions
 _SPARE_VECTORS = 4_096
 

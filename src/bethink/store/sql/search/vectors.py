@@ -74,7 +74,6 @@ _EMBEDDINGS_AS_OF = _SELECT_EMBEDDINGS.replace(
     "LIVE", "i.live_from <= ? AND (i.live_to IS NULL OR i.live_to > ?)"
 )
 
-
 # What a search reads besides rows: the vectors of its model, and how many memories have none.
 _Searched = tuple[StoredVectors, int]
 _SEARCHED: CachePart[_Searched | None] = CachePart()
