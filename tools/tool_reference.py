@@ -53,6 +53,7 @@ EXAMPLES: dict[str, Any] = {
     "query": "when do we ship?",
     "reason": "out of date",
     "relations": [{"relation": "part_of", "other": _ID}],
+    "revision": 3,
     "run": "maintain-1",
     "scope": {"topic": "billing"},
     "session": "chat-17",

@@ -176,22 +176,25 @@ class WriteMethods(SessionMethods):
     ) -> Item:
         """Store a new revision of a memory; the id stays, the old text stays in history.
 
-        With ``revision``, only while that is the current one; raises Conflict otherwise.
+        A memory that has these values already stays as it is. With ``revision``, only while that
+        is the current one; raises Conflict otherwise.
         """
         from bethink.ingest.revision import revise  # start-up time: recall does without
 
         item = self.session.stored_item(item_id)
         changed = self._with_anchors(item, dict(changes))
+
+        def change(now: Item) -> Item:
+            return revise(now, changed, self.session.write_context(), unless_same=True)
+
         if revision is None:
-            return self._repeat(
-                item.id, lambda now: revise(now, changed, self.session.write_context())
-            )
+            return self._repeat(item.id, change)
         if (item.rev, item.live_to) != (revision, None):
             raise Conflict(
                 f"{item.id} is no longer in revision {revision}",
                 remedy="read it again and repeat the change",
             )
-        return revise(_require_live(item), changed, self.session.write_context())
+        return change(item)
 
     def _with_anchors(self, item: Item, changes: dict[str, object]) -> dict[str, object]:
         """Read the code that an update ties a memory to, or that its new text names."""

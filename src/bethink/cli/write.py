@@ -230,6 +230,7 @@ def update(
             "nothing to change; give a new text or an option", click.get_current_context()
         )
     with app.open() as memory:
+        before = memory.stored(item_id).rev
         item = memory.update(item_id, **changes)
         newer = superseding_ids(item, memory.links(item.id))
     if app.json:
@@ -237,7 +238,8 @@ def update(
     elif app.quiet:
         app.out.line(item.id)
     else:
-        app.out.line(green("updated"), " ", bold(item.id), dim(f" revision {item.rev}"))
+        done = green("updated") if item.rev > before else "unchanged"
+        app.out.line(done, " ", bold(item.id), dim(f" revision {item.rev}"))
         for other in newer:
             app.out.line("  superseded by ", bold(other), ", so recall does not return it")
             app.out.line(dim(f'    correct that one: bethink update {other} "..."'))

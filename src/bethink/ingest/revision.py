@@ -215,11 +215,14 @@ _DRAFT_FIELDS = frozenset(Draft._fields)
 _COPIED_FIELDS = _DRAFT_FIELDS & set(Item._fields)
 
 
-def revise(item: Item, changes: Mapping[str, object], ctx: WriteContext) -> Item:
+def revise(
+    item: Item, changes: Mapping[str, object], ctx: WriteContext, *, unless_same: bool = False
+) -> Item:
     """Store the next revision of an item with these changes; the old one is kept.
 
     The same rules hold as for a new memory. A caveat stays protected; a pin is undone by
-    ``pinned=False`` or, where importance made it, by lowering the importance.
+    ``pinned=False`` or, where importance made it, by lowering the importance. With
+    ``unless_same`` nothing is stored where it has these values already.
     """
     for name in changes:
         if name not in _DRAFT_FIELDS or name in _IMMUTABLE_FIELDS:
@@ -242,6 +245,9 @@ def revise(item: Item, changes: Mapping[str, object], ctx: WriteContext) -> Item
         by_importance = item.pinned and item.importance >= PIN_IMPORTANCE
         draft = draft._replace(pinned=item.pinned and not by_importance)
     prepared = prepare(draft._replace(**lists_to_tuples(changes), id=item.id), ctx)
+    named = changes.keys() & _COPIED_FIELDS
+    if unless_same and all(getattr(prepared.draft, one) == getattr(item, one) for one in named):
+        return item
     pinned = prepared.draft.pinned if "pinned" in changes else None
     return _store_revision(item, prepared, pinned=pinned, ctx=ctx)
 

@@ -93,3 +93,19 @@ def test_a_conflict_that_is_no_race_is_told(
     with pytest.raises(Conflict):
         memory.boost(stored)
     assert len(calls) == 1
+
+
+def test_the_same_values_again_are_no_revision(memory: Memory) -> None:
+    """Neither in the history nor in the journal; one other value is."""
+    stored = memory.remember("The key is in vault A", tags=("hw",), topic="print", importance=0.7)
+    same: dict[str, Any] = {"text": "The key is in vault A", "tags": ["hw"], "topic": "print"}
+    lines = memory.events(limit=99)
+
+    for changes in ({}, same, same | {"importance": 0.7, "pinned": False}, {"force": True}):
+        assert memory.update(stored.id, **changes).rev == 1
+    assert memory.update(stored.id, revision=1, **same).rev == 1
+    with pytest.raises(Conflict):
+        memory.update(stored.id, revision=2, **same)
+    assert memory.events(limit=99) == lines
+
+    assert memory.update(stored.id, **same | {"tags": ["hw", "office"]}).rev == 2

@@ -85,6 +85,7 @@ def test_update_says_the_revision(call: Caller) -> None:
     item_id = call.remember("The limit is 5")
 
     assert call("update", item_id, "The limit is 6").out == f"updated {item_id} revision 2\n"
+    assert call("update", item_id, "The limit is 6").out == f"unchanged {item_id} revision 2\n"
     assert call("update", item_id, "-", "-q", stdin=b"The limit is 7").out == f"{item_id}\n"
     assert call("update", item_id, "--text", "The limit is 8", "--json").told["rev"] == 4
     assert call("update", item_id, "--pin", "--json").told["pinned"] is True

@@ -575,6 +575,7 @@ export interface Operations {
       valid_to?: string | null;
       audience?: string | null;
       force?: boolean | null;
+      revision?: number | null;
     };
     answer: {
       id: string;

@@ -196,7 +196,13 @@ UPDATE_MEMORY = Tool(
     "Correct the text or other fields of a memory. Its id stays, and the old text can be "
     "restored. Prefer this to storing a second version.",
     arguments(
-        "id", id=ID, text=text("The new text.", 65_536), **_FIELDS, audience=_AUDIENCE, force=_FORCE
+        "id",
+        id=ID,
+        text=text("The new text.", 65_536),
+        **_FIELDS,
+        audience=_AUDIENCE,
+        force=_FORCE,
+        revision=whole("Only while this is its current revision: the rev you read.", 1, 2**31),
     ),
     record(
         "erased", id=str, rev=int, changed=list[str], erased=list[str], notice=NOTICE, memory=MEMORY

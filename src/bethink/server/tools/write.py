@@ -15,7 +15,7 @@ from bethink.errors import Refused
 from bethink.ingest.admission import TRUST_CEILING
 from bethink.ingest.updates import JUDGED
 from bethink.memory import Memory
-from bethink.model import Item, Remembered, superseding_ids
+from bethink.model import Remembered, superseding_ids
 from bethink.people import SPACE, PersonMemory
 from bethink.render.quoting import Quote, fence_quotes, one_line, quote_item
 from bethink.render.wire import remembered_json
@@ -171,30 +171,22 @@ def _format_stored(stored: Remembered) -> str:
     return "\n".join([*lines, fence_quotes(quotes, "collisions")]).strip()
 
 
-def _is_unchanged(item: Item, name: str, value: object) -> bool:
-    """Check whether a field has this value already: a repeated call makes no new revision."""
-    now = getattr(item, name)
-    return bool(value == (list(now) if isinstance(now, tuple) else now))
-
-
 def update_memory(call: Call) -> Reply:
     item = get_visible(call.memory, call.arguments["id"])
     given = call.given("text", *_METADATA_FIELDS)
     audience = _audience(call)
     if not given and not audience:
         raise Refused("nothing to change", remedy="give the new text or another field")
-    changes = {name: value for name, value in given.items() if not _is_unchanged(item, name, value)}
-    after, text = item, f"unchanged {item.id}, revision {item.rev}: it already has these values"
-    if changes or audience:
-        # New text comes from an agent, so its trust is an agent's at most.
-        revised = changes | call.given("force") | audience
-        if "text" in changes and item.trust > _MAX_TRUST:
-            revised["trust"] = _MAX_TRUST
-        after = call.memory.update(item.id, **revised)
-        changes |= audience
-        names = ", ".join(changes)
-        text = f"corrected {after.id}, now revision {after.rev}: {one_line(names)}"
-    content: Json = {"id": after.id, "rev": after.rev, "changed": list(changes)}
+    besides = audience | call.given("force", "revision")
+    # New text comes from an agent, so its trust is an agent's at most.
+    if given.get("text", item.text) != item.text and item.trust > _MAX_TRUST:
+        besides["trust"] = _MAX_TRUST
+    after = call.memory.update(item.id, **given, **besides)
+    changed = [*(name for name in given if getattr(after, name) != getattr(item, name)), *audience]
+    text = f"unchanged {item.id}, revision {item.rev}: it already has these values"
+    if (after.id, after.rev) != (item.id, item.rev):
+        text = f"corrected {after.id}, now revision {after.rev}: {one_line(', '.join(changed))}"
+    content: Json = {"id": after.id, "rev": after.rev, "changed": changed}
     if item.id != after.id and not call.memory.store.items.get([item.id]):
         content["erased"] = [item.id]
         text += f"\nerased {item.id} with its history, for all who saw it"

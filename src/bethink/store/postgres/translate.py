@@ -29,17 +29,8 @@ from bethink.store.postgres.sql_tree import (
 WORD_TABLES = frozenset({"grams", "vocabulary"})
 _CLAUSES = ("WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "UNION", "EXCEPT", "INTERSECT", "SELECT")
 _AFTER_TABLE = (
-    *_CLAUSES,
-    "ON",
-    "JOIN",
-    "CROSS",
-    "LEFT",
-    "INNER",
-    "INDEXED",
-    "SET",
-    "RETURNING",
-    "USING",
-)
+    *_CLAUSES, "ON", "JOIN", "CROSS", "LEFT", "INNER", "INDEXED", "SET", "RETURNING", "USING",
+)  # fmt: skip
 _TYPES = {"INTEGER": "bigint", "REAL": "double precision", "BLOB": "bytea"}
 _NUMBERED = {"file_edit": ("number",), "model": ("mid",)}  # columns that SQLite counts itself
 _PLAIN_COLUMN = re.compile(r"([a-z]\w* \. )?[a-z]\w*")

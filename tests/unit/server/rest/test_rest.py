@@ -62,6 +62,11 @@ def test_a_memory_from_its_beginning_to_its_end(memory: Memory, callers: Callers
             f"/v1/memories/{item}", json={"text": "Releases are cut on Thursdays, says Mara"}
         )
         assert changed.json()["rev"] == 2
+        stale = await client.patch(f"/v1/memories/{item}", json={"topic": "dev", "revision": 1})
+        assert (stale.status_code, stale.json()["error"]["kind"]) == (409, "conflict")
+        same = {"text": "Releases are cut on Thursdays, says Mara", "revision": 2}
+        again = (await client.patch(f"/v1/memories/{item}", json=same)).json()
+        assert (again["rev"], again["changed"]) == (2, [])
         whole = (await get(f"/v1/memories/{item}"))["memory"]
         assert (whole["text"], whole["rev"]) == ("Releases are cut on Thursdays, says Mara", 2)
         assert whole["source"] == "http:loopback"
