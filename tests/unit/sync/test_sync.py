@@ -15,7 +15,8 @@ import pytest
 from bethink import Memory
 from bethink.api import sync as sync_api
 from bethink.errors import BethinkError, NotFound, Refused
-from bethink.ports import OpBatch
+from bethink.model import Filters
+from bethink.ports import OpBatch, Scope, TextSearch
 from bethink.render.quoting import quote_hit
 from bethink.render.wire import hit_json
 from bethink.store.sqlite import SqliteStore
@@ -139,6 +140,17 @@ def test_edits_of_different_fields_are_no_conflict(pair: tuple[Machine, Machine]
         item = machine.memory.get("key")
         assert (item.tags, item.topic) == (("office", "hw"), "print")
         assert machine.memory.conflicts() == []
+        assert found_under(machine, "office", "print", "hw") == ["office", "print", "hw"]
+    desktop.memory.update("key", topic="copies")
+    laptop.memory.update("key", tags=("hw",))
+    settle_down(laptop, desktop)
+    for machine in pair:
+        assert found_under(machine, "office", "print", "hw", "copies") == ["hw", "copies"]
+
+
+def found_under(machine: Machine, *words: str) -> list[str]:
+    store, scope = machine.memory.store, Scope(Filters(), machine.memory.now)
+    return [word for word in words if store.search.text(TextSearch(word, 3), scope).matches]
 
 
 def test_two_edits_are_both_kept_and_the_later_is_current(pair: tuple[Machine, Machine]) -> None:

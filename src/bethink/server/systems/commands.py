@@ -15,7 +15,6 @@ from bethink.server.systems.declarations import load_system, make_tool
 from bethink.server.tools.tool import Call, validate_arguments
 
 _TYPES = {"integer": int, "number": float, "boolean": bool}
-_CREATING = ("remember",)
 
 
 class _SystemCommands(Group):
@@ -24,17 +23,13 @@ class _SystemCommands(Group):
     in_reference = False
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [_command_name(name, row) for name, row in load_system(self._system).rows.items()]
+        return [_command_name(name, row) for name, row in load_system(str(self.name)).rows.items()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        for name, row in load_system(self._system).rows.items():
+        for name, row in load_system(str(self.name)).rows.items():
             if _command_name(name, row) == cmd_name:
-                return _make_command(self._system, name, row)
+                return _make_command(str(self.name), name, row)
         return None
-
-    @property
-    def _system(self) -> str:
-        return str(self.name)
 
 
 def _command_name(name: str, row: Json) -> str:
@@ -65,17 +60,15 @@ def _make_command(system: str, name: str, row: Json) -> Command:
 def _make_option(argument: str, spec: Json) -> click.Option:
     kebab = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in argument)
     names = spec.get("flags") or [f"--{kebab.rpartition('.')[2].replace('_', '-')}"]
-    is_list = spec.get("type") == "array" or spec.get("read") in ("list", "lines")
     kind: Any = int if "within" in spec else _TYPES.get(spec.get("type", ""))
     kind = click.Choice(spec["choices"]) if "choices" in spec else kind
     if kind is bool:
         names = [f"{names[0]}/--no-{names[0].removeprefix('--')}", *names[1:]]
-    target = argument.replace(".", "__")
     return click.Option(
-        [*names, target],
+        [*names, argument.replace(".", "__")],
         type=kind,
         help=spec["about"],
-        multiple=is_list,
+        multiple=spec.get("type") == "array" or spec.get("read") in ("list", "lines"),
         default=None,
         show_default=False,
     )
@@ -98,7 +91,7 @@ def _run(system: str, name: str, app: App, /, **given: Any) -> int:
         else:
             arguments[outer] = read_text_argument(value) if value == "-" else value
     valid = validate_arguments(arguments, tool.input_schema)
-    with app.open(create=row["does"] in _CREATING) as memory:
+    with app.open(create=row["does"] == "remember") as memory:
         reply = tool(Call(memory.below(memory.settings.max_classification), valid, via="cli"))
     if app.json or "text" not in row:
         app.out.json(reply.content)
@@ -127,7 +120,6 @@ def as_command() -> int:
 
 
 for _name in SYSTEMS:
-    _texts: Json = {
-        "help": f"The commands of {_name}.", "examples": [f"bethink as {_name} --help"],
-    }  # fmt: skip
+    _texts: Json = {"help": f"The commands of {_name}."}
+    _texts["examples"] = [f"bethink as {_name} --help"]
     as_command.add_command(_SystemCommands(_name, no_args_is_help=True, **_texts))

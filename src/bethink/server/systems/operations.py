@@ -182,9 +182,8 @@ def _stages(answer: Recall) -> Json:
     for step in answer.steps:
         slot, _, name = step.name.partition(".")
         if slot == "channel":
-            known = stages.setdefault(
-                name.partition(".")[0].capitalize(), {"hits": 0, "ms": 0.0, "skipped": True}
-            )
+            stage = name.partition(".")[0].capitalize()
+            known = stages.setdefault(stage, {"hits": 0, "ms": 0.0, "skipped": True})
             known["hits"] += len(step.pool)
             known["ms"] = round(known["ms"] + step.seconds * 1000, 3)
             known["skipped"] = known["skipped"] and step.status == "skipped"
@@ -234,9 +233,8 @@ def _remember(call: Call, given: Json) -> Json:
 
 def _pin(given: Json) -> Json:
     """Let a high importance pin a memory, and a lower one undo that."""
-    if "importance" not in given:
-        return given
-    return given | {"pinned": given["importance"] >= PIN_IMPORTANCE}
+    own = given.get("importance")
+    return given if own is None else given | {"pinned": own >= PIN_IMPORTANCE}
 
 
 def _update(call: Call, given: Json) -> Json:
@@ -244,8 +242,7 @@ def _update(call: Call, given: Json) -> Json:
         raise Refused("nothing to change", remedy="give at least one field")
     changed = _native("update_memory", call, _pin(given))
     [item] = _item_records(call, [call.memory.get(changed["id"])])
-    names = [name for name in changed["changed"] if name in given]
-    return changed | {"item": item, "changed": names}
+    return changed | {"item": item, "changed": [one for one in changed["changed"] if one in given]}
 
 
 def _boost(call: Call, given: Json) -> Json:
@@ -336,17 +333,16 @@ def _entities(call: Call, given: Json) -> Json:
         entity_json(one) | {"key": next(iter(one.aliases), None), "layers": dict(one.layers)}
         for one in shown
     ]
-    page = {"total": len(found), "offset": offset, "more": offset + len(shown) < len(found)}
-    return page | {"entities": records}
+    more = offset + len(shown) < len(found)
+    return {"total": len(found), "offset": offset, "more": more, "entities": records}
 
 
 def _topics(call: Call, given: Json) -> Json:
     items = call.memory.browse(limit=_MAX_BROWSED, **given)
     counts = Counter((item.topic, item.level == "raw") for item in items if item.topic)
-    names = sorted({topic for topic, _ in counts})
     records = [
         {"id": name, "episodes": counts[name, True], "concepts": counts[name, False]}
-        for name in names
+        for name in sorted({topic for topic, _ in counts})
     ]
     return {"topics": records}
 
@@ -374,8 +370,8 @@ def _timeline(call: Call, given: Json) -> Json:
 
 
 def _why(call: Call, given: Json) -> Json:
-    found = call.memory.why(get_visible(call.memory, given.pop("id")).id, **given)
-    return provenance_json(found)
+    item = get_visible(call.memory, given.pop("id"))
+    return provenance_json(call.memory.why(item.id, **given))
 
 
 def _recall_file(call: Call, given: Json) -> Json:

@@ -170,6 +170,8 @@ class _Folding:
         if self._rows and not self._hidden and "changed" in op.data:
             given, is_whole = {name: given[name] for name in op.data["changed"]}, False
         self._find_edits(op)
+        if "about" in given and not is_whole:
+            given = given | {"about": self._merge_about(op, given["about"])}
         self._fields = (DEFAULTS if is_whole else self._fields) | given
         for name, (added, removed) in op.data.get("delta", {}).items():
             self._fields[name] = change_list(self._fields.get(name) or "[]", added, removed)
@@ -189,6 +191,16 @@ class _Folding:
                 self._rows[-1] = last._replace(live_to=begin, ended_by="revised")
         self._rows.append(FoldedRow(self._fields, begin, None, None, self._last[1]))
         self._revs.append(op)
+
+    def _merge_about(self, op: Op, about: str) -> str:
+        """What the memory is found under, with the changes that the operation did not know."""
+        known = zip(reversed(self._revs), reversed(self._rows), strict=True)
+        base = next((row.fields["about"] for rev, row in known if self._saw(op, rev)), "").split()
+        now, new = self._fields["about"].split(), about.split()
+        if now == base:
+            return about
+        words = (*now, *new)
+        return " ".join(dict.fromkeys(w for w in words if w not in base or (w in now and w in new)))
 
     def _end(self, op: Op) -> None:
         for rev in self._concurrent(op):
