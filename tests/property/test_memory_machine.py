@@ -251,7 +251,8 @@ class MemoryMachine(RuleBasedStateMachine):
         if chosen:
             self.clients[at].update(chosen, pinned=pinned)
             one = self.model.known[chosen]
-            one.revise(StoredText(one.text, pinned))
+            if pinned != one.pinned:  # the same again is no revision
+                one.revise(StoredText(one.text, pinned))
 
     @rule(at=places, number=numbers)
     def forget(self, at: int, number: int) -> None:
