@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -124,3 +125,39 @@ def test_a_newer_space_is_refused_and_unchanged(settings: Settings, tmp_path: Pa
         Memory.open("kept", settings=settings)
     assert "Update" in refused.value.remedy
     assert path.read_bytes() == before
+
+
+def _damage_page(path: Path) -> None:
+    """Overwrite the page that holds the settings of the old index."""
+    with apsw.Connection(str(path)) as db:
+        page = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'words_config'").get
+        size = db.execute("PRAGMA page_size").get
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xa5" * 64)
+
+
+@pytest.mark.parametrize("schema", [1, 10])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE words_config SET v = 99",
+        "DELETE FROM words_config",
+        "DROP TABLE words_config",
+        _damage_page,
+    ],
+)
+def test_an_old_index_that_is_damaged_hinders_no_migration(
+    schema: int, damage: str | Callable[[Path], None], tmp_path: Path
+) -> None:
+    """It goes anyway: nothing of the memories is lost, and a copy of the old file is kept."""
+    path = unpack(schema, tmp_path)
+    if callable(damage):
+        damage(path)
+    else:
+        with apsw.Connection(str(path)) as db:
+            db.execute(damage)
+    with Memory.open(path=path, embedder="none") as memory:
+        check_story(memory)
+        assert [check.name for check in memory.doctor() if not check.ok] == []
+    assert path.with_name(f"{path.name}.v{schema}.bak").stat().st_size

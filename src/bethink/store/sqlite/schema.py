@@ -57,6 +57,8 @@ def migrate(db: apsw.Connection, path: Path | None, steps: Sequence[Migration]) 
         return None
     copy = _backup(db, path, found) if path is not None and found > 0 else None
     add_functions(db)
+    if found:
+        _renew_words(db)
     for step in missing:
         db.execute("BEGIN IMMEDIATE")
         try:
@@ -80,13 +82,34 @@ def _make_postings(db: apsw.Connection) -> None:
         rebuild_postings(db)
 
 
+def _renew_words(db: apsw.Connection) -> None:
+    """Make damaged settings of the old index anew, so that migrations can write and drop it."""
+    try:
+        db.execute("SELECT count(*) FROM words_config; SELECT 1 FROM words LIMIT 0").fetchall()
+    except (apsw.CorruptError, apsw.SQLError):
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+        db.execute(
+            "BEGIN IMMEDIATE; PRAGMA writable_schema = ON; DELETE FROM sqlite_schema"
+            " WHERE name = 'words_config'; PRAGMA writable_schema = RESET;"
+            " CREATE TABLE words_config (k PRIMARY KEY, v) WITHOUT ROWID;"
+            " INSERT INTO words_config VALUES ('version', 4); COMMIT; VACUUM"
+        )
+        db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+
+
 def _backup(db: apsw.Connection, path: Path, version: int) -> Path:
     copy = path.with_name(f"{path.name}.v{version}.bak")
     unfinished = path.with_name(f"{copy.name}.part")
     unfinished.unlink(missing_ok=True)
     # SQLite copies into the existing empty file, and so keeps its mode.
     make_private_file(unfinished)
-    db.execute("VACUUM INTO ?", (str(unfinished),))
+    try:
+        db.execute("VACUUM INTO ?", (str(unfinished),))
+    except apsw.CorruptError:  # page by page, as they are
+        other = apsw.Connection(str(unfinished))
+        with other.backup("main", db, "main") as pages:
+            pages.step()
+        other.close()
     unfinished.replace(copy)
     return copy
 

@@ -3,6 +3,7 @@
 
 DROP TABLE IF EXISTS posting;
 DROP TABLE IF EXISTS words;
+DROP TABLE IF EXISTS words_config;
 -- Also what compares texts as sets of words reads them.
 DROP TABLE IF EXISTS signature;
 DELETE FROM meta WHERE name = 'signature_changes';
