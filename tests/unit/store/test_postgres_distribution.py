@@ -34,7 +34,7 @@ def test_computed_rows_take_the_id_from_the_space() -> None:
         " ON CONFLICT (space_id, name) DO UPDATE SET value = excluded.value RETURNING name"
     )
     assert for_one_shard(given) == (
-        f"INSERT INTO {SCHEMA}.meta (space_id, name, value)"
+        f"INSERT INTO {SCHEMA}.meta AS meta (space_id, name, value)"
         " SELECT own.space_id, given.name::text, given.value::text"
         f" FROM {SCHEMA}.space AS own CROSS JOIN (SELECT n.name, n.value"
         " FROM unnest($2::text[], $3::text[]) AS n (name, value)) AS given (name, value)"

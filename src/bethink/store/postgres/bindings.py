@@ -163,8 +163,10 @@ def for_one_shard(sql: str) -> str:
     columns = names.split(", ")
     kinds = tables()[table].columns
     chosen = ", ".join(f"given.{name}::{kinds[name]}" for name in columns)
+    # Under row-level security Citus 14 writes RETURNING with the table's name only if it is given.
     return (
-        f"INSERT INTO {SCHEMA}.{table} ({SPACE_ID}, {names}) SELECT own.{SPACE_ID}, {chosen}"
+        f"INSERT INTO {SCHEMA}.{table} AS {table} ({SPACE_ID}, {names})"
+        f" SELECT own.{SPACE_ID}, {chosen}"
         f" FROM {SCHEMA}.space AS own CROSS JOIN (SELECT {rows}) AS given ({names})"
         f" WHERE own.{SPACE_ID} = {space}::bigint {rest or ''}"
     ).rstrip()

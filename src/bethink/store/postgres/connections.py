@@ -189,6 +189,7 @@ class PgConnections:
             raise StoreError(f"{self.name} was closed", remedy="open it again")
         for left in range(self.server.pool.max_size, -1, -1):  # all of them may have died
             connection = stack.enter_context(self.server.connection())
+            known = self.server.distributed  # another thread may find out meanwhile
             try:
                 rows, answers = self._run_beginning(connection, also, writes=session.writes)
             except psycopg.OperationalError:
@@ -196,7 +197,7 @@ class PgConnections:
                     raise
                 stack.close()
                 continue
-            if not rows and left and self._became_distributed(connection):
+            if not rows and left and not known and self._became_distributed(connection):
                 stack.close()
                 continue
             session.distributed = self.server.distributed
@@ -228,8 +229,6 @@ class PgConnections:
 
     def _became_distributed(self, connection: Connection) -> bool:
         """Whether nothing was found because the tables were distributed since they were opened."""
-        if self.server.distributed:
-            return False
         _roll_back(connection)
         self.server.distributed = is_distributed(connection)
         if not self.server.distributed:

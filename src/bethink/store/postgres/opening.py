@@ -277,7 +277,8 @@ def _grant(connection: Connection) -> None:
         rights += ", MAINTAIN"  # so that what is erased can be vacuumed away at once
     connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO {role}")
     connection.execute(f"GRANT SELECT ON {SCHEMA}.migration TO {role}")
-    for name in tables():
+    names = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename <> 'migration'"
+    for (name,) in connection.execute(names, (SCHEMA,)).fetchall():
         connection.execute(f"GRANT {rights} ON {SCHEMA}.{name} TO {role}")
 
 
