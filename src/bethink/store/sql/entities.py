@@ -23,7 +23,7 @@ from bethink.errors import NotFound, Refused
 from bethink.model import Entity, Item
 from bethink.ports import Embedding, Mention, Scope, ScoredEntity
 from bethink.store.sql.ceiling import SPEAKS_OF_ENTITY, is_below_ceiling
-from bethink.store.sql.connection import Database, as_table, generation, select
+from bethink.store.sql.connection import Database, as_table, generation, read_ahead, select
 from bethink.store.sql.history import END_OF_TIME, IS_MENTION, entities_created_after
 from bethink.store.sql.links import (
     ADD_ALIAS,
@@ -179,12 +179,11 @@ def latest_mentions(
     sql = (_MENTIONING_NOW if scope.as_of is None else _MENTIONING_AS_OF).replace(
         "PREDICATE", predicate.sql
     )
-    found = {}
-    for entity in dict.fromkeys(entities):
-        rids = [rid for (rid,) in select(db, sql, (entity, *predicate.values, each))]
-        items = hydrate(db, rids)
-        found[entity] = [items[rid] for rid in rids if rid in items]
-    return found
+    asked = {entity: (sql, (entity, *predicate.values, each)) for entity in entities}
+    read_ahead(db, *asked.values())
+    rows = {entity: [rid for (rid,) in select(db, *query)] for entity, query in asked.items()}
+    items = hydrate(db, list({rid: None for rids in rows.values() for rid in rids}))
+    return {entity: [items[rid] for rid in rids if rid in items] for entity, rids in rows.items()}
 
 
 def unembedded_entities(db: Database, model: str, limit: int) -> list[Entity]:

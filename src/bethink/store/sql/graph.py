@@ -281,13 +281,10 @@ class SqlGraph:
 
     def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
         with self._connections.read_transaction() as db:
-            at = to_ms(until)
-            return {
-                entity: [
-                    to_link(row) for row in select(db, _EDGES_OF_ENTITY, (entity, at, max(each, 0)))
-                ]
-                for entity in dict.fromkeys(entities)
-            }
+            told = (to_ms(until), max(each, 0))
+            asked = {entity: (_EDGES_OF_ENTITY, (entity, *told)) for entity in entities}
+            read_ahead(db, *asked.values())
+            return {entity: [*map(to_link, select(db, *one))] for entity, one in asked.items()}
 
     def add_links(
         self, links: Sequence[Link], *, actor: str = "", now: datetime | None = None

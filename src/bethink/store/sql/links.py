@@ -21,7 +21,7 @@ from bethink.errors import Refused
 from bethink.model import Entity, Item
 from bethink.ports import Mention, Record, SearchResult
 from bethink.store.analysis import unspaced_runs
-from bethink.store.sql.connection import HIGHEST, Database, Row, as_table, select
+from bethink.store.sql.connection import HIGHEST, Database, Row, as_table, read_ahead, select
 from bethink.store.sql.dialect import batch, part, statement
 from bethink.store.sql.history import (
     AS_OF_CTE,
@@ -272,6 +272,7 @@ def search_entities(
     requested = tuple(dict.fromkeys(entities))
     if not requested or depth < 1:
         return SearchResult(())
+    read_ahead(db, (NAMES_OF_ENTITIES, (as_table(requested),)))
     rows = select(
         db,
         f"""

@@ -20,7 +20,7 @@ from bethink.lang.dates import DAY_S
 from bethink.model import Entity
 from bethink.ports import Activity, EntityListing, Momentum, PriorUse, Usage, UsageDecay
 from bethink.retrieval.heat import QUIET_AFTER, ActivityCounts, is_stale, momentum
-from bethink.store.sql.connection import Database, Row, as_table, select
+from bethink.store.sql.connection import Database, Row, as_table, read_ahead, select
 from bethink.store.sql.dialect import statement
 from bethink.store.sql.history import (
     AS_OF_CTE,
@@ -309,6 +309,7 @@ def read_momenta(db: Database, ids: Sequence[str], now: datetime) -> dict[str, M
     if not ids:
         return {}
     at, requested = to_ms(now), as_table(tuple(dict.fromkeys(ids)))
+    read_ahead(db, (_STATE_BY_ID, (requested, at)))
     rows = (
         select(db, _STATE_BY_ID_AS_OF, (at, requested, at))
         if is_past(db, at)

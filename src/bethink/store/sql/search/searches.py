@@ -139,6 +139,7 @@ def search_time(
     middle, half = (first + last) / 2, (last - first) / 2
     low = first if since is None else max(first, ceil_ms(since))
     high = last if until is None else min(last, ceil_ms(until))
+    read_ahead(db, *([(_LONGEST_DURATION, ())] if overlapping else ()))
     rows = [
         *_rows_in_window(db, (low, min(middle, high)), "DESC", depth, predicate),
         *_rows_in_window(db, (max(middle, low), high), "ASC", depth, predicate),
