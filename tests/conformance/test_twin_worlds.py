@@ -92,6 +92,7 @@ class World:
             )
         self.low = self.owner.below(CEILING)
         self.public: list[str] = []
+        self.said: set[str] = set()
         self.secret: list[str] = []
         self.waiting: list[str] = []
         self._tell(random.Random(seed))
@@ -138,7 +139,11 @@ class World:
             more |= {"anchors": ["src/app.py::split"]}
         if number % 7 == 6:
             more |= {"derives_from": (self.public[0],)}
-        return self.owner.remember(_sentence(chance), **more)
+        text = _sentence(chance)
+        while text in self.said:  # another one: the same would be the same memory
+            text = _sentence(chance)
+        self.said.add(text)
+        return self.owner.remember(text, **more)
 
     def _keep_secret(self, plan: list[float], text: str, number: int) -> None:
         """Something above the ceiling that touches as much below it as it can."""
