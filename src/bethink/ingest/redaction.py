@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import Refused
 from bethink.ingest.secret_kinds import SECRET_KINDS
-from bethink.ingest.secret_values import is_password, is_secret, trim_value
+from bethink.ingest.secret_values import trim_value
 from bethink.model import Draft
 from bethink.model.fields import GIVEN_FIELDS, field_names
 
@@ -33,15 +33,10 @@ _TOKEN_SHAPE = lazy_pattern(
     r"|[A-Z0-9_]=[\"']?[A-Za-z0-9_\-+/.~]{20}|(?:^| )[\"'`]?[A-Za-z0-9_\-+/=.~]{20,}[\"'`]?(?: |$)"
 )
 _PERSONAL_KINDS = tuple(i for i, kind in enumerate(SECRET_KINDS) if kind.personal)
-_PERSONAL = lazy_pattern(r"[0-9](?:[\s\-]?[0-9]){5}")
+_PERSONAL = lazy_pattern(r"[0-9](?:[\s\-./A-Z]?[0-9]){4}")
 _LONG_WORD = 20  # characters
 _SEARCH_BYTES = 32 << 20  # bytes: the most that searching keywords takes
 _QUOTES = (b'"', b"'", b"`")
-_PASSWORD_NAME = lazy_pattern(r"pass(?:w(?:or)?d|phrase|code|wort)$|pwd$", re.IGNORECASE)
-_SECRET_NAME = lazy_pattern(
-    r"(?:secret|token|api[_\-. ]?key|(?:access|private|auth|account)[_\-]?key|credentials?)$",
-    re.IGNORECASE,
-)
 
 
 class Redacted(NamedTuple):
@@ -136,9 +131,11 @@ def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, st
     if kind.near:
         _claim_words_near(kind_index, raw, claimed)
         return
-    for match in _find_matches(kind_index, raw):
+    pattern, at = _compile_kind(kind_index), 0
+    while match := pattern.search(raw, at):  # what follows one may begin the next
         group = match.lastindex or 0
         start, end = match.span(group)
+        at = max(end, match.start() + 1)
         position = _free_position(claimed, start, end)
         if position is None:
             continue
@@ -151,17 +148,6 @@ def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, st
             claimed.insert(position, (start, start + len(value.encode()), kind.name))
 
 
-def _find_matches(kind_index: int, raw: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield the matches of a kind; a personal number may begin where the last one ended."""
-    pattern, at = _compile_kind(kind_index), 0
-    if not SECRET_KINDS[kind_index].personal:
-        yield from pattern.finditer(raw)
-        return
-    while match := pattern.search(raw, at):
-        yield match
-        at = match.end(1)
-
-
 def _free_position(claimed: list[tuple[int, int, str]], start: int, end: int) -> int | None:
     """Return where a span belongs among the claimed ones; None if it overlaps one."""
     position = bisect_left(claimed, (start,))
@@ -172,7 +158,7 @@ def _free_position(claimed: list[tuple[int, int, str]], start: int, end: int) ->
 
 
 _REACH = 80  # bytes
-_MIN_WORD, _MAX_WORD = 8, 80  # bytes
+_MIN_WORD, _MAX_WORD = 8, 800  # bytes
 _MARKS = b"*_~"
 
 
@@ -185,6 +171,9 @@ def _claim_words_near(kind_index: int, raw: bytes, claimed: list[tuple[int, int,
     for start, end in words:
         position = _free_position(claimed, start, end)
         if position is None or not _is_near(raw, spans, start, end):
+            continue
+        line = max(raw.rfind(b"\n", 0, start) + 1, start - _REACH)
+        if kind.unless.search(raw[line:start].decode(errors="ignore")):
             continue
         word = raw[start:end].decode()
         # A password may end with what ends a sentence.
@@ -289,13 +278,9 @@ def _is_plain_name(name: str) -> bool:
 
 def _redact_field(name: str, value: object, kinds: dict[str, None]) -> str | None:
     """Return the replacement for a value that only its field name gives away."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or _is_plain_name(name):
         return None
-    if _PASSWORD_NAME.search(name) and is_password(value):
-        kind = "password"
-    elif _SECRET_NAME.search(name) and is_secret(value):
-        kind = "secret"
-    else:
-        return None
-    kinds[kind] = None
-    return f"[redacted:{kind}]"
+    head = f'{name}: "'
+    cleaned = redact(f'{head}{value}"')
+    kinds.update(dict.fromkeys(cleaned.kinds))
+    return cleaned.text[len(head) : -1] if cleaned.kinds else None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.ingest.secret_values import CHECKS
+from bethink.ingest import secret_values
 
 
 class SecretKind(NamedTuple):
@@ -57,10 +57,10 @@ def _read_kinds() -> Iterator[SecretKind]:
             name,
             tuple(filter(None, words.split(","))),
             pattern,
-            CHECKS[check],
+            getattr(secret_values, f"is_{check}"),
             exclusions.setdefault(unless[0], lazy_pattern(unless[0])),
             long=section == "@long",
-            near=check == "near",
+            near=check.endswith("nearby"),
             personal=section == "@personal",
         )
 

@@ -23,6 +23,7 @@ from bethink.model import Draft
 from bethink.render.wire import dumps
 from rows import each_row
 from secrets_kept import KEPT, SPOKEN, SPOKEN_OF, beside, kept
+from secrets_listed import read_list, survives
 from secrets_made import FORMS, NAMED, TOKENS, WRAPPED, benign_line, draw, in_json, named_forms
 from secrets_more import RECIPES, innocent
 from secrets_told import GIVEN, OPENS_NOTHING, TOLD, given, near, told
@@ -585,3 +586,16 @@ def test_nothing_is_found_where_nothing_is() -> None:
         for line in lines
         if redact(line, personal=True).kinds
     } == {}
+
+
+@each_row(("name", "caught", "changed"), [("a", 0.985, 1), ("b", 0.97, 1)])
+def test_lists_of_pasted_lines(name, caught, changed):
+    """As people and agents paste them; at most 1 harmless line in 300 is changed."""
+    lines = [line for seed in range(3) for line in read_list(name, seed)]
+    held = [line for line in lines if line.secrets]
+    left = [line.text for line in held if survives(line, redact(line.text, personal=True).text)]
+    plain = [line.text for line in lines if not line.secrets]
+    wrong = [text for text in plain if redact(text, personal=True).kinds]
+
+    assert len(left) <= (1 - caught) * len(held), left
+    assert len(wrong) <= changed * len(plain) / 300 + 1, wrong
