@@ -64,7 +64,7 @@ def ask(
 
 
 def main() -> None:
-    for name in ("a", "b", "chats"):
+    for name in ("a", "b", "c", "chats"):
         rows = [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
         shipped, as_notes, marked = Counter[str](), Counter[str](), 0
         for row in rows:

@@ -24,8 +24,8 @@ from pairs import DATA, read_lines, student_ids, teacher_ids
 ANSWERS, ANSWERS_NOT = 0, 1
 # Of a question, and of a note, the first pieces are read.
 QUESTION_PIECES, NOTE_PIECES = 48, 140
-# Of other lines: the nearest notes, labelled; and some of those that follow.
-NEAREST, FURTHER, DRAWN = 1, 30, 6
+# Of other lines: the nearest notes, labelled; and unlabelled the next ones and some after them.
+NEAREST, FURTHER, CLOSE, DRAWN = 1, 120, 16, 34
 
 
 class Line(NamedTuple):
@@ -110,7 +110,8 @@ def main() -> None:
             sure = [at for at in order if at not in doubtful][:NEAREST]
             if sources[one] not in ("q-updates", "q-code"):
                 rows.update(((one, at), ANSWERS_NOT) for at in sure if (one, at) not in rows)
-            drawn = [*order[:4], *draw.choice(order[4:], DRAWN - 4, replace=False).tolist()]
+            further = draw.choice(order[CLOSE:], DRAWN - CLOSE, replace=False)
+            drawn = [*order[:CLOSE], *further.tolist()]
             unlabelled.update((one, at) for at in drawn if (one, at) not in rows)
     most = np.array([NOTE_PIECES] * len(notes) + [QUESTION_PIECES] * len(questions))
     texts = notes + questions

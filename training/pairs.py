@@ -61,8 +61,8 @@ class Texts:
         self.places: dict[str, int] = {}
         self.sources: list[str] = []
 
-    def add(self, text: str, source: str) -> int:
-        text = without_questions(text) or text
+    def add(self, text: str, source: str, is_whole: bool = False) -> int:
+        text = text if is_whole else without_questions(text) or text
         if text not in self.places:
             self.places[text] = len(self.sources)
             self.sources.append(source)
@@ -223,11 +223,14 @@ def main() -> None:
         notes = read_lines(path)
         kind = path.stem.split("-")[0]
         stores[path.stem] = notes, [texts.add(note["text"], kind) for note in notes]
-    written: list[Row] = [
-        (texts.add(row["old"], path.stem), texts.add(row["new"], path.stem), LABELS[row["label"]])
+    # Each pair without the questions in its texts, and with them where there are any.
+    written: list[Row] = list(dict.fromkeys(
+        (*(texts.add(row[side], path.stem, is_whole) for side in ("old", "new")),
+         LABELS[row["label"]])
         for path in sorted((DATA / "pairs").glob("*.jsonl"))
         for row in read_lines(path)
-    ]
+        for is_whole in (False, True)
+    ))  # fmt: skip
     still: dict[str, list[int]] = {}
     for row in read_lines(given.still) if given.still else ():
         still.setdefault(row["source"], []).append(texts.add(row["text"], "still"))

@@ -43,8 +43,8 @@ UPDATE, ADDS, NEIGHBOUR, UNLABELLED = 0, 2, 4, -1
 CLASSES = 4
 KINDS = {
     "code": ("code", "agent", "minutes", "c", "e"),
-    "life": ("life", "diary", "lists", "notes", "a", "b"),
-    "chat": ("chat", "friends", "groups", "assistant", "assist", "d", "h"),
+    "life": ("life", "diary", "lists", "notes", "a", "b", "k"),
+    "chat": ("chat", "friends", "groups", "assistant", "assist", "d", "h", "l"),
     "lang": ("lang", "f", "g"),
     "documents": ("docs", "still"),
 }
@@ -60,7 +60,7 @@ RATE, BATCH, WARM_UP = 6e-4, 512, 200
 # neighbours of one another, and how far away other sentences of the same source are taken from.
 SURROUNDED, SURROUNDED_ALIKE, SURROUNDED_RATE = 0.35, 0.4, 2.5e-4
 AWAY, SHORT = (30, 200), (6, 30)
-CHATS = ("chat", "assist", "assistant", "d", "h", "lang", "f", "g", "life")
+CHATS = ("chat", "assist", "assistant", "d", "h", "l", "lang", "f", "g", "life")
 PRUNINGS, PRUNE_FROM, PRUNE_FOR = 12, 0.03, 0.47
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
