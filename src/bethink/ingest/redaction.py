@@ -137,9 +137,7 @@ def _claim_matches(kind_index: int, raw: bytes, claimed: list[tuple[int, int, st
         start, end = match.span(group)
         at = max(end, match.start() + 1)
         position = _free_position(claimed, start, end)
-        if position is None:
-            continue
-        if kind.unless.search(raw[match.start() : start].decode()):
+        if position is None or kind.unless.search(raw[match.start() : start].decode()):
             continue
         value = raw[start:end].decode()
         if group and raw[end : end + 1] not in _QUOTES:
@@ -172,7 +170,7 @@ def _claim_words_near(kind_index: int, raw: bytes, claimed: list[tuple[int, int,
         position = _free_position(claimed, start, end)
         if position is None or not _is_near(raw, spans, start, end):
             continue
-        line = max(raw.rfind(b"\n", 0, start) + 1, start - _REACH)
+        line = max(raw.rfind(b"\n", max(start - _REACH, 0), start) + 1, start - _REACH, 0)
         if kind.unless.search(raw[line:start].decode(errors="ignore")):
             continue
         word = raw[start:end].decode()
@@ -221,8 +219,7 @@ def redact_draft(draft: Draft, *, personal: bool = False) -> tuple[Draft, tuple[
 
     def clean(text: str, *, named: bool = False) -> str:
         cleaned = redact(text, personal=personal, named=named)
-        if cleaned.kinds:
-            kinds.update(dict.fromkeys(cleaned.kinds))
+        kinds.update(dict.fromkeys(cleaned.kinds))
         return cleaned.text
 
     values = ((name, getattr(draft, name)) for name in _TEXT_FIELDS)
@@ -235,22 +232,22 @@ def redact_draft(draft: Draft, *, personal: bool = False) -> tuple[Draft, tuple[
         if listed := getattr(draft, name):
             changes[name] = tuple(map(clean, listed))
     if draft.metadata:
-        changes["metadata"] = _redact_json(draft.metadata, clean, kinds)
+        changes["metadata"] = _redact_json(draft.metadata, clean)
     return (draft._replace(**changes) if kinds else draft), tuple(kinds)
 
 
 def redact_json(value: object, *, personal: bool = False) -> Any:
     """Redact all texts in a JSON value."""
-    return _redact_json(value, lambda text: redact(text, personal=personal).text, {})
+    return _redact_json(value, lambda text: redact(text, personal=personal).text)
 
 
-def _redact_json(value: object, clean: Callable[[str], str], kinds: dict[str, None]) -> object:
+def _redact_json(value: object, clean: Callable[[str], str]) -> object:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, Mapping):
         return {
             (name if _is_plain_name(name) else clean(name)): (
-                _redact_field(name, entry, kinds) or _redact_json(entry, clean, kinds)
+                _redact_field(name, entry, clean) or _redact_json(entry, clean)
             )
             for name, entry in value.items()
         }
@@ -260,7 +257,7 @@ def _redact_json(value: object, clean: Callable[[str], str], kinds: dict[str, No
         joined = "\n".join(value) if only_text else ""
         if only_text and not (_PERSONAL.search(joined) or _candidate_kinds(joined)):
             return list(value)
-        return [_redact_json(entry, clean, kinds) for entry in value]
+        return [_redact_json(entry, clean) for entry in value]
     return value
 
 
@@ -276,11 +273,11 @@ def _is_plain_name(name: str) -> bool:
     return not _candidate_kinds(name)
 
 
-def _redact_field(name: str, value: object, kinds: dict[str, None]) -> str | None:
+def _redact_field(name: str, value: object, clean: Callable[[str], str]) -> str | None:
     """Return the replacement for a value that only its field name gives away."""
     if not isinstance(value, str) or _is_plain_name(name):
         return None
-    head = f'{name}: "'
-    cleaned = redact(f'{head}{value}"')
-    kinds.update(dict.fromkeys(cleaned.kinds))
-    return cleaned.text[len(head) : -1] if cleaned.kinds else None
+    head, told = f'{name}: "', f'{name}: "{value}"'
+    cleaned = clean(told)
+    is_found = cleaned != told and cleaned.startswith(head)  # a name is cleaned by itself
+    return cleaned[len(head) :].removesuffix('"') if is_found else None

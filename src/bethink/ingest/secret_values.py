@@ -33,6 +33,7 @@ _BRACKETS = frozenset("()[]{}<>;")
 _PATH_PREFIX = lazy_pattern(r"(?:~|\.{1,2})?/|arn:|[A-Za-z]:\\|\w+://")
 _HEX = lazy_pattern(r"(?:0x)?[0-9a-fA-F]+")
 _UUID = lazy_pattern(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ULID = lazy_pattern(r"01[0-9A-HJKMNP-TV-Z]{24}")
 _NUMBERED_NAME = lazy_pattern(
     r"(?:[A-Za-z]+|v?\d+)(?:[-_.](?:[A-Za-z]+|v?\d+))+|[A-Z]?[a-z]+\d{1,2}|(?:[A-Z]{2,}|issue|pr|ticket)#\d+"
 )
@@ -74,7 +75,7 @@ _PORTS = lazy_pattern(r"(?:[\d.]+:){1,2}\d+(?:/[a-z]+)?")  # docker run -p 27017
 _PLAIN_WORD = lazy_pattern(r"\(?[A-Za-z]?[a-z]+(?:[-'][a-z]+)*")
 _FIELD_NAME = lazy_pattern(r"(?:[a-z]+[_\-.])*(?:pass|pwd|token|secret|key)[a-z]*(?:[_\-.]\w+)*")
 _YEAR = lazy_pattern(r"(?:19|20)\d\d")
-_DATE = lazy_pattern(r"(?:19|20)\d\d-\d\d-\d\d")
+_DATE = lazy_pattern(r"(?:19|20)\d\d([-./])\d\d\1\d\d|\b\d\d?([-./])\d\d?\2(?:19|20)\d\d\b")
 _SPOKEN = ("en", "de", "fr", "es", "it", "pt", "nl")
 _MAX_STOP_SHARE = 0.25  # of a sentence in any language it is about one half
 # Visa, Mastercard, American Express, Discover, Diners, JCB.
@@ -230,7 +231,8 @@ def is_password_nearby(value: str) -> bool:
 
 def is_token_nearby(value: str) -> bool:
     """Check a word near one for keys: a long run drawn by chance, no address, id or picture."""
-    if "://" in value or _UUID.fullmatch(value) or value.startswith((*_PUBLIC, "SHA256:")):
+    is_id = _UUID.fullmatch(value) or _ULID.fullmatch(value)
+    if "://" in value or is_id or value.startswith((*_PUBLIC, "SHA256:")):
         return False
     longest = max(re.findall(r"[A-Za-z0-9]+", value), key=len, default="")
     if _HEX.fullmatch(longest):
@@ -249,7 +251,8 @@ def is_grouped_code(value: str) -> bool:
     """Check groups of characters of one length: with digits in most, or unlike words."""
     groups = re.split(r"[ \-]", value)
     letters = "".join(groups).lower()
-    if letters.isdigit() or len({*letters}) < 6 or value not in {value.upper(), value.lower()}:
+    is_numbers = all(map(str.isdigit, groups[groups[0].isalpha() :]))  # maybe after a word
+    if is_numbers or len({*letters}) < 6 or value not in {value.upper(), value.lower()}:
         return False
     numbered = sum(_has_kind(group, str.isdigit) for group in groups)
     silent = any({*group.lower()}.isdisjoint("aeiouy0123456789") for group in groups)
@@ -259,8 +262,8 @@ def is_grouped_code(value: str) -> bool:
 def is_named_number(value: str) -> bool:
     """Check what follows the name of a personal number: no words between, and no date."""
     parts = [part for part in _SIGNS.split(value) if not _has_kind(part, str.isdigit)]
-    enough = sum(map(str.isdigit, value)) >= _PERSONAL_DIGITS
-    return enough and max(map(len, parts), default=0) < 3 and not _DATE.search(value)
+    enough = sum(map(str.isdigit, _DATE.sub("", value))) >= _PERSONAL_DIGITS
+    return enough and max(map(len, parts), default=0) < 3
 
 
 def is_typed_password(value: str) -> bool:
@@ -283,12 +286,12 @@ def is_argument(value: str) -> bool:
 
 
 def is_basic_credentials(value: str) -> bool:
-    """Check whether base64 text decodes to ``user:password``, or to a key alone."""
+    """Check whether base64 text, no word, decodes to ``user:password``, or to a key alone."""
     try:
         decoded = base64.b64decode(value + "=" * (-len(value) % 4))
     except ValueError:
         return False
-    return b":" in decoded[1:] or b"_" in decoded
+    return (decoded.isascii() or not value.isalpha()) and (b":" in decoded[1:] or b"_" in decoded)
 
 
 def is_key_block(value: str) -> bool:

@@ -16,7 +16,7 @@ from bethink import Memory
 from bethink.config.settings import USER_ONLY_SETTINGS, Settings
 from bethink.errors import Refused
 from bethink.ingest import redaction as redacting
-from bethink.ingest.redaction import redact, redact_draft
+from bethink.ingest.redaction import redact, redact_draft, redact_json
 from bethink.ingest.secret_kinds import SECRET_KINDS, SecretKind
 from bethink.ingest.secret_values import entropy
 from bethink.model import Draft
@@ -237,6 +237,21 @@ def test_every_field_of_a_draft_is_cleaned():
     assert kinds == ("npm-token", "password", "secret")
 
 
+def test_a_field_is_cleaned_with_its_name_and_loses_nothing_else():
+    """A secret in the name takes nothing off the value; what the name tells is no more than that."""
+    token = TOKENS["npm"](Random(5))
+    given = {token: "a value that stays as it is", "token": f"{token} of SSN 219-09-9998"}
+
+    assert redact_json(given, personal=True) == {
+        "[redacted:npm-token]": "a value that stays as it is",
+        "token": "[redacted:npm-token] of SSN [redacted:personal-number]",
+    }
+    told = {"radius": "radius key abc123xyz", "password": 'hunter22!"'}
+    assert redact_json(told) == {
+        "radius": "radius key [redacted:password]", "password": '[redacted:password]"'
+    }  # fmt: skip
+
+
 def test_a_draft_without_secrets_is_the_same_draft():
     """Nothing is rebuilt for nothing."""
     draft = Draft("The token bucket refills", metadata={"a": [1, "b"]})
@@ -328,6 +343,13 @@ def test_an_ordinary_memory_needs_no_pattern():
         ("secret_key=/run/secrets/key2", False),
         ("Authorization: Basic !!!!notbase64", False),
         ("Authorization: Basic YWJjZGVmZ2hpams=", False),
+        ("These are basic pitfalls, basic ResponseOutputText and basic halfLifeDays", False),
+        ("Authorization: Basic dXNlcjpw5HNz", True),  # of Latin-1
+        ("The session 01HQ3K5V9Z8X7Y6W5V4T3S2R1Q was closed", False),
+        ("The token bug was fixed in 3f786850e387550fdab836ed7e6dc881de23001b", False),
+        ("The new token: 3f786850e387550fdab836ed7e6dc881de23001b", True),
+        ("The key years were 2019 2020 2021 2022", False),
+        ("The key is 7f3k 2020 2021 9x8d", True),
         ("authorization: token 8f7aB3dE5fG7hI9jK1", True),
         ("authorization: bearer 0123456789abcdef0123456789abcdef", True),
     ],
@@ -480,12 +502,14 @@ PERSONAL = {
         "DE89\u00a03704\u00a00044\u00a00532\u00a00130\u00a000"
     ),
     "my social is 219099998": "219099998",
+    "passport C01X00T47 12.05.2027": "C01X00T47 12.05.2027",
 }
 IMPERSONAL = (
     "DE89 3704 0044 0532 0130 01 is mistyped", "IBAN fields take 34 characters",
     "AWS account 234567890124", "2345 6789 0123 calls", "phone 415-555-0132", "666-12-3456",
     "order AB123456C", "86095742710 views", "card 2345 6789 0124 3456", "19 June, 123-45-67890",
     "The budget is 12 345 678 901", "v2.219-09-9998", "2026-11-17 10:22:33",
+    "the passport expires 12.05.2027", "passport valid until 2027/05/12", "SIN: 5/12/2027 at 14",
     "part no. ab12 3456 7890 1234", "hash de89370400440532013001ab", "be 16 years old",
 )  # fmt: skip
 
