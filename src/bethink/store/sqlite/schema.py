@@ -14,7 +14,7 @@ from bethink.store.sql.sql_functions import state_hash
 from bethink.store.sqlite.files import make_private_file
 
 SCHEMA_VERSION = 11
-_VERSION_WITH_POSTINGS = 6
+_VERSION_WITH_POSTINGS, _VERSION_WITHOUT_WORDS = 6, 11
 _MIGRATIONS_FOLDER = Path(__file__).parent / "migrations"
 
 
@@ -57,7 +57,7 @@ def migrate(db: apsw.Connection, path: Path | None, steps: Sequence[Migration]) 
         return None
     copy = _backup(db, path, found) if path is not None and found > 0 else None
     add_functions(db)
-    if found:
+    if 0 < found < _VERSION_WITHOUT_WORDS:
         _renew_words(db)
     for step in missing:
         db.execute("BEGIN IMMEDIATE")

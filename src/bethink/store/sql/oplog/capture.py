@@ -491,7 +491,7 @@ def _capture_edges(db: Database, writer: LogWriter, now: int, waiting: Collectio
     gone = {
         item: {op.level for op in ops[item]}
         for item, (key, _) in logged.items()
-        if item not in {*here, *waiting} and known.issuperset(entities_of([key]))
+        if item not in here and item not in waiting and known.issuperset(entities_of([key]))
     }
     for item, series, clock in select(db, _STUBS_OF_EDGES):
         gone.setdefault(item, set()).add(level_of(series))
