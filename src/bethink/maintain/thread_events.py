@@ -189,7 +189,7 @@ def thread_items(work: JobContext, levels: tuple[str, ...] = ()) -> Iterator[Ite
     """Yield all memories, with what is superseded, and says so, or no longer valid."""
     found = iter_items(work, levels=levels, include_superseded=True, include_expired=True)
     for page in batches(found, PAGE_SIZE):
-        yield from mark_outdated(page, work.store)
+        yield from mark_outdated(page, work.store, for_all=True)
 
 
 def thread_views(work: JobContext) -> tuple[ThreadView, ...]:

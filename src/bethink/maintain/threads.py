@@ -226,7 +226,8 @@ def take_back_thread(key: str, added: Sequence[str], work: JobContext) -> None:
         if thread is None:
             continue
         scores = {one.item: one.weight for one in thread.members if one.item not in added}
-        items = mark_outdated(list(seen.store.items.get(list(scores)).values()), seen.store)
+        known = list(seen.store.items.get(list(scores)).values())
+        items = mark_outdated(known, seen.store, for_all=True)
         left = sorted((ThreadMemory.of(item), scores[item.id]) for item in items)
         if added and len(left) > 1:
             PutThread(make_thread(key, left, FindThreads().match, seen), level)(work)

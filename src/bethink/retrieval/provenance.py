@@ -186,19 +186,18 @@ def _visible_sources(store: Store, ids: set[str], scope: Scope) -> dict[str, Ite
     return {item.id: item for item in items if rejection_reason(item, wide) is None}
 
 
-def mark_outdated(items: Sequence[Item], store: Store) -> list[Item]:
+def mark_outdated(items: Sequence[Item], store: Store, *, for_all: bool = False) -> list[Item]:
     """Return memories, as superseded where a newer one outdates them: only a link may say so."""
     by_id = {item.id: item for item in items}
     links = store.graph.links_of(list(by_id), ("supersedes",))
-    found = {(link.src.id, link.dst.id) for link in links if link.dst.id in by_id}
-    live = {
-        item.id: item
-        for item in store.items.get([newer for newer, _ in found]).values()
-        if item.live_to is None and item.status != "quarantined"
-    }
-    for newer, older in found:
-        if newer in live and still_holds(live[newer], by_id[older]):
-            by_id[older] = by_id[older]._replace(status="superseded")
+    found = store.items.get([link.src.id for link in links if link.dst.id in by_id])
+    for link in links:
+        newer, older = found.get(link.src.id), by_id.get(link.dst.id)
+        if newer is None or older is None or newer.live_to or newer.status == "quarantined":
+            continue
+        is_seen = not for_all or newer.classification <= older.classification
+        if is_seen and still_holds(newer, older):
+            by_id[older.id] = older._replace(status="superseded")
     return list(by_id.values())
 
 

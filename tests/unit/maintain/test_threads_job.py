@@ -300,6 +300,19 @@ def test_a_headline_is_never_outdated(memory: Memory) -> None:
     assert [event.item for event in thread.events] == [old, new]
 
 
+def test_what_few_may_see_outdates_no_headline_of_all(memory: Memory) -> None:
+    """Else its readers could tell that there is something."""
+    old, _ = tell(memory, (0, "FW-12 opens at five"), (1, "FW-12 has a new gate"))
+    (new,) = tell(memory, (2, "FW-12 opens at seven"), classification=2)
+
+    ends = Node("item", new), Node("item", old)
+    memory.store.graph.add_links([Link(*ends, "supersedes")], actor="user", now=NOW)
+
+    assert found(memory).keys() == {"FW-12 opens at five"}
+    (thread,) = memory.store.below(1).activity.threads(limit=9)
+    assert thread.headline == "FW-12 opens at five"
+
+
 def test_undoing_a_run_takes_its_threads_back(memory: Memory) -> None:
     """They are not found again until another memory joins them."""
     tell(memory, *CASE)
