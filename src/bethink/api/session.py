@@ -436,9 +436,9 @@ class Session:
         now = self.clock()
         return JobContext(
             self.store, self.embedder, now,
-            limit=_leaving_limit(self.store.admin.count(), share), model=self.llm,
-            judge=_judge_pairs, notes_dir=self._notes_target(),
-            notes_trust=self.settings.notes_trust,
+            limit=_leaving_limit(self.store.admin.count(), share),
+            model=self.llm, judge=_judge_pairs,
+            notes_dir=self._notes_target(), notes_trust=self.settings.notes_trust,
             filters=make_filters({"max_classification": 3, **where}, now),
             shown=self.settings.max_classification, min_age_days=min_age_days,
             similarity=similarity or self.settings.least_similarity,

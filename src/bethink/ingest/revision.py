@@ -37,7 +37,7 @@ from bethink.ingest.record_builder import (
 from bethink.ingest.updates import JUDGED, link_updates
 from bethink.lang.dates import find_times
 from bethink.model import UPDATE_LINKS, Draft, Item, Link, Node
-from bethink.model.item import REFUSED, WAITING
+from bethink.model.item import MAX_RELEVANCE, REFUSED, WAITING
 from bethink.ports import Embedding, Event, Record, Store, is_remote, unrelated_similarity
 
 MODEL_FACT_KEY = "fact"  # metadata key of a fact extracted by a model
@@ -207,7 +207,6 @@ def is_superseded_by_active(item_id: str, leaving: set[str], ctx: WriteContext) 
     return False
 
 
-MAX_RELEVANCE = 10.0
 _IMMUTABLE_FIELDS = frozenset(
     {"id", "key", "level", "session", "seq", "parent", "derives_from", "source_class"}
 )

@@ -126,13 +126,7 @@ class ItemSearch(Protocol):
         """
 
     def time(
-        self,
-        start: datetime,
-        end: datetime,
-        depth: int,
-        scope: Scope,
-        *,
-        overlapping: bool = False,
+        self, start: datetime, end: datetime, depth: int, scope: Scope, *, overlapping: bool = False
     ) -> SearchResult:
         """Items that happened in [start, end); the middle of the window scores 1.
 
@@ -339,12 +333,7 @@ class GraphStore(Protocol):
         """Remove links by their ends and type; return how many existed."""
 
     def siblings(
-        self,
-        ids: Sequence[str],
-        *,
-        most: int,
-        min_confidence: float,
-        as_of: datetime | None = None,
+        self, ids: Sequence[str], *, most: int, min_confidence: float, as_of: datetime | None = None
     ) -> SharedEntities:
         """Other items that mention the entities these items mention with enough confidence.
 

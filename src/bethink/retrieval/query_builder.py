@@ -89,6 +89,8 @@ def make_filters(where: Mapping[str, object], now: datetime) -> Filters:
     values: dict[str, Any] = {}
     for name, value in where.items():
         key = _SINGULAR_TO_PLURAL.get(name, name)
+        if name in ("k", "limit", "n", "top_k"):
+            raise Refused(f"there is no filter {name!r}", remedy="recall takes k, lists take limit")
         if key not in known:
             allowed = ", ".join(sorted(known | set(_SINGULAR_TO_PLURAL)))
             raise Refused(f"there is no filter {name!r}", remedy=f"allowed: {allowed}")

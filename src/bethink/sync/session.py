@@ -243,10 +243,7 @@ class FolderSync:
         return found
 
     def _retired(
-        self,
-        here: Iterable[dict[str, Any]],
-        accept: set[str],
-        known: Mapping[str, Device],
+        self, here: Iterable[dict[str, Any]], accept: set[str], known: Mapping[str, Device]
     ) -> set[str]:
         """Return the machines that are no longer trusted, as those say that are."""
         for one in here:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
 import pytest
 
 from bethink import Item, Memory, Refused
 from bethink.errors import BethinkError
+from bethink.model import Candidate
+from bethink.retrieval.stages.adjust import Importance
 from rows import each_row
+
+if TYPE_CHECKING:
+    from bethink.retrieval.context import Context
 
 _ITSELF = {"close", "using"}  # close the memory, or take parts of it
 _WRONG = ("x", 5, -1.5, True, ["a"], {"a": 1}, None, object())
@@ -86,6 +94,57 @@ def test_a_refusal_names_the_argument(
     assert told in refused.value.message
 
 
+class TupleReranker(NamedTuple):
+    """A reranker may be a tuple: a protocol does not say what else a value is."""
+
+    score: float = 1.0
+
+    def __call__(self, _query: str, texts: Sequence[str]) -> Sequence[float]:
+        return [self.score] * len(texts)
+
+
+@each_row(
+    "given",
+    [
+        {"k": np.int64(1)},
+        {"min_relevance": np.float32(0)},
+        {"whole": np.bool_(True)},
+        {"now": "2030-01-01"},
+        {"now": date(2030, 1, 1)},
+        {"as_of": date(2030, 1, 1)},
+        {"reranker": TupleReranker()},
+        {"tags": ("a", "b"), "include_expired": np.bool_(True)},
+        {"turns_before": ("where is it?",)},
+        {"most": None, "cursor": None, "profile": None},
+    ],
+)
+def test_values_that_mean_the_same_are_accepted(memory: Memory, given: dict[str, Any]) -> None:
+    item = memory.remember("The staging server is in Porto", tags=["a", "b"]).id
+    given.setdefault("now", "2030-01-01")
+
+    (hit,) = memory.recall("staging server", **given).hits
+
+    assert hit.item.id == item
+    assert memory.why_not(item, "staging server", **given).returned
+
+
+def test_numbers_of_numpy_are_stored_as_numbers(memory: Memory) -> None:
+    old, new = (
+        memory.remember(f"The staging server is in {city}").id for city in ("Faro", "Porto")
+    )
+
+    assert memory.boost(new, np.float32(1)).relevance == memory.demote(old, np.int64(-1)).relevance
+    assert memory.link(new, "supersedes", old, weight=np.float32(0.5)).weight == 0.5
+
+
+@each_row("name", ["limit", "top_k", "n"])
+def test_another_word_for_k_is_refused_with_the_right_one(memory: Memory, name: str) -> None:
+    with pytest.raises(Refused) as refused:
+        memory.recall("staging server", **{name: 3})  # type: ignore[arg-type]
+
+    assert refused.value.remedy == "recall takes k, lists take limit"
+
+
 @each_row("gave", ["x", None, (1, 2, 3), (), -1.0, float("nan")])
 def test_a_boost_that_gives_no_number_changes_nothing(memory: Memory, gave: Any) -> None:
     memory.remember("The staging server is in Porto")
@@ -113,6 +172,25 @@ def test_a_marked_memory_ranks_higher(memory: Memory) -> None:
     assert "marked relevant +10" in str(hit.reason("importance"))
     memory.demote(second.id, 20)
     assert first().id != second.id
+
+
+def test_a_mark_counts_within_its_bounds_only() -> None:
+    """Whatever an export or another machine says."""
+    items = (Item(f"{far}", "x", datetime.now(UTC), "test", relevance=far) for far in (1e9, -1e9))
+    up, down = (Candidate(item, 1.0) for item in items)
+
+    raised, lowered = Importance(marked=0.02)((up, down), cast("Context", None))
+
+    assert (raised.score, lowered.score) == pytest.approx((1.2, 0.8))
+
+
+def test_a_marked_memory_that_nobody_vouches_for_stays_below_trusted_ones(memory: Memory) -> None:
+    trusted = memory.remember("The staging server is in Porto").id
+    other = memory.remember("The staging server is in Faro", source_class="web").id
+    assert memory.get(other).trust == 0
+    memory.boost(other, 10)
+
+    assert memory.recall("where is the staging server?").hits[0].item.id == trusted
 
 
 @each_row(

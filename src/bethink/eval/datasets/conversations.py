@@ -46,11 +46,7 @@ def locomo(path: Path | None, *, level: Level = "turn") -> Dataset:
             yield _locomo_case(record, f"{file}[{number}]", level)
 
     return Dataset(
-        name="locomo",
-        title=f"LoCoMo, {level}s",
-        cases=cases,
-        level=level,
-        groups=GROUPS,
+        name="locomo", title=f"LoCoMo, {level}s", cases=cases, level=level, groups=GROUPS
     )
 
 

@@ -568,6 +568,8 @@ def _read_layer(weights: Mapping[str, AnyArray], name: str, room: _Room) -> _Enc
     inputs[:, :queries] *= scale
     inputs_bias[:queries] *= scale
     return _EncoderLayer(
-        inputs, inputs_bias, turned("o_w"), part("o_b"), (part("ln1_w"), part("ln1_b")),
-        turned("fi_w"), part("fi_b"), turned("fo_w"), part("fo_b"), (part("ln2_w"), part("ln2_b")),
+        inputs, inputs_bias,
+        turned("o_w"), part("o_b"), (part("ln1_w"), part("ln1_b")),
+        turned("fi_w"), part("fi_b"),
+        turned("fo_w"), part("fo_b"), (part("ln2_w"), part("ln2_b")),
     )  # fmt: skip

@@ -13,6 +13,7 @@ from bethink.lang.dates import DAY_S
 from bethink.model import Candidate, Item, Pool, sort_by_score
 from bethink.model.anchor import CodeState
 from bethink.model.evidence import ANCHOR_EVIDENCE
+from bethink.model.item import MAX_RELEVANCE
 from bethink.retrieval.context import Boost, Context
 from bethink.retrieval.query_analysis import (
     answer_type_of,
@@ -66,7 +67,7 @@ class Importance:
         def weigh(cand: Candidate) -> Candidate:
             item = cand.item
             importance = 1.0 if item.pinned else item.importance
-            steps = item.relevance if self.marked else 0.0
+            steps = max(-MAX_RELEVANCE, min(MAX_RELEVANCE, item.relevance if self.marked else 0.0))
             if importance == 0.5 and not steps:
                 return cand
             factor = 1.0 + self.strength * (2 * importance - 1) + self.marked * steps
