@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ from bethink.core import plural
 from bethink.core.ids import short_id
 from bethink.core.json_values import format_moment
 from bethink.core.once import count_once
-from bethink.errors import NotFound
+from bethink.errors import BethinkError, NotFound
 from bethink.model import ELSEWHERE, OLDER, Candidate, Entity, Item, Recall
 from bethink.model.anchor import anchor_name
 from bethink.model.answer import Relation, count_below_relevance
@@ -135,7 +136,6 @@ def print_items(
     out: Printer, items: Sequence[Item], *, by: str = "stored", highlighted: str | None = None
 ) -> None:
     """Print one memory per line: when it was ``stored``, or ``when`` it happened."""
-    heads = columns("id", by, "kind", "*text")
     rows = [
         (
             _format_id(out, item, highlighted),
@@ -145,15 +145,13 @@ def print_items(
         )
         for item in items
     ]
-    print_table(out, heads, rows)
+    print_table(out, columns("id", by, "kind", "*text"), rows)
 
 
 def _listed_text(item: Item, by: str) -> str:
     """Who said it and the text, after the day it happened where no other column tells that."""
-    text, day = (
-        f"{item.speaker}: {item.text}" if item.speaker else item.text,
-        format_date(item.when),
-    )
+    text = f"{item.speaker}: {item.text}" if item.speaker else item.text
+    day = format_date(item.when)
     return text if by == "when" or day == format_date(item.stored_at) else f"[{day}] {text}"
 
 
@@ -175,7 +173,9 @@ def shown_actor(actor: str) -> str:
     from bethink.access.people import Directory  # seldom needed
     from bethink.config.paths import config_folder
 
-    return f"{way}:{Directory(config_folder(os.environ)).name_of(who)}"
+    with suppress(BethinkError):  # a damaged list of people hides nothing else
+        who = Directory(config_folder(os.environ)).name_of(who)
+    return f"{way}:{who}"
 
 
 def print_revisions(out: Printer, revisions: Sequence[Item]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from caller import Caller, Said
 from bethink import Memory
 from bethink.cli.answers import shown_id
 from bethink.cli.output import Printer
+from bethink.config.paths import config_folder
 from bethink.config.settings import load_settings
 from bethink.core.ids import make_id, short_id
 from bethink.testing import FixedClock
@@ -470,3 +472,20 @@ def test_sync_says_what_happened_and_what_to_do(call: Caller) -> None:
     on("a", "sync")
     assert "this machine was retired" in on("a", "sync").out
     assert "no run of maintenance has changed anything" in on("a", "maintain", "--runs").err
+
+
+@each_row("command", ["show 1abc", "events"])
+def test_a_damaged_list_of_people_hides_no_memory(
+    call: Caller, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Names of people are an addition: without them ids are shown."""
+    monkeypatch.setenv("BETHINK_ACTOR", "rest:p-17")
+    call("remember", "The staging server is in Porto", "--id", "1abc")
+    people = config_folder(os.environ) / "people.json"
+    people.parent.mkdir(parents=True, exist_ok=True)
+    people.write_text("{damaged")
+
+    said = call(*command.split())
+
+    assert said.code == 0
+    assert "rest:p-17" in said.out
