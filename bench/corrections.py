@@ -4,7 +4,7 @@
 
 Prints how often a changed value is answered by its newest note, how often something that has
 not changed is answered first, in how many stores without a change a note is marked as older,
-and the same for values that chats state again, also with the weights of notes for their turns.
+and the same for values that chats state again.
 """
 
 from __future__ import annotations
@@ -16,21 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from bethink import Memory
-from bethink.core.dataclass import replace
 from bethink.model import Draft
-from bethink.retrieval.profile import load_profile
-from bethink.retrieval.stages.diversify import NewerFirst
 
 DATA = Path(__file__).parent.parent / "training/data/corrections"
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
-SHIPPED = load_profile("default")
-AS_NOTES = replace(
-    SHIPPED,
-    diversify=tuple(
-        replace(stage, turns=(stage.fit, stage.even)) if isinstance(stage, NewerFirst) else stage
-        for stage in SHIPPED.diversify
-    ),
-)
 
 
 def drafts_of(row: dict[str, Any]) -> list[Draft]:
@@ -46,11 +35,9 @@ def drafts_of(row: dict[str, Any]) -> list[Draft]:
     return notes + turns
 
 
-def ask(
-    memory: Memory, ids: list[str], row: dict[str, Any], profile: Any, counts: Counter[str]
-) -> None:
+def ask(memory: Memory, ids: list[str], row: dict[str, Any], counts: Counter[str]) -> None:
     for question in row["questions"]:
-        answer = memory.recall(question["q"], profile=profile, track=False)
+        answer = memory.recall(question["q"], track=False)
         order = [ids.index(hit.item.id) for hit in answer.hits]
         first, old = question["first"], question.get("not_above")
         kind = "something else" if old is None else "changed value"
@@ -66,21 +53,17 @@ def ask(
 def main() -> None:
     for name in ("a", "b", "c", "chats"):
         rows = [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
-        shipped, as_notes, marked = Counter[str](), Counter[str](), 0
+        counts, marked = Counter[str](), 0
         for row in rows:
             with Memory.open(":memory:") as memory:
                 # Notes are stored one by one, as people do; a chat in one batch, as an import.
                 drafts = drafts_of(row)
                 batches = [drafts] if name == "chats" else [[draft] for draft in drafts]
                 ids = [one.id for some in batches for one in memory.remember_many(some)]
-                before = shipped["answers with a mark"]
-                ask(memory, ids, row, SHIPPED, shipped)
-                marked += shipped["answers with a mark"] > before
-                if name == "chats":
-                    ask(memory, ids, row, AS_NOTES, as_notes)
-        print(name, len(rows), "stores,", marked, "with a mark;", dict(shipped), flush=True)
-        if as_notes:
-            print(name, "with the weights of notes:", dict(as_notes), flush=True)
+                before = counts["answers with a mark"]
+                ask(memory, ids, row, counts)
+                marked += counts["answers with a mark"] > before
+        print(name, len(rows), "stores,", marked, "with a mark;", dict(counts), flush=True)
 
 
 if __name__ == "__main__":

@@ -102,19 +102,17 @@ class NewerFirst:
 
     A link says that one of the first ``top`` is updated by another, as the model of two memories
     judged. Its log-odds count together with ``fit`` times how far the newer one's share of the
-    older one's score is above ``even``: two values of one thing fit a question about equally well;
-    turns tell more than a value and have both numbers in ``turns``. Something is taken off where
-    updates are rare: of people who talk with one another (``among_people``), of one session,
-    unless certain (``same_session``), of texts that end in a question (``asking``), and of long
-    texts (``length`` for each time that their tokens grow e-fold). The older one is marked where
-    the link is certain (``supersedes``). A question for what was before gets the value before the
-    one that it names, or before the newest.
+    older one's score is above ``even``: two values of one thing fit a question about equally well.
+    Something is taken off where updates are rare: of people who talk with one another
+    (``among_people``), of one session, unless certain (``same_session``), of texts that end in a
+    question (``asking``), and of long texts (``length`` for each time that their tokens grow
+    e-fold). The older one is marked where the link is certain (``supersedes``). A question for what
+    was before gets the value before the one that it names, or before the newest.
     """
 
     top: int = 30
     fit: float = 12.0
     even: float = 0.7
-    turns: tuple[float, float] = (4.0, 0.3)
     among_people: float = 3.0
     same_session: float = 5.0
     asking: float = 2.0
@@ -157,8 +155,7 @@ class NewerFirst:
             prior += self.asking
         tokens = newer.item.tokens + older.item.tokens
         prior += self.length * math.log(max(1.0, tokens / _SHORT_PAIR))
-        fit, even = (self.fit, self.even) if older.item.session is None else self.turns
-        return logit(link.confidence) + fit * (share - even) >= prior
+        return logit(link.confidence) + self.fit * (share - self.even) >= prior
 
     def _lift_newer(self, found: dict[str, Candidate], updates: Sequence[Link]) -> None:
         by_older: dict[str, list[Link]] = {}
