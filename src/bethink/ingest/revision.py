@@ -140,7 +140,8 @@ def detach_supersession(item: Item, ctx: WriteContext) -> None:
     ]
     if not by_words:
         return
-    ctx.store.graph.remove_links(by_words, actor=ctx.actor, now=ctx.now)
+    # Not by the caller: an undo of the memory at the other end passes over it.
+    ctx.store.graph.remove_links(by_words, actor="updates", now=ctx.now)
     for item_id in sorted({link.dst.id for link in by_words}):
         reactivate_if_free(item_id, ctx)
 

@@ -149,3 +149,17 @@ def test_what_comes_back_after_a_move_is_found(embedder: Embedder) -> None:
             found = moved.recall(text.format(n))
             assert ids[n] in [hit.item.id for hit in found.hits]
         assert moved.stats()["unembedded"] == 0
+
+
+def test_an_undo_passes_over_a_link_that_new_words_of_another_memory_removed() -> None:
+    """The link went with the words it was made from; what is undone is the memory's own change."""
+    with Memory.open(":memory:") as memory:
+        older = memory.remember("My dentist appointment is on Tuesday")
+        newer = memory.remember("My dentist appointment was moved to Thursday")
+        assert [link.dst.id for link in memory.store.graph.links_of([newer.id], ("supersedes",))]
+        memory.update(older.id, text="The boiler is serviced in March")
+
+        memory.undo(newer.id)
+
+        assert memory.get(newer.id).live_to is not None
+        assert not memory.store.graph.links_of([newer.id], ("supersedes",))
