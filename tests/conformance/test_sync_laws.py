@@ -326,7 +326,7 @@ def test_relations_that_an_earlier_version_did_not_log_stay(
     one.graph.add_links([Link(ends[0], ends[1], "knows")], actor="x", now=at(seconds=2))
     with monkeypatch.context() as earlier:
         earlier.setattr(capture, "_capture_edges", lambda *_: None)
-        earlier.setattr(Applying, "_relate_again", lambda _: None)
+        earlier.setattr(Applying, "_relate_again", lambda _: [])
         earlier.setattr(capture, "_LOGS", None)
         exchange(one, other)
     other.items.end(["a"], how="forgotten", actor="x", now=at(seconds=3))
