@@ -91,14 +91,8 @@ def prepare_entry(
     except Refused as refused:
         return Refusal(entry.where, refused)
     key = import_key(kind, entry.id) if entry.id else ""
-    return PreparedEntry(
-        entry.where,
-        piece,
-        key,
-        _content_version(piece.draft),
-        storable_text(entry.origin)[:200],
-        entry.use,
-    )
+    version, origin = _content_version(piece.draft), storable_text(entry.origin)[:200]
+    return PreparedEntry(entry.where, piece, key, version, origin, entry.use)
 
 
 def text_mark(text: str) -> str:
