@@ -17,7 +17,7 @@ _TAKES_ARGS = 0x04  # inspect.CO_VARARGS, without that module
 _PLAIN = (str, bytes, bool, int, float, list, tuple, dict, set, NoneType)
 _OWN = ("Draft", "Filters", "Item", "Plan", "Profile", "Settings")
 _KINDS: dict[str, tuple[Any, str]] = {
-    **dict.fromkeys(("str", "Literal", "Level"), (str, "a text")),
+    **dict.fromkeys(("str", "Literal", "Level", "CodeChange"), (str, "a text")),
     **dict.fromkeys(("Mapping", "Json"), (Mapping, "a mapping")),
     **dict.fromkeys(("Sequence", "Iterable"), (Iterable, "a list")),
     **dict.fromkeys(("Announce", "Boost", "Clock", "Progress"), (Callable, "a function")),

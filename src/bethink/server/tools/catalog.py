@@ -75,9 +75,7 @@ _FIELDS = {
 }
 # Arguments of the tools that tidy up.
 _TIDY: Json = {
-    "share": number(
-        "Maximum share of memories that may leave recall; default 0.02, or five memories.", 0, 0.5
-    ),
+    "share": number("Maximum share that may leave recall; default 0.02, or five.", 0, 0.5),
     "min_age_days": number("Leave younger memories alone.", 0, 36_500),
     "scope": {
         "description": "Only memories with these fields.",
@@ -162,16 +160,14 @@ REMEMBER = Tool(
         **_FIELDS,
         level=text("raw: a verbatim episode; default item.", choices=LEVELS[:2]),
         session=_SESSION,
-        user=text("Whose it is where several users share a space."),
+        user=text("Whose it is, of several users."),
         audience=_AUDIENCE,
-        relations=entries("How it relates to memories stored before.", 16, RELATION_SCHEMA),
+        relations=entries("How it relates to stored memories.", 16, RELATION_SCHEMA),
         origin=text(
-            "agent (you or your user; the default), tool (a program's output), web (a page or "
-            "document by others).",
-            choices=ORIGINS,
+            "agent (default), tool (a program's output), web (a page by others).", choices=ORIGINS
         ),
         source=text("A path, URL or name of where it comes from.", 500),
-        key=text("Idempotency key: a repeated call stores nothing.", 200),
+        key=text("A repeated call with it stores nothing.", 200),
         force=_FORCE,
     ),
     record(
@@ -202,7 +198,7 @@ UPDATE_MEMORY = Tool(
         **_FIELDS,
         audience=_AUDIENCE,
         force=_FORCE,
-        revision=whole("Only while this is its current revision: the rev you read.", 1, 2**31),
+        revision=whole("The rev you read; refused if outdated.", 1, 2**31),
     ),
     record(
         "erased", id=str, rev=int, changed=list[str], erased=list[str], notice=NOTICE, memory=MEMORY
@@ -219,10 +215,10 @@ FORGET = Tool(
     "well. Forgotten memories can be restored, erased ones cannot.",
     arguments(
         ids=entries("Ids of the memories.", 100),
-        sweep=flag("Instead of ids: all memories that are long unused and unimportant."),
+        sweep=flag("Instead of ids: all that are long unused and unimportant."),
         erase=flag("Delete them permanently; cannot be undone. Only if the user asks for it."),
         token=_TOKEN,
-        reason=text("Reason to record in the journal.", 200),
+        reason=text("Reason for the journal.", 200),
         **_TIDY,
     ),
     record(
@@ -251,8 +247,8 @@ LIST_ENTITIES = Tool(
     "active first.",
     arguments(
         prefix=text("Only names with this prefix.", 200),
-        kind=text("Only this kind: person, project, tool, file, concept ...", 100),
-        min_memories=whole("Mentioned by at least this many memories.", 0, 100_000),
+        kind=text("Only this kind: person, project, tool, file ...", 100),
+        min_memories=whole("Mentioned at least this often.", 0, 100_000),
         limit=whole("Maximum number of results; default 30.", 1, 200),
         offset=SKIP_FIRST,
     ),
