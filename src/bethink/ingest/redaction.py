@@ -37,7 +37,11 @@ _PERSONAL = lazy_pattern(r"[0-9](?:[\s\-./A-Z]?[0-9]){4}")
 _LONG_WORD = 20  # characters
 _SEARCH_BYTES = 32 << 20  # bytes: the most that searching keywords takes
 _QUOTES = (b'"', b"'", b"`")
-_ENTRY_KEY = lazy_pattern(r"[^\s:]+(?::[0-9a-f]{32})+")  # of an import: a source and digests
+_SECRET_FIELD = lazy_pattern(
+    r"(?:pass(?:w(?:or)?d|phrase|code|wort)|pwd|secret|token|credentials?"
+    r"|(?:api|access|private|auth|account|signing|encryption)[_\-. ]?key)$",
+    re.IGNORECASE,
+)
 
 
 class Redacted(NamedTuple):
@@ -248,7 +252,7 @@ def _redact_json(value: object, clean: Callable[[str], str]) -> object:
     if isinstance(value, Mapping):
         return {
             (name if _is_plain_name(name) else clean(name)): (
-                _redact_field(name, value, clean) or _redact_json(entry, clean)
+                _redact_field(name, entry, clean) or _redact_json(entry, clean)
             )
             for name, entry in value.items()
         }
@@ -274,15 +278,10 @@ def _is_plain_name(name: str) -> bool:
     return not _candidate_kinds(name)
 
 
-def _redact_field(
-    name: str, fields: Mapping[str, object], clean: Callable[[str], str]
-) -> str | None:
+def _redact_field(name: str, value: object, clean: Callable[[str], str]) -> str | None:
     """Return the replacement for a value that only its field name gives away."""
-    value = fields[name]
-    if not isinstance(value, str) or _is_plain_name(name):
+    if not isinstance(value, str) or not _SECRET_FIELD.search(name):
         return None
-    if name == "key" and {"version", "words"} <= fields.keys() and _ENTRY_KEY.fullmatch(value):
-        return None  # the mark of an imported entry, by which the next import finds it
     head, told = f'{name}: "', f'{name}: "{value}"'
     cleaned = clean(told)
     is_found = cleaned != told and cleaned.startswith(head)  # a name is cleaned by itself
