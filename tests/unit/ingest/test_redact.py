@@ -255,7 +255,7 @@ def test_a_field_is_cleaned_with_its_name_and_loses_nothing_else():
 def test_only_names_of_secrets_give_a_value_away():
     """A digest stays: the key by which an import finds its entry, an author, a key of a table."""
     digest, own = draw(Random(6), "0123456789abcdef", 32), TOKENS["npm"](Random(6))
-    kept = {name: digest for name in ("key", "author", "tokenizer", "cache_key", "session")}
+    kept = dict.fromkeys(("key", "author", "tokenizer", "cache_key", "session"), digest)
     mark = {"key": f"mem0:{digest}", "version": "7d1f0c2a9b3e4856", "words": "51c0be7e93d2a64f"}
     taken = "[redacted:secret]"
 
