@@ -27,10 +27,10 @@ KEPT = 20
 MARKS = (1_000, 2_000, 5_000)
 
 
-def proportional_mb(pid: int) -> float:
+def proportional_mb(pid: int, kind: str = "Pss") -> float:
     """What the process and its children hold, shared pages by share."""
     told = (Path(f"/proc/{one}/smaps_rollup").read_text("ascii") for one in family(pid))
-    return sum(int(text.partition("\nPss:")[2].split()[0]) for text in told) / 1024
+    return sum(int(text.partition(f"\n{kind}:")[2].split()[0]) for text in told) / 1024
 
 
 class Client(threading.Thread):
@@ -87,7 +87,9 @@ def main() -> None:
                 time.sleep(0.5)
                 reached = int(repr(done)[6:-1])
                 if reached >= mark:
-                    print(f"{mark:,}: {proportional_mb(pid):.0f} MB", flush=True)
+                    mapped = proportional_mb(pid, "Pss_File")
+                    print(f"{mark:,}: {proportional_mb(pid):.0f} MB, of mapped files {mapped:.0f}",
+                          flush=True)  # fmt: skip
                     mark = next(marks, given.operations * 2)
 
 
