@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -321,11 +322,14 @@ def test_a_webhook_goes_on_where_the_last_server_ended(
             reader.go_to_end(memory.below(2).store)
             app = make_test_app(memory, make_guard(callers), hooks=hooks)
 
-            async def conversation(most: int = count, end: str = reader.cursor) -> None:
-                await asyncio.to_thread(receiver.wait, most)
+            def wait(most: int = count, end: str = reader.cursor) -> None:
+                receiver.wait(most)
                 # A server that ends before it has kept the place tells a change twice.
                 while hooks.all()[0].cursor != end:
-                    await asyncio.sleep(0.01)
+                    time.sleep(0.01)
+
+            async def conversation(wait: Callable[[], None] = wait) -> None:
+                await asyncio.to_thread(wait)
 
             follow(app, conversation)
             memory.restore(item)
