@@ -238,8 +238,8 @@ def _read_secret(key: str | Path | None) -> bytes | None:
         try:
             found = Path(key).expanduser().read_bytes()
         except OSError as error:
-            told = f"the key {key} cannot be read: {error.strerror}"
-            raise Refused(told, remedy=f"a new one: {_NEW_KEY} {key}") from error
+            message = f"the key {key} cannot be read: {error.strerror}"
+            raise Refused(message, remedy=f"a new one: {_NEW_KEY} {key}") from error
         if len(found) < 16:
             raise Refused(f"the key {key} is too short", remedy=f"a new one: {_NEW_KEY} {key}")
         return found

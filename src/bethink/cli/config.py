@@ -138,8 +138,8 @@ def _write_setting(app: App, name: str, value: str | None, *, project: bool) -> 
     if project and name == "space" and value is not None:
         _trust(app, value)  # who writes it into the project's file allows it
     said = "default" if value is None else _format_setting(value)
-    told = green(f"wrote {name} = {said}"), dim(f" to {path}")
-    app.remark({"name": name, "value": value, "file": str(path)}, *told)
+    shown = green(f"wrote {name} = {said}"), dim(f" to {path}")
+    app.remark({"name": name, "value": value, "file": str(path)}, *shown)
 
 
 for _subcommand in (get, set_value, unset):

@@ -209,9 +209,9 @@ def export_markdown(app: App, file: str) -> None:
         raise click.UsageError("--markdown needs a folder", click.get_current_context())
     with app.open() as memory, progress(app, "exporting", unit="files") as advance:
         report = export_folder(memory, Path(file), advance)
-    told = f"{plural(report.memories, 'memory')} in {plural(len(report.written), 'file')}"
+    shown = f"{plural(report.memories, 'memory')} in {plural(len(report.written), 'file')}"
     document = {"folder": file, "files": len(report.written), "memories": report.memories}
-    app.remark(document, green(f"wrote {told} to {file}"))
+    app.remark(document, green(f"wrote {shown} to {file}"))
 
 
 @command("edit", examples=["bethink edit 1abc", "EDITOR='code --wait' bethink edit 1abc"])

@@ -238,8 +238,8 @@ def undo(app: App, item_id: str | None, *, yes: bool) -> int:
         done = yes or confirm(app, "Undo this change?")
         if done:
             item = memory.get(memory.undo(item_id).item)
-    told = green("undone"), " ", bold(item.id), f"  {one_line(item.text, 70)}"
-    app.report(_undo_json(preview, item, done=done), *told, done=done)
+    shown = green("undone"), " ", bold(item.id), f"  {one_line(item.text, 70)}"
+    app.report(_undo_json(preview, item, done=done), *shown, done=done)
     return 0
 
 

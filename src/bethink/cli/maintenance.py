@@ -118,8 +118,8 @@ def print_report(app: App, report: Report, *, preview: bool) -> None:
     for job, group in groupby(report.done, key=lambda applied: applied.job):
         for done in _limit_minor(app, job, list(group)):
             successor = f" -> {done.successor}" if done.successor else ""
-            told = "; done: ".join([done.proposal.why, *done.proposal.action_texts])
-            app.out.line(green(done.job), f"  {told}", bold(successor))
+            shown = "; done: ".join([done.proposal.why, *done.proposal.action_texts])
+            app.out.line(green(done.job), f"  {shown}", bold(successor))
     _print_skipped(app, report.left)
     for remark in report.plan.remarks:
         app.out.line(dim(f"{remark.job}  {remark.why}"))

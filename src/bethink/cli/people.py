@@ -100,8 +100,8 @@ def set_role(app: App, /, name: str, role: str) -> None:
     """
     space = app.where().name
     before = _directory().set_role(name, space, role)
-    told = green(f"{name}: {role} of {space}"), dim(f", before {before}")
-    app.remark({"name": name, "role": role, "before": before}, *told)
+    shown = green(f"{name}: {role} of {space}"), dim(f", before {before}")
+    app.remark({"name": name, "role": role, "before": before}, *shown)
 
 
 @command("list", examples=["bethink people list", "bethink people list --json"])
@@ -147,8 +147,8 @@ def limit(app: App, /, name: str, *, memories: int | None, requests: int | None)
     given = {"memories": memories, "requests": requests}
     wanted = {what: number for what, number in given.items() if number is not None}
     kept = _directory().set_limits(name, app.where().name, wanted)
-    told = green(f"{name}: {_say_limits(kept) or 'no limits'}")
-    app.remark({"name": name, "limits": kept}, told)
+    shown = green(f"{name}: {_say_limits(kept) or 'no limits'}")
+    app.remark({"name": name, "limits": kept}, shown)
 
 
 @command(

@@ -197,8 +197,8 @@ def _print_conflicts(app: App, found: Sequence[Conflicted]) -> None:
         app.out.line(bold(one.item.id), f"  {one_line(one.item.text, 90)}")
         for other in one.others:
             said = f": {one_line(other.text, 90)}" if other.text else ""
-            told = f" on {other.device}, {format_time(other.at)}{said}"
-            app.out.line(yellow(f"  {other.kind}"), told)
+            shown = f" on {other.device}, {format_time(other.at)}{said}"
+            app.out.line(yellow(f"  {other.kind}"), shown)
 
 
 @command("settle", examples=["bethink settle 1abc", "bethink settle 1abc --keep other"])

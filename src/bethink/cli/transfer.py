@@ -78,8 +78,8 @@ def export(app: App, file: str, form: str | None, *, markdown: bool) -> None:
         app.note(yellow(f"{plural(damaged, 'record')} of damaged data; see bethink doctor"))
     if file == "-":
         return
-    told = green(f"wrote {plural(count, 'record')} to {file}")
-    app.remark({"file": file, "records": count}, told)
+    shown = green(f"wrote {plural(count, 'record')} to {file}")
+    app.remark({"file": file, "records": count}, shown)
 
 
 def _export_to_remind(app: App, file: str) -> None:

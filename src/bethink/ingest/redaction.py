@@ -282,7 +282,7 @@ def _redact_field(name: str, value: object, clean: Callable[[str], str]) -> str 
     """Return the replacement for a value that only its field name gives away."""
     if not isinstance(value, str) or not _SECRET_FIELD.search(name):
         return None
-    head, told = f'{name}: "', f'{name}: "{value}"'
-    cleaned = clean(told)
-    is_found = cleaned != told and cleaned.startswith(head)  # a name is cleaned by itself
+    head, text = f'{name}: "', f'{name}: "{value}"'
+    cleaned = clean(text)
+    is_found = cleaned != text and cleaned.startswith(head)  # a name is cleaned by itself
     return cleaned[len(head) :].removesuffix('"') if is_found else None

@@ -100,10 +100,10 @@ class ThreadMemory(NamedTuple):
 
     @classmethod
     def of(cls, item: Item) -> ThreadMemory:
-        told = item.entities, anchor_of(item), stated_event(item.kind, item.text)
+        stated = item.entities, anchor_of(item), stated_event(item.kind, item.text)
         marks = item.source_class == DERIVED_SOURCE, item.status == "superseded"
         head = item.when, item.text, item.id
-        return cls(*head, *told, item.stored_at, item.classification, *marks)
+        return cls(*head, *stated, item.stored_at, item.classification, *marks)
 
 
 def thread_events(items: Sequence[ThreadMemory]) -> tuple[ThreadEvent, ...]:

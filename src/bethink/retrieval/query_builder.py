@@ -111,8 +111,8 @@ def make_filters(where: Mapping[str, object], now: datetime) -> Filters:
             raise Refused(f"{name} is {value!r}, but must be true or false")
     since, until = values.get("since"), values.get("until")
     if since and until and since >= until:
-        told = f"since {format_moment(since)} is not before until {format_moment(until)}"
-        raise Refused(told, remedy="until is the first moment that is left out")
+        message = f"since {format_moment(since)} is not before until {format_moment(until)}"
+        raise Refused(message, remedy="until is the first moment that is left out")
     return Filters(**values)
 
 

@@ -231,8 +231,8 @@ class FolderSync:
                 if not is_known:
                     store.add_device(Device(said["id"], said["name"], said["key"], True))
             elif said["id"] == self._syncing.identity().id:
-                told = "this machine was retired: others take nothing from it until one of them"
-                report.problems.append(f"{told} says --accept {said['id']}")
+                message = "this machine was retired: others take nothing from it until one of them"
+                report.problems.append(f"{message} says --accept {said['id']}")
             else:
                 report.unknown.append(Device(said["id"], said["name"], said["key"]))
         if accept - seen:

@@ -281,8 +281,8 @@ class SqlGraph:
 
     def edges(self, entities: Sequence[str], each: int, until: datetime) -> dict[str, list[Link]]:
         with self._connections.read_transaction() as db:
-            told = (to_ms(until), max(each, 0))
-            asked = {entity: (_EDGES_OF_ENTITY, (entity, *told)) for entity in entities}
+            bounds = (to_ms(until), max(each, 0))
+            asked = {entity: (_EDGES_OF_ENTITY, (entity, *bounds)) for entity in entities}
             read_ahead(db, *asked.values())
             return {entity: [*map(to_link, select(db, *one))] for entity, one in asked.items()}
 
