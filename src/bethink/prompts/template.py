@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count
@@ -22,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from bethink.core.dataclass import dataclass
-from bethink.core.json_schema import SchemaViolation, check_schema
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import BethinkError, NotFound
+from bethink.errors import NotFound
 from bethink.ports import Store
 
 _CODE_LENGTH = 16
@@ -105,9 +103,6 @@ def cited_ids(passages: Sequence[Passage], numbers: Iterable[int]) -> tuple[str,
 
 _FOLDER = Path(__file__).parent
 _PLACEHOLDER = lazy_pattern(r"\{\{(\w+)\}\}")
-_NUMBER_KEYS = ("version", "output_tokens", "passage_chars")
-_PLACEHOLDER_KEYS = ("passages", "texts", "values")
-_HEAD_KEYS = ("name", *_NUMBER_KEYS, *_PLACEHOLDER_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,91 +131,28 @@ def template_names() -> tuple[str, ...]:
 
 
 def load_template(name: str) -> Template:
-    """Load and check the prompt of that name."""
+    """Load the prompt of that name; `tests/unit/prompts` checks the files."""
     if name not in template_names():
         raise NotFound(f"there is no prompt {name!r}", remedy=", ".join(template_names()))
     text = (_FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    head, _, _ = text.removeprefix("---\n").partition("\n---\n")
-    schema_name = _parse_head(head, name).get("schema", name)
-    schema = (_FOLDER / f"{schema_name}.json").read_text(encoding="utf-8")
-    return parse_template(name, text, schema)
-
-
-def parse_template(name: str, text: str, schema_text: str) -> Template:
-    """Parse a prompt from the texts of its two files; errors name the prompt."""
-    parts = text.removeprefix("---\n").split("\n---\n")
-    if not text.startswith("---\n") or len(parts) != 3:
-        raise _bad_template(name, "needs a head, a system part and a user part")
-    settings = _parse_head(parts[0], name)
-    if missing := [key for key in _HEAD_KEYS if key not in settings]:
-        raise _bad_template(name, f"has no {', '.join(missing)} in its head")
-    try:
-        numbers = {key: int(settings[key]) for key in _NUMBER_KEYS}
-        schema = json.loads(schema_text)
-    except ValueError as error:
-        raise _bad_template(name, f"cannot be read: {error}") from error
-    places = {key: tuple(settings[key].split()) for key in _PLACEHOLDER_KEYS}
-    made = Template(
-        name=settings["name"],
-        version=numbers["version"],
-        output_tokens=numbers["output_tokens"],
-        passage_chars=numbers["passage_chars"],
-        passages=places["passages"],
-        texts=places["texts"],
-        values=places["values"],
-        system=parts[1].strip(),
-        user=parts[2].strip(),
-        schema=schema,
+    head, system, user = text.removeprefix("---\n").split("\n---\n")
+    lines = (line.partition(":") for line in head.splitlines())
+    settings = {key: value.strip() for key, _, value in lines}
+    schema = (_FOLDER / f"{settings.get('schema', name)}.json").read_text(encoding="utf-8")
+    return Template(
+        name=name,
+        version=int(settings["version"]),
+        output_tokens=int(settings["output_tokens"]),
+        passage_chars=int(settings["passage_chars"]),
+        passages=tuple(settings["passages"].split()),
+        texts=tuple(settings["texts"].split()),
+        values=tuple(settings["values"].split()),
+        system=system.strip(),
+        user=user.strip(),
+        schema=json.loads(schema),
     )
-    _check_template(made, name)
-    return made
-
-
-def placeholders(text: str) -> list[str]:
-    """The names of the placeholders, in order."""
-    return _PLACEHOLDER.findall(text)
 
 
 def substitute(text: str, values: Mapping[str, str]) -> str:
     """Replace every placeholder. Substituted text is not scanned again."""
     return _PLACEHOLDER.sub(lambda slot: values[slot[1]], text)
-
-
-def _parse_head(head: str, name: str) -> dict[str, str]:
-    settings = {}
-    for line in head.splitlines():
-        key, colon, value = line.partition(":")
-        if not colon or key.strip() not in (*_HEAD_KEYS, "schema") or key.strip() in settings:
-            raise _bad_template(name, f"has a head that cannot be read at {line!r}")
-        settings[key.strip()] = value.strip()
-    return settings
-
-
-def _check_template(made: Template, name: str) -> None:
-    quoted, declared = {*made.passages, *made.texts}, [*made.passages, *made.texts, *made.values]
-    if made.name != name:
-        raise _bad_template(name, f"has the name {made.name!r} in its head")
-    if min(made.version, made.output_tokens, made.passage_chars) < 1:
-        raise _bad_template(name, "has numbers below 1")
-    if len(set(declared)) < len(declared):
-        raise _bad_template(name, "declares a placeholder twice")
-    if undeclared := {*placeholders(made.system), *placeholders(made.user)}.symmetric_difference(
-        declared
-    ):
-        raise _bad_template(
-            name, f"has placeholders that do not match its head: {', '.join(sorted(undeclared))}"
-        )
-    if not quoted.isdisjoint(placeholders(made.system)):
-        raise _bad_template(name, "has a quoted placeholder in its system part")
-    if re.search(r"\{\{|\}\}", _PLACEHOLDER.sub("", made.system + made.user)):
-        raise _bad_template(name, "has braces that are not a placeholder")
-    try:
-        check_schema(made.schema, made.passages)
-    except SchemaViolation as misfit:
-        raise _bad_template(name, f"has a schema that cannot be used: {misfit}") from misfit
-    if made.schema["type"] != "object":
-        raise _bad_template(name, "has a schema whose type is not object")
-
-
-def _bad_template(name: str, what: str) -> BethinkError:
-    return BethinkError(f"the prompt {name!r} {what}")

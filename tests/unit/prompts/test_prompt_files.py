@@ -1,4 +1,4 @@
-"""Prompts in their files: what they must be, and what is refused on loading."""
+"""Prompts in their files: what they must be, and how they are filled."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bethink.errors import BethinkError, NotFound, Refused
 from bethink.ingest.entity_extraction import ENTITY_KINDS
 from bethink.ports import Budget
 from bethink.prompts import Passage, cited_ids, fill_prompt, load_passages, template_names
-from bethink.prompts.template import load_template, parse_template
+from bethink.prompts.template import load_template
 from bethink.testing import FixedClock, ScriptedModel
 from corpus import NOW
 from rows import each_row
 
 FOLDER = Path(bethink.prompts.__file__).parent
-HEAD = "name: x\nversion: 1\noutput_tokens: 9\npassage_chars: 9\npassages: m\ntexts: q\nvalues: d"
-TEXT = f"---\n{HEAD}\n---\nOn {{{{d}}}} do this.\n---\n{{{{q}}}} {{{{m}}}}\n"
-SCHEMA = {
-    "type": "object", "additionalProperties": False, "required": ["n"],
-    "properties": {"n": {"type": "integer", "maximum": "m"}},
+HEAD = ("version", "output_tokens", "passage_chars", "passages", "texts", "values")
+KEYS = {
+    "object": ("properties", "required", "additionalProperties"),
+    "array": ("items", "minItems", "maxItems"), "string": ("enum", "minLength", "maxLength"),
+    "integer": ("minimum", "maximum"), "number": ("minimum", "maximum"), "boolean": (),
 }  # fmt: skip
 
 
@@ -69,40 +69,41 @@ def test_an_unknown_prompt_is_not_found():
         assert "summarise" in caught.value.remedy
 
 
-@each_row(
-    ("wrong", "said"),
-    [
-        (TEXT[4:], "needs a head"),
-        (TEXT + "\n---\nmore", "needs a head"),
-        (TEXT.replace("version: 1", "version: one"), "cannot be read"),
-        (TEXT.replace("version: 1", "version: 0"), "below 1"),
-        (TEXT.replace("version: 1\n", ""), "has no version"),
-        (TEXT.replace("version: 1", "revision: 1"), "cannot be read at 'revision: 1'"),
-        (TEXT.replace("version: 1", "version: 1\nversion: 2"), "cannot be read at 'version: 2'"),
-        (TEXT.replace("name: x", "name: y"), "has the name 'y' in its head"),
-        (TEXT.replace("{{m}}", ""), "placeholders that do not match its head: m"),
-        (TEXT.replace("{{m}}", "{{m}} {{z}}"), "placeholders that do not match its head: z"),
-        (TEXT.replace("texts: q", "texts: q m"), "twice"),
-        (TEXT.replace("do this", "{{q}}"), "has a quoted placeholder in its system part"),
-        (TEXT.replace("do this", "{{ this"), "braces"),
-    ],
-)
-def test_a_prompt_that_is_wrong_is_refused_on_loading(wrong, said):
-    """By its name and with what is wrong."""
-    parse_template("x", TEXT, json.dumps(SCHEMA))
+@each_row("name", template_names())
+def test_every_place_of_a_prompt_is_declared_once(name):
+    """And there; what is quoted stands in the user part only, and no brace is left over."""
+    template = load_template(name)
+    declared = [*template.passages, *template.texts, *template.values]
+    in_system, in_user = (
+        re.findall(r"\{\{(\w+)\}\}", part) for part in (template.system, template.user)
+    )
 
-    with pytest.raises(BethinkError, match=f"the prompt 'x' .*{re.escape(said)}"):
-        parse_template("x", wrong, json.dumps(SCHEMA))
+    assert len(set(declared)) == len(declared)
+    assert {*in_system, *in_user} == set(declared)
+    assert set(in_system) <= set(template.values)
+    assert not re.search(r"[{}]{2}", re.sub(r"\{\{\w+\}\}", "", template.system + template.user))
+    assert min(template.version, template.output_tokens, template.passage_chars) >= 1
+    head = (FOLDER / f"{name}.md").read_text("utf-8").split("\n---\n")[0].splitlines()[1:]
+    keys = [line.partition(":")[0] for line in head]
+    assert len(set(keys)) == len(keys)
+    assert set(keys) - {"schema"} == {*HEAD}
 
 
-@each_row("schema", [
-    "{", "[]", '{"type": "string"}', json.dumps(SCHEMA | {"required": []}),
-    json.dumps(SCHEMA).replace('"m"', '"q"'),
-])  # fmt: skip
-def test_a_schema_that_is_wrong_is_refused_on_loading(schema):
-    """An answer is always a closed object."""
-    with pytest.raises(BethinkError, match="the prompt 'x'"):
-        parse_template("x", TEXT, schema)
+@each_row("name", template_names())
+def test_an_answer_is_a_closed_object(name):
+    """Of the types and limits that are checked; a limit may be the count of its passages."""
+    template = load_template(name)
+    assert template.schema["type"] == "object"
+    parts = [template.schema]
+    for part in parts:
+        kind = part["type"]
+        assert part.keys() <= {"type", "description", *KEYS[kind]}, (name, part)
+        limits = [part[key] for key in KEYS[kind] if key.startswith(("min", "max")) and key in part]
+        assert all(type(one) is int or one in template.passages for one in limits)
+        if kind == "object":
+            assert part["additionalProperties"] is False
+            assert sorted(part["required"]) == sorted(part["properties"])
+        parts += [*part.get("properties", {}).values(), *filter(None, [part.get("items")])]
 
 
 def test_every_place_is_filled_and_none_besides():
