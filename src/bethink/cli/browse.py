@@ -18,7 +18,6 @@ from bethink.cli.options import (
     filters_from_options,
     limit_option,
     option,
-    pass_app,
 )
 from bethink.cli.output import (
     bold,
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 @command("show", examples=["bethink show 0v3h2k9x4m7q1abc", "bethink show 1abc --history"])
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @option("--history with_history", "Include all its revisions.")
-@pass_app
 def show(app: App, item_id: str, *, with_history: bool) -> None:
     """Show one memory with all its fields.
 
@@ -78,7 +76,6 @@ def show(app: App, item_id: str, *, with_history: bool) -> None:
 @filter_options
 @limit_option(50)
 @option("--after ID", "Continue after this memory.", shell_complete=complete_ids)
-@pass_app
 def list_memories(app: App, /, limit: int, after: str | None, **where: Any) -> int:
     """List memories, newest first.
 
@@ -113,7 +110,6 @@ def _unmatched_filters(memory: Memory, filters: Json) -> tuple[str, ...]:
 @click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
 @option("--around ID", "Same as ID.", shell_complete=complete_ids)
 @option("--window N", "Number of memories before and after it.", click.IntRange(1, 1000), shown=5)
-@pass_app
 def timeline(app: App, item_id: str | None, around: str | None, window: int) -> None:
     """Show the memories before and after a memory.
 
@@ -135,7 +131,6 @@ def timeline(app: App, item_id: str | None, around: str | None, window: int) -> 
 
 @command("history", examples=["bethink history 1abc"])
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
-@pass_app
 def history(app: App, item_id: str) -> None:
     """Show the revisions of a memory.
 
@@ -150,7 +145,6 @@ def history(app: App, item_id: str) -> None:
 @command("events", examples=["bethink events --limit 20", "bethink events --after 120"])
 @option("--after N", "Only events after number N, the oldest first.", click.IntRange(0))
 @limit_option(100)
-@pass_app
 def events(app: App, after: int | None, limit: int) -> int:
     """Show the journal: who did what, and when.
 
@@ -193,7 +187,6 @@ def _about_event(event: Event) -> str:
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @option("--depth N", "Maximum number of links to follow.", click.IntRange(1, 16), shown=4)
 @option("--type types NAME", "Only links of these types.", multiple=True)
-@pass_app
 def why(app: App, item_id: str, depth: int, types: tuple[str, ...]) -> int:
     """Show where a memory comes from.
 
@@ -247,7 +240,6 @@ def _print_branches(
 @option("--state", "Only threads in this state.", click.Choice(THREAD_STATES))
 @option("--lifecycle", "Only threads in this phase.", click.Choice(LIFECYCLES))
 @limit_option(50)
-@pass_app
 def threads(app: App, state: str | None, lifecycle: str | None, limit: int) -> int:
     """List ongoing topics.
 
@@ -282,7 +274,6 @@ def _print_threads(app: App, found: list[Thread]) -> None:
 
 @command("thread", examples=["bethink thread thread-0f3a9c2b7d1e5a48"])
 @click.argument("thread_id", metavar="ID")
-@pass_app
 def thread(app: App, thread_id: str) -> None:
     """Show one thread as a timeline."""
     from bethink.retrieval.provenance import mark_outdated  # not needed for help
@@ -321,7 +312,6 @@ def _print_event(app: App, event: ThreadEvent, item: Item, role: str) -> None:
 @click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
 @option("--build", "First create the insights that are due.")
 @option("--min-memories N", "With --build: memories of one subject that make one.", int)
-@pass_app
 def insights(app: App, item_id: str | None, *, build: bool, min_memories: int | None) -> int:
     """Show the insight tree.
 

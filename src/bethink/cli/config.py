@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import Group, command, option, pass_app
+from bethink.cli.options import Group, command, group, option
 from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
 from bethink.config.paths import config_folder
 from bethink.config.settings import SETTINGS, set_project_setting, set_user_setting
@@ -42,7 +42,7 @@ class ConfigGroup(Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(
+@group(
     "config",
     cls=ConfigGroup,
     examples=[
@@ -52,16 +52,11 @@ class ConfigGroup(Group):
         "bethink config set space shared-notes --project",
     ],
 )
-@click.pass_context
-def config(ctx: click.Context) -> int:
+def config(app: App) -> int:
     """List, read and change settings.
 
     Precedence: option, environment (BETHINK_...), project file, user file, default.
     """
-    return _list_settings(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
-
-
-def _list_settings(app: App) -> int:
     if app.json:
         app.out.json({setting.name: _setting_json(app, setting.name) for setting in SETTINGS})
         return 0
@@ -97,9 +92,8 @@ def _without_password(value: object) -> object:
     return shown_store(value) if isinstance(value, str) else value
 
 
-@command("get", examples=["bethink config get profile"])
+@config.subcommand("get", examples=["bethink config get profile"])
 @click.argument("name")
-@pass_app
 def get(app: App, name: str) -> None:
     """Print one setting."""
     origin = app.settings.origin(name)
@@ -111,23 +105,21 @@ def get(app: App, name: str) -> None:
         app.note(dim(str(origin)))
 
 
-@command(
+@config.subcommand(
     "set",
     examples=["bethink config set profile siftcoder", "bethink config set track false --project"],
 )
 @click.argument("name")
 @click.argument("value")
 @option("--project", "Write to the project's file, for everyone who works on it.")
-@pass_app
 def set_value(app: App, name: str, value: str, *, project: bool) -> None:
     """Change one setting in the user's file."""
     _write_setting(app, name, value, project=project)
 
 
-@command("unset", examples=["bethink config unset profile"])
+@config.subcommand("unset", examples=["bethink config unset profile"])
 @click.argument("name")
 @option("--project", "Remove it from the project's file.")
-@pass_app
 def unset(app: App, name: str, *, project: bool) -> None:
     """Remove one setting from the user's file."""
     _write_setting(app, name, None, project=project)
@@ -142,10 +134,6 @@ def _write_setting(app: App, name: str, value: str | None, *, project: bool) -> 
     app.remark({"name": name, "value": value, "file": str(path)}, *shown)
 
 
-for _subcommand in (get, set_value, unset):
-    config.add_command(_subcommand)
-
-
 # SQLite's logs, the journal's secret, a half-created space, and copies from before a
 # migration or a repair. Not every file with this prefix: a space may be called "a.db".
 _COMPANION_FILE_SUFFIX = re.compile(
@@ -154,9 +142,8 @@ _COMPANION_FILE_SUFFIX = re.compile(
 )
 
 
-@click.group(
+@group(
     "spaces",
-    cls=Group,
     examples=[
         "bethink spaces",
         "bethink spaces path",
@@ -164,18 +151,13 @@ _COMPANION_FILE_SUFFIX = re.compile(
         "bethink spaces remove old-project-1a2b3c4d",
     ],
 )
-@click.pass_context
-def spaces(ctx: click.Context) -> int:
+def spaces(app: App) -> int:
     """List, find and remove spaces.
 
     A space is one memory in one file, for example of a project or a person. Spaces are
     isolated from each other. A project that was moved or renamed starts a new space;
     export and import transfer the old one.
     """
-    return _list_spaces(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
-
-
-def _list_spaces(app: App) -> int:
     current = app.where()
     rows: list[tuple[Piece, ...]]
     if is_server(app.settings.store):
@@ -217,9 +199,8 @@ def _format_size(size: int) -> str:
     return f"{amount:.1f} GB"
 
 
-@command("path", examples=["bethink spaces path", "bethink spaces path personal"])
+@spaces.subcommand("path", examples=["bethink spaces path", "bethink spaces path personal"])
 @click.argument("name", required=False)
-@pass_app
 def path(app: App, name: str | None) -> None:
     """Print the file of a space.
 
@@ -234,10 +215,9 @@ def path(app: App, name: str | None) -> None:
             app.note(dim(ref.why))
 
 
-@command("remove", examples=["bethink spaces remove old-project-1a2b3c4d --yes"])
+@spaces.subcommand("remove", examples=["bethink spaces remove old-project-1a2b3c4d --yes"])
 @click.argument("name")
 @option("-y --yes", "Do not ask for confirmation.")
-@pass_app
 def remove(app: App, name: str, *, yes: bool) -> int:
     """Remove a space with everything in it.
 
@@ -357,17 +337,12 @@ def _remove_notes(folder: Path, notes: Sequence[Path]) -> None:
             place.rmdir()
 
 
-spaces.add_command(path)
-spaces.add_command(remove)
-
-
 @command(
     "trust",
     examples=["bethink trust", "bethink trust shared-notes", "bethink trust --revoke shared-notes"],
 )
 @click.argument("name", metavar="[SPACE]", required=False)
 @option("--revoke", "Take it back, for SPACE or for every space.")
-@pass_app
 def trust(app: App, name: str | None, *, revoke: bool) -> int:
     """Allow a project to use a space that its file names.
 

@@ -11,7 +11,7 @@ import click
 
 from bethink.cli.answers import shown_id
 from bethink.cli.app import App, confirm
-from bethink.cli.options import command, complete_ids, option, pass_app
+from bethink.cli.options import command, complete_ids, option
 from bethink.cli.output import bold, columns, dim, format_date, green, one_line, print_table, yellow
 from bethink.core import plural
 from bethink.errors import NotFound, Refused
@@ -35,7 +35,6 @@ PREVIEW_CHARS = 300  # characters shown of a linked memory
 )
 @click.argument("part", metavar="PATH")
 @option("--intents N", "Maximum number of reasons.", click.IntRange(1, 50), shown=10)
-@pass_app
 def recall_file(app: App, part: str, intents: int) -> int:
     """Show the memories of a file, its edits and their reasons.
 
@@ -58,7 +57,6 @@ def recall_file(app: App, part: str, intents: int) -> int:
 @command("stale", examples=["bethink stale", "bethink stale --at src/app.py --json"])
 @option("--at PATH", "Only what is tied to code whose PATH::SYMBOL contains this.", default="")
 @option("--all every", "Also turns, and code that has moved, is the same or unknown.")
-@pass_app
 def stale(app: App, /, at: str, *, every: bool) -> int:
     """List memories whose code changed or is gone.
 
@@ -138,7 +136,6 @@ def _print_history(app: App, history: FileHistory) -> None:
     click.Path(path_type=Path, file_okay=False),
     multiple=True,
 )
-@pass_app
 def read_smart(app: App, path: Path, *, force: bool, roots: tuple[Path, ...]) -> None:
     """Read a file, or only what changed in it.
 
@@ -190,7 +187,6 @@ def _print_read(app: App, answer: SmartRead) -> None:
     "Read edits from JSON Lines {path, operation, at, intent, session, turn, item}.",
     click.File(encoding="utf-8"),
 )
-@pass_app
 def note_edit(app: App, /, path: str | None, source: TextIO | None, **fields: Any) -> None:
     """Record an edit of a file.
 
@@ -229,7 +225,6 @@ def _note_recorded(app: App, edit: Json) -> None:
 )
 @click.argument("part", metavar="PATH")
 @option("-y --yes", "Do not ask for confirmation.")
-@pass_app
 def forget_file(app: App, part: str, *, yes: bool) -> int:
     """Erase the recorded history of a file.
 

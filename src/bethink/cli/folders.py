@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bethink.cli.app import App, confirm, progress
-from bethink.cli.options import command, complete_ids, option, pass_app
+from bethink.cli.options import command, complete_ids, option
 from bethink.cli.output import bold, dim, green, one_line, red, yellow
 from bethink.core import plural
 from bethink.errors import BethinkError, MissingExtra, NotFound, Refused, StoreBusy
@@ -65,7 +65,6 @@ _REMARKS = {
 )
 @option("--detach", "No longer use the folder; files and memories stay as they are.")
 @option("-y --yes", "Do not ask before much is forgotten.")
-@pass_app
 def files(
     app: App, /, folder: str | None, *, watch: bool, poll: bool, link: bool, detach: bool,
     dry_run: bool, yes: bool, ceiling: int | None,
@@ -216,7 +215,6 @@ def export_markdown(app: App, file: str) -> None:
 
 @command("edit", examples=["bethink edit 1abc", "EDITOR='code --wait' bethink edit 1abc"])
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
-@pass_app
 def edit(app: App, item_id: str) -> None:
     """Edit a memory in your editor.
 

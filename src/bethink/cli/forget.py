@@ -13,7 +13,6 @@ from bethink.cli.options import (
     filter_options,
     filters_from_options,
     option,
-    pass_app,
 )
 from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
 @option("-y --yes", "Do not ask for confirmation.")
 @option("--reason TEXT", "Reason recorded in the journal.", default="forgotten")
 @filter_options
-@pass_app
 def forget(
     app: App, /, ids: tuple[str, ...], *, erase: bool, yes: bool, reason: str, **options: Any
 ) -> int:
@@ -181,7 +179,6 @@ def _forgotten_json(result: Forgotten) -> Json:
 
 @command("restore", examples=["bethink restore 0v3h2k9x4m7q1abc"])
 @click.argument("ids", metavar="ID...", shell_complete=complete_ids, nargs=-1, required=True)
-@pass_app
 def restore(app: App, ids: tuple[str, ...]) -> int:
     """Restore forgotten memories.
 
@@ -211,7 +208,6 @@ def restore(app: App, ids: tuple[str, ...]) -> int:
 )
 @click.argument("item_id", metavar="[ID]", shell_complete=complete_ids, required=False)
 @option("-y --yes", "Do not ask for confirmation.")
-@pass_app
 def undo(app: App, item_id: str | None, *, yes: bool) -> int:
     """Undo a change, an import or a maintenance run.
 

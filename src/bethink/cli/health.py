@@ -12,7 +12,7 @@ import click
 
 from bethink.cli.app import App, progress
 from bethink.cli.help import COMPLETION_VARIABLE, PROGRAM
-from bethink.cli.options import Group, command, option, pass_app
+from bethink.cli.options import Group, command, option
 from bethink.cli.output import (
     Piece,
     bold,
@@ -55,7 +55,6 @@ _STATS_SHOWN = (
 
 @command("doctor", examples=["bethink doctor", "bethink doctor --repair"])
 @option("--repair", "Recreate derived data that is wrong.")
-@pass_app
 def doctor(app: App, *, repair: bool) -> int:
     """Check the store for problems.
 
@@ -228,7 +227,6 @@ def _finding_label(finding: CheckResult) -> Piece:
 
 
 @command("stats", examples=["bethink stats", "bethink stats --json"])
-@pass_app
 def stats(app: App) -> None:
     """Show statistics of the store."""
     with app.open() as memory:
@@ -260,7 +258,6 @@ def _format_value(value: object) -> str:
 
 
 @command("reindex", examples=["bethink reindex"])
-@pass_app
 def reindex(app: App) -> None:
     """Create missing vectors.
 
@@ -285,7 +282,6 @@ def reindex(app: App) -> None:
     ],
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@pass_app
 def completion(app: App, shell: str) -> None:
     """Print the completion script for a shell."""
     from click.shell_completion import get_completion_class  # only for this command
@@ -302,7 +298,6 @@ def completion(app: App, shell: str) -> None:
 
 
 @command("version", examples=["bethink version", "bethink version -v"])
-@pass_app
 def version(app: App) -> None:
     """Print the version.
 
@@ -343,9 +338,8 @@ def store() -> None:
 _URL = click.argument("url", required=False)
 
 
-@command("init", examples=["bethink store init postgresql://owner@host/memories"])
+@store.subcommand("init", examples=["bethink store init postgresql://owner@host/memories"])
 @_URL
-@pass_app
 def store_init(app: App, url: str | None) -> int:
     """Create the schema, the tables and the role that serves them.
 
@@ -354,17 +348,17 @@ def store_init(app: App, url: str | None) -> int:
     return _show_store(app, url, "init")
 
 
-@command("migrate", examples=["bethink store migrate postgresql://owner@host/memories"])
+@store.subcommand("migrate", examples=["bethink store migrate postgresql://owner@host/memories"])
 @_URL
-@pass_app
 def store_migrate(app: App, url: str | None) -> int:
     """Bring the schema up to date, under a lock, in one transaction."""
     return _show_store(app, url, "migrate")
 
 
-@command("distribute", examples=["bethink store distribute postgresql://owner@host/memories"])
+@store.subcommand(
+    "distribute", examples=["bethink store distribute postgresql://owner@host/memories"]
+)
 @_URL
-@pass_app
 def store_distribute(app: App, url: str | None) -> int:
     """Distribute the tables over the servers of a Citus cluster, by space.
 
@@ -375,19 +369,14 @@ def store_distribute(app: App, url: str | None) -> int:
     return _show_store(app, url, "distribute")
 
 
-@command("status", examples=["bethink store status postgresql://app@host/memories"])
+@store.subcommand("status", examples=["bethink store status postgresql://app@host/memories"])
 @_URL
-@pass_app
 def store_status(app: App, url: str | None) -> int:
     """Show the server, the schema's version, and whether rows are secured.
 
     Exit code 1 where something is missing.
     """
     return _show_store(app, url, "status")
-
-
-for _subcommand in (store_init, store_migrate, store_distribute, store_status):
-    store.add_command(_subcommand)
 
 
 def _show_store(app: App, url: str | None, step: str) -> int:
@@ -426,7 +415,6 @@ def _show_store(app: App, url: str | None, step: str) -> int:
 @click.argument("name", metavar="SPACE")
 @option("--to target STORE", "URL of a PostgreSQL database, or sqlite.", required=True)
 @option("--remove-source", "Then remove what was moved from.")
-@pass_app
 def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
     """Move a space to a server, or back into a file.
 

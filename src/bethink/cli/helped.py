@@ -6,14 +6,13 @@ from collections import Counter
 
 from bethink.agents import helped as judging
 from bethink.cli.app import App
-from bethink.cli.options import command, limit_option, pass_app
+from bethink.cli.options import command, limit_option
 from bethink.cli.output import bold, columns, dim, one_line, print_table
 from bethink.core.json_values import Json
 
 
 @command("helped", examples=["bethink helped", "bethink helped --limit 20 --json"])
 @limit_option(10)
-@pass_app
 def helped(app: App, limit: int) -> int:
     """Show whether the memories that hooks showed were used.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import Group, command, complete_ids, option, pass_app
+from bethink.cli.options import complete_ids, group, option
 from bethink.cli.output import bold, dim, green, one_line, yellow
 from bethink.core import plural
 from bethink.render.wire import waiting_json
@@ -23,23 +23,18 @@ _IDS = click.argument("ids", metavar="[ID...]", shell_complete=complete_ids, nar
 _SOURCE = option("--source TEXT", "Only of this source, or class of sources: web, tool ...")
 
 
-@click.group(
+@group(
     "inbox",
-    cls=Group,
     examples=["bethink inbox --source web", "bethink inbox accept 1abc", "bethink undo 1abc"],
 )
 @_SOURCE
 @option("--refused", "List those that were refused or left out, instead.")
-@click.pass_context
-def inbox(ctx: click.Context, /, **filters: Any) -> int:
+def inbox(app: App, /, **filters: Any) -> int:
     """Review memories that wait outside of recall.
 
     Without a command it lists them. The settings review_agent, review_tool,
     review_web and review_import say which do; `bethink undo ID` takes a decision back.
     """
-    if ctx.invoked_subcommand is not None:
-        return 0
-    app = ctx.ensure_object(App)
     with app.open() as memory:
         found = memory.inbox(**filters)
     documents = [waiting_json(one) for one in found]
@@ -85,9 +80,10 @@ def _bulk(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@command("accept", examples=["bethink inbox accept 1abc", "bethink inbox accept --source agent -y"])
+@inbox.subcommand(
+    "accept", examples=["bethink inbox accept 1abc", "bethink inbox accept --source agent -y"]
+)
 @_bulk
-@pass_app
 def accept(app: App, /, ids: tuple[str, ...], **given: Any) -> None:
     """Let memories into recall, by ids or a filter; they keep the trust of their source."""
     with app.open() as memory:
@@ -96,51 +92,45 @@ def accept(app: App, /, ids: tuple[str, ...], **given: Any) -> None:
         )
 
 
-@command("refuse", examples=["bethink inbox refuse 1abc", "bethink inbox refuse --all --yes"])
+@inbox.subcommand(
+    "refuse", examples=["bethink inbox refuse 1abc", "bethink inbox refuse --all --yes"]
+)
 @_bulk
-@pass_app
 def refuse(app: App, /, ids: tuple[str, ...], **given: Any) -> None:
     """Take memories out of the inbox; the same text does not come back when captured again."""
     with app.open() as memory:
         _report(app, "refused", memory.refuse(*_chosen(memory, app, ids, given)))
 
 
-@command("edit", examples=['bethink inbox edit 1abc "The API limit is 90 calls a minute"'])
+@inbox.subcommand("edit", examples=['bethink inbox edit 1abc "The API limit is 90 calls a minute"'])
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @click.argument("text")
-@pass_app
 def edit(app: App, /, item_id: str, text: str) -> None:
     """Let a memory into recall with another text."""
     with app.open() as memory:
         _report(app, "accepted", [one.id for one in memory.accept(item_id, text=text)])
 
 
-@command(
+@inbox.subcommand(
     "merge", examples=["bethink inbox merge 1abc 2def", "bethink inbox merge 1abc --into 9xyz"]
 )
 @_IDS
 @option("--into ID", "A stored memory to add them to.")
 @option("--text TEXT", "The text of the one memory; default: all texts.")
-@pass_app
 def merge(app: App, /, ids: tuple[str, ...], *, into: str | None, text: str | None) -> None:
     """Make one memory of several, or add them to a stored one."""
     with app.open() as memory:
         _report(app, "merged", [memory.merge(*ids, into=into, text=text).id])
 
 
-@click.group(
+@group(
     "skills",
-    cls=Group,
     examples=["bethink skills", "bethink skills export 1abc .claude/skills/make-protobufs"],
 )
-@click.pass_context
-def skills(ctx: click.Context) -> int:
+def skills(app: App) -> int:
     """List and export procedures that worked twice."""
-    if ctx.invoked_subcommand is not None:
-        return 0
     from bethink.agents.skills import list_skills  # help does without
 
-    app = ctx.ensure_object(App)
     with app.open() as memory:
         rows = list_skills(memory)
     if app.json:
@@ -152,18 +142,12 @@ def skills(ctx: click.Context) -> int:
     return 0 if rows else 1
 
 
-@command("export", examples=["bethink skills export 1abc .claude/skills/make-protobufs"])
+@skills.subcommand("export", examples=["bethink skills export 1abc .claude/skills/make-protobufs"])
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
 @click.argument("folder", type=click.Path(path_type=Path))
-@pass_app
 def export(app: App, /, item_id: str, folder: Path) -> None:
     """Write an accepted procedure as FOLDER/SKILL.md, unless a command of it can lose data."""
     from bethink.agents.skills import export_skill  # help does without
 
     with app.open() as memory:
         _report(app, "wrote", [str(export_skill(memory.get(item_id), folder))])
-
-
-for _command in (accept, refuse, edit, merge):
-    inbox.add_command(_command)
-skills.add_command(export)

@@ -9,13 +9,11 @@ import click
 from bethink.cli.answers import print_entities
 from bethink.cli.app import App
 from bethink.cli.options import (
-    Command,
-    Group,
     command,
     complete_ids,
+    group,
     limit_option,
     option,
-    pass_app,
 )
 from bethink.cli.output import bold, columns, dim, green, one_line, print_table
 from bethink.core import plural
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
 @click.argument("dst", metavar="OTHER", shell_complete=complete_ids)
 @option("--weight 0-1", "Strength of the link.", float, shown=0.5)
 @option("--context TEXT", "When or why it holds.")
-@pass_app
 def link(app: App, /, src: str, relation: str, dst: str, **options: float | str | None) -> None:
     """Link two memories.
 
@@ -59,7 +56,6 @@ def link(app: App, /, src: str, relation: str, dst: str, **options: float | str 
 @click.argument("src", metavar="ID", shell_complete=complete_ids)
 @click.argument("relation")
 @click.argument("dst", metavar="OTHER", shell_complete=complete_ids)
-@pass_app
 def unlink(app: App, src: str, relation: str, dst: str) -> None:
     """Remove a link.
 
@@ -72,7 +68,6 @@ def unlink(app: App, src: str, relation: str, dst: str) -> None:
 
 @command("links", examples=["bethink links 0v3h2k9x4m7q1abc"])
 @click.argument("item_id", metavar="ID", shell_complete=complete_ids)
-@pass_app
 def links(app: App, item_id: str) -> int:
     """Show the links of a memory.
 
@@ -131,7 +126,6 @@ _MAX_ADJUSTMENT = 20.0
 @command("boost", examples=["bethink boost 0v3h2k9x4m7q1abc", "bethink boost 1abc --by 3"])
 @click.argument("ids", metavar="ID", shell_complete=complete_ids, nargs=-1, required=True)
 @option("--by N", "Amount to add.", click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), shown=1.0)
-@pass_app
 def boost(app: App, /, ids: tuple[str, ...], by: float) -> None:
     """Mark a memory as relevant.
 
@@ -146,7 +140,6 @@ def boost(app: App, /, ids: tuple[str, ...], by: float) -> None:
 @option(
     "--by N", "Amount to subtract.", click.FloatRange(0, _MAX_ADJUSTMENT, min_open=True), shown=1.0
 )
-@pass_app
 def demote(app: App, /, ids: tuple[str, ...], by: float) -> None:
     """Mark a memory as less relevant.
 
@@ -177,9 +170,8 @@ class _EntityFilters(TypedDict):
     min_memories: int
 
 
-@click.group(
+@group(
     "entities",
-    cls=Group,
     examples=[
         "bethink entities",
         "bethink entities --kind person",
@@ -191,22 +183,11 @@ class _EntityFilters(TypedDict):
 @option("--min-memories N", "Minimum number of memories.", click.IntRange(0), shown=1)
 @limit_option(30)
 @option("--offset N", "Skip the first N results.", click.IntRange(0), default=0)
-@click.pass_context
-def entities(
-    ctx: click.Context, /, limit: int, offset: int, **filters: Unpack[_EntityFilters]
-) -> int:
+def entities(app: App, /, limit: int, offset: int, **filters: Unpack[_EntityFilters]) -> int:
     """List the entities that memories mention.
 
     Sorted by momentum, then by number of memories and by recency.
     """
-    return (
-        _list_entities(ctx.ensure_object(App), limit, offset, filters)
-        if ctx.invoked_subcommand is None
-        else 0
-    )
-
-
-def _list_entities(app: App, limit: int, offset: int, filters: _EntityFilters) -> int:
     with app.open() as memory:
         found = memory.entities(limit=limit, offset=offset, **filters)
     documents = [entity_json(entity) for entity in found]
@@ -216,12 +197,9 @@ def _list_entities(app: App, limit: int, offset: int, filters: _EntityFilters) -
     return code
 
 
-@entities.command(
-    "merge", cls=Command, examples=['bethink entities merge "Ana Torres" person:atorres']
-)
+@entities.subcommand("merge", examples=['bethink entities merge "Ana Torres" person:atorres'])
 @click.argument("kept", metavar="KEPT")
 @click.argument("gone", metavar="OTHER")
-@pass_app
 def merge(app: App, kept: str, gone: str) -> None:
     """Merge two entities into one.
 
@@ -233,12 +211,9 @@ def merge(app: App, kept: str, gone: str) -> None:
     _print_entity_result(app, "merged", merged)
 
 
-@entities.command(
-    "split", cls=Command, examples=['bethink entities split "Ana Torres" person:atorres']
-)
+@entities.subcommand("split", examples=['bethink entities split "Ana Torres" person:atorres'])
 @click.argument("kept", metavar="KEPT")
 @click.argument("gone", metavar="OTHER")
-@pass_app
 def split(app: App, kept: str, gone: str) -> None:
     """Revert a merge of two entities.
 

@@ -11,13 +11,12 @@ import click
 
 from bethink.cli.app import App, confirm, progress
 from bethink.cli.options import (
-    Group,
     command,
     complete_jobs,
     filter_options,
     filters_from_options,
+    group,
     option,
-    pass_app,
 )
 from bethink.cli.output import Piece, bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
@@ -81,7 +80,6 @@ _StepOrDone = TypeVar("_StepOrDone", "Step", "AppliedProposal")
 @option("--undo RUN", "Undo a run; the same as bethink undo RUN.")
 @option("--runs", "List the last runs.")
 @filter_options
-@pass_app
 def maintain(app: App, /, jobs: tuple[str, ...], **options: Any) -> int:
     """Tidy up: duplicates, cold memories, notes; can be undone.
 
@@ -115,8 +113,8 @@ def print_report(app: App, report: Report, *, preview: bool) -> None:
     """Print what a run did or would do, what it skipped, and how to undo it."""
     if preview:
         _print_plan(app, report.plan)
-    for job, group in groupby(report.done, key=lambda applied: applied.job):
-        for done in _limit_minor(app, job, list(group)):
+    for job, steps in groupby(report.done, key=lambda applied: applied.job):
+        for done in _limit_minor(app, job, list(steps)):
             successor = f" -> {done.successor}" if done.successor else ""
             shown = "; done: ".join([done.proposal.why, *done.proposal.action_texts])
             app.out.line(green(done.job), f"  {shown}", bold(successor))
@@ -131,10 +129,10 @@ def print_report(app: App, report: Report, *, preview: bool) -> None:
 
 def _print_skipped(app: App, left: tuple[SkippedProposal, ...]) -> None:
     """Print skipped proposals by reason, only the first few of each."""
-    for (job, hindrance), group in groupby(
+    for (job, hindrance), found in groupby(
         left, key=lambda skipped: (skipped.job, skipped.hindrance)
     ):
-        whys = [skipped.why for skipped in group if skipped.why]
+        whys = [skipped.why for skipped in found if skipped.why]
         shown = whys if app.verbose else whys[:_MAX_SKIPPED_SHOWN]
         for why in shown:
             app.out.line(dim(f"{job}  skipped: {why}: {hindrance}"))
@@ -146,8 +144,8 @@ def _print_skipped(app: App, left: tuple[SkippedProposal, ...]) -> None:
 
 
 def _print_plan(app: App, plan: Plan) -> None:
-    for job, group in groupby(plan.steps, key=lambda step: step.job.name):
-        for step in _limit_minor(app, job, list(group)):
+    for job, steps in groupby(plan.steps, key=lambda step: step.job.name):
+        for step in _limit_minor(app, job, list(steps)):
             _print_step(app, step)
     live = plural(plan.live, "memory")
     app.out.line(f"Would retire {plan.leaving:,} of {live} (limit for this run: {plan.limit:,})")
@@ -271,7 +269,6 @@ def _run_json(result: UndoResult) -> Json:
 @option("--erase", "Erase it completely; cannot be undone.")
 @option("-n --dry-run", "Only show what would happen.")
 @option("-y --yes", "Do not ask for confirmation.")
-@pass_app
 def revoke(
     app: App, *, source: str, quarantine: bool, erase: bool, dry_run: bool, yes: bool
 ) -> int:
@@ -326,9 +323,8 @@ def revoked_json(result: RevokeResult) -> Json:
 _EXIT_NO_WORKER = 1
 
 
-@click.group(
+@group(
     "worker",
-    cls=Group,
     examples=[
         "bethink worker",
         "bethink worker status --json",
@@ -336,28 +332,22 @@ _EXIT_NO_WORKER = 1
         "bethink config set worker on",
     ],
 )
-@click.pass_context
-def worker(ctx: click.Context) -> int:
+def worker(app: App) -> int:
     """Show, start and stop the worker, which keeps models loaded.
 
     A background process of yours that keeps models loaded and runs queued jobs. It starts
     automatically if the setting worker allows it, and ends after worker_idle seconds
     without a request. Without it, everything runs in the calling process.
     """
-    return _print_status(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
+    return status(app)
 
 
-@command("status", examples=["bethink worker status", "bethink worker status --json"])
-@pass_app
+@worker.subcommand("status", examples=["bethink worker status", "bethink worker status --json"])
 def status(app: App) -> int:
     """Show whether a worker is running, and its activity.
 
     Exit code 1 if none is running.
     """
-    return _print_status(app)
-
-
-def _print_status(app: App) -> int:
     from bethink.worker.client import control_worker  # not needed for help
     from bethink.worker.files import lock_holder, worker_paths
 
@@ -374,8 +364,7 @@ def _print_status(app: App) -> int:
     return 0 if found is not None else _EXIT_NO_WORKER
 
 
-@command("start", examples=["bethink worker start"])
-@pass_app
+@worker.subcommand("start", examples=["bethink worker start"])
 def start(app: App) -> int:
     """Start a worker unless one is running."""
     from bethink.worker.client import ensure_worker  # not needed for help
@@ -390,8 +379,7 @@ def start(app: App) -> int:
     return 0
 
 
-@command("stop", examples=["bethink worker stop"])
-@pass_app
+@worker.subcommand("stop", examples=["bethink worker stop"])
 def stop(app: App) -> int:
     """Stop the worker and wait until it has ended.
 
@@ -406,8 +394,7 @@ def stop(app: App) -> int:
     return 0 if ended else _EXIT_NO_WORKER
 
 
-@command("run", examples=["bethink worker run"])
-@pass_app
+@worker.subcommand("run", examples=["bethink worker run"])
 def run(app: App) -> int:
     """Run the worker in the foreground, with its log on standard error.
 
@@ -466,7 +453,3 @@ def _print_queued(app: App) -> None:
     left = _status_json(None)["jobs"]
     if left["queued"] or left["given_up"]:
         app.out.line(dim(f"jobs: {left['queued']:,} queued, {left['given_up']:,} given up"))
-
-
-for subcommand in (status, start, stop, run):
-    worker.add_command(subcommand)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, update_wrapper
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from bethink.model import Item
 
 F = TypeVar("F", bound=Callable[..., object])
-
-pass_app = click.make_pass_decorator(App)
 
 
 def general_options(*, hide_rare: bool) -> list[click.Parameter]:
@@ -86,10 +84,39 @@ class Group(_WithExamples, click.Group):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"invoke_without_command": True, **kwargs})
 
+    def subcommand(
+        self, name: str, *, examples: Sequence[str], cls: type[Command] = Command
+    ) -> Callable[[F], F]:
+        """Decorator that makes a function of the app a command of this group."""
 
-def command(name: str, *, examples: Sequence[str]) -> Callable[[Callable[..., object]], Command]:
-    """Decorator that turns a function into a `Command`."""
-    return click.command(name, cls=Command, examples=examples)
+        def decorate(function: F) -> F:
+            self.add_command(command(name, examples=examples, cls=cls)(function))
+            return function
+
+        return decorate
+
+
+def command(
+    name: str, *, examples: Sequence[str], cls: type[Command] = Command
+) -> Callable[[Callable[..., object]], Command]:
+    """Decorator that turns a function, whose first argument is the app, into a `Command`."""
+    made = click.command(name, cls=cls, examples=examples)
+    return lambda function: made(click.make_pass_decorator(App)(function))
+
+
+def group(
+    name: str, *, examples: Sequence[str], cls: type[Group] = Group
+) -> Callable[[Callable[..., object]], Group]:
+    """Decorator that turns a function of the app into a `Group`; it runs without a subcommand."""
+
+    def decorate(function: Callable[..., object]) -> Group:
+        @click.pass_context
+        def run(ctx: click.Context, /, **options: Any) -> object:
+            return 0 if ctx.invoked_subcommand else function(ctx.ensure_object(App), **options)
+
+        return click.group(name, cls=cls, examples=examples)(update_wrapper(run, function))
+
+    return decorate
 
 
 def option(

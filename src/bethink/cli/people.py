@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import Group, command, option, pass_app
+from bethink.cli.options import group, option
 from bethink.cli.output import bold, columns, dim, green, print_table, yellow
 from bethink.core import plural
 
@@ -25,17 +25,15 @@ if TYPE_CHECKING:
 _ROLES = ("reader", "writer", "maintainer", "owner")
 
 
-@click.group(
+@group(
     "people",
-    cls=Group,
     examples=[
         "bethink people add anna",
         "bethink people role anna maintainer",
         "bethink people remove anna --export anna.jsonl --erase",
     ],
 )
-@click.pass_context
-def people(ctx: click.Context) -> int:
+def people(app: App) -> int:
     """Add, list and remove the people of a space.
 
     Each person signs in to bethink serve with a token of their own, sees what all of the
@@ -43,7 +41,7 @@ def people(ctx: click.Context) -> int:
     writer also stores and corrects, a maintainer also erases, exports and imports, an owner
     keeps the space. No role sees what is private to another.
     """
-    return _list(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
+    return list_people(app)
 
 
 def _directory() -> Directory:
@@ -53,13 +51,14 @@ def _directory() -> Directory:
     return Directory(config_folder(os.environ))
 
 
-@command("add", examples=["bethink people add anna", "bethink people add ben --role reader"])
+@people.subcommand(
+    "add", examples=["bethink people add anna", "bethink people add ben --role reader"]
+)
 @click.argument("name")
 @option(
     "--role", "What they may do; default: owner for the first, then writer.", click.Choice(_ROLES)
 )
 @option("--expires SPAN", "Lifetime of the token, for example 90d; default: no expiry.")
-@pass_app
 def add(app: App, /, name: str, *, role: str | None, expires: str | None) -> None:
     """Add a person to a space, and print a token to sign in with.
 
@@ -89,10 +88,9 @@ def add(app: App, /, name: str, *, role: str | None, expires: str | None) -> Non
     app.note(green(f"{name}: {chosen} of {space}"))
 
 
-@command("role", examples=["bethink people role anna maintainer"])
+@people.subcommand("role", examples=["bethink people role anna maintainer"])
 @click.argument("name")
 @click.argument("role", type=click.Choice(_ROLES))
-@pass_app
 def set_role(app: App, /, name: str, role: str) -> None:
     """Change the role of a person in a space.
 
@@ -104,14 +102,9 @@ def set_role(app: App, /, name: str, role: str) -> None:
     app.remark({"name": name, "role": role, "before": before}, *shown)
 
 
-@command("list", examples=["bethink people list", "bethink people list --json"])
-@pass_app
+@people.subcommand("list", examples=["bethink people list", "bethink people list --json"])
 def list_people(app: App) -> int:
     """List the people of a space and their roles."""
-    return _list(app)
-
-
-def _list(app: App) -> int:
     directory, space = _directory(), app.where().name
     roles = directory.roles(space)
     members = [one for one in directory.people() if one.id in roles]
@@ -133,11 +126,10 @@ def _say_limits(limits: Mapping[str, int]) -> str:
     return ", ".join(f"{limits[what]:,} {unit}" for what, unit in units.items() if what in limits)
 
 
-@command("limit", examples=["bethink people limit ben --memories 5000 --requests 120"])
+@people.subcommand("limit", examples=["bethink people limit ben --memories 5000 --requests 120"])
 @click.argument("name")
 @option("--memories N", "How many memories they may keep in the space; 0: any number.", int)
 @option("--requests N", "How many requests they may send in a minute; 0: as the server.", int)
-@pass_app
 def limit(app: App, /, name: str, *, memories: int | None, requests: int | None) -> None:
     """Limit how much a person may keep in a space, and how often they may ask.
 
@@ -151,7 +143,7 @@ def limit(app: App, /, name: str, *, memories: int | None, requests: int | None)
     app.remark({"name": name, "limits": kept}, shown)
 
 
-@command(
+@people.subcommand(
     "remove",
     examples=[
         "bethink people remove anna",
@@ -163,7 +155,6 @@ def limit(app: App, /, name: str, *, memories: int | None, requests: int | None)
 @option("--erase", "Erase what only they see, and what they wrote for some.")
 @option("--also-space", "With --erase: also what they wrote for all of the space.")
 @option("-y --yes", "Do not ask for confirmation.")
-@pass_app
 def remove(
     app: App, /, name: str, *, export: str | None, erase: bool, also_space: bool, yes: bool
 ) -> int:
@@ -245,9 +236,8 @@ def _remove_shelf(app: App, space: str, key: str) -> None:
                 remove_files(file)
 
 
-@command("reads", examples=["bethink people reads", "bethink people reads anna --json"])
+@people.subcommand("reads", examples=["bethink people reads", "bethink people reads anna --json"])
 @click.argument("name", required=False)
-@pass_app
 def reads(app: App, /, name: str | None) -> int:
     """Show who was shown which memories.
 
@@ -268,7 +258,3 @@ def reads(app: App, /, name: str | None) -> int:
     ]
     heads = columns("at", "who", "operation", "*memories")
     return app.listing(found, lambda: print_table(app.out, heads, rows), "no reads were recorded")
-
-
-for _subcommand in (reads, add, set_role, limit, list_people, remove):
-    people.add_command(_subcommand)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bethink.cli.app import App
-from bethink.cli.options import Group, command, complete_profiles, option, pass_app
+from bethink.cli.options import complete_profiles, group, option
 from bethink.cli.output import (
     Printer,
     Styled,
@@ -29,19 +29,14 @@ if TYPE_CHECKING:
     from bethink.retrieval.profile import Profile
 
 
-@click.group("profiles", cls=Group, examples=["bethink profiles", "bethink profiles show default"])
-@click.pass_context
-def profiles(ctx: click.Context) -> int:
+@group("profiles", examples=["bethink profiles", "bethink profiles show default"])
+def profiles(app: App) -> int:
     """List the profiles and show what they do.
 
     A profile defines which retrievers search and what fills each slot of the pipeline. A
     TOML file in .bethink/profiles of a project, or in profiles of the settings folder,
     adds one.
     """
-    return _list_profiles(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
-
-
-def _list_profiles(app: App) -> int:
     from bethink.retrieval.profile import profile_names  # not needed for help
 
     named = profile_names(app.settings.profile_folders())
@@ -79,7 +74,7 @@ def _load_profile(app: App, name: str) -> Profile:
     )
 
 
-@command(
+@profiles.subcommand(
     "show",
     examples=[
         "bethink profiles show siftcoder",
@@ -88,7 +83,6 @@ def _load_profile(app: App, name: str) -> Profile:
 )
 @click.argument("name", shell_complete=complete_profiles)
 @option("--toml", "Print the profile's file, to change a copy of it.")
-@pass_app
 def show(app: App, name: str, *, toml: bool) -> None:
     """Draw the pipeline of a profile.
 
@@ -112,8 +106,6 @@ def show(app: App, name: str, *, toml: bool) -> None:
     else:
         print_pipeline(app.out, profile)
 
-
-profiles.add_command(show)
 
 _STAGE_SLOTS = (
     ("expand", "add linked memories"),

@@ -15,7 +15,6 @@ from bethink.cli.options import (
     complete_ids,
     filter_options,
     option,
-    pass_app,
     read_text_argument,
     recall_options,
 )
@@ -179,7 +178,6 @@ def _parse_candidate_limit(_: click.Context, __: click.Parameter, value: str) ->
 )
 @recall_options("track", "episode_k")
 @option("--text as_text", "Print the text for a model, in the profile's sections.")
-@pass_app
 def recall(
     app: App,
     /,
@@ -218,7 +216,6 @@ def recall(
 @click.argument("query")
 @recall_options("profile")
 @query_options
-@pass_app
 def why_not(app: App, /, item_id: str, query: str, profile: str | None, **options: Any) -> None:
     """Explain why a memory was not recalled.
 
@@ -253,7 +250,6 @@ def answer_why_not(app: App, memory: Memory, request: QueryRequest, *, item_id: 
 @click.argument("query")
 @option("--profiles A,B,...", "Profiles to compare; default: all built-in ones.")
 @query_options
-@pass_app
 def compare(app: App, /, query: str, profiles: str | None, **options: Any) -> int:
     """Run a query with several profiles, side by side.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bethink.cli.app import App
-from bethink.cli.options import command, complete_ids, option, pass_app
+from bethink.cli.options import command, complete_ids, option
 from bethink.cli.output import bold, dim, format_time, green, one_line, yellow
 from bethink.core import plural
 from bethink.core.json_values import iso
@@ -49,7 +49,6 @@ _STATUS = "status"
 @option("--watch", "Go on, and sync every --every seconds.")
 @option("--every SECONDS", "How often --watch looks.", click.FloatRange(min=1), shown=30)
 @option("--stdio", "Answer another machine on standard input; ssh runs it.")
-@pass_app
 def sync(
     app: App, /, target: str, *, spaces: str, watch: bool, every: float, stdio: bool, **options: Any
 ) -> int:
@@ -173,7 +172,6 @@ def _print_status(app: App, status: Json) -> None:
 
 
 @command("conflicts", examples=["bethink conflicts", "bethink conflicts --json"])
-@pass_app
 def conflicts(app: App) -> int:
     """List memories that were changed on two machines at once.
 
@@ -206,7 +204,6 @@ def _print_conflicts(app: App, found: Sequence[Conflicted]) -> None:
 @option(
     "--keep", "What holds from now on.", click.Choice(["current", "other", "both"]), shown="current"
 )
-@pass_app
 def settle(app: App, item: str, keep: Any) -> None:
     """Decide what a memory says that two machines changed.
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from bethink.cli.app import App, progress
-from bethink.cli.options import command, option, pass_app
+from bethink.cli.options import command, option
 from bethink.cli.output import dim, green, red, yellow
 from bethink.core import plural
 from bethink.errors import BethinkError, Refused, SchemaTooNew, StoreDamaged
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="[FILE]", default="-")
 @option("--as form", "Write it for remind import instead.", click.Choice(["remind"]))
 @option("--markdown", "Write Markdown files into FILE, a new folder.")
-@pass_app
 def export(app: App, file: str, form: str | None, *, markdown: bool) -> None:
     """Write everything to a file.
 
@@ -214,7 +213,6 @@ class _ImporterName(_Choice):
 @option("--classification 0-3", "Default classification.", click.IntRange(0, 3))
 @option("--force", "Store even what looks like a pasted log.", default=None)
 @option("--restore", "Take an export as it is, with its trust: for a back-up of your own.")
-@pass_app
 def import_memories(
     app: App, /, path: str, kind: str, *, dry_run: bool, restore: bool, **defaults: Any
 ) -> int:
@@ -378,7 +376,6 @@ def tally_json(tally: Tally) -> Json:
 )
 @option("--from folder FOLDER", "Data folder of the earlier version; the usual one if omitted.")
 @option("-n --dry-run", "Store nothing; show what would be carried over.")
-@pass_app
 def upgrade(app: App, *, folder: str | None, dry_run: bool) -> int:
     """Carry over the memories of an earlier version.
 

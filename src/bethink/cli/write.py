@@ -16,7 +16,6 @@ from bethink.cli.options import (
     complete_ids,
     option,
     parse_json_object,
-    pass_app,
     read_text_argument,
 )
 from bethink.cli.output import bold, dim, green, one_line, yellow
@@ -113,7 +112,6 @@ def _from_here(anchor: str) -> str:
 @option("--key TEXT", "Idempotency key: a second call with it stores nothing.")
 @option("--force", "Store it even if it looks like a log.", default=None)
 @option("--extract", "Also extract details with the language model.")
-@pass_app
 def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: Any) -> None:
     """Store a memory.
 
@@ -208,7 +206,6 @@ def print_remembered(app: App, result: Remembered) -> None:
 @option("--text text_option TEXT", "New text; - reads standard input.")
 @detail_options
 @option("--pin/--no-pin pinned", "Exempt it from automatic forgetting, or not.", default=None)
-@pass_app
 def update(
     app: App, /, item_id: str, text: str | None, text_option: str | None, **details: Any
 ) -> None:

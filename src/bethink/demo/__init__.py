@@ -17,7 +17,7 @@ import click
 
 from bethink.cli.answers import format_relevance
 from bethink.cli.app import App
-from bethink.cli.options import command, pass_app
+from bethink.cli.options import command
 from bethink.cli.output import cyan, dim, yellow
 from bethink.core import plural
 from bethink.core.json_values import Json
@@ -73,7 +73,6 @@ class Scenes:
     metavar="[NAME]",
     help=f"Keep the memories as a space; default name {SPACE}.",
 )
-@pass_app
 def demo(app: App, *, keep: str | None) -> None:
     """Show recall on the notes of a small team.
 

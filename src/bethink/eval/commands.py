@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bethink.cli.app import App, progress
-from bethink.cli.options import command, option, pass_app
+from bethink.cli.options import command, option
 from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.errors import NotFound, Refused
@@ -222,7 +222,6 @@ EXIT_REGRESSED = 1
 @option(
     "--tolerance X", "Maximum loss that is not reported as worse.", click.FloatRange(0), shown=0.0
 )
-@pass_app
 def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
     """Measure recall quality.
 
@@ -332,7 +331,6 @@ def _print_report(app: App, report: Json, file: Path | None) -> None:
     click.FloatRange(0.1, 0.9),
     shown=0.4,
 )
-@pass_app
 def tune_command(app: App, /, **options: Any) -> int:  # fmt: skip
     """Tune a profile's parameters.
 

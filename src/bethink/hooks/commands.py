@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from bethink.cli.app import App, confirm
-from bethink.cli.options import command, option, pass_app
+from bethink.cli.options import command, option
 from bethink.cli.output import bold, dim, green, printable, red, yellow
 from bethink.config.paths import find_project, home_folder, working_folder
 from bethink.core import plural
@@ -42,7 +42,6 @@ from bethink.hooks.install.plan import (
     ],
 )
 @click.argument("event", type=click.Choice(list(EVENTS)), metavar="EVENT")
-@pass_app
 def hook(app: App, event: str) -> int:
     """Run a hook for a host; install sets hooks up.
 
@@ -82,7 +81,6 @@ _yes = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmati
 @option("--no-capture", "Claude Code: recall only, do not store sessions.")
 @option("--command start TEXT", "Command that starts Bethink; default: its path.")
 @option("--no-check", "Do not start the server once before anything is written.")
-@pass_app
 def install(app: App, /, host: str, **options: Any) -> int:
     """Install this memory in Claude Code, Cursor, Codex ...
 
@@ -123,7 +121,6 @@ def install(app: App, /, host: str, **options: Any) -> int:
 @_dry_run
 @_yes
 @option("--force", "Also remove files that were changed since.")
-@pass_app
 def uninstall(app: App, /, host: str, **options: Any) -> int:
     """Remove what install wrote.
 

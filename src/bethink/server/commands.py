@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import click
 
 from bethink.cli.app import App
-from bethink.cli.options import Command, Group, command, option, pass_app
+from bethink.cli.options import Command, command, group, option
 from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
 from bethink.errors import MissingExtra, Refused
 from bethink.server.systems import SYSTEMS
@@ -73,7 +73,6 @@ _EXTRA_MODULES = ("mcp", "mcp_types", "anyio", "starlette", "sse_starlette", "uv
     click.IntRange(1, 64),
     shown=1,
 )
-@pass_app
 def serve(
     app: App,
     /,
@@ -179,7 +178,6 @@ def _make_config(
     "--port N", f"Port to listen on; default: {UI_PORT}, or a free one.", click.IntRange(0, 65_535)
 )
 @option("--no-open", "Only print the link.")
-@pass_app
 def ui(app: App, /, *, read_only: bool, port: int | None, no_open: bool) -> int:
     """Open the inspector in the browser.
 
@@ -394,7 +392,6 @@ def _print_notice(line: str) -> None:
     "--http HOST:PORT",
     "Serve at http://HOST:PORT/mcp instead of stdio; needs a token beyond this machine.",
 )
-@pass_app
 def mcp_command(app: App, *, tools: str, system: str | None, http: str | None) -> int:
     """Serve this project's memory to agents (MCP).
 
@@ -438,24 +435,22 @@ class SpacesCommand(Command):
         self.params = [param for param in self.params if param.name != "space"]
 
 
-@click.group(
+@group(
     "token",
-    cls=Group,
     examples=[
         "bethink token create laptop --scope write --expires 90d",
         "bethink token list",
         "bethink token revoke laptop",
     ],
 )
-@click.pass_context
-def token(ctx: click.Context) -> int:
+def token(app: App) -> int:
     """Create, list and revoke tokens.
 
     A token gives a program access to bethink serve and bethink mcp --http: with a scope
     (read, write or admin), to the spaces it was created for, until it expires. Only its hash is
     stored.
     """
-    return _print_tokens(ctx.ensure_object(App)) if ctx.invoked_subcommand is None else 0
+    return list_tokens(app)
 
 
 def _open_tokens() -> TokenStore:
@@ -465,7 +460,7 @@ def _open_tokens() -> TokenStore:
     return TokenStore(config_folder(os.environ))
 
 
-@click.command(
+@token.subcommand(
     "create",
     cls=SpacesCommand,
     examples=[
@@ -481,7 +476,6 @@ def _open_tokens() -> TokenStore:
 @option("--any-space", "Make it valid for every space.")
 @option("--expires SPAN", "Lifetime, for example 12h, 30d, 1y; default: no expiry.")
 @option("--person NAME", "Whose token it is, of those that bethink people lists.")
-@pass_app
 def create(
     app: App, /, name: str, scope: str, spaces: tuple[str, ...], *, any_space: bool,
     expires: str | None, person: str | None,
@@ -531,9 +525,10 @@ def _open_connections() -> Connections:
     return Connections(config_folder(os.environ))
 
 
-@command("sign-in", examples=["bethink token sign-in", "bethink token sign-in --scope read"])
+@token.subcommand(
+    "sign-in", examples=["bethink token sign-in", "bethink token sign-in --scope read"]
+)
 @option("--scope", "The most that the host may get.", click.Choice(_SCOPES), shown="write")
-@pass_app
 def sign_in(app: App, scope: str) -> None:
     """Print a code to enter on the consent page of bethink serve --oauth.
 
@@ -550,14 +545,9 @@ def sign_in(app: App, scope: str) -> None:
     app.note(green(f"for one host, up to {scope}, in {space}"), dim("; within ten minutes"))
 
 
-@command("list", examples=["bethink token list", "bethink token list --json"])
-@pass_app
+@token.subcommand("list", examples=["bethink token list", "bethink token list --json"])
 def list_tokens(app: App) -> int:
     """List the tokens without their secrets, and the hosts connected by OAuth."""
-    return _print_tokens(app)
-
-
-def _print_tokens(app: App) -> int:
     found, now = [*_open_tokens().all(), *_open_connections().all()], datetime.now(UTC)
     documents = [record.to_json() | {"expired": record.has_expired(now)} for record in found]
     heads = columns("name", "scope", "made", "until", "*spaces")
@@ -582,9 +572,8 @@ def _token_row(record: Token, now: datetime) -> tuple[Piece, ...]:
     )
 
 
-@command("revoke", examples=["bethink token revoke laptop"])
+@token.subcommand("revoke", examples=["bethink token revoke laptop"])
 @click.argument("name")
-@pass_app
 def revoke(app: App, name: str) -> None:
     """Revoke a token, or the connection of a host, at once.
 
@@ -593,7 +582,3 @@ def revoke(app: App, name: str) -> None:
     if not _open_connections().revoke_named(name):
         _open_tokens().revoke(name)
     app.report({"revoked": name}, green("revoked"), " ", bold(name))
-
-
-for _subcommand in (create, sign_in, list_tokens, revoke):
-    token.add_command(_subcommand)

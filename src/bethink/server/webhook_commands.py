@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bethink.cli.app import App
-from bethink.cli.options import Command, Group, option, pass_app
+from bethink.cli.options import group, option
 from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
 
 if TYPE_CHECKING:
@@ -23,9 +23,8 @@ journal restored, synced"""
 KINDS = click.Choice(_CHANGES.replace("\n", " ").split(", "))
 
 
-@click.group(
+@group(
     "webhook",
-    cls=Group,
     examples=[
         f"bethink webhook add deploys {_URL}",
         "bethink webhook add notes http://127.0.0.1:9000/ --private --kind stored",
@@ -34,8 +33,7 @@ KINDS = click.Choice(_CHANGES.replace("\n", " ").split(", "))
         "bethink webhook remove deploys",
     ],
 )
-@click.pass_context
-def webhook(ctx: click.Context) -> int:
+def webhook(app: App) -> int:
     """Notify other programs of changes.
 
     Add, list, rotate and remove webhooks.
@@ -45,7 +43,7 @@ def webhook(ctx: click.Context) -> int:
     once, for three days where an address does not answer. What the server's
     max_classification hides is not sent.
     """
-    return 0 if ctx.invoked_subcommand else ctx.invoke(list_hooks)
+    return list_hooks(app)
 
 
 def _open_hooks() -> WebhookStore:
@@ -55,12 +53,11 @@ def _open_hooks() -> WebhookStore:
     return WebhookStore(config_folder(os.environ))
 
 
-@webhook.command("add", cls=Command, examples=[f"bethink webhook add deploys {_URL}"])
+@webhook.subcommand("add", examples=[f"bethink webhook add deploys {_URL}"])
 @click.argument("name")
 @click.argument("url")
 @option("--kind kinds NAME", "Only such changes, for example stored.", KINDS, multiple=True)
 @option("--private", "Allow http, and addresses that are not on the public Internet.")
-@pass_app
 def add(app: App, /, name: str, url: str, *, kinds: tuple[str, ...], private: bool) -> None:
     """Add a webhook and print its secret once.
 
@@ -75,9 +72,8 @@ def add(app: App, /, name: str, url: str, *, kinds: tuple[str, ...], private: bo
     _print_secret(app, _open_hooks().add(name, url, *place, kinds=kinds, private=private))
 
 
-@webhook.command("rotate", cls=Command, examples=["bethink webhook rotate deploys"])
+@webhook.subcommand("rotate", examples=["bethink webhook rotate deploys"])
 @click.argument("name")
-@pass_app
 def rotate(app: App, name: str) -> None:
     """Give a webhook a new secret and print it once.
 
@@ -94,8 +90,7 @@ def _print_secret(app: App, hook: Webhook) -> None:
     return None
 
 
-@webhook.command("list", cls=Command, examples=["bethink webhook list"])
-@pass_app
+@webhook.subcommand("list", examples=["bethink webhook list"])
 def list_hooks(app: App) -> int:
     """List the webhooks of every space, and how sending goes."""
     found = _open_hooks().all()
@@ -112,9 +107,8 @@ def _row(hook: Webhook) -> tuple[Piece, ...]:
     return bold(hook.name), hook.space, state, ", ".join(hook.kinds) or "all", dim(hook.url)
 
 
-@webhook.command("remove", cls=Command, examples=["bethink webhook remove deploys"])
+@webhook.subcommand("remove", examples=["bethink webhook remove deploys"])
 @click.argument("name")
-@pass_app
 def remove(app: App, name: str) -> None:
     """Remove a webhook at once.
 
