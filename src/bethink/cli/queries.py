@@ -15,14 +15,12 @@ from bethink.cli import process
 from bethink.cli.app import App
 from bethink.cli.output import Printer, dim
 from bethink.core.json_values import Json
-from bethink.errors import Refused
 from bethink.worker import should_start_worker
 from bethink.worker.query import QueryRequest
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
 
-_REPLY = ("text", "code")
 # Each takes the app, the memory, the question and how to show its answer, prints the answer
 # and returns the exit code.
 _ANSWERS = {
@@ -84,12 +82,7 @@ def _ask_worker(app: App, kind: str, request: QueryRequest, shown: Json) -> Json
     style = {"json": app.json, "quiet": app.quiet, "columns": terminal, "color": out.color}
     payload = {"query": request.to_json(), "shown": shown, "style": style}
     reply = request_worker(kind, payload, settings=settings, start=starts, note=note, place=place)
-    if isinstance(reply, dict) and [type(reply.get(name)) for name in _REPLY] == [str, int]:
-        return reply
-    return None
-
-
-_STYLE = {"json": bool, "quiet": bool, "columns": int, "color": bool}
+    return reply if isinstance(reply, dict) else None
 
 
 class _CallersApp(App):
@@ -109,11 +102,6 @@ class _CallersApp(App):
 
 def answer_for_caller(memory: Memory, kind: str, payload: Json) -> Json:
     """Answer a caller's question in the worker: the text to print, and the exit code."""
-    style, shown = payload.get("style"), payload.get("shown")
-    if not (isinstance(shown, dict) and isinstance(style, dict)) or (
-        {name: type(value) for name, value in style.items()} != _STYLE
-    ):
-        raise Refused("a question says how its answer is shown")
-    app = _CallersApp(style)
-    code = _find_answer(app, memory, kind, QueryRequest.from_json(payload.get("query")), shown)
+    app, request = _CallersApp(payload["style"]), QueryRequest.from_json(payload["query"])
+    code = _find_answer(app, memory, kind, request, payload["shown"])
     return {"text": app.written.getvalue(), "code": code}

@@ -21,9 +21,7 @@ _MAINTENANCE_STEPS = 20  # steps of one background maintenance run
 
 def _query_job(kind: str, memory: Memory, payload: Json) -> Json:
     """Answer a question of the command line, a layer above."""
-    query = payload.get("query")
-    options = query.get("options") if isinstance(query, dict) else None
-    named = str(options.get("reranker", "")) if isinstance(options, dict) else ""
+    named = payload["query"]["options"].get("reranker", "")
     provider = reranker_provider(named)
     is_set = named == memory.settings.reranker  # then the environments were compared
     if provider is not None and provider.env_prefixes and not is_set:
@@ -45,16 +43,15 @@ def _job_of(place: str) -> Job:
 def _capture_job(memory: Memory, payload: Json) -> Json:
     from bethink.agents.capture import capture  # only used by hooks
 
-    path = Path(_require_text(payload, "transcript"))
-    session, host = _require_text(payload, "session"), _require_text(payload, "host")
-    return capture(memory, path, session=session, host=host)._asdict()
+    path, session, host = (payload[name] for name in ("transcript", "session", "host"))
+    return capture(memory, Path(path), session=session, host=host)._asdict()
 
 
 def _edits_job(memory: Memory, payload: Json) -> Json:
     from bethink.agents.capture import capture_edits  # only used by hooks
 
-    path = Path(_require_text(payload, "transcript"))
-    return {"edits": capture_edits(memory, path, session=_require_text(payload, "session"))}
+    path = Path(payload["transcript"])
+    return {"edits": capture_edits(memory, path, session=payload["session"])}
 
 
 def _warm_up_job(memory: Memory, _: Json) -> Json:
@@ -83,13 +80,6 @@ def _sync_job(memory: Memory, _: Json) -> Json:
         except BethinkError as error:
             failed[one["target"]] = error.message
     return {"failed": failed}
-
-
-def _require_text(payload: Json, name: str) -> str:
-    value = payload.get(name)
-    if not isinstance(value, str) or not value:
-        raise Refused(f"{name} must be a text")
-    return value
 
 
 JOBS: Mapping[str, Job] = {

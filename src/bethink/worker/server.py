@@ -41,7 +41,6 @@ from bethink.worker.transport import (
     Listener,
     authorize_caller,
     own_handshake,
-    parse_handshake,
     receive_message,
     send_message,
 )
@@ -166,6 +165,7 @@ class MemoryPool:
 
 
 def _file_identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a file, to detect a replacement."""
     try:
         found = os.stat(path)  # noqa: PTH116 - called for every request
     except OSError:
@@ -202,7 +202,7 @@ class WorkerServer:
         self._log_refused, self._log_lost = SparseLog(log), SparseLog(log)
         self._idle_s = idle_s
         self._handshake = own_handshake()
-        self._socket_identity = _socket_file_identity(place)
+        self._socket_identity = _file_identity(place.socket_path)
         self._memories = MemoryPool()
         self._spool = Spool(place.spool)
         self._spool_worker = SpoolWorker(self._spool, self._run_queued_job, log)
@@ -276,8 +276,8 @@ class WorkerServer:
         if request.get("kind") == "stop":
             self.request_stop("stop requested")
             return {"answer": {"pid": os.getpid()}}
-        hello = parse_handshake(request.get("hello"))
-        if hello is None:
+        hello = request.get("hello")
+        if not isinstance(hello, list) or len(hello) != len(self._handshake):
             return {"error": "hello", "message": "the request has no valid handshake"}
         if hello != self._handshake:
             self._remove_socket()
@@ -387,7 +387,7 @@ class WorkerServer:
         """Stop if idle or replaced; run maintenance when there is nothing else to do."""
         idle_s = time.monotonic() - self._last
         self._memories.evict_replaced()
-        if _socket_file_identity(self._paths) != self._socket_identity:
+        if _file_identity(self._paths.socket_path) != self._socket_identity:
             self.request_stop(self._stop_reason or "the socket was removed")
         elif idle_s > self._idle_s and not (
             self._active
@@ -423,7 +423,7 @@ class WorkerServer:
 
     def _remove_socket(self) -> None:
         """Remove the socket, so that the next caller starts another worker."""
-        if _socket_file_identity(self._paths) == self._socket_identity:
+        if _file_identity(self._paths.socket_path) == self._socket_identity:
             self._paths.socket_path.unlink(missing_ok=True)
 
     def _shut_down(self) -> None:
@@ -460,15 +460,6 @@ def _preload_modules() -> None:
     """Import the modules that every memory needs, so that the first caller waits less."""
     for name in _PRELOADED_MODULES:
         import_module(name)
-
-
-def _socket_file_identity(place: WorkerPaths) -> tuple[int, int] | None:
-    """Device and inode of the socket file, to detect a replacement."""
-    try:
-        found = place.socket_path.lstat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _error_location(error: BaseException) -> str:

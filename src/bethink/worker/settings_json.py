@@ -30,10 +30,6 @@ from bethink.models.rerank import reranker_provider
 if TYPE_CHECKING:
     from bethink.ports import Embedder, Reranker
 
-_ORIGIN_KINDS = ("argument", "environment", "project file", "user file", "default")
-_SETTINGS_KEYS = ("values", "origins", "project", "config", "theirs")
-_FOREIGN_PATH_KEYS = ("home", "project")
-
 
 def settings_to_json(settings: Settings) -> Json:
     """Encode the caller's effective settings, fully resolved."""
@@ -65,39 +61,30 @@ def resolve_reranker_folder(name: str) -> str:
     return _resolve_model_folder(name, reranker_provider(name))
 
 
-def settings_from_json(data: object) -> Settings:
-    """Decode a caller's settings; raise BadSetting if anything is invalid.
+def settings_from_json(data: Any) -> Settings:
+    """Decode a caller's settings, checked like a file; raise BadSetting if they are invalid.
 
     Missing settings take their defaults: a queued job may be older than a setting.
     """
-    parts = _require_object(data, "settings", _SETTINGS_KEYS)
-    values = _require_object(parts["values"], "values")
-    if unknown := set(values) - set(SETTINGS_BY_NAME):
-        raise BadSetting(f"unknown settings from the caller: {sorted(unknown)!r:.80}")
-    theirs = _require_object(parts["theirs"], "theirs", ("variables", *_FOREIGN_PATH_KEYS))
-    origins = {
-        name: _decode_origin(name, origin)
-        for name, origin in _require_object(parts["origins"]).items()
-    }
-    settings: dict[str, Any] = {
-        name: _decode_setting(SETTINGS_BY_NAME[name], value) for name, value in values.items()
-    }
-    for name, origin in origins.items():
-        if origin.kind == "project file" and name in values:
-            refuse_in_project(name, values[name], origin.where)
-    return Settings(
-        **settings,
-        project=_decode_path(parts["project"], "project"),
-        config=_decode_path(parts["config"], "config"),
-        theirs=ForeignConfig(
-            {
-                name: _require_text(value, name)
-                for name, value in _require_object(theirs["variables"]).items()
-            },
-            *(_decode_path(theirs[name], name) for name in _FOREIGN_PATH_KEYS),
-        ),
-        origins=origins,
-    )
+    try:
+        values, theirs = data["values"], data["theirs"]
+        origins = {name: Origin(*origin) for name, origin in data["origins"].items()}
+        for name, origin in origins.items():
+            if origin.kind == "project file" and name in values:
+                refuse_in_project(name, values[name], origin.where)
+        settings: dict[str, Any] = {
+            name: _decode_setting(SETTINGS_BY_NAME[name], value) for name, value in values.items()
+        }
+        home, project = _decode_path(theirs["home"]), _decode_path(theirs["project"])
+        return Settings(
+            **settings,
+            project=_decode_path(data["project"]),
+            config=_decode_path(data["config"]),
+            theirs=ForeignConfig(dict(theirs["variables"]), home, project),
+            origins=origins,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadSetting("the caller's settings are invalid") from error
 
 
 def _resolve_model_folder(
@@ -125,32 +112,8 @@ def _decode_setting(setting: Setting, value: object) -> SettingValue:
     return validate_value(setting, value, f"the caller's {setting.name}")
 
 
-def _decode_origin(name: str, value: object) -> Origin:
-    if name in SETTINGS_BY_NAME and isinstance(value, list) and len(value) == len(Origin._fields):
-        kind, where = value
-        if kind in _ORIGIN_KINDS and isinstance(where, str):
-            return Origin(kind, where)
-    raise BadSetting(f"the caller's origin of {name!r:.40} is invalid")
-
-
-def _require_object(
-    value: object, name: str = "origins", keys: tuple[str, ...] | None = None
-) -> Json:
-    if not isinstance(value, dict) or (keys is not None and set(value) != set(keys)):
-        raise BadSetting(f"the caller's {name} are invalid")
-    return value
-
-
-def _decode_path(value: object, name: str) -> Path | None:
-    if value is None:
-        return None
-    path = Path(_require_text(value, name))
-    if not path.is_absolute():
-        raise BadSetting(f"the caller's {name} is not an absolute path")
+def _decode_path(value: str | None) -> Path | None:
+    path = None if value is None else Path(value)
+    if path is not None and not path.is_absolute():
+        raise ValueError(f"{path} is relative, and would be another one here")
     return path
-
-
-def _require_text(value: object, name: str) -> str:
-    if isinstance(value, str) and "\x00" not in value:
-        return value
-    raise BadSetting(f"the caller's {name!r:.40} is not a text")

@@ -27,32 +27,14 @@ from bethink.worker.files import WorkerPaths, installation_id, require_private
 PROTOCOL_VERSION = 2
 
 
-class Handshake(NamedTuple):
-    """Versions that a worker and its caller must agree on."""
-
-    protocol: int
-    version: str
-    installation: str
-
-
-def own_handshake() -> Handshake:
-    """Return the handshake of this process.
+def own_handshake() -> list[int | str]:
+    """Return what a worker and its caller must agree on: protocol, version, installation.
 
     The time of a file tells one installation from another of the same version in its place.
     """
     installed_at = os.stat(version.__file__).st_mtime_ns  # noqa: PTH116 - called for every request
     installation = f"{installation_id()} {installed_at}"
-    return Handshake(PROTOCOL_VERSION, version.__version__, installation)
-
-
-def parse_handshake(value: object) -> Handshake | None:
-    """Parse the handshake of the other side; None if it is invalid."""
-    if not isinstance(value, list) or len(value) != len(Handshake._fields):
-        return None
-    protocol, *texts = value
-    if type(protocol) is not int or not all(isinstance(text, str) for text in texts):
-        return None
-    return Handshake(protocol, *texts)
+    return [PROTOCOL_VERSION, version.__version__, installation]
 
 
 MAX_REQUEST_BYTES = 1 << 20  # bytes

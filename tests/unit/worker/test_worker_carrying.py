@@ -8,12 +8,8 @@ import sys
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bethink.errors import Refused
 from bethink.worker.query import QueryRequest
-from rows import each_row
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -26,41 +22,6 @@ def test_a_question_comes_back_as_it_was():
 
     assert back.keywords == asked.keywords == {"kind": ("a", "b"), "k": 3, "now": NOW}
     assert back._replace(options={}) == asked._replace(options={})
-
-
-@each_row(
-    "change",
-    [
-        {"text": 7},
-        {"profile": 7},
-        {"options": []},
-        {"options": None},
-        {"now": "yesterday"},
-        {"now": 7},
-        {"steps": 1},
-        {"id": None},
-        {"another": 1},
-    ],
-)
-def test_what_is_no_question_is_refused(change):
-    """A field of another type, an unknown one, a time that is none."""
-    with pytest.raises(Refused):
-        QueryRequest.from_json(QueryRequest("x").to_json() | change)
-
-
-@given(told=st.recursive(
-    st.none() | st.integers() | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=5)
-    | st.dictionaries(st.sampled_from(QueryRequest._fields), inner),
-    max_leaves=9))  # fmt: skip
-def test_garbage_is_refused_by_name(told):
-    """Whatever it is, it is refused and nothing else."""
-    try:
-        QueryRequest.from_json(told)
-    except Refused:
-        pass
-    else:
-        assert set(told) == set(QueryRequest._fields)
 
 
 HEAVY = {"numpy", "apsw", "click", "tomllib", "random", "bethink.model", "bethink.lang.words"}

@@ -65,19 +65,12 @@ def test_why_not_and_comparisons_are_answered(filled):
 @each_row(
     ("kind", "payload", "error"),
     [
-        ("recall", {}, Refused),
-        ("recall", asked("x") | {"style": {}}, Refused),
-        ("recall", asked("x") | {"shown": None}, Refused),
-        ("recall", asked("x", style={"columns": True}), Refused),
         ("recall", asked("x", "nonsense"), BadUse),
         ("recall", asked("x", None, {"k": 0}), Refused),
         ("recall", asked("x", None, {"reranker": "https://host/rerank"}), Refused),
         ("recall", asked("x" * 100_000), Refused),
         ("why-not", asked("x", item_id="ffff"), NotFound),
         ("compare", asked("x", profiles=["nonsense"]), BadUse),
-        ("capture", {}, Refused),
-        ("capture", {"transcript": "x", "session": "s"}, Refused),
-        ("edits", {"transcript": "x"}, Refused),
     ],
 )
 def test_what_cannot_be_answered_is_refused(filled, kind, payload, error):

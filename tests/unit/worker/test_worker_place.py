@@ -24,7 +24,7 @@ from bethink.worker.files import (
     worker_paths,
     write_lock_pid,
 )
-from bethink.worker.transport import Handshake, own_handshake, parse_handshake
+from bethink.worker.transport import own_handshake
 from rows import each_row
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="folders have no modes here")
@@ -186,19 +186,6 @@ def test_nobody_is_ended_for_what_a_folder_of_others_says(tmp_path):
         finally:
             innocent.kill()
             os.close(handle)
-
-
-@each_row("value", [None, [], {}, [1], ["1", "a", "b"], [True, "a", "b"],
-                                   [1, "a", 7], [1, "a", "b", "c"]])  # fmt: skip
-def test_garbage_is_nobodys_hello(value):
-    """Then it is another version that calls."""
-    assert parse_handshake(value) is None
-
-
-def test_a_hello_comes_back_as_it_was():
-    """JSON makes a list of it."""
-    assert parse_handshake(list(own_handshake())) == own_handshake()
-    assert parse_handshake([1, "a", "b"]) == Handshake(1, "a", "b")
 
 
 def test_a_place_that_cannot_be_looked_at_is_closed(tmp_path):
