@@ -27,7 +27,7 @@ from bethink.config.spaces import (
 from bethink.core import plural
 from bethink.core.json_values import Json, iso
 from bethink.errors import BadSetting, NotFound
-from bethink.store import DEFAULT_STORE, list_shelves, remove_from_server, shelf_folder
+from bethink.store import list_shelves, remove_from_server, shelf_folder
 from bethink.store.url import is_server, shown_store
 
 
@@ -225,63 +225,61 @@ def remove(app: App, name: str, *, yes: bool) -> int:
     nothing in a notes_dir that you have set. Shows the affected files and, at a terminal,
     asks for confirmation. Cannot be undone: export first.
     """
-    if is_server(app.settings.store):
-        return _remove_from_server(app, name, yes=yes)
-    found = {space.name: space for space in list_spaces(data_dir(app.settings))}
-    if name not in found:
+    if name not in app.space_names():
         raise NotFound(f"no space is named {name!r}", remedy="bethink spaces lists them")
-    space = found[name]
-    notes = _generated_notes(data_dir(app.settings) / name)
-    if not yes and not app.json:
-        details = f"{_format_size(space.size)}, last changed {format_time(space.modified)}"
-        app.out.line(yellow("would remove"), " ", bold(name), dim(f"  {details}, {space.path}"))
-        for note in notes:
-            app.out.line(yellow("would remove"), " ", dim(str(note)))
+    store, folder = app.settings.store, data_dir(app.settings)
+    facts: Json = {"name": name}
+    notes: list[Path] = []
+    if not is_server(store):
+        space = next(one for one in list_spaces(folder) if one.name == name)
+        notes = _generated_notes(folder / name)
+        facts = _space_json(space, "") | {"notes": [str(note) for note in notes]}
+        if not yes and not app.json:
+            _print_removable(app, space, notes)
     confirmed = yes or (not app.json and confirm(app, f"Remove {name} with everything in it?"))
     if confirmed:
-        remove_space_files(name, space.path)
-        _remove_notes(data_dir(app.settings) / name, notes)
-    document = {"removed": confirmed, "preview": not confirmed, **_space_json(space, "")}
-    document["notes"] = [str(note) for note in notes]
+        remove_space(store, name, space_path(name, folder))
+        _forget_members(name)
+        _remove_notes(folder / name, notes)
     with_notes = dim(f"  with {plural(len(notes), 'note')}") if notes else ""
+    document = {"removed": confirmed, "preview": not confirmed, **facts}
     app.report(document, green("removed"), " ", bold(name), with_notes, done=confirmed)
     return 0
 
 
-def _remove_from_server(app: App, name: str, *, yes: bool) -> int:
-    if name not in app.space_names():
-        raise NotFound(f"no space is named {name!r}", remedy="bethink spaces lists them")
-    confirmed = yes or (not app.json and confirm(app, f"Remove {name} with everything in it?"))
-    if confirmed:
-        ref = space_path(name, data_dir(app.settings))
-        for shelf, _ in list_shelves(app.settings.store, name, ref):
-            remove_from_server(app.settings.store, shelf)
-        remove_from_server(app.settings.store, name)
-        forget_members(name)
-    document = {"removed": confirmed, "preview": not confirmed, "name": name}
-    app.report(document, green("removed"), " ", bold(name), done=confirmed)
-    return 0
+def _print_removable(app: App, space: SpaceInfo, notes: Sequence[Path]) -> None:
+    details = f"{_format_size(space.size)}, last changed {format_time(space.modified)}"
+    app.out.line(yellow("would remove"), " ", bold(space.name), dim(f"  {details}, {space.path}"))
+    for note in notes:
+        app.out.line(yellow("would remove"), " ", dim(str(note)))
 
 
-def remove_space_files(name: str, file: Path) -> None:
+def remove_space(store: str, name: str, file: Path) -> None:
     """Remove a space, and what only some people see of it."""
-    for _, shelf in list_shelves(DEFAULT_STORE, name, file):
-        remove_files(shelf)
+    for shelf, shelf_file in list_shelves(store, name, file):
+        remove_stored(store, shelf, shelf_file)
     folder = shelf_folder(file)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
-    remove_files(file)
-    forget_members(name)
+    remove_stored(store, name, file)
 
 
-def forget_members(space: str) -> None:
+def remove_stored(store: str, name: str, file: Path) -> None:
+    """Remove one store, a space or a part of it, from a server or as a file."""
+    if is_server(store):
+        remove_from_server(store, name)
+    else:
+        _remove_files(file)
+
+
+def _forget_members(space: str) -> None:
     """Forget who was a member of a space that is removed."""
     from bethink.access.people import Directory  # only for this subcommand
 
     Directory(config_folder(os.environ)).drop_space(space)
 
 
-def remove_files(file: Path) -> None:
+def _remove_files(file: Path) -> None:
     """Remove the space and its companion files under the write lock.
 
     The lock file goes last: a process that waits for it then finds no space.

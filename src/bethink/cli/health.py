@@ -37,8 +37,6 @@ from bethink.errors import (
 from bethink.version import __version__
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bethink.api.maintenance import ReindexCounts
     from bethink.core.json_values import Json
     from bethink.memory import Memory
@@ -445,22 +443,11 @@ def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
                 raise NotFound(f"{name} is at {there} already, and nowhere else") from error
             raise
     if remove_source:
-        _remove_moved(app, name, path)
+        from bethink.cli.config import remove_space  # only for this option
+
+        remove_space(source, name, path)
     _report_move(app, name, shown_store(target), done, removed=remove_source)
     return 0
-
-
-def _remove_moved(app: App, space: str, path: Path) -> None:
-    from bethink.cli.config import remove_files  # only for this command
-    from bethink.store import list_shelves, remove_from_server
-    from bethink.store.url import is_server
-
-    store = app.settings.store
-    for name, file in (*list_shelves(store, space, path), (space, path)):
-        if is_server(store):
-            remove_from_server(store, name)
-        else:
-            remove_files(file)
 
 
 def _report_move(app: App, space: str, target: str, done: Moved, *, removed: bool) -> None:

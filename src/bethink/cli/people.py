@@ -223,17 +223,13 @@ def _write_export(memory: PersonMemory, file: str) -> None:
 
 def _remove_shelf(app: App, space: str, key: str) -> None:
     """Remove a store that has no reader left."""
-    from bethink.cli.config import remove_files  # only with --erase
-    from bethink.store import list_shelves, remove_from_server, shelf_name
-    from bethink.store.url import is_server
+    from bethink.cli.config import remove_stored  # only with --erase
+    from bethink.store import list_shelves, shelf_name
 
     store = app.settings.store
     for name, file in list_shelves(store, space, app.where().path):
         if name == shelf_name(space, key):
-            if is_server(store):
-                remove_from_server(store, name)
-            else:
-                remove_files(file)
+            remove_stored(store, name, file)
 
 
 @people.subcommand("reads", examples=["bethink people reads", "bethink people reads anna --json"])
