@@ -5,7 +5,7 @@ Lists are filtered by what the caller's right permits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -21,6 +21,7 @@ from bethink.version import __version__
 
 if TYPE_CHECKING:
     from bethink.memory import Memory
+    from bethink.model import Item
     from bethink.server.systems.declarations import System
 
 
@@ -50,11 +51,14 @@ class Prompt(NamedTuple):
 
 
 def _quote_related(memory: Memory, text: str, k: int | None = None) -> str:
+    answer = memory.recall(text, track=False, k=k)
+    return _quote(hit.item for hit in answer.hits) or f"(nothing: {answer.reason})"
+
+
+def _quote(items: Iterable[Item]) -> str:
     from bethink.render.quoting import fence_quotes, quote_item  # heavy import: after the handshake
 
-    answer = memory.recall(text, track=False, k=k)
-    quotes = [quote_item(hit.item) for hit in answer.hits]
-    return fence_quotes(quotes) or f"(nothing: {answer.reason})"
+    return fence_quotes([quote_item(item) for item in items])
 
 
 def _begin_prompt(memory: Memory, task: str) -> str:
@@ -164,37 +168,22 @@ class ResourceContent(NamedTuple):
     mime: str
 
 
-RESOURCES: list[Json] = [
-    {
-        "name": "stats",
-        "title": "Counts and sizes",
-        "uri": f"{_SCHEME}stats",
-        "description": "The number of memories by kind, and the models in use.",
-        "mimeType": _JSON,
-    },
-    {
-        "name": "recent",
-        "title": "Recent memories",
-        "uri": f"{_SCHEME}recent",
-        "description": f"The {_NEWEST_COUNT} newest memories.",
-        "mimeType": _TEXT,
-    },
+def _resource(name: str, title: str, about: str, mime: str, part: str = "") -> Json:
+    """Describe a resource or, with the name of the ``part`` that varies, a template of some."""
+    place = {"uriTemplate": f"{_SCHEME}{name}/{{{part}}}"} if part else {"uri": _SCHEME + name}
+    return {"name": name, "title": title, **place, "description": about, "mimeType": mime}
+
+
+_ABOUT_ENTITY = "The newest memories that mention this person, project, tool ..."
+RESOURCES = [
+    _resource(
+        "stats", "Counts and sizes", "The number of memories by kind, and the models in use.", _JSON
+    ),
+    _resource("recent", "Recent memories", f"The {_NEWEST_COUNT} newest memories.", _TEXT),
 ]
-TEMPLATES: list[Json] = [
-    {
-        "name": "entity",
-        "title": "Memories about an entity",
-        "uriTemplate": f"{_SCHEME}entity/{{name}}",
-        "description": "The newest memories that mention this person, project, tool ...",
-        "mimeType": _TEXT,
-    },
-    {
-        "name": "item",
-        "title": "One memory",
-        "uriTemplate": f"{_SCHEME}item/{{id}}",
-        "description": "One memory with all its fields.",
-        "mimeType": _JSON,
-    },
+TEMPLATES = [
+    _resource("entity", "Memories about an entity", _ABOUT_ENTITY, _TEXT, part="name"),
+    _resource("item", "One memory", "One memory with all its fields.", _JSON, part="id"),
 ]
 
 
@@ -221,23 +210,17 @@ def _as_data(content: Json) -> ResourceContent:
 
 
 def _read_recent(memory: Memory, _: str) -> ResourceContent:
-    from bethink.render.quoting import fence_quotes, quote_item  # heavy
-
     items = memory.browse(limit=_NEWEST_COUNT)
-    return ResourceContent(
-        fence_quotes([quote_item(item) for item in items]) or "Nothing is stored yet.", _TEXT
-    )
+    return ResourceContent(_quote(items) or "Nothing is stored yet.", _TEXT)
 
 
 def _read_entity(memory: Memory, name: str) -> ResourceContent:
-    from bethink.render.quoting import fence_quotes, quote_item  # heavy
-
     answer = memory.recall(entity=name, k=_NEWEST_COUNT, track=False)
     if not answer.hits:
         raise NotFound(
             "no memory mentions it", remedy="use list_entities to see the known entities"
         )
-    return ResourceContent(fence_quotes([quote_item(hit.item) for hit in answer.hits]), _TEXT)
+    return ResourceContent(_quote(hit.item for hit in answer.hits), _TEXT)
 
 
 def _read_item(memory: Memory, item_id: str) -> ResourceContent:
