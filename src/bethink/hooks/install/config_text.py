@@ -21,8 +21,7 @@ from bethink.errors import BadSetting
 
 Keys = Sequence[str]
 _WHITESPACE = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_LITERAL = re.compile(r"[^\s,\[\]{}\"]+")
+_DECODER = json.JSONDecoder()
 _DEFAULT_INDENT = "  "
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
 _STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[\]}])')
@@ -277,41 +276,14 @@ def _scan_object(text: str, at: int) -> _Object:
     members: list[_Member] = []
     place = _skip_whitespace(text, at + 1)
     while text[place] != "}":
-        end = _string_end(text, place)
-        key: str = json.loads(text[place:end])
+        key, end = _DECODER.raw_decode(text, place)
         value = _skip_whitespace(text, _skip_whitespace(text, end) + 1)
-        after = _value_end(text, value)
+        _, after = _DECODER.raw_decode(text, value)
         members.append(_Member(key, place, value, after))
         place = _skip_whitespace(text, after)
         if text[place] == ",":
             place = _skip_whitespace(text, place + 1)
     return _Object(at, place + 1, tuple(members))
-
-
-def _string_end(text: str, at: int) -> int:
-    found = _STRING.match(text, at)
-    if found is None:
-        raise BadSetting("a key is not where it should be")
-    return found.end()
-
-
-def _value_end(text: str, at: int) -> int:
-    """Find the end of the value here, by counting brackets outside of strings."""
-    if text[at] == '"':
-        return _string_end(text, at)
-    if text[at] not in "[{":
-        plain = _LITERAL.match(text, at)
-        return plain.end() if plain else at + 1
-    depth, place = 0, at
-    while True:
-        sign = text[place]
-        if sign == '"':
-            place = _string_end(text, place)
-            continue
-        depth += (sign in "[{") - (sign in "]}")
-        place += 1
-        if depth == 0:
-            return place
 
 
 def parse_toml(text: str) -> Json:
