@@ -27,7 +27,7 @@ from bethink.config.paths import (
     working_folder,
 )
 from bethink.core.atomic_write import atomic_replace
-from bethink.core.dataclass import dataclass, field
+from bethink.core.dataclass import dataclass, field, replace
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import plugins
@@ -56,7 +56,7 @@ class Origin(NamedTuple):
 _DEFAULT = Origin("default")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings with their defaults.
 
@@ -105,7 +105,7 @@ class Settings:
 
     def changed(self, **values: Any) -> Settings:
         """The same settings with other values for some."""
-        return Settings(**(vars(self) | values))
+        return replace(self, **values)
 
     def origin(self, name: str) -> Origin:
         """The source of the setting's value."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import cache
 from itertools import pairwise
 from zlib import crc32
 
 from bethink.core.arrays import NDArray, mix_bits, np
-from bethink.core.dataclass import dataclass
+from bethink.core.dataclass import dataclass, field
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.words import fold, jaccard, word_set

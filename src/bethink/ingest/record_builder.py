@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
 from datetime import datetime
 from itertools import islice
 
 from bethink.core.arrays import np
 from bethink.core.characters import estimate_tokens
-from bethink.core.dataclass import dataclass
+from bethink.core.dataclass import dataclass, field
 from bethink.core.json_values import Json
 from bethink.core.lazy import lazy_pattern
 from bethink.core.passages import split_passages

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal
 
-from bethink.core.dataclass import dataclass
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
 from bethink.lang.words import MONTHS, WEEKDAYS
@@ -238,17 +237,21 @@ class ReadOptions(NamedTuple):
     spaced: bool = True
 
 
-@dataclass(frozen=True)
 class TokenReader:
     """The tokens every rule reads: words, numbers and signs, in English and lower case.
 
     ``places`` holds the position of each word, for texts that were translated to English.
     """
 
-    text: str
-    words: tuple[str, ...]
-    options: ReadOptions
-    places: tuple[CharSpan, ...] | None = None
+    def __init__(
+        self,
+        text: str,
+        words: tuple[str, ...],
+        options: ReadOptions,
+        places: tuple[CharSpan, ...] | None = None,
+    ) -> None:
+        self.text, self.words, self.options, self.places = text, words, options, places
+        self.anchor = options.anchor
 
     @classmethod
     def from_text(cls, text: str, options: ReadOptions) -> TokenReader:
@@ -263,10 +266,6 @@ class TokenReader:
         if self.places is not None:
             return self.places
         return tuple([match.span() for match in TOKEN.finditer(self.text)])
-
-    @property
-    def anchor(self) -> datetime:
-        return self.options.anchor
 
     @property
     def today(self) -> datetime:

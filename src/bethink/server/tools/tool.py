@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from bethink.core.characters import find_unstorable
-from bethink.core.dataclass import dataclass
+from bethink.core.dataclass import dataclass, field
 from bethink.core.json_schema import Violation, find_violation, with_article
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
