@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bethink.core import plural
-from bethink.core.named_tuple import NamedTuple
 from bethink.core.passages import split_passages
 from bethink.errors import ModelError
 from bethink.ingest.admission import DERIVED_SOURCE
@@ -36,23 +35,12 @@ def embed_stored(items: Sequence[Item], store: Store, embedder: Embedder) -> Non
             store.vectors.set_embeddings(embedder.model, made, only=revisions)
 
 
-class ReadItems(NamedTuple):
-    """Memories as they were read at a generation of the store."""
-
-    items: Mapping[str, Item]
-    generation: int
-
-
 def join_insights(
-    insights: Mapping[str, Draft | Item],
-    store: Store,
-    embedder: Embedder | None,
-    read: ReadItems | None = None,
+    insights: Mapping[str, Draft | Item], store: Store, embedder: Embedder | None
 ) -> dict[str, Embedding]:
     """Return the vectors of insights that list sentences of memories, made of those memories'.
 
     Only where each memory is still as the insight read it; a model need not be asked then.
-    ``read`` need not be read again if nothing was written since.
     """
     joiner = joining(embedder)
     if joiner is None or embedder is None:
@@ -62,8 +50,7 @@ def join_insights(
     if not ids:
         return {}
     with store.snapshot():
-        is_new = read is not None and read.generation == store.admin.generation()
-        items = read.items if read is not None and is_new else store.items.get(ids)
+        items = store.items.get(ids)
         vectors = store.vectors.embeddings(ids, embedder.model)
     made: dict[str, Embedding] = {}
     for key, sources in wanted.items():

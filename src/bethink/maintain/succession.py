@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, Refused
-from bethink.ingest.admission import DERIVED_SOURCE, WriteContext
+from bethink.ingest.admission import DERIVED_SOURCE
 from bethink.ingest.pipeline import remember_each
 from bethink.ingest.revision import (
     bridge_supersession,
@@ -18,7 +18,7 @@ from bethink.ingest.revision import (
     reactivate_superseded,
     restore_memories,
 )
-from bethink.maintain.entities import ReadItems, join_insights
+from bethink.maintain.entities import join_insights
 from bethink.maintain.job import Job, JobContext, Proposal, is_made_by
 from bethink.maintain.journal import (
     ERASED,
@@ -201,19 +201,15 @@ def _lineage_links(made: Successor, proposal: Proposal) -> list[Link]:
 class Parents(NamedTuple):
     """Memories that successors derive from, and the last line of the journal before."""
 
-    read: ReadItems
+    items: Mapping[str, Item]
     line: int
-
-    @property
-    def items(self) -> Mapping[str, Item]:
-        return self.read.items
 
 
 def read_parents(proposals: Sequence[Proposal], work: JobContext) -> Parents:
     """Read what the proposals derive from."""
     ids = [parent for proposal in proposals for parent in proposal.lineage]
-    line, generation = last_line(work), work.store.admin.generation()
-    return Parents(ReadItems(work.store.items.get(ids), generation), line.seq if line else 0)
+    line = last_line(work)
+    return Parents(work.store.items.get(ids), line.seq if line else 0)
 
 
 def add_successors(
@@ -221,7 +217,10 @@ def add_successors(
 ) -> list[Successor | Blocked]:
     """Store successors that replace no memory in recall, in one transaction."""
     known, drafts = _draft_new(proposals, read, run, work)
-    context = replace(_write_context(drafts.values(), work, read.read), read=read.items)
+    # A vector that needs no model is made here.
+    made_of = {str(draft.id): draft for draft in drafts.values()}
+    vectors = join_insights(made_of, work.store, work.embedder)
+    context = replace(work.write_context(), vectors=vectors, read=read.items)
     if drafts:
         record_successors(run, drafts.values(), work)
     outcomes = remember_each(list(drafts.values()), context)
@@ -274,12 +273,6 @@ def _may_have_erased(after: int, work: JobContext) -> bool:
             return True
         after = lines[-1].seq
     return False
-
-
-def _write_context(drafts: Iterable[Draft], work: JobContext, read: ReadItems) -> WriteContext:
-    """Return the context to store drafts in, with the vectors that need no model."""
-    vectors = join_insights({str(one.id): one for one in drafts}, work.store, work.embedder, read)
-    return replace(work.write_context(), vectors=vectors)
 
 
 def _as_successor(draft: Draft, outcome: Remembered | Refused) -> Successor | Blocked:
