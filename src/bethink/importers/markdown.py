@@ -12,12 +12,12 @@ import posixpath
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from bethink.core.named_tuple import NamedTuple
@@ -41,7 +41,6 @@ from bethink.model import Draft
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<head>(?:.*\n)*?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
@@ -151,10 +150,12 @@ def split_sections(body: str, lines_before: int = 0) -> Iterator[Section]:
     path: list[tuple[int, str]] = []
     held: list[str] = []
     first = 1
-    parsed = _parse_markdown(body)
-    text = _without_spans(body, parsed.spans, "comment")
-    for number, line in enumerate(text.split("\n"), start=1):
-        heading = _parse_heading(line) if number in parsed.headings else None
+    tokens = _parse_markdown(body)
+    headings = {
+        one.map[0] + 1 for one in tokens if one.map and one.type == "heading_open" and not one.level
+    }
+    for number, line in enumerate(_without_comments(body, tokens).split("\n"), start=1):
+        heading = _parse_heading(line) if number in headings else None
         if heading is None:
             held.append(line)
             continue
@@ -180,45 +181,6 @@ def _make_section(
         yield Section(names, "\n".join(held).strip(), first + blanks, again[names])
 
 
-class _Span(NamedTuple):
-    """Code or a comment, from one position of the text to another."""
-
-    start: int
-    end: int
-    kind: Literal["code", "comment"]
-
-
-class _ParsedMarkdown(NamedTuple):
-    """The lines that are headings (the first line is 1), and the code and comments."""
-
-    headings: frozenset[int]
-    spans: tuple[_Span, ...]
-
-
-def _parse_markdown(text: str) -> _ParsedMarkdown:
-    """Parse a text by the rules of CommonMark."""
-    # The parser ends lines at a carriage return as well; lines are counted without it.
-    text = text.replace("\r", " ")
-    tokens = _markdown_parser().parse(text)
-    starts = [0, *(found.end() for found in re.finditer("\n", text)), len(text) + 1]
-    headings: set[int] = set()
-    spans: list[_Span] = []
-    for token in tokens:
-        if token.map is None:
-            continue
-        start, end = (starts[min(line, len(starts) - 1)] for line in token.map)
-        if token.type == "heading_open" and token.level == 0:
-            headings.add(token.map[0] + 1)
-        elif token.type == "fence":
-            spans.append(_Span(start, min(end, len(text)), "code"))
-        elif token.type == "html_block":
-            found = _COMMENT_MARKS.finditer(text, start, end)
-            spans += [_Span(*one.span(), "comment") for one in found]
-        elif token.type == "inline":
-            spans += _inline_spans(token, text, start)
-    return _ParsedMarkdown(frozenset(headings), tuple(spans))
-
-
 @cache
 def _markdown_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt  # start-up time: few imports are of Markdown
@@ -226,69 +188,45 @@ def _markdown_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").disable(list(_SKIPPED_BLOCKS))
     parser.inline.ruler.enableOnly(list(_INLINE_RULES))
     parser.inline.ruler2.enableOnly([])
-    rules = parser.inline.ruler
-    for rule, name in zip(rules.getRules(""), rules.get_active_rules(), strict=True):
-        if name in ("backticks", "html_inline"):
-            rules.at(name, _with_position(rule))
     return parser
 
 
-def _with_position(rule: Callable[[StateInline, bool], bool]) -> Callable[..., bool]:
-    """Let a rule note in its token where in the text it was found."""
-
-    def parse(state: StateInline, silent: bool) -> bool:
-        start, before = state.pos, len(state.tokens)
-        found = rule(state, silent)
-        if found and len(state.tokens) > before:
-            state.tokens[-1].meta["place"] = (start, state.pos)
-        return found
-
-    return parse
+def _parse_markdown(text: str) -> list[Token]:
+    """Parse a text by the rules of CommonMark."""
+    # The parser ends lines at a carriage return as well; lines are counted without it.
+    return _markdown_parser().parse(text.replace("\r", " "))
 
 
-def _inline_spans(inline: Token, text: str, at: int) -> Iterator[_Span]:
-    """Yield the code and the comments of a paragraph that begins in the line at ``at``."""
-    places = [
-        (*child.meta["place"], "code" if child.type == "code_inline" else "comment")
-        for child in inline.children or ()
-        if child.type == "code_inline" or child.content.startswith("<!--")
-    ]
-    if not places:
-        return
-    # The parser reads the lines without what surrounds them: spaces, marks of lists and quotes.
-    shifts: list[tuple[int, int]] = []
-    inner = 0
-    for line in inline.content.split("\n"):
-        after = text.find("\n", at) + 1 or len(text) + 1
-        found = text.find(line, at, after)
-        if found < 0:
-            return  # a line that the parser has changed, by a tab
-        shifts.append((inner, found - inner))
-        inner, at = inner + len(line) + 1, after
-    for start, end, kind in places:
-        yield _Span(_shifted(start, shifts), _shifted(end - 1, shifts) + 1, kind)
-
-
-def _shifted(position: int, shifts: list[tuple[int, int]]) -> int:
-    return position + next(by for begins, by in reversed(shifts) if begins <= position)
-
-
-def _without_spans(text: str, spans: Sequence[_Span], kind: Literal["code", "comment"]) -> str:
-    """Remove code, or comments, keeping the number of lines."""
-    pieces, place = [], 0
-    for span in spans:
-        if span.kind == kind:
-            lines = text.count("\n", span.start, span.end)
-            pieces += [text[place : span.start], "\n" * lines or " " * (kind == "code")]
-            place = span.end
-    return "".join((*pieces, text[place:]))
+def _without_comments(text: str, tokens: Sequence[Token]) -> str:
+    """Remove comments, keeping the number of lines; one in a paragraph with one in code stays."""
+    lines = text.split("\n")
+    for token in tokens:
+        inner = token.children or ()
+        is_shown = any(one.type == "code_inline" and "<!--" in one.content for one in inner)
+        has_comment = any(one.content.startswith("<!--") for one in inner)
+        if token.map and (token.type == "html_block" or (has_comment and not is_shown)):
+            start, end = token.map
+            kept = _COMMENT_MARKS.sub(
+                lambda one: "\n" * one[0].count("\n"), "\n".join(lines[start:end])
+            )
+            lines[start:end] = kept.split("\n")
+    return "\n".join(lines)
 
 
 def _strip_code(text: str) -> str:
     """Remove code, in which nothing is a link or a tag."""
     if "`" not in text and "~~~" not in text:
         return text
-    return _without_spans(text, _parse_markdown(text).spans, "code")
+    blocks = (token for token in _parse_markdown(text) if token.type in ("inline", "html_block"))
+    return "\n".join(_text_outside_code(block) for block in blocks)
+
+
+def _text_outside_code(block: Token) -> str:
+    if block.children is None:
+        return block.content
+    return "".join(
+        " " if child.type == "code_inline" else child.content or "\n" for child in block.children
+    )
 
 
 def title_of(body: str) -> str:
