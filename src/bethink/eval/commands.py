@@ -249,7 +249,7 @@ def eval_command(app: App, /, **options: Any) -> int:  # fmt: skip
 def _measure(app: App, options: Json) -> list[Json]:
     from bethink.eval.datasets import select_datasets
     from bethink.eval.report import build_report
-    from bethink.eval.runner import Limits, RunPlan, run_evaluation  # not needed for help
+    from bethink.eval.runner import RunPlan, run_evaluation  # not needed for help
 
     everything = open_selected_datasets(app, options)
     datasets = select_datasets(everything, split_names(options["sets"]))
@@ -260,7 +260,8 @@ def _measure(app: App, options: Json) -> list[Json]:
         seed=options["seed"],
         foreign=options["abstention"],
         strangers=options["strangers"],
-        limits=Limits(options["k"], options["max_tokens"]),
+        k=options["k"],
+        max_tokens=options["max_tokens"],
         ungated=options["ungated"],
         baselines=options["baselines"],
     )

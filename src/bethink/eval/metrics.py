@@ -197,17 +197,6 @@ def auc(positives: Sequence[float], negatives: Sequence[float]) -> float | None:
     return float((under + upto).mean() / 2 / len(ordered))
 
 
-def abstention_at_loss(
-    positives: Sequence[float], negatives: Sequence[float], loss: float
-) -> float | None:
-    """Share of negatives below a threshold that loses at most ``loss`` of positives."""
-    if not positives or not negatives:
-        return None
-    ordered = np.sort(np.asarray(positives, dtype=np.float64))
-    threshold = ordered[int(loss * len(ordered))]
-    return float((np.asarray(negatives, dtype=np.float64) < threshold).mean())
-
-
 def percentile(values: Sequence[float], share: float) -> float:
     """The value below which ``share`` of the values lie."""
     return float(np.percentile(np.asarray(values, dtype=np.float64), share * 100))
@@ -285,7 +274,6 @@ def compare_scores(before: Scores, after: Scores, name: str, seed: int) -> Diffe
 
 
 TRUE_HIT_CUTOFF = 10
-ACCEPTED_LOSS = 0.02
 OWN_UNANSWERABLE = "own without an answer"
 
 
@@ -310,31 +298,13 @@ def abstention_report(outcome: ProfileResult) -> Json:
         "lost": len(lost),
         "lost_share": _share(len(lost), len(true_hits)),
         "kinds": [
-            _abstention_for_kind(name, results, true_hits)
-            for name, results in kinds.items()
-            if results
+            {"kind": name, **status_shares(results)} for name, results in kinds.items() if results
         ],
     }
 
 
 def _share(count: int, of: int) -> float | None:
     return count / of if of else None
-
-
-def _abstention_for_kind(
-    name: str, results: Sequence[QuestionResult], true_hits: Sequence[QuestionResult]
-) -> Json:
-    own, strange = _best_scores(true_hits), _best_scores(results)
-    sure_own, sure_strange = _confidences(true_hits), _confidences(results)
-    return {
-        "kind": name,
-        **status_shares(results),
-        "auc_score": auc(own, strange),
-        "auc_confidence": auc(sure_own, sure_strange),
-        "silent_at_loss": abstention_at_loss(
-            sure_own or own, sure_strange or strange, ACCEPTED_LOSS
-        ),
-    }
 
 
 def status_shares(results: Sequence[QuestionResult]) -> Json:
@@ -349,15 +319,6 @@ def status_shares(results: Sequence[QuestionResult]) -> Json:
         "unsure_share": _share(n - found - silent, n),
         "silent_share": _share(silent, n),
     }
-
-
-def _best_scores(results: Sequence[QuestionResult]) -> list[float]:
-    """Best scores before the gate; an empty pool counts as none."""
-    return [0.0 if result.best is None else result.best for result in results]
-
-
-def _confidences(results: Sequence[QuestionResult]) -> list[float]:
-    return [result.confidence for result in results if result.confidence is not None]
 
 
 def _has_relevant(result: QuestionResult, units: Sequence[str]) -> bool:

@@ -35,7 +35,7 @@ from bethink.eval.metrics import (
     score_results,
     status_shares,
 )
-from bethink.eval.runner import AS_SHIPPED, Judged, ProfileResult, QuestionResult, Run
+from bethink.eval.runner import Judged, ProfileResult, QuestionResult, Run
 from bethink.eval.tune import ABLATION_SEPARATOR
 from bethink.version import __version__
 
@@ -69,12 +69,10 @@ def _measured_on(run: Run, answerable: int) -> Json:
     return {
         **{name: getattr(run.dataset, name) for name in ("name", "label", "title", "level")},
         **{name: getattr(run, name) for name in counts},
-        **asdict(run.plan.limits),
+        **{name: getattr(run.plan, name) for name in ("k", "max_tokens", "seed", "ungated")},
         "questions": answerable,
         "embedder": run.model,
-        "seed": run.plan.seed,
-        "ungated": run.plan.ungated,
-        "as_shipped": run.plan.limits == AS_SHIPPED and not run.plan.ungated,
+        "as_shipped": run.plan.as_shipped,
         "resamples": RESAMPLES,
         "memories_per_second": run.rate,
     }

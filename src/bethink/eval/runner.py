@@ -66,17 +66,6 @@ def pool_before_gate(answer: Recall) -> Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What a caller asks for; None leaves it to the profile, as a default caller does."""
-
-    k: int | None = None
-    max_tokens: int | None = None
-
-
-AS_SHIPPED = Limits()
-
-
-@dataclass(frozen=True, slots=True)
 class Judged:
     """A ranking of one question: the units that were returned, best first."""
 
@@ -91,7 +80,7 @@ class Judged:
 class QuestionResult(Judged):
     """Result of one question with one profile.
 
-    ``offered`` are the first ten units before the gate, ``best`` is the best score there.
+    ``offered`` are the first ten units before the gate.
     ``confidence`` is None where the profile estimates none. ``hits`` counts what was returned,
     ``weak`` what of it has a relevance below 5 %.
     """
@@ -100,7 +89,6 @@ class QuestionResult(Judged):
     status: str
     confidence: float | None
     offered: tuple[str, ...]
-    best: float | None
     tokens: int
     seconds: float
     cpu_seconds: float
@@ -122,15 +110,56 @@ _OFFERED = 10
 _WEAK = 0.05
 
 
+ProgressCallback = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """Options of a run.
+
+    ``strangers`` is the number of foreign questions, and of own ones that are asked again
+    without their answers. ``k`` and ``max_tokens`` are left to the profile where they are None,
+    as a default caller does. ``ungated`` judges what stood before the gate; ``baselines`` also
+    ranks with plain methods.
+    """
+
+    seed: int = 7
+    foreign: Foreign = "easy"
+    strangers: int = 200
+    k: int | None = None
+    max_tokens: int | None = None
+    ungated: bool = False
+    baselines: bool = False
+
+    @property
+    def as_shipped(self) -> bool:
+        """Whether questions are asked as a default caller asks them."""
+        return self.k is None and self.max_tokens is None and not self.ungated
+
+
+def run_recall(
+    space: FilledSpace, question: Question, profile: Profile, plan: RunPlan | None = None
+) -> Recall:
+    """Run a question like a caller; usage is not recorded."""
+    return space.memory.recall(
+        question.text,
+        profile=profile,
+        now=question.now,
+        k=plan.k if plan else None,
+        max_tokens=plan.max_tokens if plan else None,
+        track=False,
+        **question.filters,
+    )
+
+
 def run_question(
     space: FilledSpace, question: Question, profile: Profile, *, case: str, plan: RunPlan
 ) -> QuestionResult:
-    """Run a question like a caller; usage is not recorded."""
+    """Run a question and measure the answer."""
     started, busy = perf_counter(), thread_time()
-    answer = run_recall(space, question, profile, plan.limits)
+    answer = run_recall(space, question, profile, plan)
     seconds, cpu_seconds = perf_counter() - started, thread_time() - busy
     before = pool_before_gate(answer)
-    offered = pool_units(before[:_OFFERED], space.units)
     return QuestionResult(
         key=question.key,
         category=question.category,
@@ -140,8 +169,7 @@ def run_question(
         case=case,
         status=FOUND if plan.ungated else answer.status,
         confidence=answer_confidence(answer),
-        offered=offered,
-        best=before[0].score if before else None,
+        offered=pool_units(before[:_OFFERED], space.units),
         hits=len(answer.hits),
         weak=sum(hit.relevance is not None and hit.relevance < _WEAK for hit in answer.hits),
         tokens=answer.page.tokens,
@@ -149,41 +177,6 @@ def run_question(
         cpu_seconds=cpu_seconds,
         degraded=tuple(part.part for part in answer.degraded),
     )
-
-
-def run_recall(
-    space: FilledSpace, question: Question, profile: Profile, limits: Limits = AS_SHIPPED
-) -> Recall:
-    """Run the recall without measuring it."""
-    return space.memory.recall(
-        question.text,
-        profile=profile,
-        now=question.now,
-        k=limits.k,
-        max_tokens=limits.max_tokens,
-        track=False,
-        **question.filters,
-    )
-
-
-ProgressCallback = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """Options of a run.
-
-    ``strangers`` is the number of foreign questions, and of own ones that are asked again
-    without their answers. ``ungated`` judges what stood before the gate; ``baselines`` also
-    ranks with plain methods.
-    """
-
-    seed: int = 7
-    foreign: Foreign = "easy"
-    strangers: int = 200
-    limits: Limits = AS_SHIPPED
-    ungated: bool = False
-    baselines: bool = False
 
 
 @dataclass(slots=True)
@@ -286,7 +279,7 @@ class _CaseRun:
         """Run every question with one profile."""
         if self.filled.questions:
             # Warm up: the first question of a space would include opening its indexes.
-            run_recall(self.filled, self.filled.questions[0], outcome.profile, self.plan.limits)
+            run_recall(self.filled, self.filled.questions[0], outcome.profile, self.plan)
         self._run_questions(self.filled.questions, outcome.profile, outcome.own, pace)
         for kind, questions in self.foreign.items():
             answered = outcome.foreign.setdefault(kind, [])
@@ -306,7 +299,7 @@ class _CaseRun:
 
     def rank_plainly(self, result: Run, embedder: Embedder | None) -> None:
         """Rank the answerable questions by the baselines, with as many results."""
-        k = self.plan.limits.k or result.outcomes[0].profile.budget.k
+        k = self.plan.k or result.outcomes[0].profile.budget.k
         index = Baselines(self.filled.texts, embedder)
         for question in self.filled.questions:
             for name, ids in index.rank(question.text, k).items() if question.relevant else ():

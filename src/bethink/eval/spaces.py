@@ -36,58 +36,32 @@ from bethink.ports import Embedder, Embedding, Progress
 
 
 def resolve_references(
-    questions: tuple[Question, ...], texts: Mapping[str, str]
-) -> tuple[Question, ...]:
+    questions: Sequence[Question], texts: Mapping[str, str]
+) -> tuple[tuple[Question, ...], tuple[str, ...]]:
     """Resolve the references of questions to units; ``texts`` maps units to texts.
 
     A reference that is no unit matches every memory whose text contains it, ignoring case
     and spacing. A question with no resolved reference is dropped; one without references
-    stays: it has no answer.
+    stays: it has no answer. Also returns those that match no memory, each with its question:
+    they cannot be found, so they are not evaluated, and listed for the author of the questions.
     """
     folded: dict[str, str] = {}
-    kept = []
+    kept: list[Question] = []
+    unknown: list[str] = []
     for question in questions:
-        if all(relevant in texts for relevant in question.relevant):
-            kept.append(question)
-            continue
-        folded = folded or {unit: _normalize(text) for unit, text in texts.items()}
         units: dict[str, float] = {}
-        for relevant, gain in question.relevant.items():
-            units.update(dict.fromkeys(_matching_units(relevant, texts, folded), gain))
-        if units:
+        for reference, gain in question.relevant.items():
+            matching = [reference]
+            if reference not in texts:
+                folded = folded or {unit: _normalize(text) for unit, text in texts.items()}
+                needle = _normalize(reference)
+                matching = [unit for unit, text in folded.items() if needle and needle in text]
+            if not matching:
+                unknown.append(f"{reference!r} of {question.key}: {question.text}")
+            units.update(dict.fromkeys(matching, gain))
+        if units or not question.relevant:
             kept.append(replace(question, relevant=units))
-    return tuple(kept)
-
-
-def unresolved_references(
-    questions: tuple[Question, ...], texts: Mapping[str, str]
-) -> tuple[str, ...]:
-    """References that match no memory, each with its question.
-
-    They cannot be found, so they are not evaluated; listed for the author of the
-    questions.
-    """
-    unresolved = [
-        (question, relevant)
-        for question in questions
-        for relevant in question.relevant
-        if relevant not in texts
-    ]
-    folded = {unit: _normalize(text) for unit, text in texts.items()} if unresolved else {}
-    return tuple(
-        f"{relevant!r} of {question.key}: {question.text}"
-        for question, relevant in unresolved
-        if not _matching_units(relevant, texts, folded)
-    )
-
-
-def _matching_units(
-    reference: str, texts: Mapping[str, str], folded: Mapping[str, str]
-) -> list[str]:
-    if reference in texts:
-        return [reference]
-    needle = _normalize(reference)
-    return [unit for unit, text in folded.items() if needle and needle in text]
+    return tuple(kept), tuple(unknown)
 
 
 def _normalize(text: str) -> str:
@@ -194,8 +168,7 @@ class SpaceProvider:
         items = list(_all_items(memory))
         texts = {item.id: item.text for item in items}
         units = {name: name for name in texts}
-        questions = resolve_references(case.questions, texts)
-        missing = unresolved_references(case.questions, texts)
+        questions, missing = resolve_references(case.questions, texts)
         embedded = {item.id: with_speaker(item) for item in items}
         return FilledSpace(memory, questions, units, embedded, len(texts), None, missing)
 
@@ -322,15 +295,15 @@ def _map_units(memory: Memory, case: Case, ids: list[str], seconds: float | None
     if max(whole.values(), default=0) > 1:
         alias = {unit: unit for unit in case.units}  # sessions contain more than their duplicates
     texts = {unit: draft.text for unit, draft in zip(case.units, case.drafts, strict=True)}
+    resolved, missing = resolve_references(case.questions, texts)
     questions = tuple(
         replace(
             question,
             relevant={alias[unit]: gain for unit, gain in question.relevant.items()},
             outdated=frozenset(alias.get(unit, unit) for unit in question.outdated),
         )
-        for question in resolve_references(case.questions, texts)
+        for question in resolved
     )
-    missing = unresolved_references(case.questions, texts)
     embedded = {
         item_id: with_speaker(draft) for item_id, draft in zip(ids, case.drafts, strict=True)
     }

@@ -13,7 +13,7 @@ from bethink.core import plural
 from bethink.core.json_values import Json
 from bethink.core.named_tuple import NamedTuple
 from bethink.eval.baselines import BM25, COSINE, MEASURED_AGAINST, RRF
-from bethink.eval.metrics import ACCEPTED_LOSS, ALL
+from bethink.eval.metrics import ALL
 
 _METRIC_TITLES = {"ndcg@10": "nDCG@10", "mrr": "MRR", "precision@5": "P@5", "precision@10": "P@10"}
 _WITH_INTERVAL = ("recall@10", "ndcg@10")
@@ -333,15 +333,10 @@ def _abstention_table(reports: Sequence[Json]) -> Iterator[ReportTable]:
         *_STATUS_CELLS,
         Cells(">true hits silenced", "hits_silenced"),
         Cells(">true hits lost", "hits_lost"),
-        Cells(">AUC score", "auc_score", NUMBER),
-        Cells(">AUC confidence", "auc_confidence", NUMBER),
-        Cells(f">best at {ACCEPTED_LOSS:.0%} loss", "silent_at_loss", PERCENT),
     )
     note = (
         "none of these has an answer in the memory. A true hit is in the first ten before "
-        "the gate: silenced where the answer is empty, lost where the hit is not in it. AUC: "
-        "how often a true hit's score or confidence lies above these; last: what a "
-        "threshold could silence"
+        "the gate: silenced where the answer is empty, lost where the hit is not in it"
     )
     if rows:
         yield make_table("Abstention", columns, rows, note)

@@ -26,7 +26,6 @@ def asked(key: str, ranked: str, relevant: str = "a", **other) -> QuestionResult
         "case": "c",
         "category": "even" if len(key) % 2 else "odd",
         "offered": tuple(ranked),
-        "best": 0.5 if ranked else None,
         "status": "found" if ranked else "nothing_matched",
         "confidence": None,
         "tokens": 100,
@@ -48,7 +47,7 @@ def run_of(*outcomes: ProfileResult) -> Run:
 def outcome(label: str, ranks: list[str]) -> ProfileResult:
     own = [asked(f"q{n}" * (n % 2 + 1), ranked) for n, ranked in enumerate(ranks)]
     own.append(asked("silent", "", relevant=""))
-    foreign = {"foreign": [asked("f1", "", relevant=""), asked("f2", "x", relevant="", best=0.1)]}
+    foreign = {"foreign": [asked("f1", "", relevant=""), asked("f2", "x", relevant="")]}
     return ProfileResult(load_profile("default"), label, own, foreign)
 
 

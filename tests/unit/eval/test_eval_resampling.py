@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bethink.eval.metrics import abstention_at_loss, auc, estimates, paired_difference, percentile
+from bethink.eval.metrics import auc, estimates, paired_difference, percentile
 
 scores = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=20)
 
@@ -71,20 +71,9 @@ def test_the_area_is_the_share_of_pairs_won(positives, negatives):
     assert auc(positives, negatives) == pytest.approx(won / len(positives) / len(negatives))
 
 
-@given(positives=scores, negatives=scores)
-def test_the_threshold_that_silences_loses_no_more_than_allowed(positives, negatives):
-    """At the threshold behind the figure, at most that share of positives lies below."""
-    silenced = abstention_at_loss(positives, negatives, 0.2)
-    threshold = sorted(positives)[int(0.2 * len(positives))]
-
-    assert sum(p < threshold for p in positives) <= 0.2 * len(positives)
-    assert silenced == pytest.approx(sum(n < threshold for n in negatives) / len(negatives))
-
-
 def test_without_either_side_there_is_no_area():
     """No positives or no negatives: no figure."""
     assert auc([], [1.0]) is None
-    assert abstention_at_loss([1.0], [], 0.02) is None
 
 
 def test_a_percentile_is_read_off_the_values():

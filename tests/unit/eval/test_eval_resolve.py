@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bethink.eval.case import Question
-from bethink.eval.spaces import resolve_references, unresolved_references
+from bethink.eval.spaces import resolve_references
 
 TEXTS = {"m1": "The Kite is  red", "m2": "the boat is blue", "m3": "a red boat"}
 
 
 def relevant(*wanted: str) -> list[dict]:
     asked = Question("q", "?", dict.fromkeys(wanted, 1.0))
-    return [dict(question.relevant) for question in resolve_references((asked,), TEXTS)]
+    return [dict(question.relevant) for question in resolve_references((asked,), TEXTS)[0]]
 
 
 def test_ids_and_parts_of_texts_both_find_their_memories():
@@ -30,8 +30,8 @@ def test_what_no_memory_is_or_holds_is_named_with_its_question():
     """Ids and texts that are there are not."""
     asked = Question("q7", "which boat?", dict.fromkeys(["m2", "blue", "m9", "a green boat"], 1.0))
 
-    assert unresolved_references((asked,), TEXTS) == (
+    assert resolve_references((asked,), TEXTS)[1] == (
         "'m9' of q7: which boat?",
         "'a green boat' of q7: which boat?",
     )
-    assert unresolved_references((), TEXTS) == ()
+    assert resolve_references((), TEXTS) == ((), ())

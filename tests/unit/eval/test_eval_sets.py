@@ -20,7 +20,7 @@ from bethink.eval.datasets import (
 )
 from bethink.eval.metrics import newer_first
 from bethink.eval.report import build_report, combine_reports, compare_reports
-from bethink.eval.runner import Judged, Limits, RunPlan, run_evaluation
+from bethink.eval.runner import Judged, RunPlan, run_evaluation
 from bethink.eval.spaces import EmbeddingCache, SpaceProvider
 from bethink.eval.tables import headline, how_asked, report_tables, unresolved_lines
 from bethink.model import Draft
@@ -185,7 +185,7 @@ def test_a_baseline_that_is_ahead_is_marked(data):
 def test_other_limits_than_a_callers_are_told(data):
     """A table that does not show what a default caller gets says so."""
     (one,) = find_datasets([data / "more" / "chat-1"], DatasetOptions())
-    plan = RunPlan(limits=Limits(k=50, max_tokens=9000), ungated=True)
+    plan = RunPlan(k=50, max_tokens=9000, ungated=True)
 
     report = build_report(run_evaluation(one, PLAIN, plan, shelf()))
 

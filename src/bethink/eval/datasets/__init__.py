@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from importlib import resources
 from itertools import islice
 from pathlib import Path
 
-from bethink.core.registry import Registry
 from bethink.errors import Refused
 from bethink.eval.case import Dataset, Level
 from bethink.eval.datasets.conversations import Protocol, locomo, longmemeval
@@ -33,7 +32,7 @@ def _builtin_folder() -> Path:
     return Path(str(resources.files("bethink.eval") / "builtin"))
 
 
-def _builtin(_: DatasetOptions) -> Dataset:
+def _builtin() -> Dataset:
     folder = _builtin_folder()
     opened = jsonl_dataset(
         folder / "questions.jsonl", corpus=folder / "memories.jsonl", name="builtin"
@@ -41,51 +40,38 @@ def _builtin(_: DatasetOptions) -> Dataset:
     return replace(opened, title="the small set that comes with Bethink")
 
 
-def _notes(options: DatasetOptions) -> Dataset:
-    if options.path is None:
+def _notes(path: Path | None) -> Dataset:
+    if path is None:
         opened = notes_dataset(_builtin_folder() / "notes", name="notes")
         return replace(opened, title="three stores of notes that come with Bethink")
-    if not options.path.exists():
-        raise Refused(f"there is no file or folder {options.path}")
-    return notes_dataset(options.path)
+    if not path.exists():
+        raise Refused(f"there is no file or folder {path}")
+    return notes_dataset(path)
 
 
-DATASETS: Registry[Callable[[DatasetOptions], Dataset]] = Registry(
-    "data set",
-    {
-        "builtin": _builtin,
-        "notes": _notes,
-        "locomo": lambda r: locomo(r.path, level=r.level),
-        "longmemeval": lambda r: longmemeval(r.path, level=r.level, protocol=r.protocol),
-        "beir": lambda r: beir(r.path, split=r.split),
-        "jsonl": lambda r: jsonl_dataset(r.path, corpus=r.corpus, space=r.space),
-    },
-)
+# By name: what opens a data set, and the options that it has a use for.
+DATASETS: dict[str, tuple[Callable[..., Dataset], tuple[str, ...]]] = {
+    "builtin": (_builtin, ()),
+    "notes": (_notes, ("path",)),
+    "locomo": (locomo, ("path", "level")),
+    "longmemeval": (longmemeval, ("path", "level", "protocol")),
+    "beir": (beir, ("path", "split")),
+    "jsonl": (jsonl_dataset, ("path", "corpus", "space")),
+}
 # Measured where nothing is named: they come with Bethink.
 OWN_SETS = ("notes", "builtin")
-
-_SUPPORTED_OPTIONS: dict[str, tuple[str, ...]] = {
-    "builtin": (),
-    "notes": ("path",),
-    "locomo": ("path", "level"),
-    "longmemeval": ("path", "level", "protocol"),
-    "beir": ("path", "split"),
-    "jsonl": ("path", "corpus", "space"),
-}
-_OPTION_NAMES = ("path", "level", "protocol", "split", "corpus", "space")
 
 
 def open_dataset(name: str, options: DatasetOptions) -> Dataset:
     """Open a data set; its cases can be iterated repeatedly."""
     if name not in DATASETS:
         raise Refused(f"there is no data set {name!r}", remedy=f"there are: {', '.join(DATASETS)}")
-    unset = DatasetOptions()
-    for option in _OPTION_NAMES:
-        if option not in _SUPPORTED_OPTIONS[name] and getattr(options, option) != getattr(
-            unset, option
-        ):
-            raise Refused(f"data set {name} has no use for {option}")
-    dataset = DATASETS[name](options)
+    opener, supported = DATASETS[name]
+    for option in fields(options):
+        is_used = option.name in (*supported, "limit")
+        if not is_used and getattr(options, option.name) != option.default:
+            raise Refused(f"data set {name} has no use for {option.name}")
+    dataset = opener(**{option: getattr(options, option) for option in supported})
     if limit := options.limit:
         every, title = dataset.cases, f"{dataset.title}, first {limit}"
         dataset = replace(dataset, cases=lambda: islice(every(), limit), title=title)
@@ -130,12 +116,7 @@ def select_datasets(datasets: Sequence[Dataset], patterns: Sequence[str]) -> lis
 
 def _opened(name: str, place: Path, options: DatasetOptions) -> Iterator[Dataset]:
     """Open one set; options that it has no use for are for others."""
-    unset = DatasetOptions()
-    supported = {
-        option: getattr(options, option)
-        for option in _SUPPORTED_OPTIONS[name]
-        if getattr(options, option) != getattr(unset, option)
-    }
+    supported = {option: getattr(options, option) for option in DATASETS[name][1]}
     own = DatasetOptions(limit=options.limit, **{**supported, "path": place})
     yield open_dataset(name, own)
     if name == "longmemeval" and own.level == "turn":
