@@ -28,15 +28,6 @@ from bethink.model import Draft
 from bethink.ports import PriorUse
 
 BACKUP_MAGIC = b"ABMIND\x00"
-_COLUMNS = (
-    *("user_id", "chat_id", "content_original", "content_en", "memory_type", "source_timestamp"),
-    *("preserved_keyword", "emotion_score", "emotion_tags", "emotion_context", "emotion_arc"),
-    *("recall_count", "last_recalled_at", "recall_timestamps", "relevance_score", "confidence"),
-    *("classification", "trust", "integrity", "credibility", "importance_flags", "topic", "tier"),
-    *("valid_from", "valid_to", "encrypted", "created_by", "cited_count", "rejected_count"),
-)
-_MESSAGE_COLUMNS = ("user_id", "chat_id", "session_id", "role", "content", "emotion_score")
-_SUMMARY_COLUMNS = ("chat_id", "content", "depth", "classification")
 _ABOUT = (
     *("emotion_context", "emotion_arc", "preserved_keyword", "created_by", "relevance_score"),
     *("cited_count", "rejected_count"),
@@ -76,10 +67,10 @@ class Abmind(TableReader):
         """Return messages, the memories extracted from them, and summaries."""
         by_time = ("id", "timestamp")
         return {
-            "messages": Table(_MESSAGE_COLUMNS, _message_draft, by_time),
-            "extracted_memories": Table(_COLUMNS, _memory_draft, use=_memory_use),
-            "context_summaries": Table(_SUMMARY_COLUMNS, _summary_draft),
-            "compactions": Table(("chat_id", "summary", "tier"), _summary_draft, by_time),
+            "messages": Table(_message_draft, by_time),
+            "extracted_memories": Table(_memory_draft, use=_memory_use),
+            "context_summaries": Table(_summary_draft),
+            "compactions": Table(_summary_draft, by_time),
         }
 
     def entity_name(self, value: str) -> str:

@@ -33,12 +33,6 @@ _TIME = ("created_at_epoch", "created_at")
 _SUMMARY_PARTS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
 _KIND_BY_TYPE = {"decision": "decision", "bugfix": "resolution", "discovery": "learning"}
 _MAX_FILES = 16
-_OBSERVATION_COLUMNS = (
-    *("project", "text", "type", "title", "subtitle", "facts", "narrative", "concepts"),
-    *("files_read", "files_modified", "merged_into_project", *_TIME),
-)
-_SUMMARY_COLUMNS = ("project", *_SUMMARY_PARTS, "merged_into_project", *_TIME)
-_DIRECTIVE_COLUMNS = ("scope", "project", "content", "status", *_TIME)
 
 
 class ClaudeMem(TableReader):
@@ -53,13 +47,12 @@ class ClaudeMem(TableReader):
         self._projects = {
             row.first(*_CONTENT_SESSION): line_of(row.first("project")) for row in sessions
         }
-        prompt_columns = ("prompt_number", "prompt_text", *_TIME)
         in_memory, in_talk = ("id", *_MEMORY_SESSION), ("id", *_CONTENT_SESSION)
         return {
-            "observations": Table(_OBSERVATION_COLUMNS, _observation_draft, in_memory),
-            "session_summaries": Table(_SUMMARY_COLUMNS, _summary_draft, in_memory),
-            "user_prompts": Table(prompt_columns, self._prompt_draft, in_talk),
-            "directives": Table(_DIRECTIVE_COLUMNS, _directive_draft, ("id",)),
+            "observations": Table(_observation_draft, in_memory),
+            "session_summaries": Table(_summary_draft, in_memory),
+            "user_prompts": Table(self._prompt_draft, in_talk),
+            "directives": Table(_directive_draft, ("id",)),
         }
 
     def row_id(self, table: str, key: list[str]) -> str:

@@ -115,16 +115,23 @@ class ForeignDb:
             )
 
     def rows(self, table: str, names: Sequence[str], order: Sequence[str]) -> Iterator[ForeignRow]:
-        """Yield the rows of a table, if it exists, with those of the columns that it has."""
+        """Yield the rows of a table, if it exists, with those of the columns that it has.
+
+        Without names it is all of them, but for what is no text, such as vectors.
+        """
         columns = self.tables().get(table, frozenset())
-        present = [column for column in names if column in columns]
+        present = [column for column in names or sorted(columns) if column in columns]
         if not present:
             return
         quoted = [_quote_identifier(column) for column in present]
-        sizes = ", ".join(f"ifnull(octet_length({name}), 0)" for name in quoted)
+        # Type and size of a cell are told without loading it.
+        read_if = [("1" if names else f"typeof({name}) <> 'blob'", name) for name in quoted]
+        sizes = ", ".join(
+            f"iif({when}, ifnull(octet_length({name}), 0), 0)" for when, name in read_if
+        )
         cells = ", ".join(
-            f"CASE WHEN octet_length({name}) <= {MAX_CELL_BYTES} THEN CAST({name} AS BLOB) END"
-            for name in quoted
+            f"iif({when} AND octet_length({name}) <= {MAX_CELL_BYTES}, CAST({name} AS BLOB), NULL)"
+            for when, name in read_if
         )
         sorting = ", ".join(_quote_identifier(column) for column in order if column in columns)
         # Only quoted column names vary in this statement.
@@ -196,7 +203,7 @@ class ForeignRecords:
                 yield ForeignRow(where, {}, record)
                 continue
             whole = record if "data" in record else {**record, "data": record}
-            yield ForeignRow(where, {name: _json_cell(whole.get(name)) for name in names})
+            yield ForeignRow(where, {name: _json_cell(whole.get(name)) for name in names or whole})
 
     def _records(self, table: str) -> Iterator[tuple[str, dict[str, object] | Refused]]:
         for number, record in enumerate(self._tables.get(table, ()), start=1):

@@ -22,16 +22,6 @@ from bethink.importers.table_reader import EdgeTable, LinkTable, Table, TableRea
 from bethink.model import OPERATIONS, Draft, FileEdit, Operation, find_layer
 from bethink.ports import PriorUse
 
-_MEMORY_COLUMNS = (
-    *("entity_id", "layer", "content", "importance", "protected", "source", "thread_id"),
-    *("last_accessed_at", "access_count"),
-)
-_ANCHOR_COLUMNS = (
-    *("kind", "statement", "rationale", "affects", "detect_terms", "status", "lifecycle"),
-    *("confidence", "owner", "updated_at"),
-)
-_EDIT_COLUMNS = ("occurred_at", "session_id", "memory_id", "file_path", "operation", "turn_uuid",
-                 "context_snippet")  # fmt: skip
 _PIN_IMPORTANCE = 0.9
 _TITLES = ("title", "summary", "what", "decision", "intent", "statement", "pattern", "rule", "why")
 
@@ -52,7 +42,7 @@ class Linksee(TableReader):
                   "derives_from"),
     )  # fmt: skip
     edge_table = EdgeTable("edges", "from_id", "relation", "to_id", weight="weight")
-    edit_table = ("session_file_edits", _EDIT_COLUMNS, "memories")
+    edit_table = ("session_file_edits", "occurred_at", "memories")
 
     def tables(self, db: Tables) -> Mapping[str, Table]:
         """Return the memories, the facts of files, anchors, and bare entities."""
@@ -64,12 +54,10 @@ class Linksee(TableReader):
         edges = db.rows("edges", ("from_id", "to_id"), ("id",))
         self._mentioned = {row.first(end) for row in edges for end in ("from_id", "to_id")}
         return {
-            "memories": Table(_MEMORY_COLUMNS, self._memory_draft, use=_memory_use),
-            "file_facts": Table(
-                ("file_path", "fact", "layer"), _file_fact_draft, ("id", "extracted_at")
-            ),
-            "drift_anchors": Table(_ANCHOR_COLUMNS, _anchor_draft),
-            "entities": Table(("attributes",), self._bare_entity_draft),
+            "memories": Table(self._memory_draft, use=_memory_use),
+            "file_facts": Table(_file_fact_draft, ("id", "extracted_at")),
+            "drift_anchors": Table(_anchor_draft),
+            "entities": Table(self._bare_entity_draft),
         }
 
     def entity_name(self, value: str) -> str:

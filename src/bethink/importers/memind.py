@@ -36,25 +36,7 @@ from bethink.model import (
     ThreadEvent,
 )
 
-_SCOPE = ("user_id", "agent_id", "deleted")
-_RAW_COLUMNS = (*_SCOPE, "type", "segment", "caption", "metadata", "start_time", "end_time")
-_ITEM_COLUMNS = (
-    *(*_SCOPE, "memory_id", "content", "scope", "category", "raw_data_id", "type", "metadata"),
-    *("occurred_at", "occurred_start", "occurred_end", "observed_at"),
-)
-_INSIGHT_COLUMNS = (
-    *(*_SCOPE, "type", "scope", "name", "categories", "content", "points", "group_name", "tier"),
-    *("updated_at", "version"),
-)
-_MESSAGE_COLUMNS = (*_SCOPE, "session_id", "role", "content", "user_name", "timestamp", "extracted")
 _LINK_TYPES = {"SEMANTIC": "similar_to", "TEMPORAL": "related_to", "CAUSAL": "causes"}
-_THREAD_COLUMNS = (
-    *("memory_id", "thread_key", "thread_type", "anchor_key", "display_label", "headline"),
-    *("lifecycle_status", "object_state", "created_at", "updated_at"),
-)
-_EVENT_COLUMNS = ("memory_id", "thread_key", "event_seq", "event_type", "event_time",
-                  "event_payload_json", "is_meaningful")  # fmt: skip
-_MEMBER_COLUMNS = ("memory_id", "thread_key", "item_id", "role", "relevance_weight")
 
 
 class Memind(TableReader):
@@ -91,10 +73,10 @@ class Memind(TableReader):
                 self._mentions.setdefault(item, []).append(name)
         key = ("biz_id", "memory_id")
         return {
-            "memory_raw_data": Table((*_RAW_COLUMNS, "created_at"), _raw_draft, key),
-            "memory_conversation_buffer": Table(_MESSAGE_COLUMNS, _message_draft),
-            "memory_item": Table((*_ITEM_COLUMNS, "created_at"), self._item_draft, key),
-            "memory_insight": Table(_INSIGHT_COLUMNS, _insight_draft, key),
+            "memory_raw_data": Table(_raw_draft, key),
+            "memory_conversation_buffer": Table(_message_draft),
+            "memory_item": Table(self._item_draft, key),
+            "memory_insight": Table(_insight_draft, key),
         }
 
     def links(self) -> Iterator[SourceLink]:
@@ -116,16 +98,16 @@ class Memind(TableReader):
         with self.open(self._path) as db:
             ids = self.ids_by_table(db, ("memory_item",))["memory_item"]
             members: dict[tuple[str, str], list[Member]] = {}
-            for row in db.rows("memory_thread_membership", _MEMBER_COLUMNS, ("id",)):
+            for row in db.rows("memory_thread_membership", (), ("id",)):
                 if item := ids.get(row.first("item_id")):
                     weight = clamped_number(row.first("relevance_weight"), 0, 1, 1)
                     member = Member(item, _known(row.first("role"), ROLES, "core"), weight)
                     members.setdefault(_thread_key(row), []).append(member)
             events: dict[tuple[str, str], list[ThreadEvent]] = {}
-            for row in db.rows("memory_thread_event", _EVENT_COLUMNS, ("id",)):
+            for row in db.rows("memory_thread_event", (), ("id",)):
                 if event := _thread_event(Fields({c: row.first(c) for c in row.cells}), ids):
                     events.setdefault(_thread_key(row), []).append(event)
-            for row in db.rows("memory_thread", _THREAD_COLUMNS, ("id",)):
+            for row in db.rows("memory_thread", (), ("id",)):
                 own = _thread_key(row)
                 if own in members:
                     fields = Fields({column: row.first(column) for column in row.cells})

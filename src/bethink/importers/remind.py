@@ -33,11 +33,6 @@ from bethink.ingest.entity_extraction import entity_key
 from bethink.model import Draft
 from bethink.ports import PriorUse
 
-_COLUMNS = ("data", "deleted_at", "topic_id")
-_FACT_COLUMNS = (
-    *("statement", "attribute", "data", "entity_ids", "valid_from", "valid_to", "asserted_by"),
-    *("source_ref", "created_at", "deleted_at"),
-)
 _EVIDENCE_TYPES = {
     "supports": "implies", "exemplifies": "instantiates", "qualifies": "context_of",
     "supersedes": "contradicts",
@@ -79,10 +74,10 @@ class Remind(TableReader):
         edges = db.rows("entity_relations", ends, ends)
         self._mentioned = {row.first(end) for row in edges for end in ends}
         return {
-            "episodes": Table(_COLUMNS, self._episode_draft, ("id",)),
-            "concepts": Table(_COLUMNS, self._concept_draft, ("id",), _concept_use),
-            "facts": Table(_FACT_COLUMNS, self._fact_draft, ("id",)),
-            "entities": Table(("type", "data"), self._bare_entity_draft, ("id",)),
+            "episodes": Table(self._episode_draft, ("id",)),
+            "concepts": Table(self._concept_draft, ("id",), _concept_use),
+            "facts": Table(self._fact_draft, ("id",)),
+            "entities": Table(self._bare_entity_draft, ("id",)),
         }
 
     def row_id(self, table: str, key: list[str]) -> str:

@@ -19,10 +19,6 @@ from bethink.importers.table_reader import LinkTable, Table, TableReader, Tables
 from bethink.importers.turn_text import storable_text
 from bethink.model import Draft, FileEdit, Operation
 
-_EVENT_COLUMNS = (
-    *("session_id", "tool", "input_hash", "payload_json", "status", "tokens_est", "expires_at"),
-)
-_SUMMARY_COLUMNS = ("event_id", "model", "text", "confidence", "pinned_at")
 _EDGE_COLUMNS = ("from_kind", "from_id", "to_kind", "to_id", "edge_type", "confidence")
 _TABLE_BY_KIND = {"event": "events", "summary": "summaries"}
 _OPERATIONS: dict[str, Operation] = {
@@ -44,7 +40,7 @@ class Siftcoder(TableReader):
         LinkTable("summary_supersedes", "newer_id", "older_id", ("summaries", "summaries"),
                   "supersedes", weight="cosine"),
     )  # fmt: skip
-    edit_table = ("events", ("ts", "id", *_EVENT_COLUMNS), "events")
+    edit_table = ("events", "ts", "events")
 
     def databases(self) -> list[Path]:
         """Return the database, or those of the workspaces below a folder."""
@@ -60,8 +56,8 @@ class Siftcoder(TableReader):
             for row in db.rows("events", columns, ("id",))
         }
         return {
-            "events": Table(_EVENT_COLUMNS, self._event_draft, ("id", "ts")),
-            "summaries": Table(_SUMMARY_COLUMNS, self._summary_draft, ("id", "ts")),
+            "events": Table(self._event_draft, ("id", "ts")),
+            "summaries": Table(self._summary_draft, ("id", "ts")),
         }
 
     def links(self) -> Iterator[SourceLink]:

@@ -1,7 +1,7 @@
 """Read the tables of another program: rows become memories, links and edges, as declared.
 
-A reader says which columns of which table make a memory, and by which columns a row is
-identified. Row numbers alone do not identify: two databases both begin at 1.
+A reader says which tables hold memories, how a row becomes one, and by which columns a row
+is identified. Row numbers alone do not identify: two databases both begin at 1.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ Tables = ForeignDb | ForeignRecords
 
 
 class Table(NamedTuple):
-    """A table of memories: its columns, how a row becomes a draft, and what identifies it.
+    """A table of memories: how a row becomes a draft, and which columns identify it.
 
     ``draft`` returns None for a row that is no memory, such as a deleted one.
     """
 
-    columns: tuple[str, ...]
     draft: Callable[[Fields], Draft | None]
     key: tuple[str, ...] = ("id", "created_at")
     use: Callable[[Fields], PriorUse | None] = lambda _: None
@@ -84,8 +83,8 @@ class TableReader(Reader):
     required: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]]
     link_tables: ClassVar[tuple[LinkTable, ...]] = ()
     edge_table: ClassVar[EdgeTable | None] = None
-    # The table of file edits, its columns, and the table whose rows tell of them.
-    edit_table: ClassVar[tuple[str, tuple[str, ...], str]] = ("", (), "")
+    # The table of file edits, the column of their times, and the table whose rows tell of them.
+    edit_table: ClassVar[tuple[str, str, str]] = ("", "", "")
 
     def tables(self, db: Tables) -> Mapping[str, Table]:
         """Return the tables of memories; those that others are made from come first."""
@@ -106,8 +105,7 @@ class TableReader(Reader):
             tables = self.tables(db)
             self._gauge.total += db.count(*tables)
             for name, table in tables.items():
-                columns = tuple(dict.fromkeys((*table.key, *table.columns)))
-                for row in db.rows(name, columns, table.key):
+                for row in db.rows(name, (), table.key):
                     self._gauge.done += 1
                     yield from self._row_entries(name, table, row)
             for relation, weight, at in self._relations(db):
@@ -127,10 +125,10 @@ class TableReader(Reader):
 
     def edits(self) -> Iterator[FileEdit]:
         """Yield what was done to files."""
-        name, columns, of = self.edit_table
+        name, time, of = self.edit_table
         for db in self.open_each() if name else ():
             ids = self.ids_by_table(db, (of,))[of]
-            for row in db.rows(name, columns, columns[:1]):
+            for row in db.rows(name, (), (time,)):
                 fields = self.row_fields(row)
                 if isinstance(fields, Fields) and (edit := self.file_edit(fields, ids)):
                     yield edit

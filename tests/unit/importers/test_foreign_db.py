@@ -181,3 +181,19 @@ def test_cells_are_taken_for_what_they_are(tmp_path: Path) -> None:
     assert bad.number("b") == 2.5
     assert (empty.text("a"), empty.number("b"), empty.json("a")) == ("", None, None)
     assert (json.json("a"), json.json("b")) == ({"a": [1]}, None)
+
+
+def test_of_all_columns_what_is_no_text_is_left_out(tmp_path: Path) -> None:
+    """A vector beside a memory is not read, however large it is, nor is it a reason to refuse."""
+    path = tmp_path / "x.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE memory (id, words, vector)")
+        row = (7, "the barn is red", b"\xff" * (MAX_CELL_BYTES + 1))
+        db.execute("INSERT INTO memory VALUES (?, ?, ?)", row)
+    with open_foreign(path) as found:
+        (all_of_it,) = found.rows("memory", (), ("id",))
+        (named,) = found.rows("memory", ("id", "vector"), ("id",))
+
+    assert all_of_it.refused is None
+    assert all_of_it.cells == {"id": b"7", "words": b"the barn is red", "vector": None}
+    assert isinstance(named.refused, TooLarge)
