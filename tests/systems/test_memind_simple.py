@@ -17,7 +17,7 @@ from bethink.retrieval.context import Context
 from bethink.retrieval.profile import load_profile
 from bethink.retrieval.retrievers import RETRIEVERS
 from bethink.retrieval.stages import FUSIONS, STAGES
-from bethink.systems.memind.retrievers import TimeDecay, _time_factors, time_factor
+from bethink.systems.memind.retrievers import Timed, _time_factors, time_factor
 from bethink.testing import FixedClock
 from corpus import CONVERSATION, NOTES, NOW, days_ago
 from rows import each_row
@@ -147,7 +147,7 @@ def test_the_bonus_ends_after_the_third(bare: Memory) -> None:
 @pytest.mark.parametrize("asked", ["anything", "what was in May 2025?", "since 3 March 2026?"])
 def test_the_time_factors_of_many_are_those_of_each(bare: Memory, asked: str) -> None:
     """Weighed in columns, a memory gets the same factor as alone, whatever it knows of its time."""
-    ctx, decay = ask(bare, asked), TimeDecay()
+    ctx, decay = ask(bare, asked), Timed()
     times = [(None, None), (None, days_ago(3))]
     times += [(days_ago(day), None) for day in (-5, 0, 0.5, 30, 200, 400, 4000)]
     times += [(days_ago(day), days_ago(day - 60)) for day in (30, 250, 400)]
@@ -191,7 +191,7 @@ def test_the_time_factor_at_its_boundaries(
     bare: Memory, text: str, fields: dict[str, datetime], factor: float
 ) -> None:
     """Gentle by age with a floor of 0.7, firm outside a named time with one of 0.3."""
-    value, _ = time_factor(item("a", **fields), ask(bare, text), TimeDecay())
+    value, _ = time_factor(item("a", **fields), ask(bare, text), Timed())
 
     assert value == pytest.approx(factor)
 
@@ -223,7 +223,7 @@ def test_the_vector_channel_is_exact(told: Memory) -> None:
     vectors = told.store.vectors.embeddings([one.id for one in everything], told.embedder.model)
     question = ctx.embedding().vector
     best = {
-        one.id: float(vectors[one.id].vector @ question) * time_factor(one, ctx, TimeDecay())[0]
+        one.id: float(vectors[one.id].vector @ question) * time_factor(one, ctx, Timed())[0]
         for one in everything
     }
     expected = sorted((one for one in best if best[one] >= 0.1), key=lambda one: -best[one])[:15]

@@ -12,14 +12,15 @@ import json
 import os
 import re
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from stat import S_ISDIR, S_ISFIFO, S_ISREG
-from typing import Any, BinaryIO, Protocol
+from threading import Thread
+from typing import BinaryIO, Protocol
 
 from bethink.core.json_values import Json, parse_strict_json
 from bethink.core.named_tuple import NamedTuple
@@ -105,7 +106,6 @@ def read_text_file(path: Path) -> str | Refused:
 STDIN_NAME = "-"
 BEGINNING_BYTES = 1 << 16
 _WRITER_TIMEOUT_S = 10.0  # for a program to begin writing to a named pipe
-_WRITER_POLL_S = 0.02
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 _OBJECT_START = re.compile(rb'\{\s*(?:"|\})')
 _JSON_START = re.compile(rb'\{\s*(?:"|\})|\[\s*(?:[{\["\]]|-?\d+\s*[,\]]|true|false|null)')
@@ -143,46 +143,21 @@ def open_stream(name: str) -> Iterator[InputStream]:
         yield _make_stream(display_name, file, path.stat().st_size)
 
 
-@contextmanager
-def _open_pipe(path: Path) -> Iterator[BinaryIO]:
-    """Open a named pipe; raise Refused where no program begins to write to it.
-
-    A read says whether there is a writer: without one it is at the end, with a silent one
-    it would have to wait.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        deadline = time.monotonic() + _WRITER_TIMEOUT_S
-        # None: there is a writer, and nothing to read yet.
-        while (first := file.read(BEGINNING_BYTES)) == b"":
-            if time.monotonic() > deadline:
-                raise Refused(
-                    f"{path.name} is a pipe that no program writes to",
-                    remedy="start the program that writes to it first",
-                )
-            time.sleep(_WRITER_POLL_S)
-        os.set_blocking(descriptor, True)
-        yield io.BufferedReader(_PipeRest(first or b"", file))
-
-
-class _PipeRest(io.RawIOBase):
-    """A pipe of which the beginning has been read."""
-
-    def __init__(self, first: bytes, pipe: io.RawIOBase) -> None:
-        super().__init__()
-        self._first = first
-        self._pipe = pipe
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        if not self._first:
-            return self._pipe.readinto(buffer)
-        count = min(len(buffer), len(self._first))
-        buffer[:count] = self._first[:count]
-        self._first = self._first[count:]
-        return count
+def _open_pipe(path: Path) -> BinaryIO:
+    """Open a named pipe; raise Refused where no program opens it to write."""
+    opened: SimpleQueue[BinaryIO] = SimpleQueue()
+    # Opening it waits for a writer, however long.
+    Thread(target=lambda: opened.put(path.open("rb")), daemon=True).start()
+    try:
+        return opened.get(timeout=_WRITER_TIMEOUT_S)
+    except Empty as error:
+        writer = os.open(path, os.O_RDWR)  # so that the thread ends
+        opened.get().close()
+        os.close(writer)
+        raise Refused(
+            f"{path.name} is a pipe that no program writes to",
+            remedy="start the program that writes to it first",
+        ) from error
 
 
 def _make_stream(name: str, file: BinaryIO, size: int = 0) -> InputStream:

@@ -13,7 +13,7 @@ from bethink.core.sentences import shorten
 from bethink.model import Candidate, Evidence, Item, Member, Pool, Thread, sort_by_score
 from bethink.retrieval.context import Context
 from bethink.retrieval.scope import rejection_reason
-from bethink.systems.memind.retrievers import TimeDecay, time_factor
+from bethink.systems.memind.retrievers import time_factor
 from bethink.systems.memind.stages import split_by_level
 
 
@@ -359,7 +359,7 @@ def _rank_neighbours(
 ) -> tuple[Neighbour, ...]:
     ranked = []
     for key, links in gathered.items():
-        factor, _ = time_factor(items[key], ctx, rules.decay)
+        factor, _ = time_factor(items[key], ctx, rules)
         score = links.score(rules.damping) * factor
         ranked.append(Neighbour(items[key], score, links.why, links.via))
     return tuple(sorted(ranked, key=lambda near: (-near.score, near.item.id)))
@@ -425,11 +425,6 @@ class GraphAssist:
             f"{found.overlap} found already, {len(found.hubs)} hubs skipped"
         )
         return sort_by_score((*final, *others))
-
-    @property
-    def decay(self) -> TimeDecay:
-        """Its rates and floors."""
-        return TimeDecay(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
 
     def share_of(self, family: str) -> tuple[float, int]:
         """Return the weight of a family of links, and how many a seed may bring in."""

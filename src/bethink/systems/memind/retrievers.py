@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import MAXYEAR, UTC, datetime, timedelta
+from typing import Protocol
 
 from bethink.core.arrays import NDArray, np
 from bethink.core.dataclass import dataclass
-from bethink.core.named_tuple import NamedTuple
 from bethink.lang.dates import DAY_S
 from bethink.model import Item, Pool
 from bethink.ports import Match, Nearest, SearchResult, TextSearch
@@ -20,13 +20,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_MS = DAY_S * 1000
 
 
-class TimeDecay(NamedTuple):
-    """Decay rates per day and floors: by age, and by distance from a named time."""
+class TimeDecay(Protocol):
+    """A part with rates of decay per day and floors: by age, and by distance from a named time."""
 
-    per_day: float = 0.0019
-    floor: float = 0.7
-    outside_per_day: float = 0.023
-    outside_floor: float = 0.3
+    @property
+    def per_day(self) -> float: ...
+    @property
+    def floor(self) -> float: ...
+    @property
+    def outside_per_day(self) -> float: ...
+    @property
+    def outside_floor(self) -> float: ...
 
 
 def time_factor(item: Item, ctx: Context, decay: TimeDecay) -> tuple[float, str]:
@@ -130,16 +134,10 @@ class Timed:
                 return ranked_pool(self.name, found._replace(matches=tuple(best)), ctx)
             requested *= 4
 
-    @property
-    def decay(self) -> TimeDecay:
-        """Its rates and floors."""
-        return TimeDecay(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
-
     def _score_matches(self, found: SearchResult, ctx: Context) -> list[Match]:
-        curve = self.decay
         scored = []
         for item, cosine, _ in found.matches:
-            factor, why = time_factor(item, ctx, curve)
+            factor, why = time_factor(item, ctx, self)
             if cosine * factor >= self.min_score and cosine > 0:
                 description = f"cosine {cosine:.3f} × {factor:.3f}, {why}"
                 scored.append(Match(item, cosine * factor, description))
@@ -165,7 +163,7 @@ class _BestByTime:
 
     def __call__(self, near: Nearest) -> Sequence[int]:
         lowest = self._timed.min_score
-        scores = near.cosines * _time_factors(near, self._ctx, self._timed.decay)
+        scores = near.cosines * _time_factors(near, self._ctx, self._timed)
         good = np.flatnonzero((scores >= lowest - _ALMOST) & (near.cosines > 0))
         full = len(good) >= self._depth
         if full:

@@ -14,7 +14,7 @@ from bethink.ports import Scope, late_interaction
 from bethink.retrieval.context import AnswerExtras, Context, PerEach, Retriever
 from bethink.retrieval.scope import rejection_reason
 from bethink.retrieval.stages.late_interaction import similarity_features
-from bethink.systems.memind.retrievers import TimeDecay, time_factor
+from bethink.systems.memind.retrievers import time_factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,12 @@ class TimeFactor:
     name: str = "time_factor"
 
     def __call__(self, pool: Pool, ctx: Context) -> Pool:
-        curve = TimeDecay(self.per_day, self.floor, self.outside_per_day, self.outside_floor)
         already_timed = {f"channel.{name}" for name in self.already}
 
         def weigh(cand: Candidate) -> Candidate:
             if cand.item.level in self.apart or any(r.by in already_timed for r in cand.evidence):
                 return cand
-            factor, why = time_factor(cand.item, ctx, curve)
+            factor, why = time_factor(cand.item, ctx, self)
             return cand if factor == 1.0 else cand.with_evidence(self.name, "times", factor, why)
 
         return sort_by_score(weigh(cand) for cand in pool)
