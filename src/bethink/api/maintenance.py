@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bethink.maintain.runner import Plan, Report, SkippedProposal, UndoResult
     from bethink.maintain.succession import RevokeResult
 
-    Announce: TypeAlias = Callable[[ExportClaims], None]
+Announce: TypeAlias = Callable[["ExportClaims"], None]
 
 _INSIGHT_LEVELS = 3
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Unpack, cast
 
@@ -43,7 +43,7 @@ from bethink.retrieval.query_builder import (
 )
 
 if TYPE_CHECKING:
-    from bethink.api.options import FilterOptions, RecallOptions, Texts
+    from bethink.api.options import FilterOptions, RecallOptions
 
 _MAX_CHANGES = 8  # of the limits of a recall, until a memory is in its answer
 
@@ -95,7 +95,7 @@ class RecallMethods(SessionMethods):
         context: Mapping[str, object] | None = None,
         whole: bool = False,
         min_confidence: float | None = None,
-        turns_before: Texts = None,
+        turns_before: str | Iterable[str] | None = None,
         min_relevance: float | None = None,
         own_session: str | None = None,
         deep: bool = False,
@@ -180,8 +180,8 @@ class RecallMethods(SessionMethods):
             given.pop("profile", None), deep=given.pop("deep", False)
         )
         for name, value in given.items():
-            if (annotation := RecallMethods.recall.__annotations__.get(name)) is not None:
-                check_argument(name, value, annotation)
+            if name in RecallMethods.recall.__annotations__:
+                check_argument(RecallMethods.recall, name, value)
         filters, now, boost, reranker = (
             given.pop(name, None) for name in ("filters", "now", "boost", "reranker")
         )

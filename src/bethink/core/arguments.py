@@ -2,63 +2,88 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
-from datetime import date
+import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from functools import cache, wraps
 from itertools import chain, cycle
 from os import PathLike
-from types import FunctionType, NoneType
-from typing import Any
+from pathlib import Path
+from types import FunctionType, NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from bethink.errors import Refused
 
 _TAKES_ARGS = 0x04  # inspect.CO_VARARGS, without that module
 _PLAIN = (str, bytes, bool, int, float, list, tuple, dict, set, NoneType)
-_OWN = ("Draft", "Filters", "Item", "Plan", "Profile", "Settings")
-_KINDS: dict[str, tuple[Any, str]] = {
-    **dict.fromkeys(("str", "Literal", "Level", "CodeChange"), (str, "a text")),
-    **dict.fromkeys(("Mapping", "Json"), (Mapping, "a mapping")),
-    **dict.fromkeys(("Sequence", "Iterable"), (Iterable, "a list")),
-    **dict.fromkeys(("Announce", "Boost", "Clock", "Progress"), (Callable, "a function")),
-    "int": (int, "a whole number"), "float": ((int, float), "a number"),
-    "bool": (bool, "true or false"), "None": (NoneType, ""), "datetime": ((date, str), "a time"),
-    "Path": (PathLike, "a path"), "Texts": ((Iterable, NoneType), "a text or a list of texts"),
-}  # fmt: skip
+# What a type takes, and its name in a message.
+_KINDS: dict[Any, tuple[Any, str]] = {
+    **dict.fromkeys((str, Literal), (str, "a text")),
+    **dict.fromkeys((Mapping, dict), (Mapping, "a mapping")),
+    **dict.fromkeys((Sequence, Iterable), (Iterable, "a list")),
+    Callable: (Callable, "a function"),
+    int: (int, "a whole number"),
+    float: ((int, float), "a number"),
+    bool: (bool, "true or false"),
+    NoneType: (NoneType, ""),
+    datetime: ((date, str), "a time"),
+    Path: (PathLike, "a path"),
+}
+
+
+class _Names(dict[str, Any]):
+    """The names that annotations use; one that only type checkers import stands for a protocol."""
+
+    def __missing__(self, name: str) -> Any:
+        return type(name, (), {"_is_protocol": True})
 
 
 @cache
-def _alternatives(annotation: str) -> list[tuple[str, str]]:
-    """Return the types of an annotation, each with that of its entries: ``str | list[int]``."""
-    return re.findall(r"(\w+)(?:\[((?:[^\[\]]|\[[^\]]*\])*)\])?(?: \| |$)", annotation)
+def _read(method: FunctionType, annotation: str) -> object:
+    """Return the type that an annotation of a method names."""
+    names = _Names(vars(builtins) | method.__globals__)
+    names |= {"Any": object, "NewMemory": object}  # each of these is checked when it is stored
+    made: object = eval(annotation, {}, names)  # noqa: S307 - of our own source
+    return made
 
 
-def _fits(value: object, annotation: str) -> bool:
-    return any(_is_a(value, name, inner) for name, inner in _alternatives(annotation))
+def _alternatives(kind: object) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
-def _is_a(value: object, name: str, inner: str) -> bool:
-    if name not in _KINDS:  # a type of this package, or a protocol, which a tuple may have, too
-        is_own = any(base.__name__ == name for base in type(value).__mro__)
-        return is_own or (name not in _OWN and type(value) not in _PLAIN)
-    if not isinstance(value, _KINDS[name][0]) or (isinstance(value, bool) and name != "bool"):
+def _fits(value: object, kind: object) -> bool:
+    return any(_is_a(value, one) for one in _alternatives(kind))
+
+
+def _is_a(value: object, kind: Any) -> bool:
+    origin = get_origin(kind) or kind
+    if origin not in _KINDS:
+        # What a protocol wants is seen when it is used; a tuple may have it, too.
+        is_protocol = getattr(kind, "_is_protocol", False)
+        return type(value) not in _PLAIN if is_protocol else isinstance(value, kind)
+    if not isinstance(value, _KINDS[origin][0]) or (isinstance(value, bool) and origin is not bool):
         return False
-    if name not in ("Sequence", "Iterable"):
+    if origin not in (Sequence, Iterable):
         return True
     if isinstance(value, str | bytes | Mapping):
         return False
-    if inner == "NewMemory" or not isinstance(value, list | tuple):
-        return True  # each is checked when it is stored; others may be read only once
-    return all(_fits(entry, inner) for entry in value)
+    # Others than lists and tuples may be read only once.
+    return not isinstance(value, list | tuple) or all(_fits(one, *get_args(kind)) for one in value)
 
 
-def check_argument(name: str, value: object, annotation: str) -> None:
+def _name(kind: Any) -> str:
+    """Return how a message names a type; empty for None."""
+    known = _KINDS.get(get_origin(kind) or kind)
+    if known is None:
+        return f"a {kind.__name__}"
+    return f"{known[1]} of texts" if get_args(kind) == (str,) else known[1]
+
+
+def check_argument(method: Any, name: str, value: object) -> None:
     """Refuse a value that is not of the annotated type, in words that name the argument."""
-    if not _fits(value, annotation):
-        kinds = (
-            (_KINDS.get(kind, (0, f"a {kind}"))[1], of) for kind, of in _alternatives(annotation)
-        )
-        words = [f"{word} of texts" if inner == "str" else word for word, inner in kinds if word]
+    kind = _read(getattr(method, "__wrapped__", method), method.__annotations__[name])
+    if not _fits(value, kind):
+        words = filter(None, map(_name, _alternatives(kind)))
         raise Refused(f"{name} is {value!r:.60}, but must be {' or '.join(words)}")
 
 
@@ -73,8 +98,7 @@ def checked(method: Callable[..., Any]) -> Callable[..., Any]:
     last = code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames[1 : code.co_argcount]
     rest = code.co_varnames[last : last + 1] if code.co_flags & _TAKES_ARGS else ()
-    named = (*code.co_varnames[:last], *rest)
-    wanted = {name: kind for name, kind in method.__annotations__.items() if name in named}
+    wanted = {*code.co_varnames[:last], *rest} & method.__annotations__.keys()
 
     @wraps(method)
     def run(self: object, /, *args: object, **given: object) -> object:
@@ -83,7 +107,7 @@ def checked(method: Callable[..., Any]) -> Callable[..., Any]:
         placed = zip(chain(names, cycle(rest)), args, strict=False)  # Python refuses too many
         for name, value in chain(placed, given.items()):
             if name in wanted:
-                check_argument(name, value, wanted[name])
+                check_argument(method, name, value)
         return method(self, *args, **given)
 
     return run

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pytest
 
 from bethink import Item, Memory, Refused
+from bethink.core.arguments import check_methods
 from bethink.errors import BethinkError
 from bethink.model import Candidate
 from bethink.retrieval.stages.adjust import Importance
@@ -92,6 +94,42 @@ def test_a_refusal_names_the_argument(
         getattr(memory, method)(*first.get(method, [item]), **given)
 
     assert told in refused.value.message
+
+
+Colour = Literal["red", "green"]
+Painted = Callable[[str], None]
+
+
+class Wall:
+    """A class whose methods name types of this module, and one that only checkers know."""
+
+    def paint(
+        self,
+        colour: Colour | None = None,
+        coats: Sequence[Colour] = (),
+        told: Painted | None = None,
+        by: Context | None = None,
+    ) -> str:
+        return f"{colour} {coats} {told} {by}"
+
+
+check_methods(Wall)
+
+
+@each_row(
+    "given, told",
+    [
+        ({"colour": 5}, "colour is 5, but must be a text"),
+        ({"coats": ["red", 5]}, "coats is ['red', 5], but must be a list"),
+        ({"told": "me"}, "told is 'me', but must be a function"),
+        ({"by": "me"}, "by is 'me', but must be a Context"),
+    ],
+)
+def test_the_alias_of_a_type_is_known_by_what_it_means(given: dict[str, Any], told: str) -> None:
+    """No table lists the names of types."""
+    assert Wall().paint("red", ["red"], told=print, by=cast("Context", object()))
+    with pytest.raises(Refused, match=re.escape(told)):
+        Wall().paint(**given)
 
 
 class TupleReranker(NamedTuple):
