@@ -38,8 +38,8 @@ class App:
 
     @property
     def out(self) -> Printer:
-        """Printer for the command's result (stdout)."""
-        return self._printer(sys.stdout)
+        """Printer for the command's result (stdout); with --json it prints documents only."""
+        return self._printer(sys.stdout)._replace(muted=self.json)
 
     @property
     def err(self) -> Printer:
@@ -128,19 +128,22 @@ class App:
         if not (self.quiet or self.json):
             self.err.line(*pieces)
 
-    def report(self, document: object, *pieces: Piece, done: bool = True) -> None:
-        """Print a document with --json; else what was done, or that nothing was."""
+    def document(self, document: object) -> None:
+        """Print a document with --json; without it the text that follows is printed."""
         if self.json:
             self.out.json(document)
-        elif done:
+
+    def report(self, document: object, *pieces: Piece, done: bool = True) -> None:
+        """Print a document with --json; else what was done, or that nothing was."""
+        self.document(document)
+        if done:
             self.out.line(*pieces)
         else:
             self.note(dim("nothing was changed; use --yes to apply"))
 
     def remark(self, document: object, *pieces: Piece) -> None:
         """Print a document with --json; else a remark for people."""
-        if self.json:
-            self.out.json(document)
+        self.document(document)
         self.note(*pieces)
 
     def listing(self, documents: Sequence[object], show: Callable[[], None], none: str) -> int:

@@ -53,12 +53,8 @@ def show(app: App, item_id: str, *, with_history: bool) -> None:
     with app.open() as memory:
         item = memory.get(item_id)
         revisions = memory.history(item.id) if with_history else []
-    if app.json:
-        document = item_json(item)
-        if with_history:
-            document["history"] = [item_json(revision) for revision in revisions]
-        app.out.json(document)
-        return
+    past = {"history": [item_json(revision) for revision in revisions]} if with_history else {}
+    app.document(item_json(item) | past)
     print_item(app.out, item)
     if with_history:
         app.out.line()
@@ -195,10 +191,8 @@ def why(app: App, item_id: str, depth: int, types: tuple[str, ...]) -> int:
     """
     with app.open() as memory:
         found = memory.why(item_id, depth=depth, types=types)
-    if app.json:
-        app.out.json(provenance_json(found))
-    else:
-        _print_provenance(app, found)
+    app.document(provenance_json(found))
+    _print_provenance(app, found)
     return 0 if found.edges else 1
 
 
@@ -283,9 +277,7 @@ def thread(app: App, thread_id: str) -> None:
         ids = tuple(member.item for member in found.members)
         seen = memory.browse(limit=10_000, ids=ids, include_superseded=True) if ids else []
         items = {item.id: item for item in mark_outdated(seen, memory.store)}
-    if app.json:
-        app.out.json(thread_json(found, items))
-        return
+    app.document(thread_json(found, items))
     print_thread(app, found, items)
 
 
@@ -328,9 +320,8 @@ def insights(app: App, item_id: str | None, *, build: bool, min_memories: int | 
         tree = [node for node in _flatten(tree) if node.insight.id == insight_id][:1]
         if not tree:
             raise NotFound(f"{insight_id} is not an insight", remedy="bethink insights lists them")
-    if app.json:
-        app.out.json([insight_json(node) for node in tree])
-    elif not tree:
+    app.document([insight_json(node) for node in tree])
+    if not tree:
         app.note("no insights yet; bethink insights --build creates them")
     elif insight_id is not None:
         _print_insight(app, tree[0])

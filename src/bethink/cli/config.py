@@ -57,9 +57,7 @@ def config(app: App) -> int:
 
     Precedence: option, environment (BETHINK_...), project file, user file, default.
     """
-    if app.json:
-        app.out.json({setting.name: _setting_json(app, setting.name) for setting in SETTINGS})
-        return 0
+    app.document({setting.name: _setting_json(app, setting.name) for setting in SETTINGS})
     heads = columns("setting", "value", "from", "*meaning")
     rows = [
         (
@@ -97,10 +95,9 @@ def _without_password(value: object) -> object:
 def get(app: App, name: str) -> None:
     """Print one setting."""
     origin = app.settings.origin(name)
-    if app.json:
-        app.out.json({"name": name, **_setting_json(app, name)})
-        return
-    app.out.line(_format_setting(getattr(app.settings, name)))
+    app.report(
+        {"name": name, **_setting_json(app, name)}, _format_setting(getattr(app.settings, name))
+    )
     if app.verbose:
         app.note(dim(str(origin)))
 
@@ -207,12 +204,9 @@ def path(app: App, name: str | None) -> None:
     Without NAME it is the current space; the file need not exist yet.
     """
     ref = resolve_space(name, app.settings)
-    if app.json:
-        app.out.json({"name": ref.name, "path": str(ref.path), "why": ref.why})
-    else:
-        app.out.line(str(ref.path))
-        if app.verbose:
-            app.note(dim(ref.why))
+    app.report({"name": ref.name, "path": str(ref.path), "why": ref.why}, str(ref.path))
+    if app.verbose:
+        app.note(dim(ref.why))
 
 
 @spaces.subcommand("remove", examples=["bethink spaces remove old-project-1a2b3c4d --yes"])
@@ -234,7 +228,7 @@ def remove(app: App, name: str, *, yes: bool) -> int:
         space = next(one for one in list_spaces(folder) if one.name == name)
         notes = _generated_notes(folder / name)
         facts = _space_json(space, "") | {"notes": [str(note) for note in notes]}
-        if not yes and not app.json:
+        if not yes:
             _print_removable(app, space, notes)
     confirmed = yes or (not app.json and confirm(app, f"Remove {name} with everything in it?"))
     if confirmed:

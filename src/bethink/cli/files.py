@@ -43,9 +43,8 @@ def recall_file(app: App, part: str, intents: int) -> int:
     with app.open() as memory:
         history = memory.recall_file(part.partition("::")[0], intents=intents)
         memories = memory.file_memories(part, history.items)
-    if app.json:
-        app.out.json(file_history_json(history, memories, PREVIEW_CHARS))
-    elif history.edits or memories:
+    app.document(file_history_json(history, memories, PREVIEW_CHARS))
+    if history.edits or memories:
         _print_memories(app, memories)
         if history.edits:
             _print_history(app, history)
@@ -69,9 +68,8 @@ def stale(app: App, /, at: str, *, every: bool) -> int:
             if every
             else memory.stale(at=at)
         )
-    if app.json:
-        app.out.json(stale_json(found))
-    elif found:
+    app.document(stale_json(found))
+    if found:
         rows = [
             (shown_id(app.out, item.id), state.describe(item.stored_at), one_line(item.text))
             for item, states in found
@@ -193,19 +191,19 @@ def note_edit(app: App, /, path: str | None, source: TextIO | None, **fields: An
     Recording the same edit twice has no effect.
     """
     if (path is None) == (source is None):
-        raise click.UsageError("give either PATH or --from FILE", click.get_current_context())
+        raise click.UsageError("give either PATH or --from FILE")
     edit = {name: value for name, value in fields.items() if value is not None}
     edits = _read_edit_lines(source) if source is not None else [{"path": path, **edit}]
     with app.open(create=True) as memory:
         if path is not None and edit.get("item"):
             edits[0]["item"] = memory.get(edit["item"]).id
         new = memory.note_edits(edits)
-    if app.json:
-        app.out.json({"new": new, "known": len(edits) - new})
-    else:
-        app.note(f"{plural(new, 'edit')} recorded, {len(edits) - new} already known")
-        if path is not None:
-            _note_recorded(app, edits[0])
+    known = len(edits) - new
+    app.remark(
+        {"new": new, "known": known}, f"{plural(new, 'edit')} recorded, {known} already known"
+    )
+    if path is not None:
+        _note_recorded(app, edits[0])
 
 
 def _note_recorded(app: App, edit: Json) -> None:
@@ -235,21 +233,18 @@ def forget_file(app: App, part: str, *, yes: bool) -> int:
     with app.open() as memory:
         result = memory.forget_file(part, preview=True)
         known = bool(result.edits or result.snapshots)
-        if known and not app.json:
+        if known:
             _print_forgotten(app, result, "would erase")
         if known and (yes or (not app.json and confirm(app, "Erase all of this?"))):
             result = memory.forget_file(part)
-    if app.json:
-        app.out.json(result._asdict())
-    elif not known:
-        app.note(f"no recorded edits of a file whose path contains {part!r}")
-    elif result.preview:
-        app.note(dim("nothing was changed; use --yes to apply"))
-    else:
-        app.out.line(green("erased"), f" {_count_summary(result)}")
-        for place in result.out_of_reach:
-            app.note(yellow(f"cannot erase: {place}"))
-    return 0 if known else 1
+    if not known:
+        app.remark(result._asdict(), f"no recorded edits of a file whose path contains {part!r}")
+        return 1
+    done = not result.preview
+    app.report(result._asdict(), green("erased"), f" {_count_summary(result)}", done=done)
+    for place in result.out_of_reach if done else ():
+        app.note(yellow(f"cannot erase: {place}"))
+    return 0
 
 
 def _print_forgotten(app: App, result: ForgottenFiles, label: str) -> None:

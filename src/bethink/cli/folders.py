@@ -205,7 +205,7 @@ def export_markdown(app: App, file: str) -> None:
     from bethink.folders.sync import export_folder  # not needed for help
 
     if file == "-":
-        raise click.UsageError("--markdown needs a folder", click.get_current_context())
+        raise click.UsageError("--markdown needs a folder")
     with app.open() as memory, progress(app, "exporting", unit="files") as advance:
         report = export_folder(memory, Path(file), advance)
     shown = f"{plural(report.memories, 'memory')} in {plural(len(report.written), 'file')}"
@@ -243,9 +243,8 @@ def edit(app: App, item_id: str) -> None:
         _remove(path)
         raise
     _remove(path)
-    if app.json:
-        app.out.json({**item_json(item), "changed": sorted(changes)})
-    elif changes:
+    app.document({**item_json(item), "changed": sorted(changes)})
+    if changes:
         app.out.line(green("updated"), " ", bold(item.id), dim(f" revision {item.rev}"))
     else:
         app.note("nothing was changed")

@@ -74,10 +74,10 @@ def forget(
         raise click.UsageError("filters go with --sweep, not with an ID")
     with app.open() as memory:
         preview = memory.forget(*dict.fromkeys(ids), erase=erase, preview=True)
-        if not yes and not app.json:
-            _print_preview(app, preview, erase=erase)
-        if yes and not app.json:
+        if yes:
             _print_kept(app, preview)
+        else:
+            _print_preview(app, preview, erase=erase)
         if not preview.items:
             return _report_result(app, preview, erase=erase)
         question = f"{'Erase' if erase else 'Forget'} {plural(len(preview.items), 'memory')}?"
@@ -101,17 +101,15 @@ def _sweep(app: App, ids: tuple[str, ...], *, erase: bool, yes: bool, options: J
     with app.open() as memory:
         report = memory.maintain("forget", preview=True, **limits)
         preview = True
-        if not app.json:
-            print_report(app, report, preview=True)
+        print_report(app, report, preview=True)
         question = f"Forget {plural(report.plan.leaving, 'memory')}?"
         apply = not options["dry_run"] and bool(report.plan.steps)
         if apply and (options["token"] or yes or confirm(app, question)):
             token = options["token"] or report.plan.token
             report = memory.maintain("forget", token=token, **limits)
             preview = False
-    if app.json:
-        app.out.json(report_json(report, preview=preview))
-    elif not preview:
+    app.document(report_json(report, preview=preview))
+    if not preview:
         app.out.line(green(f"forgot {plural(len(report.done), 'memory')}"))
         app.out.line(dim(f"undo: bethink undo {report.run}"))
     return 0
@@ -142,9 +140,8 @@ def _print_kept(app: App, result: Forgotten) -> None:
 
 def _report_result(app: App, result: Forgotten, *, erase: bool) -> int:
     """Print the result; return 1 if nothing could be forgotten."""
-    if app.json:
-        app.out.json(_forgotten_json(result))
-    elif not result.preview:
+    app.document(_forgotten_json(result))
+    if not result.preview:
         for item in (*result.items, *result.derived):
             app.out.line(green("erased" if erase else "forgot"), " ", bold(item.id))
         if result.receipt is not None:
@@ -187,14 +184,12 @@ def restore(app: App, ids: tuple[str, ...]) -> int:
     with app.open() as memory:
         requested = [memory.stored(item_id).id for item_id in dict.fromkeys(ids)]
         restored = memory.restore(*requested)
-    if app.json:
-        app.out.json({"restored": restored})
-    else:
-        for item_id in restored:
-            app.out.line(green("restored"), " ", bold(item_id))
-        for item_id in requested:
-            if item_id not in restored:
-                app.note(dim(f"{item_id} is not forgotten"))
+    app.document({"restored": restored})
+    for item_id in restored:
+        app.out.line(green("restored"), " ", bold(item_id))
+    for item_id in requested:
+        if item_id not in restored:
+            app.note(dim(f"{item_id} is not forgotten"))
     return 0 if restored else 1
 
 
@@ -229,8 +224,7 @@ def undo(app: App, item_id: str | None, *, yes: bool) -> int:
             remedy = "bethink events shows the ids of memories and runs"
             raise NotFound(f"there is no memory or run {item_id!r}", remedy=remedy) from error
         item = memory.get(preview.item)
-        if not app.json:
-            _print_undo_preview(app, preview, item)
+        _print_undo_preview(app, preview, item)
         done = yes or confirm(app, "Undo this change?")
         if done:
             item = memory.get(memory.undo(item_id).item)

@@ -73,16 +73,14 @@ def doctor(app: App, *, repair: bool) -> int:
     in_use = {name: statistics[name] for name in _STATS_SHOWN if name in statistics}
     in_use |= {"vector_path": "bits scan", "profile": app.settings.profile}
     wrong = [finding for finding in findings if not (finding.ok or finding.repaired)]
-    if app.json:
-        from bethink.render.wire import mapping_json  # only for --json
+    from bethink.render.wire import mapping_json  # other commands of this module do without
 
-        results = [finding._asdict() for finding in findings]
-        app.out.json({"ok": not wrong, "in_use": mapping_json(in_use), "findings": results})
-    else:
-        _print_facts(app, in_use)
-        app.out.line()
-        _print_findings(app, findings)
-        _print_summary(app, findings, len(wrong))
+    results = [finding._asdict() for finding in findings]
+    app.document({"ok": not wrong, "in_use": mapping_json(in_use), "findings": results})
+    _print_facts(app, in_use)
+    app.out.line()
+    _print_findings(app, findings)
+    _print_summary(app, findings, len(wrong))
     return _EXIT_UNHEALTHY if wrong else 0
 
 
@@ -229,12 +227,10 @@ def stats(app: App) -> None:
     """Show statistics of the store."""
     with app.open() as memory:
         statistics = memory.stats()
-    if app.json:
-        from bethink.render.wire import mapping_json  # only for --json
+    from bethink.render.wire import mapping_json  # as above
 
-        app.out.json(mapping_json(statistics))
-    else:
-        _print_facts(app, statistics)
+    app.document(mapping_json(statistics))
+    _print_facts(app, statistics)
 
 
 def _print_facts(app: App, facts: Mapping[str, object]) -> None:
@@ -264,11 +260,9 @@ def reindex(app: App) -> None:
     """
     with app.open() as memory, progress(app, "reindexing", unit="memories") as advance:
         counts = memory.make_missing(progress=advance)
-    if app.json:
-        counted = {"entities": counts.entities, "index_entries": counts.index_entries}
-        app.out.json({"reindexed": counts.vectors, **counted})
-    else:
-        app.out.line(green(_describe_reindexed(counts)))
+    counted = {"entities": counts.entities, "index_entries": counts.index_entries}
+    shown = green(_describe_reindexed(counts))
+    app.report({"reindexed": counts.vectors, **counted}, shown)
 
 
 @command(
@@ -306,11 +300,9 @@ def version(app: App) -> None:
         import apsw
 
         versions |= {"python": platform.python_version(), "sqlite": apsw.sqlite_lib_version()}
-    if app.json:
-        app.out.json(versions)
-    else:
-        for name, number in versions.items():
-            app.out.line(f"{name} {number}")
+    app.document(versions)
+    for name, number in versions.items():
+        app.out.line(f"{name} {number}")
 
 
 @click.group(
@@ -389,9 +381,7 @@ def _show_store(app: App, url: str | None, step: str) -> int:
     found = prepare_server(address, step)
     ready = found["schema"] == found["known"] and found["serving"] and found["secured"]
     ready = ready and not found["unreachable"]
-    if app.json:
-        app.out.json({**found, "ready": ready})
-        return 0 if ready else 1
+    app.document({**found, "ready": ready})
     away = found.pop("unreachable")
     for name, value in found.items():
         if found["distributed"] or name not in {"nodes", "shards"}:
@@ -451,13 +441,11 @@ def move(app: App, name: str, *, target: str, remove_source: bool) -> int:
 
 
 def _report_move(app: App, space: str, target: str, done: Moved, *, removed: bool) -> None:
-    if app.json:
-        facts = {"space": space, "already": done.already, "resumed": done.resumed}
-        app.out.json({**facts, "rows": done.rows, "source": "removed" if removed else "kept"})
-        return
+    facts = {"space": space, "already": done.already, "resumed": done.resumed}
+    facts |= {"rows": done.rows, "source": "removed" if removed else "kept"}
     count = sum(done.rows.values())
     what = "was moved before" if done.already else f"moved, {plural(count, 'row')} compared"
-    app.out.line(green(f"{space}: {what}"))
+    app.report(facts, green(f"{space}: {what}"))
     if not removed:
         app.note(dim("the old one stays, read-only; the same with --remove-source removes it"))
     app.note(dim(f"to use the new one: bethink config set store {target}"))

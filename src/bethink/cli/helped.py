@@ -25,9 +25,8 @@ def helped(app: App, limit: int) -> int:
         found = judging.helped(memory)
         listed = list(found.by_item().items())
         items = memory.store.items.get([item for item, _ in listed])
-    if app.json:
-        app.out.json(_helped_json(found, limit))
-    elif not found.shown:
+    app.document(_helped_json(found, limit))
+    if not found.shown:
         app.note("hooks have shown nothing yet")
     else:
         heads = columns("event", ">shown", *(f">{name}" for name in judging.VERDICTS))

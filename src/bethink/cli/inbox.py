@@ -56,8 +56,7 @@ def _chosen(memory: Memory, app: App, ids: tuple[str, ...], given: dict[str, Any
     if ids:
         return list(ids)
     found = memory.inbox(source=given["source"])
-    if not app.json:
-        _print_waiting(app, found)
+    _print_waiting(app, found)
     question = f"{plural(len(found), 'memory')}: go on?"
     if given["yes"] or confirm(app, question):
         return [one.id for one in found]
@@ -66,9 +65,7 @@ def _chosen(memory: Memory, app: App, ids: tuple[str, ...], given: dict[str, Any
 
 
 def _report(app: App, label: str, ids: Sequence[str]) -> None:
-    if app.json:
-        app.out.json({label: list(ids)})
-        return
+    app.document({label: list(ids)})
     for item in ids:
         app.out.line(green(label), " ", bold(item))
 
@@ -133,9 +130,8 @@ def skills(app: App) -> int:
 
     with app.open() as memory:
         rows = list_skills(memory)
-    if app.json:
-        app.out.json([dict(zip(("id", "state", "text"), row, strict=True)) for row in rows])
-    for own, state, text in () if app.json else rows:
+    app.document([dict(zip(("id", "state", "text"), row, strict=True)) for row in rows])
+    for own, state, text in rows:
         app.out.line(bold(own), "  ", yellow(state), "  ", one_line(text, app.out.width - 30))
     if not rows:
         app.note(dim("no procedure has worked in two captured sessions yet"))

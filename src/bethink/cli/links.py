@@ -78,22 +78,19 @@ def links(app: App, item_id: str) -> int:
         own = item_id if ":" in item_id else memory.stored(item_id).id
         ends = tuple(dict.fromkeys(_other_end(link_, own) for link_ in found))
         shown = memory.browse(limit=len(ends), ids=ends, include_superseded=True) if ends else []
-        others = {item.id: item for item in shown}
-    if app.json:
-        app.out.json({"id": own, "links": [_link_json(link_) for link_ in found]})
-        return 0 if found else 1
+        texts = {item.id: one_line(item.text) for item in shown}
+    app.document({"id": own, "links": [_link_json(link_) for link_ in found]})
     heads = columns("", "relation", ">weight", "id", "*text")
     rows = [
         (
-            "→" if link_.src.id == own else "←",
-            bold(link_.type),
-            f"{link_.weight:.2f}",
-            _other_end(link_, own),
-            one_line(others[_other_end(link_, own)].text)
-            if _other_end(link_, own) in others
-            else "",
+            "→" if one.src.id == own else "←",
+            bold(one.type),
+            f"{one.weight:.2f}",
+            end,
+            texts.get(end, ""),
         )
-        for link_ in found
+        for one in found
+        for end in [_other_end(one, own)]
     ]
     if rows:
         print_table(app.out, heads, rows)
@@ -151,10 +148,8 @@ def demote(app: App, /, ids: tuple[str, ...], by: float) -> None:
 def _adjust_relevance(app: App, ids: tuple[str, ...], by: float) -> None:
     with app.open() as memory:
         items = [memory.boost(item_id, by) for item_id in ids]
-    if app.json:
-        documents = [item_json(item) for item in items]
-        app.out.json(documents[0] if len(documents) == 1 else documents)
-        return
+    documents = [item_json(item) for item in items]
+    app.document(documents[0] if len(documents) == 1 else documents)
     for item in items:
         if app.quiet:
             app.out.line(item.id)

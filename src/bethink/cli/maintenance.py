@@ -102,10 +102,8 @@ def maintain(app: App, /, jobs: tuple[str, ...], **options: Any) -> int:
                 progress=advance,
                 **{name: options[name] for name in names},
             )
-    if app.json:
-        app.out.json(report_json(report, preview=options["dry_run"]))
-    else:
-        print_report(app, report, preview=options["dry_run"])
+    app.document(report_json(report, preview=options["dry_run"]))
+    print_report(app, report, preview=options["dry_run"])
     return 0
 
 
@@ -180,9 +178,8 @@ def _limit_minor(app: App, job: str, steps: list[_StepOrDone]) -> Iterator[_Step
 
 
 def _print_runs(app: App, runs: list[RunRecord]) -> int:
-    if app.json:
-        app.out.json({"runs": [{**run._asdict(), "at": iso(run.at)} for run in runs]})
-    for run in () if app.json else runs:
+    app.document({"runs": [{**run._asdict(), "at": iso(run.at)} for run in runs]})
+    for run in runs:
         jobs = ", ".join(f"{job} {count}" for job, count in run.jobs.items())
         undone = yellow("  undone") if run.undone else ""
         app.out.line(bold(run.run), f"  {format_time(run.at)}  {jobs}", undone)
@@ -222,8 +219,7 @@ def undo_run(app: App, run: str, *, yes: bool) -> int:
     """Undo a maintenance run: show a preview, confirm, apply."""
     with app.open() as memory:
         result = memory.undo_run(run, preview=True)
-        if not app.json:
-            _print_run(app, result, memory)
+        _print_run(app, result, memory)
         if yes or confirm(app, "Undo this change?"):
             result = memory.undo_run(run)
     document, done = {"done": not result.preview, **_run_json(result)}, not result.preview
@@ -283,21 +279,14 @@ def revoke(
     with app.open() as memory:
         result = memory.revoke(source, erase=erase, preview=True)
         action = "erase" if erase else "quarantine"
-        if not app.json:
-            _print_revoked(app, result, f"would {action}")
+        _print_revoked(app, result, f"would {action}")
         question = f"Revoke {plural(len(result.ids) + len(result.descendants), 'memory')}?"
         if not dry_run and (yes or confirm(app, question)):
             result = memory.revoke(source, erase=erase)
-    if app.json:
-        app.out.json(revoked_json(result))
-    elif result.preview:
-        app.note(dim("nothing was changed; use --yes to apply"))
-    else:
-        app.out.line(
-            green(f"{action}d {plural(len(result.ids) + len(result.descendants), 'memory')}")
-        )
-        if result.run:
-            app.out.line(dim(f"undo: bethink undo {result.run} --yes"))
+    count = plural(len(result.ids) + len(result.descendants), "memory")
+    app.report(revoked_json(result), green(f"{action}d {count}"), done=not result.preview)
+    if result.run:
+        app.out.line(dim(f"undo: bethink undo {result.run} --yes"))
     return 0
 
 
@@ -352,9 +341,8 @@ def status(app: App) -> int:
     from bethink.worker.files import lock_holder, worker_paths
 
     found = control_worker("status")
-    if app.json:
-        app.out.json(_status_json(found))
-    elif found is None:
+    app.document(_status_json(found))
+    if found is None:
         pid = lock_holder(worker_paths().lock)
         state = "no worker is running" if pid is None else f"process {pid} does not answer"
         app.out.line(yellow(state), f" (setting worker: {app.settings.worker})")
@@ -372,10 +360,8 @@ def start(app: App) -> int:
     found = ensure_worker(app.settings)
     if found is None:
         raise StoreError("could not start a worker", remedy="bethink worker run shows why")
-    if app.json:
-        app.out.json(_status_json(found))
-    else:
-        _print_running(app, found)
+    app.document(_status_json(found))
+    _print_running(app, found)
     return 0
 
 

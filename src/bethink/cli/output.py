@@ -57,6 +57,7 @@ class Printer(NamedTuple):
     terminal: bool = False
     color: bool = False
     columns: int = 0  # of a terminal that is not this process's
+    muted: bool = False  # text is not for those who asked for JSON
 
     @property
     def width(self) -> int:
@@ -101,6 +102,8 @@ class Printer(NamedTuple):
         self.stream.write(text)
 
     def _print(self, pieces: Iterable[Piece], width: int, indent: int | None) -> None:
+        if self.muted:
+            return
         shown = [Styled(printable(_plain_text(piece)), _style(piece)) for piece in pieces]
         text = "".join(piece.text for piece in shown)
         if not width or display_width(text) <= width:

@@ -79,9 +79,7 @@ def add(app: App, /, name: str, *, role: str | None, expires: str | None) -> Non
         taken = {token.name for token in tokens.all()}
         label = name if name not in taken else person.id
         secret = tokens.create(label, Right.ADMIN, (ANY_SPACE,), expires=until, person=person.id)
-    if app.json:
-        app.out.json({"name": name, "id": person.id, "role": chosen, "token": secret})
-        return
+    app.document({"name": name, "id": person.id, "role": chosen, "token": secret})
     if secret is not None:
         app.out.line(secret)
         app.note(dim("the token is not shown again"))
@@ -200,16 +198,11 @@ def _question(name: str, space: str, plan: Json) -> str:
 
 
 def _report(app: App, name: str, counts: Json, *, removed: bool) -> None:
-    if app.json:
-        app.out.json({"name": name, "removed": removed, "erased": counts})
-        return
     for where, count in counts.items():
         verb = green("erased") if removed else yellow("would erase")
         app.out.line(verb, f" {plural(count, 'memory')} {where}")
-    if removed:
-        app.out.line(green("removed"), " ", bold(name))
-    else:
-        app.note(dim("nothing was changed; use --yes to apply"))
+    document = {"name": name, "removed": removed, "erased": counts}
+    app.report(document, green("removed"), " ", bold(name), done=removed)
 
 
 def _write_export(memory: PersonMemory, file: str) -> None:

@@ -101,10 +101,8 @@ def show(app: App, name: str, *, toml: bool) -> None:
         return
     for change in app.settings.changes(name):
         app.note(dim(f"{change.where} sets {change.target}"))
-    if app.json:
-        app.out.json(_profile_json(profile))
-    else:
-        print_pipeline(app.out, profile)
+    app.document(_profile_json(profile))
+    print_pipeline(app.out, profile)
 
 
 _STAGE_SLOTS = (

@@ -258,8 +258,7 @@ def compare(app: App, /, query: str, profiles: str | None, **options: Any) -> in
     """
     names = [name.strip() for name in (profiles or "").split(",") if name.strip()]
     if profiles is not None and not names:
-        message = "--profiles contains no name; bethink profiles lists them"
-        raise click.UsageError(message, click.get_current_context())
+        raise click.UsageError("--profiles contains no name; bethink profiles lists them")
     request = _build_request(read_text_argument(query), None, options)
     return run_query(app, "compare", request, profiles=names)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -120,13 +121,8 @@ def _answer(memory: Memory) -> None:
 
 
 def _print_report(app: App, report: SyncReport, own: str) -> None:
-    if app.json:
-        from dataclasses import asdict  # already loaded by click
-
-        told = {name: value for name, value in asdict(report).items() if name != "unknown"}
-        unknown = [{"id": one.id, "name": one.name} for one in report.unknown]
-        app.out.json({**told, "unknown": unknown})
-        return
+    told = {name: value for name, value in asdict(report).items() if name != "unknown"}
+    app.document(told | {"unknown": [{"id": one.id, "name": one.name} for one in report.unknown]})
     parts = [f"{plural(len(report.changed), 'memory')} changed here"]
     parts += [f"{len(report.erased)} erased"] if report.erased else []
     parts += [f"{plural(report.sent, 'operation')} sent"]
@@ -152,9 +148,7 @@ def _print_report(app: App, report: SyncReport, own: str) -> None:
 
 
 def _print_status(app: App, status: Json) -> None:
-    if app.json:
-        app.out.json(status)
-        return
+    app.document(status)
     if not status["device"]:
         app.out.line(dim("never synchronised; bethink sync TARGET"))
         return

@@ -281,15 +281,14 @@ def _report_interrupted(app: App, running_import: Import) -> None:
 
 
 def _report_import(app: App, tally: Tally, *, announce_format: bool) -> int:
-    if app.json:
-        app.out.json(tally_json(tally))
-    elif tally.kind == "bethink":
+    app.document(tally_json(tally))
+    if tally.kind == "bethink":
         _print_export_summary(app, tally)
     else:
         if announce_format:
             app.note(dim(f"detected format: {tally.kind}; --from overrides it"))
         _print_tally(app, tally)
-    for warning in () if app.json else tally.warnings:
+    for warning in tally.warnings:
         app.note(yellow(f"note: {warning}"))
     if tally.n_refused:
         return 2
@@ -396,8 +395,7 @@ def upgrade(app: App, *, folder: str | None, dry_run: bool) -> int:
         app.note(f"nothing to carry over: {source} has no spaces of an earlier version")
         return 1
     outcomes = [_carry_over(app, space, dry_run=dry_run) for space in found]
-    if app.json:
-        app.out.json(outcomes)
+    app.document(outcomes)
     failed = any("error" in outcome for outcome in outcomes)
     if not (dry_run or folder):
         config = app.settings.config or config_folder(os.environ)

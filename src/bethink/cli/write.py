@@ -119,11 +119,10 @@ def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: A
     TEXTs are several memories. Secrets are removed, and duplicates are not stored again.
     """
     if not texts and sys.stdin.isatty():
-        raise click.UsageError("missing argument 'TEXT'", click.get_current_context())
+        raise click.UsageError("missing argument 'TEXT'")
     if len(texts) > 1 and any(" " not in text.strip() for text in texts):
         raise click.UsageError(
-            "each of these words would become its own memory; put the text in quotes",
-            click.get_current_context(),
+            "each of these words would become its own memory; put the text in quotes"
         )
     fields = _drop_unset(app, details)
     drafts = [{"text": read_text_argument(text), **fields} for text in texts or ("-",)]
@@ -131,14 +130,12 @@ def remember(app: App, /, texts: tuple[str, ...], *, extract: bool, **details: A
         results, failure = _remember_all(memory, drafts)
         if extract:
             results = [_extract_with_llm(memory, result) for result in results]
-    if app.json:
-        documents = [outcome_json(result) for result in results]
-        app.out.json(documents[0] if len(documents) == 1 else documents)
-        if failure is not None:
-            from bethink.cli.errors import EXIT_USAGE  # imports the commands
+    documents = [outcome_json(result) for result in results]
+    app.document(documents[0] if len(documents) == 1 else documents)
+    if failure is not None and app.json:
+        from bethink.cli.errors import EXIT_USAGE  # imports the commands
 
-            raise click.exceptions.Exit(EXIT_USAGE)
-        return
+        raise click.exceptions.Exit(EXIT_USAGE)
     for result in results:
         if not isinstance(result, Refused):
             print_remembered(app, result)
@@ -215,24 +212,19 @@ def update(
     standard input.
     """
     if text is not None and text_option is not None:
-        raise click.UsageError(
-            "the new text is given twice; use either TEXT or --text", click.get_current_context()
-        )
+        raise click.UsageError("the new text is given twice; use either TEXT or --text")
     changes = _drop_unset(app, details)
     new_text = text if text is not None else text_option
     if new_text is not None:
         changes["text"] = read_text_argument(new_text)
     if not changes:
-        raise click.UsageError(
-            "nothing to change; give a new text or an option", click.get_current_context()
-        )
+        raise click.UsageError("nothing to change; give a new text or an option")
     with app.open() as memory:
         before = memory.stored(item_id).rev
         item = memory.update(item_id, **changes)
         newer = superseding_ids(item, memory.links(item.id))
-    if app.json:
-        app.out.json(item_json(item))
-    elif app.quiet:
+    app.document(item_json(item))
+    if app.quiet:
         app.out.line(item.id)
     else:
         done = green("updated") if item.rev > before else "unchanged"

@@ -103,12 +103,10 @@ def install(app: App, /, host: str, **options: Any) -> int:
 
     question = "Write these changes?"
     done = _confirm_and_apply(app, plan, manifest_file, options, question=question, prepare=prepare)
-    if app.json:
-        app.out.json(_plan_json(host, installation, plan, done=done))
-    else:
-        _print_result(app, plan, done=done, verb="installed in", host=host)
-        for line in installation.after if done or not plan.changes else ():
-            app.note(dim(line))
+    app.document(_plan_json(host, installation, plan, done=done))
+    _print_result(app, plan, done=done, verb="installed in", host=host)
+    for line in installation.after if done or not plan.changes else ():
+        app.note(dim(line))
     return _EXIT_CONFLICT if plan.kept and not plan.changes else 0
 
 
@@ -134,10 +132,8 @@ def uninstall(app: App, /, host: str, **options: Any) -> int:
         raise NotFound(f"nothing is installed in {installation.target}")
     plan = plan_uninstall(known, installation.root, force=options["force"])
     done = _confirm_and_apply(app, plan, manifest_file, options, question="Remove this?")
-    if app.json:
-        app.out.json(_plan_json(host, installation, plan, done=done))
-    else:
-        _print_result(app, plan, done=done, verb="removed from", host=host)
+    app.document(_plan_json(host, installation, plan, done=done))
+    _print_result(app, plan, done=done, verb="removed from", host=host)
     return 0
 
 
@@ -186,9 +182,8 @@ def _confirm_and_apply(
     prepare: Callable[[], None] = lambda: None,
 ) -> bool:
     """Show the plan, confirm, prepare and apply it; return whether anything was done."""
-    if not app.json:
-        for change in plan.changes:
-            _print_diff(app, change)
+    for change in plan.changes:
+        _print_diff(app, change)
     if options["dry_run"]:
         return False
     due = bool(plan.changes)

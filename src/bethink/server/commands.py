@@ -497,11 +497,8 @@ def create(
     whose = "" if person is None else tokens.people.find(person).id
     right = Right[scope.upper()]
     secret = tokens.create(name, right, valid_spaces, expires=until, person=whose)
-    if app.json:
-        record = next(entry for entry in _open_tokens().all() if entry.name == name).to_json()
-        app.out.json({"token": secret, **record})
-        return
-    app.out.line(secret)
+    record = next(entry for entry in tokens.all() if entry.name == name)
+    app.report({"token": secret, **record.to_json()}, secret)
     where = "every space" if any_space else ", ".join(valid_spaces)
     app.note(green(f"{name}: {scope}, for {where}"), dim("; it is not shown again"))
 
@@ -538,10 +535,7 @@ def sign_in(app: App, scope: str) -> None:
 
     space = app.where().name
     code = _open_connections().make_code(Right[scope.upper()], space)
-    if app.json:
-        app.out.json({"code": code, "scope": scope, "space": space})
-        return
-    app.out.line(code)
+    app.report({"code": code, "scope": scope, "space": space}, code)
     app.note(green(f"for one host, up to {scope}, in {space}"), dim("; within ten minutes"))
 
 

@@ -83,11 +83,8 @@ def rotate(app: App, name: str) -> None:
 
 
 def _print_secret(app: App, hook: Webhook) -> None:
-    if app.json:
-        return app.out.json({"secret": hook.secret, **hook.to_json()})
-    app.out.line(hook.secret)
+    app.report({"secret": hook.secret, **hook.to_json()}, hook.secret)
     app.note(green(f"{hook.name}: {hook.url}"), dim("; the secret is not shown again"))
-    return None
 
 
 @webhook.subcommand("list", examples=["bethink webhook list"])
