@@ -145,10 +145,6 @@ class TokenStore:
         found = (token for token in self.all() if token.hashed[:_KEY_LENGTH] == key)
         return next((self._principal(token, space, now) for token in found), None)
 
-    def is_valid(self, key: str, space: str, now: datetime) -> bool:
-        """Check whether the token of a principal's key is still valid for a space."""
-        return self.find_principal(key, space, now) is not None
-
     def _principal(self, token: Token, space: str, now: datetime) -> Principal | None:
         """Return the principal of a token; a person has the right of the role at most."""
         if token.has_expired(now) or not token.is_for(space):

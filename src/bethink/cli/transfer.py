@@ -88,11 +88,9 @@ def _export_to_remind(app: App, file: str) -> None:
         written = to_remind(memory.export())
         out.write(dumps(written) + "\n")
     counts = {name: len(written[name]) for name in ("concepts", "episodes")}
-    if file != "-" and app.json:
-        app.out.json({"file": file, **counts})
-    elif file != "-":
+    if file != "-":
         told = " and ".join(plural(count, name[:-1]) for name, count in counts.items())
-        app.note(green(f"wrote {told} to {file}"))
+        app.remark({"file": file, **counts}, green(f"wrote {told} to {file}"))
 
 
 def _require_path(path: str, name: str) -> None:

@@ -40,7 +40,6 @@ from bethink.server.rest.http_messages import Malformed, WrongMedia, media_type
 from bethink.server.rest.operations import FILTERS, QUESTION_FILTERS
 from bethink.server.tools import recall as recall_tool
 from bethink.server.tools.answers import (
-    NOTICE,
     count_fitting,
     get_visible,
     in_tool_words,
@@ -57,7 +56,7 @@ _DEFAULT_LINKS = 100
 
 def get_memory(call: Call) -> Reply:
     item = get_visible(call.memory, call.arguments["id"])
-    return Reply(item.text, {"notice": NOTICE, "memory": item_json(item)})
+    return Reply(item.text, {"memory": item_json(item)})
 
 
 def list_memories(call: Call) -> Reply:
@@ -76,8 +75,7 @@ def list_memories(call: Call) -> Reply:
     if call.arguments.get("with_total"):
         found_on = call.memory.store.search.calendar(_scope_of(call, where), sessions=0).days
         total = sum(day.items for day in found_on)
-    content = {"notice": NOTICE, "memories": memories, "cursor": cursor, "total": total}
-    return Reply("", content)
+    return Reply("", {"memories": memories, "cursor": cursor, "total": total})
 
 
 def _scope_of(call: Call, where: Mapping[str, object]) -> SearchScope:
@@ -134,7 +132,7 @@ def inbox(call: Call) -> Reply:
     page = found[offset : offset + limit]
     fitting = count_fitting(call, (text_cost(call, one.text) for one in page))
     waiting = [waiting_json(one) for one in page[:fitting]]
-    return Reply("", {"notice": NOTICE, "waiting": waiting, "total": len(found)})
+    return Reply("", {"waiting": waiting, "total": len(found)})
 
 
 def review(call: Call) -> Reply:
@@ -220,7 +218,7 @@ def conflicts(call: Call) -> Reply:
         }
         for one in call.memory.conflicts()
     ]
-    return Reply("", {"notice": NOTICE, "conflicts": found})
+    return Reply("", {"conflicts": found})
 
 
 def settle(call: Call) -> Reply:
@@ -257,7 +255,7 @@ def inspect(call: Call) -> Reply:
         answer, trace=True, candidates=call.arguments.get("candidates", _DEFAULT_CANDIDATES)
     )
     same = ("profile", "strategy", "status", "reason", "confidence", "confidence_reasons")
-    more = ("notice", "captions", "warnings", "degraded", "nearest_miss")
+    more = ("captions", "warnings", "degraded", "nearest_miss")
     item_id = call.arguments.get("id")
     content = {
         "query": {name: whole["query"][name] for name in
@@ -348,8 +346,7 @@ def graph(call: Call) -> Reply:
     for hop in range(1, call.arguments.get("depth", _DEFAULT_DEPTH) + 1):
         found.grow(hop)
     nodes, edges = list(found.nodes.values()), list(found.edges.values())
-    content = {"notice": NOTICE, "nodes": nodes, "edges": edges, "more": found.more}
-    return Reply("", content)
+    return Reply("", {"nodes": nodes, "edges": edges, "more": found.more})
 
 
 class _Neighbourhood:

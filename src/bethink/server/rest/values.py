@@ -8,7 +8,7 @@ from bethink.core.json_values import Json, iso
 from bethink.integrations.exact_json import Redaction
 from bethink.integrations.values import Found, Put, Search, ValueStore
 from bethink.server.rest.operations import GET_VALUE, LIST_NAMESPACES, PUT_VALUE, SEARCH_VALUES
-from bethink.server.tools.answers import NOTICE, count_fitting, text_cost
+from bethink.server.tools.answers import count_fitting, text_cost
 from bethink.server.tools.tool import Call, Reply, validate_arguments
 
 
@@ -18,7 +18,6 @@ def find_values(call: Call) -> Reply:
     found = [store.get(tuple(one["namespace"]), one["key"], refresh_ttl=used) for one in gets]
     shown = [one for one in found if one is not None]
     content = {
-        "notice": NOTICE,
         "get": [None if one is None else _value_json(one) for one in found],
         "search": [_search(call, one, shown) for one in call.arguments.get("search", ())],
         "namespaces": [_list(store, one) for one in call.arguments.get("namespaces", ())],

@@ -13,7 +13,6 @@ from bethink.render.quoting import Quote, fence_quotes, one_line, quote_item, tr
 from bethink.render.wire import entity_json, insight_json, thread_json
 from bethink.retrieval.provenance import InsightNode, InsightPoint, mark_outdated
 from bethink.server.tools.answers import (
-    NOTICE,
     count_fitting,
     get_visible,
     in_tool_words,
@@ -39,11 +38,8 @@ def list_entities(call: Call) -> Reply:
     limit = call.arguments.get("limit", _DEFAULT_LIMITS["entities"])
     listed = call.memory.entities(limit=limit + 1, **filters)
     found = [entity_json(listed_entity) for listed_entity in listed[:limit]]
-    content = {
-        "notice": NOTICE,
-        "entities": [{name: entity[name] for name in _ENTITY_FIELDS} for entity in found],
-        "more": len(listed) > limit,
-    }
+    entries = [{name: entity[name] for name in _ENTITY_FIELDS} for entity in found]
+    content = {"entities": entries, "more": len(listed) > limit}
     lines = [
         f"{entity['id']}: {plural(entity['mentions'], 'memory')}, {entity['pace']}"
         for entity in found
@@ -86,7 +82,7 @@ def history(call: Call) -> Reply:
     text = fence_quotes(quotes, "revisions") or "There are no older revisions."
     return Reply(
         text + older_hint(call, len(revisions), left_out),
-        {"notice": NOTICE, "revisions": entries, "left_out": left_out},
+        {"revisions": entries, "left_out": left_out},
     )
 
 
@@ -96,11 +92,7 @@ def timeline(call: Call) -> Reply:
     items = _fit_around(call, middle, found)
     left_out = len(found) - len(items)
     quotes = [quote_item(item, *(["this one"] if item.id == middle.id else [])) for item in items]
-    content = {
-        "notice": NOTICE,
-        "memories": [memory_json(item) for item in items],
-        "left_out": left_out,
-    }
+    content = {"memories": [memory_json(item) for item in items], "left_out": left_out}
     more = f"\n{left_out} not shown; call timeline with the first or the last id to see more."
     return Reply(fence_quotes(quotes) + (more if left_out else ""), content)
 
@@ -134,7 +126,7 @@ def threads(call: Call) -> Reply:
     entries = [
         _thread_json(thread, thread.members[-_DEFAULT_LIMITS["members"] :]) for thread in found
     ]
-    content = {"notice": NOTICE, "threads": entries, "more": more, "left_out": 0}
+    content = {"threads": entries, "more": more, "left_out": 0}
     return Reply(text + _more_hint(call, len(found), more=more), content)
 
 
@@ -157,12 +149,8 @@ def _thread_reply(call: Call, thread_id: str) -> Reply:
     )
     quotes = [Quote(f"{thread.id} | {thread.lifecycle}, {thread.state}", thread.headline)]
     quotes += [quote_item(items[member.item]) for member in members if member.item in items]
-    content = {
-        "notice": NOTICE,
-        "threads": [_thread_json(thread, members, items)],
-        "more": False,
-        "left_out": left_out,
-    }
+    entries = [_thread_json(thread, members, items)]
+    content = {"threads": entries, "more": False, "left_out": left_out}
     return Reply(fence_quotes(quotes, "thread") + older_hint(call, len(members), left_out), content)
 
 
@@ -197,12 +185,7 @@ def insights(call: Call) -> Reply:
     text = fence_quotes(list(_branch_quotes(kept)), "insights") or "There are no insights yet."
     if left_out:
         text += f"\n{left_out} lower ones not shown; get them with offset {offset + count}."
-    content = {
-        "notice": NOTICE,
-        "insights": [insight_json(node) for node in kept],
-        "left_out": left_out,
-    }
-    return Reply(text, content)
+    return Reply(text, {"insights": [insight_json(node) for node in kept], "left_out": left_out})
 
 
 def _breadth_first(tree: Sequence[InsightNode]) -> Iterator[InsightNode]:
@@ -318,7 +301,6 @@ def _consolidate_content(report: Report, proposals: list[Json], *, preview: bool
         "done": not preview and bool(proposals),
         "token": report.plan.token if preview and proposals else None,
         "run": report.run,
-        "notice": NOTICE,
         "proposals": proposals,
         "left": [in_tool_words(one_line(reason)) for reason in report.reasons()],
     }

@@ -29,7 +29,7 @@ from bethink.retrieval.explain import match_reasons
 from bethink.retrieval.query_builder import encode_cursor
 from bethink.retrieval.stages.assemble import warnings_for
 from bethink.server.mcp.view import EVIDENCE_KEY
-from bethink.server.tools.answers import NOTICE, get_visible, in_tool_words, memory_json, sanitize
+from bethink.server.tools.answers import get_visible, in_tool_words, memory_json, sanitize
 from bethink.server.tools.catalog import EXPLAIN_OPTIONS, RECALL_OPTIONS, SNIPPET_CHARS
 from bethink.server.tools.tool import Call, Reply
 
@@ -55,7 +55,6 @@ def recall_reply(call: Call, answer: Recall) -> Reply:
     by_tokens = len(hits) < len(answer.hits)
     content = {
         **fields_json(answer, "status reason confidence"),
-        "notice": NOTICE,
         "memories": [hit_json(hit, answer) for hit in hits],
         "returned": len(hits),
         "left_out": left_out,
@@ -335,7 +334,6 @@ def _explanation_reply(
         "explanation": explanation,
         "stage": stage,
         "remedy": remedy,
-        "notice": NOTICE,
         "details": details,
     }
     hint = f"\nTo include it: {one_line(remedy)}" if remedy else ""
@@ -352,7 +350,7 @@ def recall_file(call: Call) -> Reply:
     memories = call.memory.file_memories(path, history.items)
     content = file_history_json(history, memories, _PREVIEW_CHARS)
     if not (history.edits or memories):
-        return Reply("No edits of such a file are recorded.", content | {"notice": NOTICE})
+        return Reply("No edits of such a file are recorded.", content)
     days = "\n".join(f"{entry.day} {entry.operation} × {entry.times}" for entry in history.days)
     quotes = [
         Quote(f"memory {one.item.id} | {one.code}".rstrip("| "), one.item.text[:_PREVIEW_CHARS])
@@ -365,7 +363,7 @@ def recall_file(call: Call) -> Reply:
         Quote(f"why | {format_moment(entry.last_at)} | {plural(entry.times, 'time')}", entry.text)
         for entry in history.intents
     ]
-    return Reply(fence_quotes(quotes, "file history"), content | {"notice": NOTICE})
+    return Reply(fence_quotes(quotes, "file history"), content)
 
 
 def read_smart(call: Call) -> Reply:
@@ -388,7 +386,7 @@ def read_smart(call: Call) -> Reply:
     lines = [f"{read.status}: {read.tokens} of {read.whole_tokens} tokens", *read.notes]
     lines += [f"removed {name}" for name in read.removed]
     text = "\n".join([*lines, fence_quotes(quotes, "file", max_chars=None)]).strip()
-    return Reply(text, smart_read_json(read) | {"notice": NOTICE})
+    return Reply(text, smart_read_json(read))
 
 
 def note_edit(call: Call) -> Reply:

@@ -190,9 +190,16 @@ class Tool:
         return entry | {"_meta": {"ui": {"resourceUri": self.view}, "ui/resourceUri": self.view}}
 
     def run_untruncated(self, call: Call) -> Reply:
-        """Run the tool and return the reply with uncut texts: for programs, not for models."""
+        """Run the tool and return the reply with uncut texts: for programs, not for models.
+
+        An answer that holds stored texts says how to treat them.
+        """
+        from bethink.server.tools.answers import NOTICE  # start-up time: only a call needs it
+
         module = import_module(self.module)
         made: Reply = module.run(self, call) if self.system else getattr(module, self.name)(call)
+        if "notice" in self.output_schema["properties"]:
+            return made._replace(content={"notice": NOTICE, **made.content})
         return made
 
     def __call__(self, call: Call) -> Reply:

@@ -20,7 +20,6 @@ from bethink.people import SPACE, PersonMemory
 from bethink.render.quoting import Quote, fence_quotes, one_line, quote_item
 from bethink.render.wire import remembered_json
 from bethink.server.tools.answers import (
-    NOTICE,
     count_fitting,
     get_visible,
     in_tool_words,
@@ -193,7 +192,7 @@ def update_memory(call: Call) -> Reply:
     if newer := superseding_ids(after, call.memory.links(after.id)):
         text += f"\nsuperseded by {', '.join(newer)}, so recall does not return it"
         text += "; correct that one"
-    content |= {"notice": NOTICE, "memory": memory_json(after)}
+    content["memory"] = memory_json(after)
     return Reply(f"{text}\n{fence_quotes([quote_item(after)])}", content)
 
 
@@ -285,7 +284,7 @@ def _forget_content(forgotten: Forgotten, *, done: bool, token: str | None = Non
 def _reply_content(**fields: object) -> Json:
     lists: Json = {name: [] for name in ("memories", "kept", "derived", "quarantined", "restored")}
     usual: Json = {"token": None, "run": None, "left_out": 0, "left": [], "out_of_reach": []}
-    return lists | {"notice": NOTICE} | usual | fields
+    return lists | usual | fields
 
 
 def _sweep(call: Call, token: str | None) -> Reply:
