@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from copy import copy
 from functools import partial
@@ -19,7 +18,6 @@ from bethink.api.recall import RecallMethods
 from bethink.api.session import Session, open_llm, open_shelf, open_store, resolve_reranker, utc_now
 from bethink.api.sync import SyncMethods
 from bethink.api.write import WriteMethods
-from bethink.config.paths import config_folder
 from bethink.config.settings import Settings, load_settings
 from bethink.config.spaces import data_dir, resolve_space
 from bethink.core.registry import import_object
@@ -146,7 +144,7 @@ class Memory(
         from bethink.access.people import Directory  # start-up time: most are alone
         from bethink.access.policy import Right
 
-        people = directory or Directory(config_folder(os.environ))
+        people = directory or Directory()
         # By name: people stand above the memory that they see.
         seen_by = import_object("bethink.people:seen_by")
         seen: PersonMemory = seen_by(self, name, people, Right.ADMIN)

@@ -19,6 +19,7 @@ from bethink.access.identities import SCOPES
 from bethink.access.policy import Principal, Right
 from bethink.access.private_file import PrivateFile
 from bethink.access.tokens import Token, hash_secret
+from bethink.config.paths import config_folder
 from bethink.core.json_values import Json
 
 FILE = "connections.json"
@@ -31,8 +32,9 @@ _MAX_TOKENS = 32  # of a generation, and access tokens of a connection
 class Connections:
     """Sign-in codes, registered clients and connections in one private file."""
 
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
-        self._file = PrivateFile[Json](folder / FILE, "connections", dict, dict)
+    def __init__(self, folder: Path | None = None, clock: Callable[[], float] = time.time) -> None:
+        path = (folder or config_folder()) / FILE
+        self._file = PrivateFile[Json](path, "connections", dict, dict)
         self._clock = clock
 
     def make_code(self, right: Right, space: str) -> str:

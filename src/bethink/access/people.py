@@ -17,6 +17,7 @@ from threading import RLock
 
 from bethink.access.policy import Right
 from bethink.access.private_file import PrivateFile
+from bethink.config.paths import config_folder
 from bethink.core.json_values import Json, iso
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
@@ -55,8 +56,8 @@ class Person(NamedTuple):
 class Directory:
     """The people in one file; changes made to the file are picked up at once."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE
+    def __init__(self, folder: Path | None = None) -> None:
+        self.path = (folder or config_folder()) / FILE
         self._file = PrivateFile(self.path, "people", _parse_person, Person._asdict)
 
     def people(self) -> tuple[Person, ...]:

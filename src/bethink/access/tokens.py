@@ -12,6 +12,7 @@ from pathlib import Path
 from bethink.access.people import Directory
 from bethink.access.policy import GRANTABLE, Principal, Right
 from bethink.access.private_file import PrivateFile
+from bethink.config.paths import config_folder
 from bethink.core.json_values import Json, iso
 from bethink.core.lazy import lazy_pattern
 from bethink.core.named_tuple import NamedTuple
@@ -68,8 +69,8 @@ class Token(NamedTuple):
 class TokenStore:
     """The tokens in one file; changes made to the file are picked up at once."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / FILE
+    def __init__(self, folder: Path | None = None) -> None:
+        self.path = (folder or config_folder()) / FILE
         self.people = Directory(folder)
         self._file = PrivateFile(self.path, "tokens", _parse_token, _dump_token)
 

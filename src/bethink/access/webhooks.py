@@ -13,6 +13,7 @@ from typing import Any
 
 from bethink.access.outbound import Limits, Unreachable, check_url, fetch
 from bethink.access.private_file import PrivateFile
+from bethink.config.paths import config_folder
 from bethink.core.json_values import Json, iso
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import NotFound, Refused
@@ -61,8 +62,8 @@ class Webhook(NamedTuple):
 class WebhookStore:
     """The webhooks in one private file."""
 
-    def __init__(self, folder: Path) -> None:
-        self._file = PrivateFile(folder / FILE, "webhooks", _parse, _dump)
+    def __init__(self, folder: Path | None = None) -> None:
+        self._file = PrivateFile((folder or config_folder()) / FILE, "webhooks", _parse, _dump)
 
     def all(self) -> tuple[Webhook, ...]:
         """Return every webhook in order of creation."""

@@ -5,7 +5,6 @@ Nothing here needs click, so that a plain `recall` starts without it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -171,10 +170,9 @@ def shown_actor(actor: str) -> str:
     if not colon:
         return actor
     from bethink.access.people import Directory  # seldom needed
-    from bethink.config.paths import config_folder
 
     with suppress(BethinkError):  # a damaged list of people hides nothing else
-        who = Directory(config_folder(os.environ)).name_of(who)
+        who = Directory().name_of(who)
     return f"{way}:{who}"
 
 

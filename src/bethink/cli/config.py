@@ -12,7 +12,6 @@ import click
 from bethink.cli.app import App, confirm
 from bethink.cli.options import Group, command, group, option
 from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
-from bethink.config.paths import config_folder
 from bethink.config.settings import SETTINGS, set_project_setting, set_user_setting
 from bethink.config.spaces import (
     SpaceInfo,
@@ -270,7 +269,7 @@ def _forget_members(space: str) -> None:
     """Forget who was a member of a space that is removed."""
     from bethink.access.people import Directory  # only for this subcommand
 
-    Directory(config_folder(os.environ)).drop_space(space)
+    Directory().drop_space(space)
 
 
 def _remove_files(file: Path) -> None:

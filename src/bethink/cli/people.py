@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,6 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bethink.access.audit import ReadAudit
+from bethink.access.people import ROLES, Directory
+from bethink.access.policy import Right
+from bethink.access.tokens import ANY_SPACE, TokenStore, expiry_after
 from bethink.cli.app import App, confirm
 from bethink.cli.options import group, option
 from bethink.cli.output import bold, columns, dim, green, print_table, yellow
@@ -18,11 +21,8 @@ from bethink.core import plural
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bethink.access.people import Directory
     from bethink.core.json_values import Json
     from bethink.people import PersonMemory
-
-_ROLES = ("reader", "writer", "maintainer", "owner")
 
 
 @group(
@@ -44,19 +44,12 @@ def people(app: App) -> int:
     return list_people(app)
 
 
-def _directory() -> Directory:
-    from bethink.access.people import Directory  # help does without
-    from bethink.config.paths import config_folder
-
-    return Directory(config_folder(os.environ))
-
-
 @people.subcommand(
     "add", examples=["bethink people add anna", "bethink people add ben --role reader"]
 )
 @click.argument("name")
 @option(
-    "--role", "What they may do; default: owner for the first, then writer.", click.Choice(_ROLES)
+    "--role", "What they may do; default: owner for the first, then writer.", click.Choice([*ROLES])
 )
 @option("--expires SPAN", "Lifetime of the token, for example 90d; default: no expiry.")
 def add(app: App, /, name: str, *, role: str | None, expires: str | None) -> None:
@@ -66,14 +59,11 @@ def add(app: App, /, name: str, *, role: str | None, expires: str | None) -> Non
     there. A person who has a token gets no other one: bethink token create NAME --person
     PERSON makes more.
     """
-    from bethink.access.policy import Right  # help does without
-    from bethink.access.tokens import ANY_SPACE, TokenStore, expiry_after
-
-    directory, space = _directory(), app.where().name
+    directory, space = Directory(), app.where().name
     until = None if expires is None else expiry_after(expires, datetime.now(UTC))
     chosen = role or ("writer" if directory.roles(space) else "owner")
     person = directory.add(name, space, chosen)
-    tokens = TokenStore(directory.path.parent)
+    tokens = TokenStore()
     secret = None
     if not any(token.person == person.id for token in tokens.all()):
         taken = {token.name for token in tokens.all()}
@@ -88,14 +78,14 @@ def add(app: App, /, name: str, *, role: str | None, expires: str | None) -> Non
 
 @people.subcommand("role", examples=["bethink people role anna maintainer"])
 @click.argument("name")
-@click.argument("role", type=click.Choice(_ROLES))
+@click.argument("role", type=click.Choice([*ROLES]))
 def set_role(app: App, /, name: str, role: str) -> None:
     """Change the role of a person in a space.
 
     Running servers notice at once. A space keeps an owner while it has members.
     """
     space = app.where().name
-    before = _directory().set_role(name, space, role)
+    before = Directory().set_role(name, space, role)
     shown = green(f"{name}: {role} of {space}"), dim(f", before {before}")
     app.remark({"name": name, "role": role, "before": before}, *shown)
 
@@ -103,7 +93,7 @@ def set_role(app: App, /, name: str, role: str) -> None:
 @people.subcommand("list", examples=["bethink people list", "bethink people list --json"])
 def list_people(app: App) -> int:
     """List the people of a space and their roles."""
-    directory, space = _directory(), app.where().name
+    directory, space = Directory(), app.where().name
     roles = directory.roles(space)
     members = [one for one in directory.people() if one.id in roles]
     limits = {one.id: one.limits.get(space, {}) for one in members}
@@ -136,7 +126,7 @@ def limit(app: App, /, name: str, *, memories: int | None, requests: int | None)
     """
     given = {"memories": memories, "requests": requests}
     wanted = {what: number for what, number in given.items() if number is not None}
-    kept = _directory().set_limits(name, app.where().name, wanted)
+    kept = Directory().set_limits(name, app.where().name, wanted)
     shown = green(f"{name}: {_say_limits(kept) or 'no limits'}")
     app.remark({"name": name, "limits": kept}, shown)
 
@@ -162,12 +152,9 @@ def remove(
     What they wrote for all stays, with an id in the place of their name. Shows what would be
     erased and, at a terminal, asks for confirmation. An erase cannot be undone.
     """
-    from bethink.access.audit import ReadAudit  # help does without
-    from bethink.access.policy import Right
-    from bethink.access.tokens import TokenStore
-    from bethink.people import seen_by
+    from bethink.people import seen_by  # help does without
 
-    directory, space = _directory(), app.where().name
+    directory, space = Directory(), app.where().name
     person = directory.find(name)
     directory.require_removable(name, space)  # before anything is erased
     opened = app.open()
@@ -183,7 +170,7 @@ def remove(
         gone = memory.erase_own(also_space=also_space) if erase else {}
     unseen = directory.remove(name, space, erase=erase)
     if person.id not in {one.id for one in directory.people()}:
-        TokenStore(directory.path.parent).revoke_person(person.id)
+        TokenStore().revoke_person(person.id)
     if erase:
         ReadAudit(app.settings).forget(person.id)
         for key in unseen:
@@ -232,9 +219,7 @@ def reads(app: App, /, name: str | None) -> int:
 
     Servers record it where the setting audit_reads is on: bethink config set audit_reads true.
     """
-    from bethink.access.audit import ReadAudit  # help does without
-
-    directory = _directory()
+    directory = Directory()
     wanted = None if name is None else directory.find(name).id
     found = [
         one | {"who": directory.name_of(one["who"])}

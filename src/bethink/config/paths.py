@@ -65,7 +65,7 @@ def home_folder(env: Mapping[str, str]) -> Path:
     return Path(value) if value else Path.home()
 
 
-def config_folder(env: Mapping[str, str]) -> Path:
+def config_folder(env: Mapping[str, str] = os.environ) -> Path:
     """The folder of the user's ``config.toml`` and ``profiles/``.
 
     The environment variable ``CONFIG_VARIABLE`` names it, else it is the platform's.

@@ -22,11 +22,11 @@ from bethink.server.systems import SYSTEMS
 if TYPE_CHECKING:
     from starlette.routing import Route
 
-    from bethink.access.connections import Connections
     from bethink.access.guard import AllowedCallers, Guard, GuardConfig
     from bethink.access.hosts import Address
+    from bethink.access.people import Directory
     from bethink.access.policy import Principal
-    from bethink.access.tokens import Token, TokenStore
+    from bethink.access.tokens import Token
     from bethink.server.mcp.manifest import ServerManifest
     from bethink.server.mcp.memory_loader import MemoryLoader
     from bethink.server.rest.spaces import SpacesApp
@@ -126,7 +126,7 @@ def _sign_in(
         if own:
             raise Refused("--oauth needs --public-url", remedy="name the URL others reach it at")
         return list
-    folder, url = config_folder(os.environ), parse_public_url(allowed.get("public_url") or "")
+    folder, url = config_folder(), parse_public_url(allowed.get("public_url") or "")
     space = resolve_space(None, loader.settings).name
     outside, kept = load_identities(folder, f"{url}/mcp", space), Connections(folder)
     servers = [*([url] if own else []), *outside.issuers]
@@ -163,11 +163,10 @@ def _make_config(
 ) -> GuardConfig:
     from bethink.access.guard import make_guard_config  # help does without
     from bethink.access.tokens import TokenStore
-    from bethink.config.paths import config_folder
     from bethink.config.spaces import resolve_space
 
     space = resolve_space(None, loader.settings).name
-    return make_guard_config(address, space, TokenStore(config_folder(os.environ)), **allowed)
+    return make_guard_config(address, space, TokenStore(), **allowed)
 
 
 @command(
@@ -453,13 +452,6 @@ def token(app: App) -> int:
     return list_tokens(app)
 
 
-def _open_tokens() -> TokenStore:
-    from bethink.access.tokens import TokenStore  # help does without
-    from bethink.config.paths import config_folder
-
-    return TokenStore(config_folder(os.environ))
-
-
 @token.subcommand(
     "create",
     cls=SpacesCommand,
@@ -487,13 +479,13 @@ def create(
     --person it is for what that person may see, and allows what their role does at most.
     """
     from bethink.access.policy import Right  # help does without
-    from bethink.access.tokens import ANY_SPACE, expiry_after
+    from bethink.access.tokens import ANY_SPACE, TokenStore, expiry_after
 
     if any_space and spaces:
         raise Refused("--any-space and --space cannot be combined")
     until = None if expires is None else expiry_after(expires, datetime.now(UTC))
     valid_spaces = (ANY_SPACE,) if any_space else _resolve_spaces(app, spaces)
-    tokens = _open_tokens()
+    tokens = TokenStore()
     whose = "" if person is None else tokens.people.find(person).id
     right = Right[scope.upper()]
     secret = tokens.create(name, right, valid_spaces, expires=until, person=whose)
@@ -515,13 +507,6 @@ def _resolve_spaces(app: App, spaces: tuple[str, ...]) -> tuple[str, ...]:
     return spaces or (app.where().name,)
 
 
-def _open_connections() -> Connections:
-    from bethink.access.connections import Connections  # help does without
-    from bethink.config.paths import config_folder
-
-    return Connections(config_folder(os.environ))
-
-
 @token.subcommand(
     "sign-in", examples=["bethink token sign-in", "bethink token sign-in --scope read"]
 )
@@ -531,10 +516,11 @@ def sign_in(app: App, scope: str) -> None:
 
     It works once, within ten minutes, for the space in use here.
     """
-    from bethink.access.policy import Right  # help does without
+    from bethink.access.connections import Connections  # help does without
+    from bethink.access.policy import Right
 
     space = app.where().name
-    code = _open_connections().make_code(Right[scope.upper()], space)
+    code = Connections().make_code(Right[scope.upper()], space)
     app.report({"code": code, "scope": scope, "space": space}, code)
     app.note(green(f"for one host, up to {scope}, in {space}"), dim("; within ten minutes"))
 
@@ -542,21 +528,25 @@ def sign_in(app: App, scope: str) -> None:
 @token.subcommand("list", examples=["bethink token list", "bethink token list --json"])
 def list_tokens(app: App) -> int:
     """List the tokens without their secrets, and the hosts connected by OAuth."""
-    found, now = [*_open_tokens().all(), *_open_connections().all()], datetime.now(UTC)
+    from bethink.access.connections import Connections  # help does without
+    from bethink.access.tokens import TokenStore
+
+    tokens, now = TokenStore(), datetime.now(UTC)
+    found = [*tokens.all(), *Connections().all()]
     documents = [record.to_json() | {"expired": record.has_expired(now)} for record in found]
     heads = columns("name", "scope", "made", "until", "*spaces")
-    rows = [_token_row(record, now) for record in found]
+    rows = [_token_row(record, tokens.people, now) for record in found]
     none = "there are no tokens; create one with: bethink token create"
     return app.listing(documents, lambda: print_table(app.out, heads, rows), none)
 
 
-def _token_row(record: Token, now: datetime) -> tuple[Piece, ...]:
+def _token_row(record: Token, people: Directory, now: datetime) -> tuple[Piece, ...]:
     until = dim("never expires") if record.expires is None else dim(format_time(record.expires))
     if record.has_expired(now):
         until = yellow("expired")
     spaces = "every space" if "*" in record.spaces else ", ".join(record.spaces)
     if record.person:
-        spaces += f", for {_open_tokens().people.name_of(record.person)}"
+        spaces += f", for {people.name_of(record.person)}"
     return (
         bold(record.name),
         record.right.scope_name,
@@ -573,6 +563,9 @@ def revoke(app: App, name: str) -> None:
 
     Running servers notice.
     """
-    if not _open_connections().revoke_named(name):
-        _open_tokens().revoke(name)
+    from bethink.access.connections import Connections  # help does without
+    from bethink.access.tokens import TokenStore
+
+    if not Connections().revoke_named(name):
+        TokenStore().revoke(name)
     app.report({"revoked": name}, green("revoked"), " ", bold(name))

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
-
 import click
 
+from bethink.access.journal_reader import JournalReader
+from bethink.access.webhooks import Webhook, WebhookStore
 from bethink.cli.app import App
 from bethink.cli.options import group, option
 from bethink.cli.output import Piece, bold, columns, dim, format_time, green, print_table, yellow
-
-if TYPE_CHECKING:
-    from bethink.access.webhooks import Webhook, WebhookStore
 
 _URL = "https://hooks.example.org/memory"
 # The kinds of lines that the journal has.
@@ -46,13 +42,6 @@ def webhook(app: App) -> int:
     return list_hooks(app)
 
 
-def _open_hooks() -> WebhookStore:
-    from bethink.access.webhooks import WebhookStore  # help does without
-    from bethink.config.paths import config_folder
-
-    return WebhookStore(config_folder(os.environ))
-
-
 @webhook.subcommand("add", examples=[f"bethink webhook add deploys {_URL}"])
 @click.argument("name")
 @click.argument("url")
@@ -63,13 +52,11 @@ def add(app: App, /, name: str, url: str, *, kinds: tuple[str, ...], private: bo
 
     It gets the changes from now on.
     """
-    from bethink.access.journal_reader import JournalReader  # help does without
-
     reader = JournalReader()
     with app.open() as memory:
         reader.go_to_end(memory.below(memory.settings.max_classification).store)
         place = (memory.store.space, reader.cursor)
-    _print_secret(app, _open_hooks().add(name, url, *place, kinds=kinds, private=private))
+    _print_secret(app, WebhookStore().add(name, url, *place, kinds=kinds, private=private))
 
 
 @webhook.subcommand("rotate", examples=["bethink webhook rotate deploys"])
@@ -79,7 +66,7 @@ def rotate(app: App, name: str) -> None:
 
     For a day both secrets sign. A webhook that was given up is tried again.
     """
-    _print_secret(app, _open_hooks().rotate(name))
+    _print_secret(app, WebhookStore().rotate(name))
 
 
 def _print_secret(app: App, hook: Webhook) -> None:
@@ -90,7 +77,7 @@ def _print_secret(app: App, hook: Webhook) -> None:
 @webhook.subcommand("list", examples=["bethink webhook list"])
 def list_hooks(app: App) -> int:
     """List the webhooks of every space, and how sending goes."""
-    found = _open_hooks().all()
+    found = WebhookStore().all()
     heads, rows = columns("name", "space", "state", "kinds", "*url"), [_row(one) for one in found]
     documents, show = [one.to_json() for one in found], lambda: print_table(app.out, heads, rows)
     none = "there are no webhooks; add one with: bethink webhook add NAME URL"
@@ -111,5 +98,5 @@ def remove(app: App, name: str) -> None:
 
     Running servers notice.
     """
-    _open_hooks().remove(name)
+    WebhookStore().remove(name)
     app.report({"removed": name}, green("removed"), " ", bold(name))

@@ -7,7 +7,6 @@ contain stored memories. Over a network, internal errors are reported without pa
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +20,6 @@ from typing import TYPE_CHECKING
 from bethink.access.audit import audit_of
 from bethink.access.people import Directory
 from bethink.access.policy import OWNER, Principal, operation_of, permits, require
-from bethink.config.paths import config_folder
 from bethink.core.json_values import Json
 from bethink.core.registry import name_failure
 from bethink.errors import (
@@ -240,8 +238,7 @@ def _open_in_process(space: str | None, store: str | None) -> None:
     watch_parent()
     loader = MemoryLoader(settings_for(space, store=store))
     loader.start()
-    people = Directory(config_folder(os.environ))
-    _executors.append(ToolExecutor(loader, people=people, audits=False))
+    _executors.append(ToolExecutor(loader, people=Directory(), audits=False))
 
 
 def _answer_recall(
