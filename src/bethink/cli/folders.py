@@ -18,12 +18,22 @@ from bethink.cli.options import command, complete_ids, option
 from bethink.cli.output import bold, dim, green, one_line, red, yellow
 from bethink.core import plural
 from bethink.errors import BethinkError, MissingExtra, NotFound, Refused, StoreBusy
+from bethink.folders.base import detach_folder, known_folders, load_base
+from bethink.folders.codec import (
+    Editable,
+    editable_of,
+    format_note,
+    new_document,
+    parse_document,
+    whole_note,
+)
+from bethink.folders.reading import Report
+from bethink.folders.sync import Options, export_folder, sync_folder
+from bethink.folders.vault import link_folder
 from bethink.render.wire import dumps, item_json
 
 if TYPE_CHECKING:
     from bethink.core.json_values import Json
-    from bethink.folders.reading import Report
-    from bethink.folders.sync import Options
     from bethink.memory import Memory
     from bethink.model import Item
 
@@ -78,9 +88,6 @@ def files(
 
     Exit code 2: a file or a text was left alone, and the output says why.
     """
-    from bethink.folders.base import detach_folder, known_folders  # not needed for help
-    from bethink.folders.sync import Options
-
     if folder == "":  # an unset variable of a script
         raise click.UsageError("the name of the folder is empty")
     with app.open(create=not dry_run) as memory:
@@ -110,10 +117,6 @@ def files(
 
 
 def _run(app: App, memory: Memory, folder: Path, options: Options, *, link: bool) -> Report:
-    from bethink.folders.base import load_base  # not needed for help
-    from bethink.folders.sync import sync_folder
-    from bethink.folders.vault import link_folder
-
     run = link_folder if link or load_base(memory, folder).kind else sync_folder
     with progress(app, folder.name) as advance:
         return run(memory, folder, options, advance)
@@ -202,8 +205,6 @@ def _counts(report: Report) -> Iterator[str]:
 
 def export_markdown(app: App, file: str) -> None:
     """Write the files of a space into a new folder."""
-    from bethink.folders.sync import export_folder  # not needed for help
-
     if file == "-":
         raise click.UsageError("--markdown needs a folder")
     with app.open() as memory, progress(app, "exporting", unit="files") as advance:
@@ -222,8 +223,6 @@ def edit(app: App, item_id: str) -> None:
     An empty or unchanged text changes nothing. What cannot be stored stays in a file that
     the error names. Without a terminal, one of the two must be set.
     """
-    from bethink.folders.codec import editable_of, format_note, new_document  # not needed for help
-
     with app.open() as memory:
         item = memory.stored(item_id)
     before = format_note(new_document("note"), editable_of(item), item.id).to_bytes()
@@ -273,8 +272,6 @@ def _call_editor(path: Path) -> None:
 
 def _edited_fields(content: bytes, item: Item) -> Json:
     """Return the fields of a memory that were edited; without front matter only the text."""
-    from bethink.folders.codec import Editable, editable_of, parse_document, whole_note
-
     document = parse_document(content, "notes/edit.md")
     if document is None or not document.blocks:
         return {}

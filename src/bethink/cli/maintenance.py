@@ -23,6 +23,10 @@ from bethink.core import plural
 from bethink.core.json_values import iso
 from bethink.errors import StoreError
 from bethink.render.wire import fields_json
+from bethink.worker.client import control_worker, ensure_worker, stop_worker
+from bethink.worker.files import lock_holder, worker_paths
+from bethink.worker.process import run_in_foreground
+from bethink.worker.spool import Spool
 
 if TYPE_CHECKING:
     from bethink.core.json_values import Json
@@ -337,9 +341,6 @@ def status(app: App) -> int:
 
     Exit code 1 if none is running.
     """
-    from bethink.worker.client import control_worker  # not needed for help
-    from bethink.worker.files import lock_holder, worker_paths
-
     found = control_worker("status")
     app.document(_status_json(found))
     if found is None:
@@ -355,8 +356,6 @@ def status(app: App) -> int:
 @worker.subcommand("start", examples=["bethink worker start"])
 def start(app: App) -> int:
     """Start a worker unless one is running."""
-    from bethink.worker.client import ensure_worker  # not needed for help
-
     found = ensure_worker(app.settings)
     if found is None:
         raise StoreError("could not start a worker", remedy="bethink worker run shows why")
@@ -371,8 +370,6 @@ def stop(app: App) -> int:
 
     Queued jobs are kept for the next worker. Exit code 1 if none was running.
     """
-    from bethink.worker.client import stop_worker  # not needed for help
-
     ended = stop_worker()
     if ended is False:
         raise StoreError("the worker is still running", remedy="bethink worker status")
@@ -386,10 +383,6 @@ def run(app: App) -> int:
 
     For debugging; Ctrl-C ends it. Exit code 1 if one is already running.
     """
-    from bethink.worker.client import control_worker  # not needed for help
-    from bethink.worker.files import worker_paths
-    from bethink.worker.process import run_in_foreground
-
     found = control_worker("ping")
     if found is not None:
         app.note(f"a worker is already running: process {found['pid']}")
@@ -399,9 +392,6 @@ def run(app: App) -> int:
 
 def _status_json(status_reply: Json | None) -> Json:
     """Status of a worker as JSON; without a worker, the number of queued jobs."""
-    from bethink.worker.files import worker_paths  # not needed for help
-    from bethink.worker.spool import Spool
-
     place = worker_paths()
     spool = Spool(place.spool)
     left = {"queued": len(spool.waiting()), "given_up": len(spool.failed())}

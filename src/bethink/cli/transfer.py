@@ -22,14 +22,16 @@ import click
 from bethink.cli.app import App, progress
 from bethink.cli.options import command, option
 from bethink.cli.output import dim, green, red, yellow
+from bethink.config.paths import CARRIED_OVER, config_folder, earlier_folder
+from bethink.config.spaces import SpaceInfo, data_dir, list_spaces
 from bethink.core import plural
 from bethink.errors import BethinkError, Refused, SchemaTooNew, StoreDamaged
 from bethink.importers import IMPORTERS, KINDS
 from bethink.render.wire import dumps, fields_json
+from bethink.store import space_exists
 
 if TYPE_CHECKING:
     from bethink.api.export_origin import ExportClaims
-    from bethink.config.spaces import SpaceInfo
     from bethink.core.json_values import Json
     from bethink.importers.importer import Import
     from bethink.importers.intake import Tally
@@ -261,8 +263,6 @@ def _say_trusted(app: App, claims: ExportClaims) -> None:
 
 def _open_target_memory(app: App, *, stores: bool) -> Memory:
     """Open the memory to fill; what stores nothing in a new space uses an in-memory one."""
-    from bethink.store import space_exists  # not needed for help
-
     where = app.where()
     if stores or space_exists(app.settings.store, where.name, where.path):
         return app.open(create=True)
@@ -382,10 +382,7 @@ def upgrade(app: App, *, folder: str | None, dry_run: bool) -> int:
     missing here are copied. The old folders stay as they are, and this can be repeated.
     Spaces of earlier versions of Bethink need none of it: opening one updates it.
     """
-    # not needed for help
-    from bethink.config.paths import CARRIED_OVER, config_folder, earlier_folder
-    from bethink.config.spaces import data_dir, list_spaces
-    from bethink.importers.earlier import carry_settings
+    from bethink.importers.earlier import carry_settings  # not needed for help
 
     source = Path(folder) if folder else earlier_folder("data")
     found = list_spaces(source)
