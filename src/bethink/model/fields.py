@@ -199,19 +199,6 @@ ITEM_FIELDS: tuple[ItemField, ...] = (
 )  # fmt: skip
 
 
-def check_content_numbers(fields: Iterable[ItemField]) -> None:
-    """Raise ValueError where two fields have one number of ``content``."""
-    names = dict(RESERVED_CONTENT)
-    for field in fields:
-        if field.content in names:
-            raise ValueError(
-                f"item field {field.name!r} has the content number {field.content}"
-                f" of {names[field.content]!r}"
-            )
-        if field.content is not None:
-            names[field.content] = field.name
-
-
 def field_names(fields: Iterable[ItemField] = ITEM_FIELDS, *kinds: FieldKind) -> tuple[str, ...]:
     """Return the names of fields, of some kinds only if any are named."""
     return tuple(field.name for field in fields if not kinds or field.kind in kinds)
@@ -223,4 +210,3 @@ def input_order(fields: Iterable[ItemField]) -> list[ItemField]:
 
 
 GIVEN_FIELDS = tuple(field for field in ITEM_FIELDS if field.given)
-check_content_numbers(ITEM_FIELDS)

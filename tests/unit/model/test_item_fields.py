@@ -18,7 +18,6 @@ from bethink.model.fields import (
     ITEM_FIELDS,
     RESERVED_CONTENT,
     ItemField,
-    check_content_numbers,
     field_names,
 )
 from bethink.render.wire import item_json
@@ -75,20 +74,11 @@ def test_the_schema_has_the_columns_of_the_table(columns: dict[str, tuple[str, b
 
 
 def test_the_content_of_a_revision_is_numbered_without_gaps() -> None:
-    """Its hash depends on the order: a number belongs to a field for ever."""
-    places = {field.content: field.name for field in ITEM_FIELDS if field.content is not None}
+    """Its hash depends on the order: a number belongs to one field for ever, or to the store."""
+    places = [(field.content, field.name) for field in ITEM_FIELDS if field.content is not None]
 
-    assert sorted((*places, CONTENT.index("about"), CONTENT.index("fingerprint"))) == list(
-        range(len(CONTENT))
-    )
-    assert all(CONTENT[place] == name for place, name in places.items())
-
-
-@pytest.mark.parametrize("number", [0, *RESERVED_CONTENT])
-def test_a_content_number_is_given_once(number: int) -> None:
-    """A second field with the number, or one that the store reserves, is an error at import."""
-    with pytest.raises(ValueError, match=f"'weather' has the content number {number} of"):
-        check_content_numbers((*ITEM_FIELDS, ItemField("weather", "word", number)))
+    assert sorted([*(place for place, _ in places), *RESERVED_CONTENT]) == list(range(len(CONTENT)))
+    assert all(CONTENT[place] == name for place, name in places)
 
 
 def test_reserved_content_numbers_are_those_of_the_store() -> None:

@@ -40,11 +40,11 @@ def test_the_object_is_found(text):
         ('[{"a": 1}]', "not one JSON object"),
         ("null", "not one JSON object"),
         ('"{}"', "not one JSON object"),
-        ('{"a": NaN}', "NaN is not a number"),
-        ('{"a": -Infinity}', "-Infinity is not a number"),
+        ('{"a": NaN}', "numbers or nesting"),
+        ('{"a": -Infinity}', "numbers or nesting"),
         ('{"a": {"b": 1, "b": 1}}', "same key twice"),
-        ('{"a": ' + "1" * 5000 + "}", "oversized numbers or nesting"),
-        ('{"a":' * 100_000, "oversized numbers or nesting"),
+        ('{"a": ' + "1" * 5000 + "}", "numbers or nesting"),
+        ('{"a":' * 100_000, "numbers or nesting"),
     ],
 )
 def test_what_is_no_object_is_said(text, why):

@@ -67,7 +67,7 @@ _PackedRow = tuple[int, bytes, int, int, int, int]
 def best_contextual_matches(query: Matrix, memories: Sequence[bytes]) -> Matrix:
     """Return for each memory (rows) the best cosine per query vector (columns)."""
     best = np.zeros((len(memories), len(query)), dtype=np.float32)
-    packed = _split_rows(memories, query.shape[1]) if len(query) else []
+    packed = _find_parts(memories, query.shape[1]) if len(query) else []
     if not packed:
         return best
     reaches = b"".join([row[first:last] for _, row, _, _, first, last in packed])
@@ -83,7 +83,7 @@ def best_contextual_matches(query: Matrix, memories: Sequence[bytes]) -> Matrix:
 def best_contextual_sentences(query: Vector, memories: Sequence[bytes]) -> Vector:
     """Return for each memory the best cosine of its sentences with the query."""
     best = np.zeros(len(memories), dtype=np.float32)
-    packed = _split_rows(memories, len(query))
+    packed = _find_parts(memories, len(query))
     if not packed:
         return best
     whole = b"".join([row[_HEADER.size : first] for _, row, _, _, first, _ in packed])
@@ -123,25 +123,6 @@ def _project_on_signs(query: Matrix, signs: NDArray[np.uint8]) -> Matrix:
     along -= whole.sum(axis=1)
     along /= np.float32(scale)
     return along
-
-
-class _LastRows:
-    """The rows that were split last; replacing a tuple is thread-safe."""
-
-    def __init__(self) -> None:
-        self._known: tuple[tuple[bytes, ...], int, list[_PackedRow]] = ((), 0, [])
-
-    def __call__(self, memories: Sequence[bytes], width: int) -> list[_PackedRow]:
-        """Split these rows, or return them as they were split before."""
-        wanted = tuple(memories)
-        known, of_width, rows = self._known
-        if of_width != width or known != wanted:
-            rows = _find_parts(wanted, width)
-            self._known = (wanted, width, rows)
-        return rows
-
-
-_split_rows = _LastRows()
 
 
 def _find_parts(memories: Sequence[bytes], width: int) -> list[_PackedRow]:

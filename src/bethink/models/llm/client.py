@@ -19,9 +19,9 @@ from time import monotonic, sleep
 from typing import Any
 
 from bethink.core.json_schema import SchemaViolation, validate, without_limits
-from bethink.core.json_values import Json
+from bethink.core.json_values import Json, parse_strict_json
 from bethink.core.named_tuple import NamedTuple
-from bethink.errors import BadSetting, ModelError
+from bethink.errors import BadSetting, ModelError, Refused
 from bethink.models.http import CircuitBreaker, HttpReply, HttpRequest, ModelServer, read_timeout
 from bethink.ports import Budget, BudgetSpent, Prompt, Unusable
 from bethink.ports.models import BudgetReservation
@@ -86,24 +86,22 @@ _CODE_FENCE = "```"
 
 
 def parse_object(text: str) -> Json:
-    """Parse the one JSON object of a text, without code fences; raise Misfit otherwise.
+    """Parse the one JSON object of a text, without code fences; raise SchemaViolation otherwise.
 
     Strict: no NaN, no duplicate keys. The message never repeats the text.
     """
     thought = _THINKING_BLOCK.match(text)
     text = text[thought.end() :] if thought else text
     try:
-        made = json.loads(
-            _strip_code_fence(text), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant
-        )
-    except json.JSONDecodeError as error:
+        made = parse_strict_json(_strip_code_fence(text))
+    except Refused as error:
+        found = error.__cause__
+        if isinstance(found, json.JSONDecodeError):
+            place = f"line {found.lineno}, column {found.colno}"
+            raise SchemaViolation(f"it is not JSON ({place})") from error
         raise SchemaViolation(
-            f"it is not JSON (line {error.lineno}, column {error.colno})"
+            "it is JSON with the same key twice, or with numbers or nesting that cannot be read"
         ) from error
-    except SchemaViolation:
-        raise
-    except (ValueError, RecursionError) as error:  # numbers too long or nesting too deep
-        raise SchemaViolation("it is JSON with oversized numbers or nesting") from error
     if not isinstance(made, dict):
         raise SchemaViolation("it is not one JSON object")
     return made
@@ -119,17 +117,6 @@ def _strip_code_fence(text: str) -> str:
     if len(marks) != 2 or lines[marks[1]].strip() != _CODE_FENCE:
         return text
     return "\n".join(lines[marks[0] + 1 : marks[1]])
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> Json:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise SchemaViolation("an object has the same key twice")
-    return made
-
-
-def _refuse_constant(name: str) -> None:
-    raise SchemaViolation(f"{name} is not a number")
 
 
 MAX_REPLY_BYTES = 4 << 20
