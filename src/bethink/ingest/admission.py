@@ -32,8 +32,7 @@ from bethink.model import (
     Member,
     Thread,
     ThreadEvent,
-    describe_layers,
-    find_layer,
+    require_layer,
 )
 from bethink.model.anchor import MAX_ANCHORS, parse_anchor
 from bethink.model.fields import GIVEN_FIELDS, field_names
@@ -314,7 +313,7 @@ def _normalise_draft(draft: Draft, now: datetime) -> Draft:
             except ValueError as error:
                 raise Refused(f"{name}: {error}") from error
     if draft.layer is not None:
-        changes["layer"] = resolve_layer(draft.layer)
+        changes["layer"] = require_layer(draft.layer) if draft.layer.strip() else None
     if type(draft.derives_from) is not tuple:
         changes["derives_from"] = tuple(draft.derives_from or ())
     for name in _LIST_FIELDS:
@@ -328,16 +327,6 @@ def _check_periods(draft: Draft) -> None:
         start, end = getattr(draft, earlier), getattr(draft, later)
         if start is not None and end is not None and end < start:
             raise Refused(f"{later} is before {earlier}")
-
-
-def resolve_layer(name: str) -> str | None:
-    """Resolve a layer name or alias; raise Refused for an unknown one."""
-    if not name.strip():
-        return None
-    layer = find_layer(name)
-    if layer is None:
-        raise Refused(f"there is no layer {name!r}", remedy=f"one of {describe_layers()}")
-    return layer
 
 
 def trust_of(draft: Draft) -> int:

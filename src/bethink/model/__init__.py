@@ -64,10 +64,10 @@ from bethink.model.item import (
     Status,
     Thread,
     ThreadEvent,
-    describe_layers,
     find_layer,
     is_said_among_people,
     may_replace,
     oldest_first,
+    require_layer,
     superseding_ids,
 )

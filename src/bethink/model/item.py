@@ -11,6 +11,7 @@ from bethink.core.dataclass import dataclass
 from bethink.core.named_tuple import NamedTuple
 from bethink.core.registry import pydantic_schema
 from bethink.core.sentences import without_questions
+from bethink.errors import Refused
 
 LAYERS = ("goal", "context", "emotion", "implementation", "caveat", "learning")
 LAYER_ALIASES = {
@@ -31,9 +32,13 @@ def find_layer(name: str) -> str | None:
     return _LAYER_OF.get(name.strip().lower())
 
 
-def describe_layers() -> str:
-    """A description of every layer with its aliases, for error messages."""
-    return ", ".join(f"{layer} (or {', '.join(LAYER_ALIASES[layer])})" for layer in LAYERS)
+def require_layer(name: str) -> str:
+    """The layer of a name or alias; raise Refused for an unknown one."""
+    layer = find_layer(name)
+    if layer is None:
+        known = (f"{one} (or {', '.join(LAYER_ALIASES[one])})" for one in LAYERS)
+        raise Refused(f"there is no layer {name!r}", remedy=f"one of {', '.join(known)}")
+    return layer
 
 
 Level = Literal["raw", "item", "insight"]

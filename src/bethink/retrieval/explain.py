@@ -20,6 +20,7 @@ from bethink.ports import Scope
 from bethink.retrieval.context import Context, Retriever
 from bethink.retrieval.heat import band_of
 from bethink.retrieval.momentum import heat_of_items
+from bethink.retrieval.query_builder import MAX_K, MAX_TOKENS, PLURAL_TO_SINGULAR
 from bethink.retrieval.scope import rejection_reason
 
 ACTIVE_MOMENTUM = 5.0
@@ -335,13 +336,7 @@ class Change(NamedTuple):
     filters: Filters | None = None
 
 
-_FILTER_OPTIONS = {
-    "ids": "--id", "levels": "--level", "kinds": "--kind", "layers": "--layer",
-    "topics": "--topic", "tiers": "--tier", "tags": "--tag", "entities": "--entity",
-    "sources": "--source", "sessions": "--session", "speakers": "--speaker", "users": "--user",
-    "bands": "--band", "at": "--at",
-    "since": "--since", "until": "--until", "stored_by": "--cursor",
-}  # fmt: skip
+_OPTIONAL_FILTERS = (*PLURAL_TO_SINGULAR, "at", "since", "until", "stored_by")
 
 
 def next_change(found: WhyNot, answer: Recall) -> Change | None:
@@ -371,8 +366,6 @@ def restored_limits(item: Item, tried: list[str], earlier: Recall, now: Recall) 
     ``tried`` are those it needed at the moment before it ended, ``earlier`` is the answer of
     then and ``now`` that of now with the widest limits, which lacks the memory.
     """
-    from bethink.retrieval.query_builder import MAX_K, MAX_TOKENS  # start-up time: rarely needed
-
     query = earlier.query
     kept = [change for change in tried if not change.startswith(_LIMIT_CHANGES)]
     own = next((hit.score for hit in earlier.hits if hit.item.id == item.id), None)
@@ -399,14 +392,15 @@ def _filter_change(item: Item, query: Query) -> Change | None:
     reason = rejection_reason(item, scope)
     if reason is None:  # the heat band depends on use, not on the memory alone
         return Change("without --band", filters=replace(filters, bands=()))
-    for name, option in _FILTER_OPTIONS.items():
+    for name in _OPTIONAL_FILTERS:
         empty: Any = () if isinstance(getattr(filters, name), tuple) else None
         if not getattr(filters, name):
             continue
         without = replace(filters, **{name: empty})
         if rejection_reason(item, scope._replace(filters=without)) != reason:
-            options = {"cursor": None} if name == "stored_by" else {}
-            return Change(f"without {option}", options, without)
+            option = "cursor" if name == "stored_by" else PLURAL_TO_SINGULAR.get(name, name)
+            options = {"cursor": None} if option == "cursor" else {}
+            return Change(f"without --{option}", options, without)
     wider: dict[str, dict[str, Any]] = {
         "--include-superseded": {"include_superseded": True},
         "--include-expired": {"include_expired": True},
@@ -430,8 +424,6 @@ def _budget_change(item: Item, answer: Recall) -> Change:
     if place.rank <= query.offset:
         return Change("with --offset 0", {"offset": 0})
     if place.number <= place.limit:
-        from bethink.retrieval.query_builder import MAX_TOKENS  # start-up time: rarely needed
-
         return Change("", {"max_tokens": MAX_TOKENS})
     return _count_change(place, query)
 
@@ -442,8 +434,6 @@ def _count_change(place: _Place, query: Query) -> Change:
     if place.level:
         most = {**dict(query.most), place.level: place.number}
         return Change(f"with more of level {place.level}", {"most": most})
-    from bethink.retrieval.query_builder import MAX_K  # start-up time: rarely needed
-
     if place.number > MAX_K:
         return Change(f"with --offset {place.rank - 1}", {"offset": place.rank - 1})
     return Change(f"with -k {place.number}", {"k": place.number})

@@ -21,9 +21,8 @@ from bethink.model import (
     Item,
     Query,
     Situation,
-    describe_layers,
-    find_layer,
     id_checksum,
+    require_layer,
 )
 from bethink.ports import Scope, Store
 from bethink.retrieval.heat import BANDS
@@ -41,7 +40,7 @@ _SINGULAR_TO_PLURAL = {
     "tier": "tiers", "tag": "tags", "entity": "entities", "source": "sources",
     "session": "sessions", "speaker": "speakers", "user": "users", "band": "bands",
 }  # fmt: skip
-_PLURAL_TO_SINGULAR = {many: one for one, many in _SINGULAR_TO_PLURAL.items()}
+PLURAL_TO_SINGULAR = {many: one for one, many in _SINGULAR_TO_PLURAL.items()}
 _TIME_FILTERS = ("since", "until", "stored_by")
 _WEEKDAYS = {
     day: number for number, day in enumerate(("mon", "tue", "wed", "thu", "fri", "sat", "sun"))
@@ -165,7 +164,7 @@ def describe_unmatched(query: Query, store: Store) -> tuple[str, ...]:
         for entry in entries:
             if not find(1, **{name: (entry,)}):
                 near = _near_value(entry, name, find(_SAMPLED_ITEMS))
-                lines.append(f"no memory has the {_PLURAL_TO_SINGULAR[name]} {entry!r:.60}{near}")
+                lines.append(f"no memory has the {PLURAL_TO_SINGULAR[name]} {entry!r:.60}{near}")
     return tuple(lines)
 
 
@@ -173,7 +172,7 @@ def _near_value(entry: str, name: str, items: Iterable[Item]) -> str:
     """Suggest the value of a filter that is spelt like this one, if there is one."""
     from difflib import get_close_matches  # start-up time: only for empty answers
 
-    field = _PLURAL_TO_SINGULAR[name]
+    field = PLURAL_TO_SINGULAR[name]
     found: set[str] = set()
     for item in items:
         value = getattr(item, name if name in ("tags", "entities") else field)
@@ -204,20 +203,13 @@ def _parse_string_list(name: str, value: object, limit: int = 1000) -> tuple[str
 def _canonical_values(key: str, entries: tuple[str, ...]) -> tuple[str, ...]:
     """The entries of a filter with a fixed set of values, as canonical names."""
     if key == "layers":
-        return tuple(map(_canonical_layer, entries))
+        return tuple(map(require_layer, entries))
     allowed = {"bands": BANDS, "levels": LEVELS}.get(key, entries)
     for entry in entries:
         if entry not in allowed:
             name = key.removesuffix("s")
             raise Refused(f"there is no {name} {entry!r}", remedy=f"allowed: {', '.join(allowed)}")
     return entries
-
-
-def _canonical_layer(name: str) -> str:
-    layer = find_layer(name)
-    if layer is None:
-        raise Refused(f"there is no layer {name!r}", remedy=f"allowed: {describe_layers()}")
-    return layer
 
 
 def build_query(

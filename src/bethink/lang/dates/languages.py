@@ -23,7 +23,15 @@ from bethink.lang.dates.tokens import (
     WEEKDAY,
     CharSpan,
 )
-from bethink.lang.words import MONTHS, WEEKDAYS, load_section, load_words, parse_rules, word_set_of
+from bethink.lang.words import (
+    MONTHS,
+    WEEKDAYS,
+    load_section,
+    load_words,
+    parse_mapping,
+    parse_rules,
+    word_set_of,
+)
 
 TranslatedToken = tuple[str, CharSpan]
 
@@ -46,11 +54,7 @@ def fold(word: str) -> str:
 
 def parse_word_list(lists: str) -> dict[str, str]:
     """Parse lines like ``woche | wochen = week``."""
-    words: dict[str, str] = {}
-    for line in lists.strip().splitlines():
-        keys, _, english = line.partition("=")
-        words |= dict.fromkeys((fold(name.strip()) for name in keys.split("|")), english.strip())
-    return words
+    return {fold(name): english for name, english in parse_mapping(lists, "|").items()}
 
 
 def _time_words(code: str) -> dict[str, str]:
