@@ -10,11 +10,12 @@ from contextlib import suppress
 from http import HTTPStatus
 from math import inf
 from socket import SHUT_RDWR
-from threading import Lock, Thread
+from threading import Lock
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
+from bethink.core.lazy import BackgroundCall
 from bethink.core.named_tuple import NamedTuple
 from bethink.errors import BadSetting, ModelError
 
@@ -148,24 +149,23 @@ class _HttpExchange:
         json_type = "application/json"
         self._headers = {"Content-Type": json_type, "Accept": json_type, **headers}
         self._connection = _make_connection(url, min(request.connect_s, request.timeout_s))
-        self.outcome: HttpReply | ModelError = NoReply(f"no request was sent to {url.host}")
 
-    def run(self) -> None:
-        """Run the request and store the reply, or the error, in ``outcome``."""
+    def run(self) -> HttpReply:
+        """Send the request and return the reply; raise NoReply without one."""
         from http.client import HTTPException, IncompleteRead  # start-up time
 
         host = self._url.host
         try:
-            self.outcome = self._send_request()
-        except TimeoutError:
-            self.outcome = NoReply(f"{host} did not answer in time")
-        except IncompleteRead:
-            self.outcome = NoReply(f"the answer of {host} is incomplete")
+            return self._send_request()
+        except TimeoutError as error:
+            raise NoReply(f"{host} did not answer in time") from error
+        except IncompleteRead as error:
+            raise NoReply(f"the answer of {host} is incomplete") from error
         except (HTTPException, UnicodeError) as error:
-            self.outcome = NoReply(f"{host} does not speak HTTP ({type(error).__name__})")
+            raise NoReply(f"{host} does not speak HTTP ({type(error).__name__})") from error
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            self.outcome = NoReply(f"{self._url} cannot be reached: {reason}")
+            raise NoReply(f"{self._url} cannot be reached: {reason}") from error
         finally:
             self._connection.close()
 
@@ -176,7 +176,7 @@ class _HttpExchange:
             with suppress(OSError):  # the server closed the connection meanwhile
                 sock.shutdown(SHUT_RDWR)
 
-    def _send_request(self) -> HttpReply | ModelError:
+    def _send_request(self) -> HttpReply:
         body, limit = json.dumps(self._request.payload).encode(), self._request.limit
         self._connection.connect()
         self._connection.sock.settimeout(self._request.timeout_s)
@@ -187,9 +187,9 @@ class _HttpExchange:
             while max(size, len(found)) <= limit and (piece := response.read1(_CHUNK_BYTES)):
                 found += piece
             if max(size, len(found)) > limit:
-                return ModelError(f"the answer of {self._url.host} is larger than {limit:,} bytes")
+                raise ModelError(f"the answer of {self._url.host} is larger than {limit:,} bytes")
             if response.length:
-                return NoReply(f"the answer of {self._url.host} is incomplete")
+                raise NoReply(f"the answer of {self._url.host} is incomplete")
             waits = _retry_after_s(response.headers.get("Retry-After", "").strip())
             return HttpReply(response.status, bytes(found), waits)
 
@@ -270,15 +270,12 @@ class ModelServer(NamedTuple):
         not followed: the texts were meant for this host.
         """
         exchange = _HttpExchange(self.url, request, self.headers())
-        thread = Thread(target=exchange.run, name=f"ask {self.url.host}", daemon=True)
-        thread.start()
-        thread.join(request.timeout_s)
-        if thread.is_alive():
+        try:
+            return BackgroundCall(exchange.run).result(request.timeout_s)
+        except TimeoutError as error:
             exchange.abort()
-            raise NoReply(f"{self.url.host} did not answer within {request.timeout_s:g} s")
-        if isinstance(exchange.outcome, HttpReply):
-            return exchange.outcome
-        raise exchange.outcome
+            late = f"{self.url.host} did not answer within {request.timeout_s:g} s"
+            raise NoReply(late) from error
 
     def retry(self, send: Callable[[float], HttpReply], pace: Pace, deadline: float) -> HttpReply:
         """Call ``send`` with the seconds left, at most three times, with backoff."""
